@@ -104,7 +104,8 @@ class Fresh:
 
     def estimate(self, provider: str) -> tuple[str, float]:
         """The provider that was used, and the estimate in nats."""
-        used, value = self.run("python", "-c", ESTIMATE, provider).split()
+        printed = self.run("python", "-c", ESTIMATE, provider)  # a warning may come first
+        used, value = printed.splitlines()[-1].split()
         return used, float(value)
 
     def annotate(self) -> None:

@@ -133,7 +133,7 @@ def run(arguments: Namespace) -> None:
         notes.append(f"{name} has no place for the result of --qa")
     if picture is not None:
         picture.savefig(arguments.plot)
-    result = {
+    result: dict[str, Any] = {
         "data": str(arguments.data),
         "format": name,
         "written": written,
@@ -142,8 +142,22 @@ def run(arguments: Namespace) -> None:
         "model": arguments.model,
         "seed": arguments.seed,
     }
+    result["notes"] = [*result["notes"], *uncommon(annotations, tools)]
     if not write_json(arguments.json, result):
         print_annotations(annotations, result, arguments, FORMATS[name].written)
+
+
+def uncommon(annotations: Annotations, tools: dict[str, Any]) -> list[str]:
+    """A note if parts between key states are missing from many demonstrations."""
+    parts = annotations.subtasks.parts
+    rare = sum(2 * int((part.end > part.start).sum()) < len(annotations.episodes) for part in parts)
+    if tools or not rare:
+        return []
+    return [
+        f"{rare} of {len(parts)} parts are in fewer than half of the demonstrations: look for "
+        "fewer key states (--count auto), mark two demonstrations (--label), or name the bodies "
+        "(--tool and --object)."
+    ]
 
 
 def check_format(arguments: Namespace) -> str:
@@ -303,6 +317,7 @@ def choose_episodes(annotations: Annotations, names: list[str]) -> list[int]:
         return [int(order[len(order) // 2])]
     for name in names:
         if name not in annotations.episodes:
-            listed_names = ", ".join(annotations.episodes[:8])
+            more = ["..."] * (len(annotations.episodes) > 8)
+            listed_names = ", ".join([*annotations.episodes[:8], *more])
             raise InputError(f"--episode {name!r}: there is none of this name but {listed_names}")
     return [annotations.episodes.index(name) for name in names]

@@ -46,6 +46,9 @@ def print_annotations(
         "steps: median. share: of the duration, median. in: demonstrations that have it. nats: "
         "information between\nwhere the part ends and its reference."
     )
+    again = annotations.keystates.reproduced
+    if again == again:
+        print(f"Key states that detectors of other demonstrations find again: {again:.0%}.")
     for text in (*result["notes"], *result["warnings"]):
         print(text)
     if arguments.qa:
@@ -71,7 +74,10 @@ def _print_quality(annotations: Annotations) -> None:
     ]  # fmt: skip
     table(
         f"Quality: {len(unusual)} of {len(every)} episodes are unusual",
-        ("episode", "frames", "idle", "idle at start, end", "outliers", "missing", "like others"),
+        (
+            *("episode", "frames", "idle", "idle at start, end", "outliers", "missing"),
+            *("repeated", "like others"),
+        ),
         [
             (
                 q["episode"],
@@ -80,6 +86,7 @@ def _print_quality(annotations: Annotations) -> None:
                 f"{q['idle_start']}, {q['idle_end']}",
                 str(len(q["outliers"])),
                 ", ".join(q["missing"]) or "-",
+                ", ".join(q["repeated"]) or "-",
                 "-" if q["likeness"] != q["likeness"] else f"{q['likeness']:.2f}",
             )
             for q in unusual

@@ -320,7 +320,7 @@ def _print(result: dict[str, Any], plot: str | None) -> None:
     if "events" in result:
         table(
             "Coupling: when the two topics begin and stop to move together",
-            ("", "event", "time", "MI of the motions (nats)", "detected at"),
+            ("", "event", "time", "MI of the motions at detection (nats)", "detected at"),
             [
                 (
                     str(number),

@@ -103,8 +103,9 @@ class KeyStates:
         """Recorded steps, a masked array [N, K] of int64.
 
         Column j is the same key state in all demonstrations; an entry is masked where a
-        demonstration lacks it. Columns are in order of their median time. A demonstration has at
-        most `k` key states, but there may be more columns than that. The end is not among them.
+        demonstration lacks it. Columns are in order of their median place, as a share of the
+        demonstration. A demonstration has at most `k` key states, but there may be more columns
+        than that. The end is not among them.
         """
         return self.found.steps
 

@@ -54,8 +54,8 @@ def write_mimicgen(annotations: Annotations, path: Path, out: Path) -> tuple[str
     Raises
     ------
     InputError
-        The file cannot be used (`read_robomimic`), there are several tools, or the demonstrations
-        are not those of the file.
+        The file cannot be used (`read_robomimic`), there are several tools, no demonstration has
+        all parts, or the demonstrations are not those of the file.
     OutputError
         `out` cannot be written.
     """
@@ -66,6 +66,7 @@ def write_mimicgen(annotations: Annotations, path: Path, out: Path) -> tuple[str
             "of one of them, or write the format of Isaac Lab"
         )
     names, missing = signal_names(annotations.subtasks), incomplete(annotations)
+    check_complete(annotations, path, missing, "MimicGen")
     notes = [f"{demo} is not in mask/{MASK}: {why}" for demo, why in missing.items()]
     with _copy(path, out) as file:
         bare = []
@@ -118,12 +119,7 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
         `out` cannot be written.
     """
     names, missing = signal_names(annotations.subtasks), incomplete(annotations, least=2)
-    if len(missing) == len(annotations.episodes):
-        demo, why = next(iter(missing.items()))
-        raise InputError(
-            f"{path}: every demonstration lacks a sub-task or has a too short one ({demo}: {why}), "
-            "and Isaac Lab accepts complete ones only: look for fewer sub-tasks"
-        )
+    check_complete(annotations, path, missing, "Isaac Lab")
     notes = [f"{demo} is moved to {LEFT_OUT}: {why}" for demo, why in missing.items()]
     with _copy(path, out) as file:
         bare = []
@@ -161,6 +157,19 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
             "obs/datagen_info: run Isaac Lab's annotate_demos.py, and annotate what it writes"
         )
     return tuple(notes)
+
+
+def check_complete(
+    annotations: Annotations, path: Path, missing: dict[str, str], program: str
+) -> None:
+    """Raise InputError if no demonstration has all parts: the program could use none."""
+    if len(missing) == len(annotations.episodes):
+        demo, why = next(iter(missing.items()))
+        raise InputError(
+            f"{path}: every demonstration lacks a sub-task or has a too short one ({demo}: {why}), "
+            f"and {program} accepts complete ones only: look for fewer sub-tasks, as with "
+            "--count auto or --label"
+        )
 
 
 def _free(file: Any, name: str) -> str:

@@ -251,23 +251,24 @@ def find_subtasks(
                 f"{name}: it moves or visits no object in {PRESENT:.0%} of the demonstrations; "
                 "cuts are looked for at key states."
             )
-        lacking = int(np.ma.getmaskarray(cuts.in_order().steps).any(axis=1).sum())
         if not cuts.ordered:
             notes.append(f"{name}: the order of these differs between demonstrations.")
-        elif lacking:
-            notes.append(
-                f"{name}: {lacking} of {len(lengths)} demonstrations lack one of these, or have it "
-                "in another order; a part that ends there is empty."
-            )
         if len(lengths) < FEWEST:
             notes.append(
                 f"{name}: {len(lengths)} demonstrations are too few for references, which take "
                 f"{FEWEST}."
             )
-            parts += plain_parts(name, cuts)
+            new: list[Subtask] = plain_parts(name, cuts)
         else:
             choose = ordered_parts if cuts.ordered else unordered_parts
-            parts += choose(name, hand, lying, cuts, estimator)
+            new = choose(name, hand, lying, cuts, estimator)
+        lacking = int(np.any([part.end <= part.start for part in new], axis=0).sum())
+        if cuts.ordered and lacking:
+            notes.append(
+                f"{name}: {lacking} of {len(lengths)} demonstrations lack a part, or have it in "
+                "another order; it is empty there."
+            )
+        parts += new
     width = np.shape(states[0])[1]
     places = {
         name: position_columns(names, width, where, name)
