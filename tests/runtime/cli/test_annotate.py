@@ -99,6 +99,18 @@ def test_in_place(folder, tmp_path, capsys, monkeypatch):
     assert load_trajectories(folder, features=["subtask_index"]).states.max() == 2
 
 
+def test_rare_parts_are_announced_unless_bodies_are_named(twelve, capsys):
+    rare = re.compile(r"(\d+) of (\d+) parts are in fewer than half .*--count auto.*--label")
+    assert main(["annotate", str(twelve), "--rate", "20"]) == 0
+    text = capsys.readouterr().out
+    (found,) = rare.findall(text)
+    shares = [int(number) for number in re.findall(r" (\d+)/12 ", text)]
+    assert found == (str(sum(2 * n < 12 for n in shares)), str(len(shares)))
+    assert re.search(r"detectors of other demonstrations find again: \d+%\.", text)
+    assert main(["annotate", str(twelve), *BODIES]) == 0
+    assert not rare.search(capsys.readouterr().out)
+
+
 def test_references_names_and_quality(twelve, tmp_path, capsys, figures):
     out, picture = tmp_path / "a.csv", tmp_path / "a.png"
     command = ["annotate", str(twelve), *BODIES, "--qa", "--out", str(out), "--plot", str(picture)]
@@ -173,7 +185,10 @@ def test_names_of_maniskill_episodes(states, tmp_path, capsys):
         (["--object", "=0:3"], "write NAME, NAME:position or NAME=COLUMNS"),
         (["--object", "a=0:3", "--object", "a=1"], "give each body a name of its own"),
         (["--names", "a,b", "--count", "2"], "--names has 2 names, and 3 parts were found"),
-        (["--plot", "{tmp}/a.png", "--episode", "x"], "--episode 'x': there is none of this name"),
+        (
+            ["--plot", "{tmp}/a.png", "--episode", "x"],
+            "--episode 'x': there is none of this name but 0, 1, 2, 3, 4, 5, 6, 7, ...",
+        ),
     ],
 )
 def test_refusals(folder, tmp_path, capsys, options, why):

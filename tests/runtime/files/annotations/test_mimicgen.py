@@ -114,6 +114,14 @@ def test_a_demonstration_without_a_part_is_not_a_source(tmp_path, cuts, why):
             assert mimicgen_rule([own[n] for n in names], 30) == expected(found, 1)
 
 
+def test_mimicgen_gets_no_file_without_a_complete_demonstration(tmp_path):
+    found = subtasks(cuts=[[10, 10], [8, 8], [20, 20]])
+    path, out = hdf5_sets.write_mimicgen(tmp_path / "demo.hdf5"), tmp_path / "out.hdf5"
+    with pytest.raises(InputError, match="MimicGen accepts complete ones only.*--count auto"):
+        write_mimicgen(annotations(found, NAMES), path, out)
+    assert not out.exists()
+
+
 def test_parts_of_one_step_are_read_back(tmp_path):
     found = subtasks(cuts=[[2, 3], [8, 29], [49, 49]])
     path, out = hdf5_sets.write_mimicgen(tmp_path / "demo.hdf5"), tmp_path / "out.hdf5"
