@@ -117,7 +117,7 @@ def test_a_demonstration_without_a_part_is_not_a_source(tmp_path, cuts, why):
 def test_mimicgen_gets_no_file_without_a_complete_demonstration(tmp_path):
     found = subtasks(cuts=[[10, 10], [8, 8], [20, 20]])
     path, out = hdf5_sets.write_mimicgen(tmp_path / "demo.hdf5"), tmp_path / "out.hdf5"
-    with pytest.raises(InputError, match="MimicGen accepts complete ones only.*--count auto"):
+    with pytest.raises(InputError, match=r"MimicGen accepts complete ones only.*--count auto"):
         write_mimicgen(annotations(found, NAMES), path, out)
     assert not out.exists()
 
