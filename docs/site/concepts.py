@@ -121,7 +121,7 @@ def draw(data: dict[str, Any]) -> None:
     signals(axes, states, names)
     for i, (start, end) in enumerate(((0, step), (step, len(states) - 1))):
         axes.axvspan(start, end, color=COLOURS[i], alpha=0.2, linewidth=0)
-        axes.text((start + end) / 2, 1.22, f"sub-task {i + 1}", ha="center", color=COLOURS[i])
+        axes.text((start + end) / 2, 1.22, f"segment {i + 1}", ha="center", color=COLOURS[i])
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     save(figure, "segment")
 
