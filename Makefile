@@ -43,7 +43,7 @@ test: test-fast ## all tests, including ROS 2, the C++ engine and the simulator
 	$(MAKE) -j 2 --output-sync test-rest test-ros2
 	$(MAKE) -j 2 --output-sync test-native $(if $(filter 1,$(SIMULATED)),test-maniskill)
 
-test-core: test-fast test-rest ## all tests except those of ROS 2, the C++ engine and the simulator
+test-core: test-fast test-rest ## all tests except those of ROS 2, of the engine itself and of the simulator
 
 # Two processes of one thread. A file stays in one process, because its tests share fixtures.
 PYTEST = $(1)/python -m pytest -n 2 --dist loadfile --durations 10 --durations-min 10
@@ -53,9 +53,10 @@ test-fast: .venv/tests ## tests of the runtime, in a few minutes (no torch, no C
 	$(RUN)/python -c "from importlib.util import find_spec as f; assert not any(map(f, ('torch', 'mujoco', 'infoatlas_native')))"
 	$(call PYTEST,$(RUN)) tests/runtime -m 'not slow'
 
-test-rest: .venv-dev/ready ## the other tests of the core, with torch
+# Pages and benchmarks run with the engine that users get.
+test-rest: .venv-dev/ready build/native/ready ## the other tests of the core, with torch (a C++20 compiler)
 	$(call PYTEST,$(DEV)) tests/runtime -m slow
-	$(call PYTEST,$(DEV)) tests --ignore tests/runtime
+	PYTHONPATH=build/native/package $(call PYTEST,$(DEV)) tests --ignore tests/runtime
 
 # DDS guarantees neither the time of discovery nor the arrival of best-effort messages. A failed test
 # is therefore run once more, and the summary reports it.

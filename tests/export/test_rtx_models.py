@@ -17,12 +17,10 @@ SMALL = "slices=2,samples=64"
 @pytest.mark.parametrize(
     ("model", "precision", "profile", "capabilities"),
     [
-        # `batch` includes the profiles of `control`.
-        ("edge", "fp32", "batch", ("8.9",)),
+        # `make engines` builds all models in all profiles; it needs an hour.
         ("edge", "fp16", "control", THREE),
         *(("edge", precision, FIXED, THREE) for precision in ("fp32", "fp16")),
         *(("edge", "fp32", SMALL, (capability,)) for capability in THREE),
-        ("base", "fp32", FIXED, ("8.9",)),
         ("wide", "fp16", FIXED, ("8.9",)),
     ],
 )
@@ -44,7 +42,7 @@ def test_shipped_models_build(half, tmp_path, caplog, model, precision, profile,
     )
     assert found.precision == precision and ("fp16" in found.tensors) == (precision == "fp16")
     assert len(found.memory) == len(found.profiles) == len(NAMED.get(profile, [0]))
-    limit = {"control": 3.5e9, "batch": 9.7e9}.get(profile, 2e8)  # docs/tensorrt.md
+    limit = {"control": 3.5e9}.get(profile, 2e8)  # docs/tensorrt.md
     assert 1e6 < max(found.memory) < limit
     assert built.layers > 3000 and built.seconds > 0
     content = built.path.read_bytes()
