@@ -23,7 +23,7 @@ from .drawing import (
     style_axes,
 )
 from .flags import FlagTimes
-from .labels import Label, place_labels, shorten
+from .labels import Label, Place, label_above, place_labels, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -148,21 +148,10 @@ def _draw_events(axes: Axes, events: Sequence[FlagTimes]) -> list[Label]:
         colour = EVENTS[i % len(EVENTS)]
         axes.axvspan(event.q1, event.q3, color=colour, alpha=0.16, linewidth=0, zorder=0)
         axes.axvline(event.median, color=colour, linewidth=1.3, linestyle=(0, (4, 2)), zorder=1)
-        label = axes.annotate(
-            shorten(event.name, 28),
-            (event.median, 1),
-            (0, 3),
-            xycoords=axes.get_xaxis_transform(),
-            textcoords="offset points",
-            annotation_clip=False,
-            visible=False,
-            color=colour,
-            fontsize=9,
-            fontweight="bold",
-        )
-        rows = (3.0, 15.0)
         sides = ("center", "right", "left")
-        labels.append((label, [((0, row), side, "bottom") for side in sides for row in rows]))
+        places: list[Place] = [((0, row), side, "bottom") for side in sides for row in (3.0, 15.0)]
+        style = {"color": colour, "fontsize": 9, "fontweight": "bold"}
+        labels.append(label_above(axes, event.median, shorten(event.name, 28), places, **style))
     return labels
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.text import Annotation, Text
     from matplotlib.transforms import Bbox
@@ -60,6 +61,21 @@ def fit(text: Text, pixels: float, *, upright: bool = False, prefix: str = "") -
     while length() > pixels and len(rest) > 2 and "$" not in rest:
         rest = rest[max(1, len(rest) // 12) :]
         text.set_text(f"{prefix}…{rest}")
+
+
+def label_above(axes: Axes, x: float, text: str, places: list[Place], **style: Any) -> Label:
+    """A label above the axes at a time `x`, for `place_labels`."""
+    label = axes.annotate(
+        text,
+        (x, 1),
+        (0, 3),
+        xycoords=axes.get_xaxis_transform(),
+        textcoords="offset points",
+        annotation_clip=False,
+        visible=False,
+        **style,
+    )
+    return label, places
 
 
 def place_labels(

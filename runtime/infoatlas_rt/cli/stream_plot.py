@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..streams.events import COUPLED
 from .curve_plot import draw_axes, draw_curve, draw_extrema, past_label, place_extrema
 from .drawing import COUPLING, INK, draw_heading, draw_legend, new_figure
-from .labels import Label, fit, place_labels, shorten
+from .labels import Label, Place, fit, label_above, place_labels, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -139,18 +139,8 @@ def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> lis
                 label=event.kind if panel is axes and event.kind not in named else None,
             )
         named.add(event.kind)
-        label = axes.annotate(
-            f"{at:.1f}",
-            (at, 1),
-            (0, 3),
-            xycoords=axes.get_xaxis_transform(),
-            textcoords="offset points",
-            annotation_clip=False,
-            visible=False,
-            color=COUPLING,
-            fontsize=8,
-        )
-        labels.append((label, [((0, row), "center", "bottom") for row in (3.0, 13.0)]))
+        places: list[Place] = [((0, row), "center", "bottom") for row in (3.0, 13.0)]
+        labels.append(label_above(axes, at, f"{at:.1f}", places, color=COUPLING, fontsize=8))
     return labels
 
 
