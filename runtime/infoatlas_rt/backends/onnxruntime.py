@@ -63,6 +63,26 @@ def has_cuda() -> bool:
     )
 
 
+def load_onnxruntime() -> Any:
+    """The module onnxruntime.
+
+    Raises
+    ------
+    ProviderError
+        It is not installed, or broken.
+    """
+    try:
+        import onnxruntime
+
+        onnxruntime.__version__  # noqa: B018, the remains of a removed package have none
+    except Exception as error:
+        raise ProviderError(
+            f"ONNX Runtime cannot be imported ({error}): {INSTALL}, or "
+            "'infoatlas-rt[gpu]' (one of them: they share an import name)"
+        ) from error
+    return onnxruntime
+
+
 class OnnxRuntimeBackend:
     """One ONNX Runtime session.
 
@@ -106,23 +126,14 @@ class OnnxRuntimeBackend:
         self.threads = cpu_threads(threads)
         self.milliseconds: dict[str, float] = {}
         # Not at the top: ONNX Runtime is optional, and its import needs time.
-        try:
-            import onnxruntime
-
-            version = onnxruntime.__version__
-        except Exception as error:
-            raise ProviderError(
-                f"ONNX Runtime cannot be imported ({error}): {INSTALL}, or "
-                "'infoatlas-rt[gpu]' (one of them: they share an import name)"
-            ) from error
-
+        onnxruntime = load_onnxruntime()
         self._onnxruntime = onnxruntime
         self._session = _session(onnxruntime, model, provider, profiles or {})
         self.provider = provider
         self._device = "cpu" if provider == "cpu" else "cuda"
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0  # process of the pool
-        log.info("ONNX Runtime %s on %s", version, self._session.get_providers())
+        log.info("ONNX Runtime %s on %s", onnxruntime.__version__, self._session.get_providers())
 
     def run(
         self, x: Floats, y: Floats, shifts: Indices, sequence: Indices

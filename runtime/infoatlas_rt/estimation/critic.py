@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backends.onnxruntime import INSTALL
-from ..errors import InputError, ModelError, ProviderError
+from ..backends.onnxruntime import load_onnxruntime
+from ..errors import InputError, ModelError
 from ..inputs.checks import as_groups, as_samples
 from ..models import onnx_content
 from ..models.model_file import MODELS, ModelFile
@@ -292,10 +292,7 @@ def write_critic(
 
 def start_session(content: bytes) -> Any:
     """An ONNX Runtime session on the CPU, which is fast enough for a critic that is made once."""
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise ProviderError(f"ONNX Runtime cannot be imported ({error}): {INSTALL}") from error
+    onnxruntime = load_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.use_deterministic_compute = True
