@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
+from ..errors import InputError, first_names
 from .annotation_formats import DEFAULT, FORMATS, HDF5, writers
 from .arguments import add_estimator, add_json, add_plot, add_topic, check_data, make_estimator
 from .console import check_json, check_target, progress, write_json
@@ -133,7 +133,7 @@ def run(arguments: Namespace) -> None:
         notes.append(f"{name} has no place for the result of --qa")
     if picture is not None:
         picture.savefig(arguments.plot)
-    result: dict[str, Any] = {
+    result = {
         "data": str(arguments.data),
         "format": name,
         "written": written,
@@ -142,22 +142,8 @@ def run(arguments: Namespace) -> None:
         "model": arguments.model,
         "seed": arguments.seed,
     }
-    result["notes"] = [*result["notes"], *uncommon(annotations, tools)]
     if not write_json(arguments.json, result):
         print_annotations(annotations, result, arguments, FORMATS[name].written)
-
-
-def uncommon(annotations: Annotations, tools: dict[str, Any]) -> list[str]:
-    """A note if parts between key states are missing from many demonstrations."""
-    parts = annotations.subtasks.parts
-    rare = sum(2 * int((part.end > part.start).sum()) < len(annotations.episodes) for part in parts)
-    if tools or not rare:
-        return []
-    return [
-        f"{rare} of {len(parts)} parts are in fewer than half of the demonstrations: look for "
-        "fewer key states (--count auto), mark two demonstrations (--label), or name the bodies "
-        "(--tool and --object)."
-    ]
 
 
 def check_format(arguments: Namespace) -> str:
@@ -275,7 +261,7 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
                 # Of tool.x and tool.y, "tool".
                 short = map(short_name, trajectories.names)
                 bodies = dict.fromkeys(n.rpartition(".")[0] or n for n in short)
-                known = ", ".join([*list(bodies)[:12], *["..."] * (len(bodies) > 12)])
+                known = first_names(bodies, 12)
                 raise InputError(
                     f"{option} {text!r}: no coordinate begins with {columns or name!r}: pass "
                     f"{name}=COLUMNS. Names begin with: {known or 'none'}"
@@ -317,7 +303,6 @@ def choose_episodes(annotations: Annotations, names: list[str]) -> list[int]:
         return [int(order[len(order) // 2])]
     for name in names:
         if name not in annotations.episodes:
-            more = ["..."] * (len(annotations.episodes) > 8)
-            listed_names = ", ".join([*annotations.episodes[:8], *more])
-            raise InputError(f"--episode {name!r}: there is none of this name but {listed_names}")
+            shown = first_names(annotations.episodes, 8)
+            raise InputError(f"--episode {name!r}: there is none of this name but {shown}")
     return [annotations.episodes.index(name) for name in names]

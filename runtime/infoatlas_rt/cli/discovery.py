@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
+from ..errors import InputError, first_names
 
 if TYPE_CHECKING:
     from ..estimation.estimator import Estimator
@@ -151,7 +151,7 @@ def placed_labels(labels: dict[int, Any], episodes: Sequence[str]) -> dict[int, 
         return labels
     absent = [number for number in labels if number not in places]
     if absent:
-        shown = ", ".join(episodes[:8]) + (", ..." if len(episodes) > 8 else "")
+        shown = first_names(episodes, 8)
         raise InputError(f"--label: there is no demonstration {absent[0]}, but {shown}")
     return {places[number]: steps for number, steps in labels.items()}
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
+from ...errors import InputError, first_names
 from ...inputs.trajectories import Trajectories
 from ..numbers import LARGEST
 from ..rates import EVEN, stated_rate
@@ -235,8 +235,8 @@ def _ranges(numbers: list[int]) -> str:
     """Text of numbers, as "0 to 4, 7", with the first few runs."""
     cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
     runs = [(part[0], part[-1]) for part in np.split(np.array(numbers), cuts)]
-    texts = [str(a) if a == b else f"{a} to {b}" for a, b in runs[:NAMED]]
-    return ", ".join(texts) + (", ..." if len(runs) > NAMED else "")
+    texts = [str(a) if a == b else f"{a} to {b}" for a, b in runs]
+    return first_names(texts, NAMED)
 
 
 def _rate(

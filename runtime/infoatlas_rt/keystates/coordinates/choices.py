@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import InputError, first_names
 from .orientation import (
     ANGLE,
     EULER,
@@ -167,6 +167,6 @@ def columns_of(key: Any, names: Sequence[str], d: int, what: str) -> list[int]:
     if not at or not all(0 <= c < d for c in at):
         known = f"columns are 0 to {d - 1}"
         if names:
-            known += f", or {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}"
+            known += f", or {first_names(names, 4)}"
         raise InputError(f"{what} names {key!r}, and there is no such column: {known}")
     return at

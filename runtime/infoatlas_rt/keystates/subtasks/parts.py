@@ -142,6 +142,18 @@ def unordered_parts(
     return parts
 
 
+def rare_parts(parts: Sequence[Subtask]) -> list[str]:
+    """A note if parts between key states are missing from many demonstrations."""
+    rare = sum(2 * int((part.end > part.start).sum()) < len(part.end) for part in parts)
+    if not rare:
+        return []
+    return [
+        f"{rare} of {len(parts)} parts are in fewer than half of the demonstrations: find fewer "
+        "key states (k='auto'; --count auto), label two demonstrations (labels=; --label), or name "
+        "tool and objects."
+    ]
+
+
 def plain_parts(name: str, cuts: Cuts, reference: str = "") -> list[Subtask]:
     """All parts between cuts, in the order of each demonstration."""
     return [Subtask(name, start, end, label, reference) for label, start, end in cuts.spans()]
@@ -220,7 +232,8 @@ def find_subtasks(
                 "objects={'cube': Pose('cube')}), or neither"
             )
         note = "No objects were named: the parts lie between key states, without references."
-        return plain_parts("tool", make_cuts(steps, labels, lengths, 0.0)), {}, [note]
+        plain = plain_parts("tool", make_cuts(steps, labels, lengths, 0.0))
+        return plain, {}, [note, *rare_parts(plain)]
     bodies, things = as_bodies(tool, "tool", "tool"), as_bodies(objects, "objects", "object")
     both = (set(bodies) & set(things)) | ({WORLD} & set(things))
     if both:
