@@ -47,7 +47,7 @@ def of_table(p: Array) -> tuple[float, float]:
 
 
 def flags(rng: np.random.Generator, n: int, d: int, share: float, renewed: float) -> Draw:
-    """d flags, each set with probability `share`, and a copy of which a share is drawn again."""
+    """d flags, each set with probability `share`, and a copy with a share of them drawn again."""
     x = rng.random((n, d)) < share
     y = np.where(rng.random((n, d)) < renewed, rng.random((n, d)) < share, x)
     p = np.array([1 - share, share])

@@ -379,7 +379,7 @@ def make_tensorrt(world: World, version: str | None = None) -> types.ModuleType:
             self.ready = True
 
     def host_memory(content: bytes) -> Any:
-        """Replaces IHostMemory, of which only the buffer is used (no class can offer one)."""
+        """Replaces IHostMemory. Only its buffer is used (no class can offer one)."""
         return np.frombuffer(content, np.uint8)
 
     class ParserError:

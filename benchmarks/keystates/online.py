@@ -71,13 +71,13 @@ def follow(demos: Demonstrations, seen: int = SEEN, seed: int = 0) -> dict[str, 
         share = (~np.ma.getmaskarray(away)).mean(axis=0)
         column = int(np.argmin(np.ma.filled(away.mean(axis=0), 1e9) + 1e6 * (share < 0.3)))
         hits, own_hits, false, delays, there = 0, 0, 0, [], 0
-        for told, truth in zip(reports, unseen.times[:, e], strict=True):
-            own = [event for event in told if event.keystate == column]
+        for reported, truth in zip(reports, unseen.times[:, e], strict=True):
+            own = [event for event in reported if event.keystate == column]
             if np.isnan(truth):
                 false += len(own)
                 continue
             there += 1
-            hits += any(abs(event.step - truth) <= NEAR * rate for event in told)
+            hits += any(abs(event.step - truth) <= NEAR * rate for event in reported)
             right = [event for event in own if abs(event.step - truth) <= NEAR * rate]
             own_hits += bool(right)
             false += len(own) - bool(right)

@@ -60,10 +60,8 @@ def computed() -> Iterator[tuple[str, Any]]:
     poses = {"cube": Pose("cube"), "goal": Position("goal")}
     yield "subtasks", found.subtasks(Pose("tool"), poses)
     people = load_trajectories(ROOT / "benchmarks/tasks/data/sawyer_pickplace_long.npz")
-    yield (
-        "people",
-        discover_keystates(people, k=6),
-    )  # two demonstrations, four objects, in any order
+    # Two demonstrations with four objects, in any order.
+    yield "people", discover_keystates(people, k=6)
 
 
 def clusters(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
@@ -80,11 +78,9 @@ def truth() -> float:
     return float(2 * (entropy - 0.5 * np.log(2 * np.pi * np.e)))
 
 
-def new(title: str = "") -> tuple[Any, Axes]:
+def new() -> tuple[Any, Axes]:
     """A small picture."""
-    figure, axes = pyplot.subplots(figsize=(4.6, 1.9), layout="constrained")
-    axes.set_title(title, loc="left", fontsize=8, color="0.3")
-    return figure, axes
+    return pyplot.subplots(figsize=(4.6, 1.9), layout="constrained")
 
 
 def save(figure: Any, name: str) -> None:

@@ -38,12 +38,12 @@ MESSAGES = ROOT / "ros2_node/infoatlas_msgs/msg"
 TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
 SHARED = "estimator"  # title of a group of arguments
 LINKS = {  # pages about what a command does
-    "keystates": ("key states", "key-states.md"),
-    "annotate": ("annotations of data sets", "annotate.md"),
-    "bag": ("ROS bags", "bags.md"),
-    "test": ("when to trust a number", "when-to-trust.md"),
-    "build": ("TensorRT", "tensorrt.md"),
-    "export": ("training", "training.md"),
+    "keystates": "[key states](key-states.md)",
+    "annotate": "[annotations of data sets](annotate.md)",
+    "bag": "[ROS bags](bags.md)",
+    "test": "[when to trust a number](when-to-trust.md)",
+    "build": "[TensorRT](tensorrt.md)",
+    "export": "[training](training.md)",
 }
 
 
@@ -73,7 +73,7 @@ def command_line() -> str:
         parts += [
             f"## {name}",
             modules[name].DESCRIPTION,
-            *(f"More: [{text}]({page})." for of, (text, page) in LINKS.items() if of == name),
+            *([f"More: {LINKS[name]}."] if name in LINKS else []),
             "\n".join(["```console", *lines, "```"]),
             _table("argument", [*_rows(command, shared=False), *title, *own]),
             *(also if len(group) > len(own) else []),

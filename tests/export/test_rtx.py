@@ -50,7 +50,7 @@ def with_vector(content):
 @pytest.mark.parametrize(
     ("profile", "message"),
     [
-        ("slices=1:40:64,samples=32:100:128", r"mi.*\[1\]"),  # builds, but for one slice only
+        ("slices=1:40:64,samples=32:100:128", r"mi.*\[1\]"),  # builds, for one slice only
         (FIXED, r"Reshaping \[40,1,62\] to \[1,62\]"),
         ("slices=1,samples=32:64:128 slices=2:3:4,samples=32:64:128", "Reshaping|mi.*1"),
     ],

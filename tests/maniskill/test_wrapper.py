@@ -41,7 +41,7 @@ def alone(found, states):
     return events[-1].keystate if events else -1
 
 
-def told(found, states):
+def reported(found, states):
     """Key states that are reported in an episode."""
     tracker = KeyStateTracker(found)
     return sum(len(tracker.push(np.asarray(state)[COLUMNS])) for state in states)
@@ -84,7 +84,7 @@ def test_a_demonstration_again(found, estimator, demonstrations):
     last = info["final_info"]
     assert bool(info["_final_info"]) and "episode" in last
     assert int(info["key_state"]) == -1 and int(last["key_state"]) == alone(found, seen) >= 0
-    assert total == told(found, seen) > 0
+    assert total == reported(found, seen) > 0
     assert info["mutual_information"].isnan().all()
     assert last["mutual_information"].dtype == torch.float32
     assert float(last["mutual_information"]) > 0

@@ -88,9 +88,9 @@ def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
                 bench.wait(lambda t=stamp: motions and seconds(motions[-1].header.stamp) == t)
         got = {seconds(m.header.stamp): m.value for m in motions}
         assert got == {stamp: estimate.mi for stamp, estimate in expected.items()}
-        told = bench.wait(lambda: bench.couplings)
+        reported = bench.wait(lambda: bench.couplings)
         assert [event.kind for event in found] == ["coupled"]
-        for message, event in zip(told, found, strict=True):
+        for message, event in zip(reported, found, strict=True):
             assert (message.kind, message.value, message.z) == (event.kind, event.value, event.z)
             assert message.standard_error == event.stderr
             assert (message.step, message.detected_step) == (event.step, event.detected_step)
@@ -98,7 +98,7 @@ def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
             assert seconds(message.detected_stamp) == event.detected_stamp
             assert message.header.frame_id == "world"
         grasp = int(held.argmax())
-        assert grasp <= told[0].detected_step <= grasp + 20
+        assert grasp <= reported[0].detected_step <= grasp + 20
     bench.node.destroy_subscription(subscription)
 
 
@@ -156,8 +156,10 @@ def test_a_grasp_is_announced_after_15_demonstrations(bench, demonstrations, tmp
             message.velocity = state[9:18].tolist()
         feed(publisher, messages, 200)
         tracker.reset()
-        told = [(e.keystate, e.step) for state in states[:, :18] for e in tracker.push(state)]
-        bench.wait(lambda told=told: [(m.keystate, m.step) for m in bench.keystates] == told)
+        reported = [(e.keystate, e.step) for state in states[:, :18] for e in tracker.push(state)]
+        bench.wait(
+            lambda reported=reported: [(m.keystate, m.step) for m in bench.keystates] == reported
+        )
         grasp = next(m for m in bench.keystates if m.keystate == number)
         true = int(held.argmax())
         assert abs(grasp.step - true) <= 2 and abs(grasp.detected_step - true) <= 8

@@ -55,8 +55,8 @@ def run(bench, messages, kind, rate=250.0):
 
 def counts(status, stream):
     """Fates of messages in a status."""
-    told = values(status)
-    return {key: int(told.get(f"messages: {key}", 0)) for key in stream.counts}
+    reported = values(status)
+    return {key: int(reported.get(f"messages: {key}", 0)) for key in stream.counts}
 
 
 def test_nan(bench):
@@ -180,12 +180,12 @@ def test_flood(bench):
     bench.up(topic=topic, lag=10, lag_seconds=0.02, window=300, k=5, slices=8)
     publisher = bench.publisher(topic=topic, qos=qos_profile_sensor_data)
     feed_live(publisher, walk(3000, dim=7), 1000)
-    told = values(bench.diagnosis(lambda s: s.message.startswith("stalled")))
-    received, estimates = int(told["received"]), int(told["estimates"])
-    dropped = int(told["dropped: newer came"])
+    reported = values(bench.diagnosis(lambda s: s.message.startswith("stalled")))
+    received, estimates = int(reported["received"]), int(reported["estimates"])
+    dropped = int(reported["dropped: newer came"])
     assert estimates > 0 and dropped > estimates
     assert 0 <= received - estimates - dropped <= 320  # while the window was filling
-    assert told["dropped: queue full"] == "0"
+    assert reported["dropped: queue full"] == "0"
 
 
 def test_full_queue_drops_the_oldest(bench):
@@ -194,10 +194,10 @@ def test_full_queue_drops_the_oldest(bench):
     bench.up(queue=1, slices=40, window=100)
     feed(bench.publisher(), messages, 1000)
     bench.diagnosis(lambda s: s.message.startswith("stalled"))
-    told = values(bench.diagnosis())
-    assert told["received"] == "400"
-    assert int(told["dropped: queue full"]) > 0
-    assert int(told["messages: accepted"]) == 400 - int(told["dropped: queue full"])
+    reported = values(bench.diagnosis())
+    assert reported["received"] == "400"
+    assert int(reported["dropped: queue full"]) > 0
+    assert int(reported["messages: accepted"]) == 400 - int(reported["dropped: queue full"])
 
 
 def test_no_pair_across_what_a_full_queue_dropped():

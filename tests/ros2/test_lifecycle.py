@@ -238,9 +238,9 @@ def test_rate_limit(bench):
 
 
 def test_parameters_are_described(bench):
-    for name, told in zip(SMALL, bench.describe(SMALL), strict=True):
+    for name, reported in zip(SMALL, bench.describe(SMALL), strict=True):
         if name != "use_sim_time":
-            assert told.description, name
+            assert reported.description, name
     lag, timed, path = bench.describe(["lag", "lag_seconds", "model_file_path"])
     assert lag.integer_range[0].from_value == 0
     assert timed.floating_point_range[0].to_value == 3600.0

@@ -54,11 +54,11 @@ def test_all_estimates_of_a_stream_have_the_chosen_slices(bench):
     publisher = bench.publisher(topic=TOPIC)
     messages = joint_states(walk(200))
     feed(publisher, messages, rate=100)
-    told = values(bench.diagnosis(lambda s: values(s)["messages: accepted"] == "200"))
+    reported = values(bench.diagnosis(lambda s: values(s)["messages: accepted"] == "200"))
     bench.wait(lambda: len(bench.estimates) > 3)
     (slices,) = {message.slices for _, message in bench.estimates}
     assert LEAST <= slices <= SLICES
-    assert told["slices"] == str(slices)
+    assert reported["slices"] == str(slices)
     if slices < SLICES:
         bench.diagnosis(lambda s: f"slices is {slices} until" in s.message, past=True)
     assert bench.set(slices=6) == ""

@@ -143,8 +143,15 @@ def test_every_estimate_and_extremum_is_the_library_s(bench):
         assert found[stamp].fill == estimate.fill
     frames = {nanoseconds(m.header.stamp): m.header.frame_id for m in messages}
     assert len(bench.extrema) == len(extrema)
-    for told, state in zip(bench.extrema, extrema, strict=True):
-        assert (told.kind, told.value, told.prominence, told.z, told.index, told.detected_at) == (
+    for reported, state in zip(bench.extrema, extrema, strict=True):
+        assert (
+            reported.kind,
+            reported.value,
+            reported.prominence,
+            reported.z,
+            reported.index,
+            reported.detected_at,
+        ) == (
             state.kind,
             state.value,
             state.prominence,
@@ -152,9 +159,9 @@ def test_every_estimate_and_extremum_is_the_library_s(bench):
             state.index,
             state.detected_at,
         )
-        assert frames[nanoseconds(told.header.stamp)] == told.header.frame_id
-        assert seconds(told.header.stamp) == state.stamp
-        assert seconds(told.detected_stamp) == state.detected_stamp
+        assert frames[nanoseconds(reported.header.stamp)] == reported.header.frame_id
+        assert seconds(reported.header.stamp) == state.stamp
+        assert seconds(reported.detected_stamp) == state.detected_stamp
     assert Extremum.MAXIMUM == "maximum"
 
 
@@ -187,7 +194,7 @@ def test_a_bag_gives_the_same_numbers(bench, tmp_path):
     bench.up(fields=fields, lag_seconds=0.1, window=40, k=0, slices=8, **settings)
     publisher = bench.publisher()
 
-    def told():
+    def reported():
         return sorted(
             (*(getattr(m, name) for name in names[:6]), seconds_of(m), seconds(m.detected_stamp))
             for m in bench.extrema
@@ -198,7 +205,7 @@ def test_a_bag_gives_the_same_numbers(bench, tmp_path):
         if stamp in curve:
             bench.wait(lambda t=stamp: bench.estimates and seconds_of(bench.estimates[-1][1]) == t)
     assert {seconds_of(m): m.value for _, m in bench.estimates} == curve
-    assert told() == expected
+    assert reported() == expected
 
     assert bench.reset().success
     bench.estimates.clear()
@@ -208,7 +215,7 @@ def test_a_bag_gives_the_same_numbers(bench, tmp_path):
         lambda: bench.estimates and seconds_of(bench.estimates[-1][1]) == messages[-1][0], 60
     )
     assert {seconds_of(m): m.value for _, m in bench.estimates}.items() <= curve.items()
-    assert told() == expected
+    assert reported() == expected
 
 
 def seconds_of(message):
@@ -301,8 +308,8 @@ def test_reset_empties_the_window(bench):
     bench.read(later[-1])
     for _, m in bench.estimates[seen:]:
         assert m.value == expected[seconds(m.header.stamp)].estimate.mi
-    told = values(bench.diagnosis())
-    assert told["coordinates"] == "6" and told["messages: resets"] == "1"
+    reported = values(bench.diagnosis())
+    assert reported["coordinates"] == "6" and reported["messages: resets"] == "1"
 
 
 def test_simulated_time(bench):

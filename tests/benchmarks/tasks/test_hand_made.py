@@ -230,11 +230,11 @@ def test_copula_samples(name, cdf):
 def test_only_processes_are_announced_as_series():
     """Only processes are flagged as time series, and the flag is passed to the estimator."""
     made = families.cases(HAND_MADE, (32,), 1)
-    told = []
+    reported = []
 
     class Listening:
         def estimate(self, x, y, **options):
-            told.append(options)
+            reported.append(options)
             return SimpleNamespace(mi=1.0, stderr=0.1)
 
     measure("", made, {"ours": Listening()}, {})
@@ -242,4 +242,4 @@ def test_only_processes_are_announced_as_series():
         "second order",
         "magnitudes",
     }
-    assert told == [{"time_series": case.time_series} for case in made]
+    assert reported == [{"time_series": case.time_series} for case in made]

@@ -192,8 +192,8 @@ def test_offline_and_online_agree_and_the_future_changes_nothing():
     assert [s.stamp for s in whole] == sorted(s.stamp for s in whole)
     assert all(s.stamp == curve.position[s.index] for s in whole)
     part = curve_of(values[:60], curve.influence[:60]).extrema()
-    told = [s for s in whole if s.detected_at < 60]
-    assert [s.index for s in part] == [s.index for s in told]
+    reported = [s for s in whole if s.detected_at < 60]
+    assert [s.index for s in part] == [s.index for s in reported]
 
 
 def test_trajectories_that_end_are_left_out_of_the_pairing():

@@ -101,7 +101,7 @@ def test_narrow_sides_are_estimated_unsliced(estimator):
     result = estimator.estimate(x, y)
     assert result.mi == plain.mi
     assert (result.k, result.directions, result.parts) == (None, None, 1)
-    x = np.column_stack([np.ones((600, 4)), x])  # eight coordinates, of which four vary
+    x = np.column_stack([np.ones((600, 4)), x])  # eight coordinates; four vary
     result = estimator.estimate(x, y)
     assert result.mi == plain.mi and result.constant_x == (0, 1, 2, 3)
 

@@ -124,13 +124,17 @@ def test_chunks_and_progress_change_nothing(estimator, monkeypatch):
     whole = independence_test(x, y, sliced, permutations=6)
     for reads in (2, 7):  # some of the slices; all of them for two pairings
         monkeypatch.setattr(prepare, "CHUNK_PAIRS", reads * 40 * 4)
-        told: list = []
+        reported: list = []
         parts = independence_test(
-            x, y, sliced, permutations=6, progress=lambda *share, told=told: told.append(share)
+            x,
+            y,
+            sliced,
+            permutations=6,
+            progress=lambda *share, reported=reported: reported.append(share),
         )
         np.testing.assert_allclose(parts.null, whole.null, atol=1e-4)
         assert parts.mi == pytest.approx(whole.mi, abs=1e-4)
-        assert told[-1] == (21, 21) and sorted(told) == told
+        assert reported[-1] == (21, 21) and sorted(reported) == reported
 
 
 def test_seeds(estimator):

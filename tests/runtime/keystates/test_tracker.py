@@ -84,8 +84,8 @@ def test_unreliable_key_states_are_reported_only_on_request():
     np.testing.assert_array_equal(tracker.followed, found.live.followed)
     assert every.followed.all() and not tracker.followed.all()
     assert "NOT followed" in tracker.describe()
-    told = {event.keystate for walk in walks for event in follow(tracker, walk)}
-    assert told <= set(np.flatnonzero(tracker.followed).tolist())
+    reported = {event.keystate for walk in walks for event in follow(tracker, walk)}
+    assert reported <= set(np.flatnonzero(tracker.followed).tolist())
 
 
 def test_it_is_causal(found):

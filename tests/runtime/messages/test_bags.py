@@ -362,7 +362,7 @@ def test_command(bags, tmp_path, capsys, recorded, estimator, figures):
     assert result["lag"] == 2 and result["counts"]["accepted"] == len(estimates)
     ((main_axes, below),) = (figure.axes for figure in figures)
     assert main_axes.get_ylabel() == "mutual information (nats)"
-    # The line connects estimates and extrema, most of which are not at shown estimates.
+    # The line connects estimates and extrema. Most extrema are not at shown estimates.
     points = {
         **dict(zip(result["curve"]["stamp"], result["curve"]["mi"], strict=True)),
         **{extremum["stamp"]: extremum["value"] for extremum in result["extrema"]},

@@ -259,7 +259,7 @@ def test_independence_of_the_other_models(models, name, d):
 @pytest.mark.parametrize("d", [1, 3, 5])
 @pytest.mark.parametrize("n", [64, 100, 1000])
 def test_copies_are_finite_and_flagged(edge, n, d):
-    """x = y and a common coordinate: infinite mutual information, of which n samples show a part.
+    """x = y and a common coordinate: infinite mutual information. n samples show a part of it.
 
     The estimate is above 3 nats and below 2 log n + 2, about the log of the number of pairs.
     """

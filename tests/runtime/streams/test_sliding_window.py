@@ -264,8 +264,8 @@ def test_states_that_a_full_queue_has_dropped_are_no_reason_for_a_tolerance(fake
 
 def test_every(fake):
     online = OnlineEstimator(fake, window=10, lag=2, every=4)
-    told = [t for t in range(40) if online.push(state(t)) is not None]
-    assert told == list(range(11, 40, 4))
+    reported = [t for t in range(40) if online.push(state(t)) is not None]
+    assert reported == list(range(11, 40, 4))
     assert online.push(state(40)) is None
     assert online.reason.startswith("waiting: ")
 

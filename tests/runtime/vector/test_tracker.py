@@ -112,7 +112,7 @@ def parts():
 
 @pytest.mark.parametrize("rate", [None, 40.0, 10.0])
 def test_sub_tasks_are_those_of_single_trackers(parts, rate):
-    """For parallel episodes, one of which stops half-way; no report is early."""
+    """One of the parallel episodes stops half-way; no report is early."""
     found, live = parts
     states, _ = visits(count=4, seed=5)
     states[3] = np.concatenate([states[3][:30], np.repeat(states[3][30:31], 200, axis=0)])

@@ -127,7 +127,7 @@ def test_counts_agree_with_sums_over_counts():
 
 @pytest.mark.parametrize("d", [1, 2])
 def test_kinds_agree_with_sums_over_counts(d):
-    """Twelve things of two kinds, one or both of which are observed: binomial in both cases."""
+    """Twelve things of two kinds. One kind is observed, or both: binomial in both cases."""
     torch.manual_seed(6)
     sign = torch.randn(4, channels.DRAWS, 1).sign().expand(-1, -1, 2) * torch.tensor([1.0, 0.0])
     mask = (torch.arange(2) < d).float().expand(4, 2)
