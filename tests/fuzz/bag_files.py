@@ -32,8 +32,6 @@ def bags(rng: Rng, folder: Path) -> Written:
         kind, _, file = case.what[-1].partition(": ")
         case.outcome = EITHER if kind == "cut" and case.outcome != REFUSED else ANY
         case.names, case.holes = None, True
-        if kind in ("cut", "flip") and case.path.suffix == ".mcap" and case.path.is_file():
-            case.options["partial"] = bool(rng.integers(2))
         if file == "metadata.yaml" and kind in ("gone", "folder", "empty", "text", "pointer"):
             case.outcome = REFUSED
     return case
@@ -91,12 +89,10 @@ def demonstrations(path: Path, by_name: bool = False, **options: Any) -> Found:
     return own._replace(episodes={name: part[:, order] for name, part in own.episodes.items()})
 
 
-def stream(
-    path: Path, topic: str, by_name: bool = False, partial: bool = False, **options: Any
-) -> Found:
+def stream(path: Path, topic: str, by_name: bool = False, **options: Any) -> Found:
     """States of a stream in parts; a new part begins where other coordinates replace them."""
     parts: list[list[np.ndarray]] = [[]]
-    with Bag(path, partial=partial) as bag:
+    with Bag(path) as bag:
         extractor = bag.extractor(topic, **options)
         receiver = Receiver(extractor, reset_after=np.inf)
         for _, received, message in bag.messages(topic):

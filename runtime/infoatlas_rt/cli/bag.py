@@ -68,11 +68,6 @@ def _add_messages(group: Any) -> None:
         "header's)",
     )
     group.add_argument(
-        "--partial",
-        action="store_true",
-        help="read the intact parts of a damaged .mcap file, and list the missing ones",
-    )
-    group.add_argument(
         "--resolution",
         type=float,
         nargs="+",
@@ -170,7 +165,7 @@ def run(arguments: Namespace) -> None:
     two = arguments.with_topic is not None
     if arguments.with_field is not None and not two:
         raise InputError("--with-field is for the topic of --with-topic: give both")
-    with Bag(arguments.data, partial=arguments.partial) as bag:
+    with Bag(arguments.data) as bag:
         if arguments.topic is None:
             raise InputError(f"name the topic to read, with --topic. {bag.listing()}")
         topics = [arguments.topic, arguments.with_topic] if two else [arguments.topic]
@@ -264,7 +259,6 @@ def run(arguments: Namespace) -> None:
         "how": curve.how,
         "counts": stream.counts,
         "notices": curve.notices,
-        "damage": None if bag.damage is None else bag.damage.to_dict(),
         "start": curve.start,
         "curve": {
             name: getattr(curve, name).tolist()

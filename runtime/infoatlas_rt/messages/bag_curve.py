@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -223,13 +222,7 @@ def read(
     events: list[Event] = []
     motions: list[tuple[float, float]] = []
     estimate: Estimate | None = None
-    gaps = deque(bag.damage.gaps() if bag.damage else ())
     for side, received, message in bag.messages(*topics):
-        while gaps and received >= gaps[0][0]:
-            stream.lost()
-            if received < gaps[0][1]:
-                break
-            gaps.popleft()
         time = receivers[side].time(message, received)
         if not np.isnan(time):
             start, newest[side] = min(start, time), max(newest[side], time)

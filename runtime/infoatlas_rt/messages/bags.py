@@ -8,14 +8,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from ..errors import InputError
-from ..files.bags.damage import Damage
-from ..files.bags.intact import copy_intact
+from ..files.bags.bag_files import reading, way_out
 from ..files.numbers import check_regular
 from .bag_reader import BagReader
 from .fields import Extractor
@@ -47,9 +44,6 @@ class Bag:
     Parameters
     ----------
     path : path
-    partial : bool
-        Read the intact parts of a damaged .mcap file, from a copy in the folder for temporary
-        files.
 
     Attributes
     ----------
@@ -57,8 +51,6 @@ class Bag:
     topics : dict of Topic
     notices : list of str
         Sentences about what was left out.
-    damage : Damage or None
-        With `partial`: the missing parts of the file.
 
     Raises
     ------
@@ -66,7 +58,7 @@ class Bag:
         rosbags is not installed; or the bag is missing, damaged, empty or of another kind.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, partial: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         check_regular(self.path)
         files = [file for end in SUFFIXES for file in sorted(self.path.glob(f"*{end}"))]
@@ -76,14 +68,9 @@ class Bag:
         for file in files:
             check_regular(file)
         self.notices: list[str] = []
-        self.damage: Damage | None = None
-        self._folder = TemporaryDirectory(prefix="infoatlas-") if partial else None
-        try:
-            self._open()
-            self._list()
-        except BaseException:
-            self._clean_up()
-            raise
+        with reading(self.path):
+            self._reader = BagReader(self.path)
+        self._list()
 
     def _list(self) -> None:
         """The topics of the bag, and those that are left out."""
@@ -108,36 +95,11 @@ class Bag:
             shown = f"{', '.join([*aside][:LISTED])}{more}"
             self.notices.append(f"topics that cannot be decoded are left out: {shown}")
 
-    def _open(self) -> None:
-        source = self.path
-        if self._folder is not None:
-            if self.path.suffix != ".mcap" or self.path.is_dir():
-                mcaps = sorted(self.path.glob("*.mcap"))
-                way = f": pass {mcaps[0]}" if mcaps else ""
-                if self.path.suffix == ".db3" and not self.path.is_dir():
-                    way = ": mend a .db3 file by `sqlite3 FILE .recover | sqlite3 NEW.db3`"
-                raise InputError(
-                    f"{self.path}: the intact parts can be read of an .mcap file only{way}"
-                )
-            source = Path(self._folder.name, "intact.mcap")
-            with _reading(self.path):
-                self.damage = copy_intact(self.path, source)
-            self.notices += self.damage.notices()
-        with _reading(self.path):
-            self._reader = BagReader(source)
-
-    def _clean_up(self) -> None:
-        if self._folder is not None:
-            self._folder.cleanup()
-
     def __enter__(self) -> Bag:
         return self
 
     def __exit__(self, *_: object) -> None:
-        try:
-            self._reader.close()
-        finally:
-            self._clean_up()
+        self._reader.close()
 
     def schema(self, topic: str) -> Schema:
         """The definition of a topic's messages.
@@ -262,7 +224,7 @@ class Bag:
         for side, topic in enumerate(topics):
             sides.setdefault(topic, []).append(side)
         found = 0
-        with _reading(self.path):
+        with reading(self.path):
             for topic, nanoseconds, message in self._reader.messages(sides):
                 for side in sides[topic]:
                     yield side, nanoseconds / 1e9, message
@@ -271,23 +233,8 @@ class Bag:
         if found != expected:  # readers skip a damaged part
             raise InputError(
                 f"{self.path} is damaged: it contains {found} of {expected} messages on "
-                f"{' and '.join(topics)}: try `mcap recover` or `ros2 bag reindex`"
+                f"{' and '.join(topics)}: {way_out(self.path)}"
             )
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except InputError:
-        raise
-    # rosbags, mcap, SQLite, YAML and decompressors raise different errors for damaged bytes.
-    except Exception as error:
-        what = " ".join(f"{type(error).__name__}: {error}".split())  # some span lines
-        raise InputError(
-            f"{path} cannot be read as a bag ({what}): if its recorder was killed, try "
-            "`ros2 bag reindex`, `mcap recover`, or --partial for an .mcap file"
-        ) from error
 
 
 def bags_in(path: str | os.PathLike[str]) -> list[Path]:

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
 
 from infoatlas_rt.cli import main
 from infoatlas_rt.estimation.estimator import Estimator
-from mcap_files import write
 
 
 @pytest.fixture
@@ -226,35 +227,39 @@ def test_an_interrupt_at_any_time(samples, moment):
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"interrupted\n")
 
 
-AT_COPY = """
+UNPACKED = """
 import fcntl, tempfile, termios
-from infoatlas_rt.messages import bags
-copy, remove = bags.copy_intact, tempfile.TemporaryDirectory.cleanup
-def copied(*paths):
-    copy(*paths)
+from infoatlas_rt.files.bags import bag_files
+unpack, remove = bag_files._unpacked, tempfile.TemporaryDirectory.cleanup
+def unpacked(*paths):
+    unpack(*paths)
     {action}
 def cleaned(folder):
     {again}
     remove(folder)
-bags.copy_intact, tempfile.TemporaryDirectory.cleanup = copied, cleaned
+bag_files._unpacked, tempfile.TemporaryDirectory.cleanup = unpacked, cleaned
 tempfile.tempdir = {folder!r}
 """
 SIGNAL = "os.kill(os.getpid(), signal.{})"
 
 
-def partial(tmp_path, action, again="pass"):
-    """A command that reads the intact parts of a bag, and runs `action` while the copy exists."""
-    path = tmp_path / "a.mcap"
-    write(path, range(50))
-    code = WAIT.format(when=AT_COPY.format(action=action, again=again, folder=str(tmp_path)))
-    command = ["bag", str(path), "--topic", "/value", "--partial"]
+def unpacking(tmp_path, action, again="pass"):
+    """A command that reads a compressed bag, and runs `action` while the unpacked file exists."""
+    path = tmp_path / "bag"
+    writer = Writer(path, version=9, storage_plugin=StoragePlugin.MCAP)
+    writer.set_compression(CompressionMode.FILE, CompressionFormat.ZSTD)
+    with writer as bag:
+        store = get_typestore(Stores.LATEST)
+        bag.add_connection("/value", "std_msgs/msg/Float64", typestore=store)
+    code = WAIT.format(when=UNPACKED.format(action=action, again=again, folder=str(tmp_path)))
+    command = ["bag", str(path), "--topic", "/value"]
     return [sys.executable, "-c", code, "0", *command]
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
 def test_signals_remove_temporary_files(tmp_path, name, code):
     """As after Ctrl-C. A second signal has no effect: `timeout` and a shell send two."""
-    command = partial(tmp_path, SIGNAL.format(name), SIGNAL.format(name))
+    command = unpacking(tmp_path, SIGNAL.format(name), SIGNAL.format(name))
     done = subprocess.run(
         command,
         capture_output=True,
@@ -262,7 +267,7 @@ def test_signals_remove_temporary_files(tmp_path, name, code):
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     assert (done.returncode, done.stdout, done.stderr) == (code, b"", b"interrupted\n")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.mcap"]
+    assert [path.name for path in tmp_path.iterdir()] == ["bag"]
 
 
 def test_a_closed_terminal(tmp_path):
@@ -270,7 +275,7 @@ def test_a_closed_terminal(tmp_path):
     begin, tick = "fcntl.ioctl(0, termios.TIOCSCTTY, 0); ", "import time; time.sleep(60)"
     master, terminal = os.openpty()
     process = subprocess.Popen(
-        partial(tmp_path, f"{begin}os.write(1, b'ready'); {tick}"),
+        unpacking(tmp_path, f"{begin}os.write(1, b'ready'); {tick}"),
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
@@ -281,13 +286,13 @@ def test_a_closed_terminal(tmp_path):
     assert os.read(master, 5) == b"ready"
     os.close(master)
     assert process.wait(timeout=30) == 129
-    assert [path.name for path in tmp_path.iterdir()] == ["a.mcap"]
+    assert [path.name for path in tmp_path.iterdir()] == ["bag"]
 
 
 def test_nohup(tmp_path):
     """A SIGHUP that is ignored stays ignored."""
     done = subprocess.run(
-        partial(tmp_path, SIGNAL.format("SIGHUP") + "; " + SIGNAL.format("SIGTERM")),
+        unpacking(tmp_path, SIGNAL.format("SIGHUP") + "; " + SIGNAL.format("SIGTERM")),
         capture_output=True,
         timeout=120,
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),

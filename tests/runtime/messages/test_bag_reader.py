@@ -91,15 +91,6 @@ def test_one_channel_blocks_no_other(tmp_path, options):
     assert left_out["/add/_service_event"] == "no definition of lab_msgs/srv/Add_Event"
 
 
-def test_the_intact_part_of_a_cut_file(tmp_path):
-    path = write_mcap(tmp_path / "a.mcap", use_chunking=False)
-    path.write_bytes(path.read_bytes()[:-2000])
-    with Bag(path, partial=True) as bag:
-        extractor = Extractor(None, bag.schema("/point"))
-        states = [extractor(message)[0] for _, _, message in bag.messages("/point")]
-    assert states == [*range(len(states))] and len(states) > 30
-
-
 @pytest.mark.parametrize("folder", [True, False])
 def test_the_sqlite3_twin(tmp_path, folder):
     """JSON beside CDR, and a definition that the recorder did not find ("unknown")."""

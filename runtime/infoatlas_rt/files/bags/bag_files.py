@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from operator import itemgetter
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
@@ -37,9 +37,9 @@ class BagFiles:
     Raises
     ------
     InputError
-        A package or a file is missing, or files are of another kind.
+        A package or a file is missing, files are of another kind, or one is damaged.
     Exception
-        The bag is damaged; the readers raise errors of many kinds.
+        metadata.yaml is damaged.
     """
 
     def __init__(self, source: Path) -> None:
@@ -47,12 +47,15 @@ class BagFiles:
         self.missing: dict[str, int] = {}
         self._packed = False
         with ExitStack() as stack:
-            paths = [source]
+            paths = [(source, source)]
             topics: list[dict[str, Any]] = []
             if source.is_dir():
                 paths, topics = self._read_metadata(source, stack)
-            self._files = [stack.enter_context(closing(open_file(path))) for path in paths]
-            for file in self._files:
+            self._files: list[tuple[Path, BagFile]] = []
+            for path, unpacked in paths:
+                with reading(path):
+                    file = stack.enter_context(closing(open_file(unpacked)))
+                self._files.append((path, file))
                 self.channels += file.channels.values()
             self._compare(topics)
             self._stack = stack.pop_all()
@@ -63,8 +66,8 @@ class BagFiles:
 
     def _read_metadata(
         self, folder: Path, stack: ExitStack
-    ) -> tuple[list[Path], list[dict[str, Any]]]:
-        """Files of a folder, unpacked, and the topics in its metadata."""
+    ) -> tuple[list[tuple[Path, Path]], list[dict[str, Any]]]:
+        """Files of a folder, each with its unpacked file, and the topics in its metadata."""
         try:
             from ruamel.yaml import YAML
         except ImportError as error:
@@ -83,10 +86,11 @@ class BagFiles:
         paths = [folder / PurePath(name).name for name in stated["relative_file_paths"]]
         for path in paths:
             check_regular(path)
+        unpacked = paths
         if any(path.suffix == ".zstd" for path in paths):
             room = stack.enter_context(TemporaryDirectory(prefix="infoatlas-"))
-            paths = [_unpacked(p, Path(room)) if p.suffix == ".zstd" else p for p in paths]
-        return paths, stated["topics_with_message_count"]
+            unpacked = [_unpacked(p, Path(room)) if p.suffix == ".zstd" else p for p in paths]
+        return [*zip(paths, unpacked, strict=True)], stated["topics_with_message_count"]
 
     def _compare(self, topics: list[dict[str, Any]]) -> None:
         """Complete what the files lack by the metadata: topics, hashes of types, counts."""
@@ -121,22 +125,46 @@ class BagFiles:
         Received
         """
         parts, start = [], 0
-        for file in self._files:
+        for path, file in self._files:
             places = {number: start + i for i, number in enumerate(file.channels)}
             start += len(places)
             wanted = {number: place for number, place in places.items() if place in chosen}
             if wanted:
-                parts.append(self._part(file, wanted))
+                parts.append(self._part(path, file, wanted))
         yield from parts[0] if len(parts) == 1 else heapq.merge(*parts, key=itemgetter(0))
 
-    def _part(self, file: BagFile, wanted: dict[int, int]) -> Iterator[Received]:
+    def _part(self, path: Path, file: BagFile, wanted: dict[int, int]) -> Iterator[Received]:
         unpack = None
         if self._packed:
             from zstandard import ZstdDecompressor
 
             unpack = ZstdDecompressor().decompress
-        for time, number, data in file.messages(wanted.keys()):
-            yield time, wanted[number], data if unpack is None else unpack(data)
+        with reading(path):
+            for time, number, data in file.messages(wanted.keys()):
+                yield time, wanted[number], data if unpack is None else unpack(data)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn the errors of readers into an InputError with the path, the reason and the way out."""
+    try:
+        yield
+    except InputError:
+        raise
+    # rosbags, mcap, SQLite, YAML and decompressors raise different errors for damaged bytes.
+    except Exception as error:
+        kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
+        what = " ".join(f"{kind}{error}".split()).removesuffix(":")  # some span lines
+        raise InputError(f"{path} cannot be read as a bag ({what}): {way_out(path)}") from error
+
+
+def way_out(path: Path) -> str:
+    """Text: what to do with a damaged bag."""
+    if path.suffix == ".mcap" and not path.is_dir():
+        return f"write what is intact to another file with `mcap recover {path} -o OUT`"
+    if path.suffix == ".db3" and not path.is_dir():
+        return f"mend it with `sqlite3 {path} .recover | sqlite3 NEW.db3`"
+    return "if its recorder was killed, try `ros2 bag reindex`, or `mcap recover` for .mcap files"
 
 
 def _unpacked(path: Path, room: Path) -> Path:

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     # Messages of each channel, channels and schemas, by their numbers.
     _Found: TypeAlias = tuple[dict[int, int], dict[int, Record], dict[int, Schema]]
 
-MAGIC = b"\x89MCAP0\r\n"
+MAGIC = b"\x89MCAP0\r\n"  # first and last bytes of a file
 HEAD = struct.Struct("<BQ")  # of a record: opcode, length
 OF_MESSAGE = struct.Struct("<HIQQ")  # channel, sequence, time of its arrival, time of its sending
 MESSAGE = 0x05  # opcode
+FOOTER = struct.Struct("<QQI8s")  # start of the summary, and of its groups; its checksum; MAGIC
 
 Received: TypeAlias = tuple[int, int, bytes]  # time of arrival (ns), channel, the message
 
@@ -107,10 +108,7 @@ class McapFile:
         self._file = path.open("rb")
         self._chunks: list[ChunkIndex] = []
         try:
-            self._file.seek(-len(MAGIC), os.SEEK_END)
-            if self._file.read() != MAGIC:
-                raise ValueError("its end is missing")
-            self._file.seek(0)
+            self._check_ends()
             summary = make_reader(self._file).get_summary()
             counts, channels, schemas = _summed(summary) or self._scan()
             if summary and summary.statistics:
@@ -127,6 +125,21 @@ class McapFile:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+    def _check_ends(self) -> None:
+        """Raise ValueError if an end of the file is missing, or its summary is damaged."""
+        if self._file.read(len(MAGIC)) != MAGIC:
+            raise ValueError("it does not begin as an MCAP file")
+        place = max(0, self._file.seek(0, os.SEEK_END) - FOOTER.size)
+        self._file.seek(place)
+        footer = self._file.read()
+        if len(footer) < FOOTER.size or not footer.endswith(MAGIC):
+            raise ValueError("its end is missing")
+        start, _, checksum, _ = FOOTER.unpack(footer)
+        self._file.seek(start)
+        if start and checksum and zlib.crc32(self._file.read(place + 16 - start)) != checksum:
+            raise ValueError("its summary has another checksum than its data")
+        self._file.seek(0)
 
     def _scan(self) -> _Found:
         """Scan the file for its channels."""
@@ -213,7 +226,7 @@ def _channel(record: Record, schema: Schema | None, messages: int) -> Channel:
 
 def _messages(chunk: Chunk, chosen: Collection[int]) -> list[tuple[int, int, int, bytes]]:
     """Time, place, channel and data of messages in a chunk, in order of time."""
-    data = unpack(chunk.data, chunk.compression, chunk.uncompressed_size, chunk.uncompressed_crc)
+    data = _unpack(chunk)
     found, place, size = [], 0, len(data)
     while place < size:
         opcode, length = HEAD.unpack_from(data, place)
@@ -228,38 +241,22 @@ def _messages(chunk: Chunk, chosen: Collection[int]) -> list[tuple[int, int, int
     return sorted(found)
 
 
-def unpack(data: bytes, compression: str, size: int, checksum: int) -> bytes:
-    """The records of a chunk.
-
-    Parameters
-    ----------
-    data : bytes
-        The content of the chunk as it is in the file.
-    compression : str
-        zstd, lz4, or empty.
-    size, checksum : int
-        Size and checksum of the records; 0 if there is no checksum.
-
-    Raises
-    ------
-    ValueError
-        The compression is not supported, or size or checksum differ.
-    Exception
-        Errors of the decompressors.
-    """
-    if compression == "zstd":
+def _unpack(chunk: Chunk) -> bytes:
+    """The records of a chunk; ValueError if their size or checksum differs."""
+    data, size = chunk.data, chunk.uncompressed_size
+    if chunk.compression == "zstd":
         import zstandard
 
         data = zstandard.decompress(data, size)
-    elif compression == "lz4":
+    elif chunk.compression == "lz4":
         import lz4.frame  # type: ignore[import-untyped]
 
         data = lz4.frame.decompress(data)
-    elif compression:
-        raise ValueError(f"compression {compression!r} is unknown")
+    elif chunk.compression:
+        raise ValueError(f"compression {chunk.compression!r} is unknown")
     if len(data) != size:
         raise ValueError(f"a chunk has {len(data)} of {size} bytes")
-    if checksum and zlib.crc32(data) != checksum:
+    if chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc:
         raise ValueError("a chunk has another checksum than its data")
     return data
 
