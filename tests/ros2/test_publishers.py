@@ -172,19 +172,6 @@ def test_joints_that_take_over_bring_their_publisher(bench):
     assert status.get("messages: other publishers", "0") == "0"
 
 
-def test_a_relay_of_two_robots_is_refused(bench):
-    """With one publisher, only the states reveal two robots."""
-    steps = np.arange(80)[:, None] / 20
-    poses = np.sin(steps + np.arange(4)), 3 + 0.5 * np.cos(1.3 * steps + 2.0 * np.arange(4))
-    robots = [joint_states(states, START + i * STEP // 2) for i, states in enumerate(poses)]
-    bench.up()
-    feed(bench.publisher(), [message for pair in zip(*robots, strict=True) for message in pair])
-    status = bench.diagnosis(lambda s: values(s).get("messages: two sources") == "129", past=True)
-    assert status.level == status.WARN and "(two sources)" in status.message
-    assert "two sources alternate on this topic" in values(status)["last warning"]
-    assert not bench.estimates
-
-
 class Heard:
     """Messages of publishers without DDS; ids are bytes, and nodes have the same names.
 

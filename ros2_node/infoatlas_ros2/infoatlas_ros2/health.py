@@ -11,7 +11,7 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 FAULTS = (
     "NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,out of order,other joints,"
-    "other bodies,other publishers,two sources,queue full"
+    "other bodies,other publishers,queue full"
 )
 LONG = 1.0  # seconds; a longer inference causes a warning
 LATENCIES = 1000  # number of the last estimates whose percentiles are reported

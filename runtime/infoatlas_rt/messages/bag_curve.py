@@ -201,8 +201,8 @@ def read(
     Raises
     ------
     InputError
-        The bag is damaged, there is no estimate, or a topic has alternating states of two sources;
-        the message has the reason. With `part`, damage after the end of the part is not found.
+        The bag is damaged, or there is no estimate; the message has the reason. With `part`,
+        damage after the end of the part is not found.
     """
     part = part or Part()
     newest = [-np.inf] * len(topics)  # stamps, of all messages
@@ -240,11 +240,6 @@ def read(
             continue
         sample = receivers[side].receive(message, received)
         assert sample.stamp is not None
-        if sample.notice and sample.fault:
-            raise InputError(
-                f"{bag.path}, {topics[side]}, {sample.stamp - start:.2f} s after its first "
-                f"message: {sample.fault}; --start and --duration read a part of a recording"
-            )
         fault = fault or ("" if sample.skip else sample.fault)
         if sample.notice:
             notices.append(f"at {sample.stamp - start:.2f} s: {sample.notice}")

@@ -15,13 +15,10 @@ from ..errors import InputError
 from ..inputs.copies import Stateful
 from .fields import Extractor
 from .identity import Missing, PassedOver
-from .sources import Sources
 
 _NOTHING = np.zeros(0)
 _UNDATED = (Missing, InputError, LookupError, AttributeError)  # raised if there is no stamp
 TICK = 1e-6  # seconds between messages that arrive at the same time
-MIXED = "two sources"  # key of `counts` for states of two sources
-_SINGLE = "the states on this topic are of one source again: the window starts anew"
 
 
 class Sample(NamedTuple):
@@ -39,9 +36,9 @@ class Sample(NamedTuple):
         Why the message could not be used; empty if it could.
     skip : str
         Key of `counts` for messages that are no steps of this robot: "other joints", "other
-        bodies", "not asked for", or "two sources" if two of them alternate. Empty for all others.
+        bodies" or "not asked for". Empty for all others.
     notice : str
-        Why the coordinates, or the source of the states, change with this message; usually empty.
+        Why the coordinates, or the body, change with this message; usually empty.
     arrived : bool
         The message has no stamp of its own, and `stamp` is the time of its arrival.
     """
@@ -72,13 +69,11 @@ class Receiver(Stateful):
     def __init__(self, extractor: Extractor, side: int = 0, reset_after: float = 1.0) -> None:
         self.extractor, self.side, self.reset_after = extractor, side, reset_after
         self._newest = -np.inf  # stamp
-        self._sources = Sources()
 
     def forget(self) -> None:
         """Forget the newest stamp and the layout of the messages."""
         self.extractor.forget()
         self._newest = -np.inf
-        self._sources.forget()
 
     def time(self, message: Any, received: float) -> float:
         """Stamp of a message or its arrival, seconds; NaN if the dated element is absent."""
@@ -92,8 +87,7 @@ class Receiver(Stateful):
         """Extract the state from a message.
 
         A message that cannot be used makes a sample with a fault, which leaves a hole in the
-        stream. While states of two sources alternate (`sources.py`), all samples have a fault and
-        the `skip` "two sources", so they count as no steps.
+        stream.
 
         Parameters
         ----------
@@ -125,13 +119,6 @@ class Receiver(Stateful):
         except InputError as error:
             return Sample(side, time, _NOTHING, str(error))
         notice, extractor.notice = extractor.notice, ""
-        sources = self._sources
-        if notice:
-            sources.forget()
-        if sources.add(time, state):
-            notice = sources.fault or _SINGLE
-        if sources.fault:
-            return Sample(side, time, _NOTHING, sources.fault, MIXED, notice, arrived)
         return Sample(side, time, state, "", notice=notice, arrived=arrived)
 
     def _without_stamp(self, message: Any) -> Sample:
