@@ -14,6 +14,7 @@ from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import UInt8MultiArray
 
+from infoatlas_rt.messages.bag_reader import schema_of
 from infoatlas_rt.messages.bags import Bag
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.paths import stamp
@@ -42,7 +43,7 @@ def test_same_types_as_in_a_bag(package, name):
     message_class = getattr(import_module(f"{package}.msg"), name)
     live, recorded = Schema.of_class(message_class), f"{package}/msg/{name}"
     assert live.name == recorded
-    assert tree(live) == tree(Schema.of_typestore(STORE, recorded))
+    assert tree(live) == tree(schema_of(STORE, recorded))
 
 
 def test_same_state_as_from_a_bag(tmp_path):

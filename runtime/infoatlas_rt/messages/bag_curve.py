@@ -17,11 +17,11 @@ from ..inputs.checks import as_number, as_seconds
 from ..streams.events import Event
 from .bags import Bag
 from .fields import Extractor
-from .receiver import Receiver
+from .receiver import Receiver, Sample
 from .stream import Stream
 
 KEPT = 1000  # states of a topic that are kept for a picture; sometimes up to twice as many
-SHOWN = 1500  # estimates of a recording by default, at most: as many as a picture can show
+ESTIMATES = 1500  # of a recording by default, at most: as many as a picture can show
 SURVEYED = 500  # messages from which their interval is estimated
 
 
@@ -159,9 +159,9 @@ def choose_grid(states: float, step: float | None, part: Part, detector: Extremu
     if step is None:
         return 0.0
     seconds = min(max(states * step - part.start, step), part.end - part.start)
-    if seconds / step <= SHOWN:
+    if seconds / step <= ESTIMATES:
         return 0.0
-    parts = int(SHOWN * detector.period / seconds)
+    parts = int(ESTIMATES * detector.period / seconds)
     if parts < 1:
         detector.coarsen()
     return detector.period / max(parts, 1)
@@ -206,13 +206,10 @@ def read(
     """
     part = part or Part()
     newest = [-np.inf] * len(topics)  # stamps, of all messages
-    read = 0
     if progress is not None:
         progress(0.0)
     total = sum(bag.topics[topic].messages for topic in topics)
-    strides = [1] * len(topics)
-    seen = [0] * len(topics)
-    kept: list[list[tuple[float, NDArray[np.float64]]]] = [[] for _ in topics]
+    kept = [_Thinned() for _ in topics]
     rows: list[tuple[float, ...]] = []
     saturated: list[bool] = []
     extrema: list[Extremum] = []
@@ -222,13 +219,12 @@ def read(
     events: list[Event] = []
     motions: list[tuple[float, float]] = []
     estimate: Estimate | None = None
-    for side, received, message in bag.messages(*topics):
+    for number, (side, received, message) in enumerate(bag.messages(*topics), start=1):
         time = receivers[side].time(message, received)
         if not np.isnan(time):
             start, newest[side] = min(start, time), max(newest[side], time)
-        read += 1
         if progress is not None:
-            share = read / total
+            share = number / total
             if part.duration is not None and np.isfinite(start):
                 share = max(share, (newest[side] - start) / part.end)
             progress(min(share, 1.0))
@@ -243,11 +239,7 @@ def read(
         fault = fault or ("" if sample.skip else sample.fault)
         if sample.notice:
             notices.append(f"at {sample.stamp - start:.2f} s: {sample.notice}")
-        if seen[side] % strides[side] == 0 and not sample.fault:
-            kept[side].append((sample.stamp, sample.state))
-            if len(kept[side]) > 2 * KEPT:
-                kept[side], strides[side] = kept[side][::2], 2 * strides[side]
-        seen[side] += 1
+        kept[side].add(sample)
         for output in stream.take(sample):
             extrema += output.extrema
             events += output.events
@@ -261,20 +253,14 @@ def read(
         latest = None if stream.coupling is None else stream.coupling.latest
         if latest is not None and (not motions or motions[-1][0] != latest.stamp):
             motions.append((latest.stamp, latest.estimate.mi))
-    if not any(seen) and max(newest) - start < part.start:
+    if not any(some.seen for some in kept) and max(newest) - start < part.start:
         raise InputError(
             f"start is {part.start:g} s, but {' and '.join(topics)} of {bag.path} ends "
             f"{max(newest) - start:.2f} s after its first message: start earlier"
         )
     if estimate is None:
-        hint = ": try a shorter window" if stream.reason.startswith("filling") else ""
-        if hint and part.duration is not None:
-            hint += ", or a longer duration"
-        fates = ", ".join(f"{n} {kind}" for kind, n in stream.counts.items() if n)
-        raise InputError(
-            f"{bag.path} gave no estimate of {' and '.join(topics)}: {stream.reason}{hint}. "
-            f"Messages by fate: {fates}" + (f". The first fault: {fault}" if fault else "")
-        )
+        where = f"{bag.path} gave no estimate of {' and '.join(topics)}"
+        raise InputError(f"{where}: {_why_no_estimate(stream, part, fault)}")
     stamps, mi, stderr, noise, local, fill = np.array(rows).T
     slices = "unsliced"
     if estimate.k is not None:
@@ -289,7 +275,7 @@ def read(
         saturated=np.array(saturated),
         extrema=sorted(extrema, key=lambda extremum: extremum.stamp),
         start=start,
-        states=[_stack(some) for some in kept],
+        states=[some.stacked() for some in kept],
         names=[receiver.extractor.names for receiver in receivers],
         how=f"{slices}, model {estimate.model} on {estimate.provider}, seed {estimate.seed}",
         notices=notices,
@@ -298,9 +284,31 @@ def read(
     )
 
 
-def _stack(
-    some: Sequence[tuple[float, NDArray[np.float64]]],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Stamps and states; those of another size (another robot, before a restart) are left out."""
-    same = [row for row in some if len(row[1]) == len(some[-1][1])]
-    return np.array([stamp for stamp, _ in same]), np.array([state for _, state in same])
+def _why_no_estimate(stream: Stream, part: Part, fault: str) -> str:
+    """Why a bag gave no estimate; `fault` is that of the first message without a state."""
+    hint = ": try a shorter window" if stream.reason.startswith("filling") else ""
+    if hint and part.duration is not None:
+        hint += ", or a longer duration"
+    fates = ", ".join(f"{n} {kind}" for kind, n in stream.counts.items() if n)
+    first = f". The first fault: {fault}" if fault else ""
+    return f"{stream.reason}{hint}. Messages by fate: {fates}{first}"
+
+
+class _Thinned:
+    """Stamps and states of a topic, at most 2 * KEPT, from samples at equal distances."""
+
+    def __init__(self) -> None:
+        self.seen, self._stride = 0, 1
+        self._rows: list[Sample] = []
+
+    def add(self, sample: Sample) -> None:
+        if self.seen % self._stride == 0 and not sample.fault:
+            self._rows.append(sample)
+            if len(self._rows) > 2 * KEPT:
+                self._rows, self._stride = self._rows[::2], 2 * self._stride
+        self.seen += 1
+
+    def stacked(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Those of the newest size; others are of another robot, before a restart."""
+        same = [row for row in self._rows if len(row.state) == len(self._rows[-1].state)]
+        return np.array([row.stamp for row in same]), np.array([row.state for row in same])

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import InputError
 from ..files.bags.bag_files import BagFiles
 from ..files.bags.storages import Channel
-from .schema import Schema
+from .schema import FieldType, Schema
 
 IDL_RULE = "=" * 80 + "\n"  # before each definition, in MCAP
 # Supported languages of definitions.
@@ -169,6 +169,23 @@ def _undefined(store: Any, kind: str) -> str:
         seen.add(name)
         if name not in store.fielddefs:
             return name
-        fields = Schema.of_typestore(store, name).fields().values()
+        fields = schema_of(store, name).fields().values()
         left += [field.base for field in fields if "/" in field.base]
     return ""
+
+
+def schema_of(store: Any, name: str) -> Schema:
+    """The definition of a type in a typestore of rosbags."""
+
+    def lookup(wanted: str) -> dict[str, FieldType]:
+        return {field: _field_type(desc) for field, desc in store.fielddefs[wanted][1]}
+
+    return Schema(name, lookup)
+
+
+def _field_type(desc: Any) -> FieldType:
+    kind, value = desc
+    if kind.name in ("ARRAY", "SEQUENCE"):
+        length = value[1] if kind.name == "ARRAY" else 0
+        return FieldType(_field_type(value[0]).base, length)
+    return FieldType(value if kind.name == "NAME" else value[0])

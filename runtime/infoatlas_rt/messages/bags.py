@@ -8,21 +8,22 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import InputError
 from ..files.bags.bag_files import reading, way_out
 from ..files.numbers import check_regular
-from .bag_reader import BagReader
+from .bag_reader import BagReader, schema_of
 from .fields import Extractor
-from .identity import ANY, Place
-from .paths import every_place
+from .identity import ANY, BODIES_LISTED, Place, keys_of, telling, values
+from .paths import names_of
 from .receiver import Receiver
 from .schema import Schema
 
 SUFFIXES = (".mcap", ".db3", ".bag")
-LISTED = 10  # topics in a notice, at most
+TOPICS_LISTED = 10  # in a notice, at most
 
 
 def is_bag(path: str | os.PathLike[str]) -> bool:
@@ -91,9 +92,8 @@ class Bag:
             if i in reader.unreadable
         }
         if aside:
-            more = f" and {len(aside) - LISTED} more" if len(aside) > LISTED else ""
-            shown = f"{', '.join([*aside][:LISTED])}{more}"
-            self.notices.append(f"topics that cannot be decoded are left out: {shown}")
+            names = shortened([*aside], TOPICS_LISTED)
+            self.notices.append(f"topics that cannot be decoded are left out: {names}")
 
     def __enter__(self) -> Bag:
         return self
@@ -127,7 +127,7 @@ class Bag:
                 f"{self.path} has no definition of the messages of {topic} ({kind}): {way}, "
                 "or ask for another topic"
             )
-        return Schema.of_typestore(self._reader.typestore, kind)
+        return schema_of(self._reader.typestore, kind)
 
     def extractor(
         self,
@@ -157,7 +157,7 @@ class Bag:
         try:
             extractor = Extractor(fields, schema, joints, stamp_field)
         except InputError as error:
-            held = self._bodies(topic, every_place(schema))
+            held = self._bodies(topic, _every_place(schema))
             raise InputError(f"{error}{'. ' + held if held else ''}") from error
         if extractor.places:
             receiver = Receiver(extractor)
@@ -189,8 +189,8 @@ class Bag:
         found = [Counter[tuple[Any, ...]]() for _ in places]
         for _, _, message in self.messages(topic) if places else ():
             for place, bodies in zip(places, found, strict=True):
-                bodies.update(place.bodies(message))
-        some = [p.listing(bodies) for p, bodies in zip(places, found, strict=True) if bodies]
+                bodies.update(_bodies_of(place, message))
+        some = [_listing(p, bodies) for p, bodies in zip(places, found, strict=True) if bodies]
         return f"It has {', '.join(some)}" if some else ""
 
     def listing(self) -> str:
@@ -235,6 +235,49 @@ class Bag:
                 f"{self.path} is damaged: it contains {found} of {expected} messages on "
                 f"{' and '.join(topics)}: {way_out(self.path)}"
             )
+
+
+def _every_place(schema: Schema) -> list[Place]:
+    """Places of bodies in messages of a type: the message, and its arrays of messages."""
+    places = []
+    own = keys_of(schema)
+    if own:
+        places.append(Place("", "", lambda message: [message], lambda message: message, own, {}))
+    for name, kind in schema.fields().items():
+        if "/" in kind.base and kind.length is not None:
+            keys, names = keys_of(schema.nested(kind.base)), names_of(schema)
+            get = attrgetter(name)
+            places += [Place(name, name, get, get, keys, {}, names)] * bool(keys or names)
+    return places
+
+
+def _bodies_of(place: Place, message: Any) -> list[tuple[Any, ...]]:
+    """Identity of each element of a message: its name if it has one, and its keys."""
+    found = [
+        values(attrgetter(*place.keys)(element), place.keys) if place.keys else ()
+        for element in place.every(message)
+    ]
+    if place.names:
+        names = getattr(message, place.names)
+        found = [(name, *body) for name, body in zip(names, found, strict=False)]
+    return found
+
+
+def _listing(place: Place, bodies: Counter[tuple[Any, ...]]) -> str:
+    """Text: how to choose each body, and its number of messages."""
+    keys = (place.names, *place.keys) if place.names else place.keys
+    asked = [keys.index(key) for key in place.wanted if key in keys]
+    shown = dict.fromkeys([*asked, *telling(keys, bodies)])
+    texts: Counter[str] = Counter()
+    for body, count in bodies.items():
+        texts[place.write({keys[i]: body[i] for i in shown})] += count
+    return shortened([f"{text} ({count})" for text, count in texts.most_common()], BODIES_LISTED)
+
+
+def shortened(texts: Sequence[str], most: int = 5) -> str:
+    """The first `most` texts, and the number of the others."""
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return f"{', '.join(texts[:most])}{more}"
 
 
 def bags_in(path: str | os.PathLike[str]) -> list[Path]:

@@ -8,11 +8,11 @@ from operator import attrgetter
 from typing import Any
 
 from ..errors import InputError
-from .identity import ANY, SHOWN, PassedOver, Place, keys_of, telling, values
+from .identity import ANY, BODIES_LISTED, PassedOver, Place, keys_of, telling, values
 from .paths import Leaf
 from .schema import Schema
 
-RECENT, MOST = 20, 15  # another body is used when MOST of the RECENT last messages are of it
+RECENT, MAJORITY = 20, 15  # a body is used if MAJORITY of the RECENT last messages are of it
 _REMEMBERED = 100  # bodies of a stream that are kept
 
 
@@ -120,11 +120,12 @@ class Watch:
         self._turns.append(body)
         if len(self._seen) < _REMEMBERED:
             self._seen[body] = None
-        if self._turns.count(body) >= MOST:
+        if self._turns.count(body) >= MAJORITY:
             return True
+        others = ", ".join(self.write(seen) for seen in [*self._seen][:BODIES_LISTED])
         raise PassedOver(
             f"{self.write(body)} is another body than {self.write(self.body)}, which the state is "
-            f"of; name one of {', '.join(self.write(seen) for seen in [*self._seen][:SHOWN])}",
+            f"of; name one of {others}",
             "other bodies",
         )
 

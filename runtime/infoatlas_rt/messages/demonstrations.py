@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
-from .bags import Bag, bags_in
+from .bags import Bag, bags_in, shortened
 from .fields import Extractor
 from .receiver import Receiver
 
@@ -79,12 +79,12 @@ def load_demonstrations(
             for notice in bag.notices:
                 left_out.setdefault(notice, []).append(bag_path.name)
     passed = {fate: None for own in found.values() for fate in own.passed}
-    notes = [f"{_some(bags)}: {notice}." for notice, bags in left_out.items()]
+    notes = [f"{shortened(bags)}: {notice}." for notice, bags in left_out.items()]
     for fate in passed:
         counts = [
             f"{own.passed[fate]} in {name}" for name, own in found.items() if own.passed[fate]
         ]
-        notes.append(f"Messages on {topic} passed over ({fate}): {_some(counts)}.")
+        notes.append(f"Messages on {topic} passed over ({fate}): {shortened(counts)}.")
     try:
         rate = _common_rate({name: np.diff(own.times) for name, own in found.items()})
     except InputError as error:
@@ -110,11 +110,6 @@ def _of(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: {error}") from error
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return f"{', '.join(names[:5])}{more}"
-
-
 def _read(
     bag: Bag, topic: str, fields: Sequence[str] | None, joints: Sequence[str]
 ) -> _Demonstration:
@@ -129,18 +124,19 @@ def _read(
             raise bag.several(topic, extractor)
         if sample.skip:
             others = getattr(message, "name", ()) if sample.skip == "other joints" else ()
-            passed[f"{sample.skip}: {_some(sorted(others))}" if len(others) else sample.skip] += 1
+            names = f": {shortened(sorted(others))}" if len(others) else ""
+            passed[f"{sample.skip}{names}"] += 1
             continue
         if sample.notice:
             raise InputError(
                 f"from message {number} on, most messages on {topic} have other coordinates than "
-                f"the first ({_some(extractor.names)} now): choose those that all messages have, "
-                "with --joints or --field"
+                f"the first ({shortened(extractor.names)} now): choose those that all messages "
+                "have, with --joints or --field"
             )
         why = sample.fault
         if not why and not np.isfinite(sample.state).all():
             bad = np.flatnonzero(~np.isfinite(sample.state))
-            some = _some([extractor.names[i] for i in bad])
+            some = shortened([extractor.names[i] for i in bad])
             why = f"{some} is NaN or infinite"
         if why:
             raise InputError(
@@ -170,8 +166,8 @@ def _like(own: _Demonstration, first: tuple[str, _Demonstration] | None) -> _Dem
     lacks = [each for each in usual.names if each not in own.names]
     more = [each for each in own.names if each not in usual.names]
     if lacks or more:
-        differences = [f"lacks {_some(lacks)}"] * bool(lacks)
-        differences += [f"has {_some(more)}"] * bool(more)
+        differences = [f"lacks {shortened(lacks)}"] * bool(lacks)
+        differences += [f"has {shortened(more)}"] * bool(more)
         raise InputError(
             f"its states have {len(own.names)} coordinates and those of the first bag, {name}, "
             f"{len(usual.names)}; this one {' and '.join(differences)}: choose coordinates that "
@@ -206,10 +202,9 @@ def _common_rate(intervals: dict[str, NDArray[np.float64]]) -> float | None:
         if abs(median / own - 1) > RATES_APART
     ]
     if others:
-        more = f" and {len(others) - 5} more" if len(others) > 5 else ""
         raise InputError(
             f"demonstrations have different rates, and a step is a message: {1 / median:.4g} Hz is "
-            f"their median, but {', '.join(others[:5])}{more}. Record all at one rate, or move "
+            f"their median, but {shortened(others)}. Record all at one rate, or move "
             "those bags to another folder"
         )
     return 1 / median

@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.copies import Stateful
-from .bodies import MOST, RECENT, Bodies
+from .bodies import MAJORITY, RECENT, Bodies
 from .defaults import chosen_fields
 from .identity import Missing, PassedOver
 from .paths import Leaf, has_names, resolve, stamp, stamp_of, together
 from .schema import Schema
 
-# Layouts of the last RECENT messages are kept. The state changes to another layout when MOST of
+# Layouts of the last RECENT messages are kept. The state changes to another layout when MAJORITY of
 # them have it, or WIDER of them if it has more coordinates. So a few odd messages at the start have
 # no effect, and an arm is preferred to a gripper of the same rate.
 WIDER = 10
@@ -304,7 +304,7 @@ class Extractor(Stateful):
             max(0, (length if leaf.open else leaf.stop or 1) - leaf.start)
             for leaf, length in zip(self._leaves, layout[1], strict=True)
         )
-        least = WIDER if width > self.dim else MOST
+        least = WIDER if width > self.dim else MAJORITY
         if not width or layout == self._layout or self._recent.count(layout) < least:
             return False
         recent, before = self._recent, self.names

@@ -23,7 +23,7 @@ KEYS = (
 ).split(",")
 NAME_LISTS = ("name", "joint_names")  # names of the elements of the other arrays
 ANY = "*"  # instead of a value: all values are one body
-SHOWN = 12  # bodies in an error, at most
+BODIES_LISTED = 12  # in an error, at most
 
 
 class Missing(Exception):
@@ -185,29 +185,6 @@ class Place:
             return (given[index] if index < len(given) else "", *found)
 
         return values_of
-
-    def bodies(self, message: Any) -> list[tuple[Any, ...]]:
-        """Identity of each element of a message: its name if it has one, and its keys."""
-        found = [
-            values(attrgetter(*self.keys)(element), self.keys) if self.keys else ()
-            for element in self.every(message)
-        ]
-        if self.names:
-            names = getattr(message, self.names)
-            found = [(name, *body) for name, body in zip(names, found, strict=False)]
-        return found
-
-    def listing(self, bodies: Counter[tuple[Any, ...]]) -> str:
-        """Text: how to choose each body, and its number of messages."""
-        keys = (self.names, *self.keys) if self.names else self.keys
-        own = telling(keys, bodies)
-        asked = [keys.index(key) for key in self.wanted if key in keys]
-        shown = list(dict.fromkeys([*asked, *own]))
-        texts: Counter[str] = Counter()
-        for body, count in bodies.items():
-            texts[self.write({keys[i]: body[i] for i in shown})] += count
-        some = [f"{text} ({count})" for text, count in texts.most_common(SHOWN)]
-        return ", ".join(some) + (f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else "")
 
     def write(self, identity: dict[str, Any]) -> str:
         """The text of a field that chooses this identity."""

@@ -17,12 +17,10 @@ from .schema import HEADER, NUMBERS, FieldType, Schema
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 LATEST = 2.0**31  # seconds, as in a ROS time
 
-NAMES = "name"  # field with names of joints, in the order of the arrays of the message
-
 
 def has_names(schema: Schema) -> bool:
-    """Whether messages name the elements of their arrays, as JointState does."""
-    return schema.fields().get(NAMES) == FieldType("string", 0)
+    """Whether messages name the elements of their arrays in `name`, as JointState does."""
+    return schema.fields().get("name") == FieldType("string", 0)
 
 
 @dataclass(frozen=True)
@@ -164,7 +162,7 @@ def _place(
     kind = schema.fields()[name]
     element = schema.nested(kind.base)
     keys = keys_of(element)
-    names = "" if getters else _names_of(schema)
+    names = "" if getters else names_of(schema)
     ways = [f"{name}[NAME]"] * bool(names) + [f"{name}[{key}=...]" for key in keys[:2]]
     every = _chain([*getters, attrgetter(name)])
     path = array + match[0][len(name) :]
@@ -183,21 +181,7 @@ def _place(
     raise InputError(f"field {field!r}: take one of {name}, as in {' or '.join(ways)}")
 
 
-def every_place(schema: Schema) -> list[Place]:
-    """Places of bodies in messages of a type: the message, and its arrays of messages."""
-    places = []
-    own = keys_of(schema)
-    if own:
-        places.append(Place("", "", lambda message: [message], lambda message: message, own, {}))
-    for name, kind in schema.fields().items():
-        if "/" in kind.base and kind.length is not None:
-            keys, names = keys_of(schema.nested(kind.base)), _names_of(schema)
-            get = attrgetter(name)
-            places += [Place(name, name, get, get, keys, {}, names)] * bool(keys or names)
-    return places
-
-
-def _names_of(schema: Schema) -> str:
+def names_of(schema: Schema) -> str:
     """Field with the names of the elements of a message's arrays; empty if there is none."""
     lists = [each for each in NAME_LISTS if schema.fields().get(each) == FieldType("string", 0)]
     return lists[0] if lists else ""

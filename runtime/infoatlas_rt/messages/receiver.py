@@ -95,17 +95,17 @@ class Receiver(Stateful):
         received : float, optional
             Time of arrival, seconds; it is the stamp of a message without one.
         """
-        extractor, side = self.extractor, self.side
+        extractor, side, undated = self.extractor, self.side, ""
         try:
             time = extractor.stamp(message)
-        except _UNDATED:
-            return self._without_stamp(message)
-        if time is not None and np.isnan(time):
-            why = f"stamp_field {extractor.stamp_field}: no time from 0 to 2^31 s; is it the unit?"
-            return Sample(side, time, _NOTHING, why)
+            if time is not None and np.isnan(time):
+                field = extractor.stamp_field
+                undated = f"stamp_field {field}: no time from 0 to 2^31 s; is it the unit?"
+        except _UNDATED:  # usually a message of another body
+            time, undated = float("nan"), "the message has no stamp where stamps are read"
         arrived, before = time is None, self._newest
         time = received if time is None else time
-        if time is not None:
+        if time is not None and not undated:
             if arrived and before - self.reset_after <= time <= before:
                 time = before + TICK  # a coarse clock, not a copy of the message before
             if time < self._newest - self.reset_after:
@@ -118,16 +118,7 @@ class Receiver(Stateful):
             return Sample(side, time, _NOTHING, str(error), skip=error.fate)
         except InputError as error:
             return Sample(side, time, _NOTHING, str(error))
+        if undated:
+            return Sample(side, time, _NOTHING, undated)
         notice, extractor.notice = extractor.notice, ""
         return Sample(side, time, state, "", notice=notice, arrived=arrived)
-
-    def _without_stamp(self, message: Any) -> Sample:
-        """Sample of a message without the element with its stamp: usually one of another body."""
-        fault, fate = "the message has no stamp where stamps are read", ""
-        try:
-            self.extractor(message)
-        except PassedOver as error:
-            fault, fate = str(error), error.fate
-        except InputError as error:
-            fault = str(error)
-        return Sample(self.side, float("nan"), _NOTHING, fault, skip=fate)

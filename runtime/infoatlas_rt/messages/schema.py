@@ -1,6 +1,6 @@
 """The definition of a ROS message type, from rclpy's classes or from the definitions in a bag.
 
-ROS is not imported: rclpy's classes describe themselves, and rosbags' typestores are tables.
+ROS is not imported: rclpy's classes describe themselves.
 """
 
 from __future__ import annotations
@@ -59,15 +59,6 @@ class Schema:
 
         return cls(name, lookup)
 
-    @classmethod
-    def of_typestore(cls, store: Any, name: str) -> Schema:
-        """Schema of a type in a typestore of rosbags."""
-
-        def lookup(wanted: str) -> dict[str, FieldType]:
-            return {field: _from_rosbags(desc) for field, desc in store.fielddefs[wanted][1]}
-
-        return cls(name, lookup)
-
     def fields(self) -> Mapping[str, FieldType]:
         """Fields and their types, in their order."""
         return self._lookup(self.name)
@@ -101,11 +92,3 @@ def _from_rclpy(text: str) -> FieldType:
         length = int(size)
     package, slash, name = text.partition("/")
     return FieldType(f"{package}/msg/{name}" if slash else _ROS.get(text, text), length)
-
-
-def _from_rosbags(desc: Any) -> FieldType:
-    kind, value = desc
-    if kind.name in ("ARRAY", "SEQUENCE"):
-        length = value[1] if kind.name == "ARRAY" else 0
-        return FieldType(_from_rosbags(value[0]).base, length)
-    return FieldType(value if kind.name == "NAME" else value[0])

@@ -126,7 +126,7 @@ def test_explicit_settings_win_over_the_grid(path, tmp_path, monkeypatch, capsys
     """With --every 1 all estimates are made; those of the grid are among them, bit for bit."""
     every = command(path, tmp_path, "--every", "1")
     assert every["grid"] is None and len(every["curve"]["mi"]) == 65
-    monkeypatch.setattr(bag_curve, "SHOWN", 12)
+    monkeypatch.setattr(bag_curve, "ESTIMATES", 12)
     again = command(path, tmp_path, "--every", "1")
     assert again == every
     assert command(path, tmp_path, "--rate-limit", "0")["curve"] == every["curve"]

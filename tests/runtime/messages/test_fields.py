@@ -11,6 +11,7 @@ import pytest
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.messages.bag_reader import schema_of
 from infoatlas_rt.messages.defaults import default_fields
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.identity import PassedOver
@@ -28,7 +29,7 @@ T = STORE.types
 
 
 def schema(name: str) -> Schema:
-    return Schema.of_typestore(STORE, name)
+    return schema_of(STORE, name)
 
 
 def header(sec: int = 1_700_000_000, nanosec: int = 123_456_789):

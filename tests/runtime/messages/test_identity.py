@@ -14,11 +14,11 @@ from fakes import RecordingEstimator
 from infoatlas_rt.cli import main
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.bag_curve import survey
+from infoatlas_rt.messages.bag_reader import schema_of
 from infoatlas_rt.messages.bags import Bag
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.identity import PassedOver
 from infoatlas_rt.messages.receiver import Receiver
-from infoatlas_rt.messages.schema import Schema
 from player import Player
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -35,7 +35,7 @@ X = "transforms[child_frame_id=tool0].transform.translation.x"
 
 
 def schema(name):
-    return Schema.of_typestore(STORE, name)
+    return schema_of(STORE, name)
 
 
 def header(frame="", time=0.0):
