@@ -178,16 +178,13 @@ def run(arguments: Namespace) -> None:
         extractors = [bag.extractor(topics[0], arguments.field, joints, dated)]
         if two:
             extractors.append(bag.extractor(topics[1], arguments.with_field, (), dated))
-        paces = [survey(bag, t, e) for t, e in zip(topics, extractors, strict=True)]
-        steps = [pace.step for pace in paces]
+        surveys = [survey(bag, t, e) for t, e in zip(topics, extractors, strict=True)]
+        steps = [step for step, _ in surveys]
         step = None if None in steps else max(filter(None, steps))  # two topics: the slower one
         detector = ExtremumDetector(z=arguments.z, delay=arguments.delay)
         grid = 0.0
         if arguments.every is None and arguments.rate_limit is None:
-            states = min(
-                pace.share * bag.topics[t].messages for t, pace in zip(topics, paces, strict=True)
-            )
-            grid = choose_grid(states, step, part, detector)
+            grid = choose_grid(min(states for _, states in surveys), step, part, detector)
         again = arguments.reset_after
         sync = Synchroniser(arguments.pair_tolerance, reset_after=again) if two else None
         estimator = make_estimator(arguments)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,23 +103,17 @@ class Part:
         return np.inf if self.duration is None else self.start + self.duration
 
 
-class Pace(NamedTuple):
-    """Interval of the states of a topic.
+def survey(bag: Bag, topic: str, extractor: Extractor) -> tuple[float | None, float]:
+    """Interval and number of the states of a topic, by its first messages.
 
-    Attributes
-    ----------
+    Returns
+    -------
     step : float or None
-        Median seconds between its first states; None if their stamps do not show it.
-    share : float
-        Share of the first messages that have a state; others may be those of another body.
+        Median seconds between the first states; None if their stamps do not show it.
+    states : float
+        Number of messages times the share of the first ones that have a state; others may be those
+        of another body.
     """
-
-    step: float | None
-    share: float
-
-
-def survey(bag: Bag, topic: str, extractor: Extractor) -> Pace:
-    """The pace of a topic, by its first messages."""
     receiver = Receiver(extractor)
     samples = [
         receiver.receive(message, received)
@@ -130,7 +123,8 @@ def survey(bag: Bag, topic: str, extractor: Extractor) -> Pace:
     own = [sample.stamp for sample in samples if not sample.skip and sample.stamp is not None]
     steps = np.diff(own)
     steps = steps[steps > 0]  # without bad stamps and restarts of the recording
-    return Pace(float(np.median(steps)) if steps.size else None, len(own) / max(len(samples), 1))
+    share = len(own) / max(len(samples), 1)
+    return float(np.median(steps)) if steps.size else None, share * bag.topics[topic].messages
 
 
 def choose_grid(states: float, step: float | None, part: Part, detector: ExtremumDetector) -> float:
@@ -142,10 +136,8 @@ def choose_grid(states: float, step: float | None, part: Part, detector: Extremu
 
     Parameters
     ----------
-    states : float
-        Approximate number of states of the recording.
-    step : float or None
-        Seconds between them, from `survey`.
+    states, step
+        Number of states of the recording and seconds between them, from `survey`.
     part : Part
         Part of the recording that is read.
     detector : ExtremumDetector

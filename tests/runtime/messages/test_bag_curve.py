@@ -118,8 +118,8 @@ def test_invalid_parts_are_refused(path):
 
 def test_the_interval_is_that_of_the_stamps(path):
     with Bag(path) as bag:
-        pace = survey(bag, "/array", Extractor(None, bag.schema("/array")))
-        assert pace.step == pytest.approx(STEP) and pace.share == 1.0
+        step, states = survey(bag, "/array", Extractor(None, bag.schema("/array")))
+        assert step == pytest.approx(STEP) and states == 400
 
 
 def test_explicit_settings_win_over_the_grid(path, tmp_path, monkeypatch, capsys):

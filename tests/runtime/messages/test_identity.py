@@ -270,18 +270,18 @@ def test_two_bodies_of_one_topic_are_a_pair(tmp_path, capsys):
     assert code == 2 and "with the same fields" in error
 
 
-def test_the_pace_is_that_of_the_body_that_is_read(tmp_path):
+def test_the_interval_is_that_of_the_body_that_is_read(tmp_path):
     path = write(tmp_path / "tf", TF, alternating(60, ("cube", "tool0", "map")))
     with Bag(path) as bag:
-        pace = survey(bag, "/t", bag.extractor("/t", [X]))
-        assert pace.share == pytest.approx(1 / 3)
-        assert pace.step == pytest.approx(0.01, rel=1e-4)
+        step, states = survey(bag, "/t", bag.extractor("/t", [X]))
+        assert states == pytest.approx(60)
+        assert step == pytest.approx(0.01, rel=1e-4)
     path = write(tmp_path / "pose", POSE, [pose("ab"[i % 2], i, i / 100) for i in range(100)])
     with Bag(path) as bag:
         every = survey(bag, "/t", bag.extractor("/t", ["[header.frame_id=*]"]))
         one = survey(bag, "/t", bag.extractor("/t", ["[header.frame_id=a]"]))
-        assert (every.share, one.share) == (1.0, 0.5)
-        assert one.step == pytest.approx(2 * every.step, rel=1e-4)
+        assert (every[1], one[1]) == (100, 50)
+        assert one[0] == pytest.approx(2 * every[0], rel=1e-4)
 
 
 def test_a_bag_of_several_messages_bodies(tmp_path, capsys):
