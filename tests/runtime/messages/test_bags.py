@@ -464,8 +464,12 @@ def test_damaged_and_foreign_files_are_reported(bags, tmp_path, capsys):
         out, error = capsys.readouterr()
         assert out == "" and str(path) in error
         assert "cannot be read as a bag" in error or "is damaged" in error
-        ways = {".mcap": f"`mcap recover {path} -o OUT`", ".db3": f"`sqlite3 {path} .recover |"}
-        assert ways.get(path.suffix, "`ros2 bag reindex`") in error
+        ways = {
+            "mcap": f"mcap recover {path} -o",
+            "db3": f"sqlite3 {path} .recover",
+            "bag": "rosbag",
+        }
+        assert f"`{ways.get(path.suffix[1:], 'ros2 bag reindex')}" in error
 
 
 def test_folders_that_are_no_bags(bags, tmp_path, capsys):

@@ -160,11 +160,13 @@ def reading(path: Path) -> Iterator[None]:
 
 def way_out(path: Path) -> str:
     """Text: what to do with a damaged bag."""
-    if path.suffix == ".mcap" and not path.is_dir():
-        return f"write what is intact to another file with `mcap recover {path} -o OUT`"
-    if path.suffix == ".db3" and not path.is_dir():
-        return f"mend it with `sqlite3 {path} .recover | sqlite3 NEW.db3`"
-    return "if its recorder was killed, try `ros2 bag reindex`, or `mcap recover` for .mcap files"
+    ways = {
+        ".mcap": f"write what is intact to another file with `mcap recover {path} -o OUT`",
+        ".db3": f"mend it with `sqlite3 {path} .recover | sqlite3 NEW.db3`",
+        ".bag": f"mend it with `rosbag reindex {path}`",
+    }
+    other = "if its recorder was killed, try `ros2 bag reindex`, or `mcap recover` for .mcap files"
+    return other if path.is_dir() else ways.get(path.suffix, other)
 
 
 def _unpacked(path: Path, room: Path) -> Path:
