@@ -1,8 +1,8 @@
 """The command infoatlas-rt: its subcommands and exit codes.
 
-Results go to stdout, progress to stderr. EXIT_CODES lists the codes; those of signals are set in
-`__main__.py`. Code 2 includes all errors that are found before the computation, such as a file that
-cannot be written or a package that is not installed.
+Results go to stdout, progress to stderr. EXIT_CODES lists the codes; `__main__.py` returns that of
+Ctrl-C. Code 2 includes all errors that are found before the computation, such as a file that cannot
+be written or a package that is not installed.
 
 A command is a module with HELP (one line), DESCRIPTION (sentences), EXAMPLES (command lines),
 `add_arguments(parser)` and `run(arguments)`, which raises errors of `infoatlas_rt.errors`. Packages
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -45,26 +45,12 @@ EXIT_CODES = {
     1: "the result cannot be written, as on a full disk",
     2: "wrong usage or input, a path where nothing can be written, or a missing package",
     3: "a model or a provider that cannot be used",
-    129: "ended by SIGHUP (a closed terminal)",
     130: "ended by Ctrl-C",
-    143: "ended by SIGTERM",
 }
 
 
-def main(argv: Sequence[str] | None = None, interrupted: Callable[[], bool] = lambda: False) -> int:
-    """Run the command; returns its exit code.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments; those of the process unless given.
-    interrupted : callable
-        Whether a signal was received: errors after it are its consequences, and are not printed.
-    """
-
-    def fail(error: Exception | str, code: int) -> int:
-        return code if interrupted() else _fail(error, code)
-
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command on `argv`, or on the arguments of the process; returns its exit code."""
     argv = list(sys.argv[1:] if argv is None else argv)
     try:
         open_output()
@@ -73,21 +59,18 @@ def main(argv: Sequence[str] | None = None, interrupted: Callable[[], bool] = la
         finally:
             sys.stdout.flush()
     except InputError as error:
-        return fail(error, 2)
+        return _fail(error, 2)
     except OutputError as error:
-        return fail(error, 1)
+        return _fail(error, 1)
     except InfoAtlasError as error:
-        return fail(error, 3)
+        return _fail(error, 3)
     except ModuleNotFoundError as error:  # packages that are known name their extra
         if (error.name or "").partition(".")[0] == __package__.partition(".")[0]:
             raise  # a fault of this package
-        return fail(f"{error}: install that package in this environment ({sys.prefix})", 2)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+        return _fail(f"{error}: install that package in this environment ({sys.prefix})", 2)
     except OSError as error:  # not from input files: their readers raise InputError
         drop_output()
-        return fail(f"the result cannot be written ({error})", 1)
+        return _fail(f"the result cannot be written ({error})", 1)
 
 
 def _run(argv: list[str]) -> int:

@@ -447,15 +447,6 @@ def test_json_that_cannot_be_written(samples, capsys):
     assert "/nowhere/a.json cannot be written" in capsys.readouterr().err
 
 
-def test_interrupted(monkeypatch, capsys):
-    def interrupt(*args, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("infoatlas_rt.models.model_file.load", interrupt)
-    assert main.main(["info"]) == 130
-    assert capsys.readouterr().err == "interrupted\n"
-
-
 def test_missing_extras_are_named(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "onnx", None)
