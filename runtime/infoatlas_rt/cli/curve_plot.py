@@ -11,7 +11,6 @@ from ..curves.ensemble_curve import MICurve
 from ..curves.extrema import Extremum
 from .drawing import (
     CURVE,
-    EVENTS,
     GRID,
     INK,
     LEGEND,
@@ -22,8 +21,7 @@ from .drawing import (
     new_figure,
     style_axes,
 )
-from .flags import FlagTimes
-from .labels import Label, Place, label_above, place_labels, shorten
+from .labels import Label, place_labels, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,21 +39,17 @@ CROWD = 20  # extrema that can be numbered in one picture, at most
 def curve_figure(
     curve: MICurve,
     extrema: Sequence[Extremum],
-    events: Sequence[FlagTimes] = (),
     *,
     title: str = "",
     lengths: Sequence[int] = (),
 ) -> Figure:
-    """The curve with its noise, its extrema, and the times of flags.
+    """The curve with its noise and its extrema.
 
     Parameters
     ----------
     curve : MICurve
     extrema : sequence of Extremum
         Extrema of that curve.
-    events : sequence of FlagTimes
-        Drawn as bands (interquartile range) with a line (median), in the units of the curve; those
-        after its end are left out.
     title : str
     lengths : sequence of int
         Steps of the trajectories, for the label of the time axis.
@@ -71,9 +65,6 @@ def curve_figure(
     """
     figure = new_figure(10, 6)
     main, below = draw_axes(figure, (6, 1))
-    # Few trajectories reach late steps, so the curve may end before a flag becomes true.
-    events = [event for event in events if event.median <= curve.position[-1]]
-    labels = _draw_events(main, events)
     draw_curve(main, curve.position, curve.mi, curve.noise)
     numbers, times = draw_extrema(main, extrema, "{:.0f}" if curve.mode == "raw" else "{:.2f}")
     if extrema:
@@ -101,9 +92,7 @@ def curve_figure(
         f"$I(s_t\\,;\\,{past_label('s', curve.lag, curve.history)})$",
         f"{int(curve.samples.max())} trajectories · lag {curve.lag} steps · {curve.how} "
         "· band: ± noise (samples and slices) of each point",
-        "vertical bands: flags in the file, first time true (median, quartiles)" if events else "",
     )
-    place_labels(figure, labels)
     place_extrema(figure, numbers, times)
     return figure
 
@@ -139,20 +128,6 @@ def draw_curve(axes: Axes, time: Any, mi: Any, noise: Any) -> None:
     axes.fill_between(time, low, high, color=CURVE, alpha=0.17, linewidth=0)
     axes.plot(time, mi, color=CURVE, linewidth=2, solid_capstyle="round")
     axes.set_ylabel("mutual information (nats)", color=INK, fontsize=10)
-
-
-def _draw_events(axes: Axes, events: Sequence[FlagTimes]) -> list[Label]:
-    """Bands and lines, and labels above the axes."""
-    labels: list[Label] = []
-    for i, event in enumerate(sorted(events, key=lambda e: e.median)):
-        colour = EVENTS[i % len(EVENTS)]
-        axes.axvspan(event.q1, event.q3, color=colour, alpha=0.16, linewidth=0, zorder=0)
-        axes.axvline(event.median, color=colour, linewidth=1.3, linestyle=(0, (4, 2)), zorder=1)
-        sides = ("center", "right", "left")
-        places: list[Place] = [((0, row), side, "bottom") for side in sides for row in (3.0, 15.0)]
-        style = {"color": colour, "fontsize": 9, "fontweight": "bold"}
-        labels.append(label_above(axes, event.median, shorten(event.name, 28), places, **style))
-    return labels
 
 
 def draw_extrema(

@@ -1,4 +1,4 @@
-"""The command keystates: finds key states, compares them with flags, draws and saves them."""
+"""The command keystates: finds key states, draws and saves them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 HELP = "key states that recorded demonstrations share"
 DESCRIPTION = (
-    "Find the key states of demonstrations of one task: boundaries between sub-tasks, in any "
-    "order. If the file has flags (boolean arrays of a simulator), key states are compared with "
-    "them."
+    "Find the key states of demonstrations of one task: boundaries between sub-tasks, in any order."
 )
 EXAMPLES = (
     "keystates demos.npz --count 5 --plot keystates.png --save task.json",
@@ -64,7 +62,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Run the command."""
-    from .flags import compare_keystates, event_steps, load_flags
     from .keystate_text import print_keystates
 
     check_json(arguments.save)
@@ -82,13 +79,11 @@ def run(arguments: Namespace) -> None:
         groups_changed = found.explain(groups, estimator=estimator) if groups else []
     if arguments.save:
         found.save(arguments.save)
-    flags = load_flags(arguments.data)
-    events = compare_keystates(found, trajectories, event_steps(flags, trajectories.lengths))
     if arguments.plot:
         from .keystate_plots import raster_figure
 
         title = Path(arguments.data).stem
-        raster_figure(found, events, information, title=title).savefig(arguments.plot)
+        raster_figure(found, information, title=title).savefig(arguments.plot)
     rank = found.rank
     about = {one.keystate: finite(asdict(one)) for one in information}
     keystates = [
@@ -121,7 +116,6 @@ def run(arguments: Namespace) -> None:
         "next_strengths": list(found.found.following),
         "quality": [finite(asdict(q)) for q in found.quality],
         "keystates": keystates,
-        "events": events,
         "model": estimator.model_file.name,
         "slices": arguments.slices,
         "seed": arguments.seed,

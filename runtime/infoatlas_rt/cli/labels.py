@@ -117,21 +117,6 @@ def place_labels(
             label.set_visible(False)
 
 
-def hide_overlapping(figure: Figure, texts: Sequence[Text]) -> None:
-    """Hide texts that would cover another one, the last ones first."""
-    for text in texts:
-        text.set_visible(False)
-    boxes = text_boxes(figure)
-    measure = renderer(figure)
-    for text in texts:
-        text.set_visible(True)
-        box = text.get_window_extent(measure)
-        if box.count_overlaps(boxes):
-            text.set_visible(False)
-        else:
-            boxes.append(box)
-
-
 def text_boxes(figure: Figure) -> list[Bbox]:
     """The box in pixels of each text that is shown."""
     from matplotlib.text import Text
