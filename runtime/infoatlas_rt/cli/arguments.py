@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from .console import check_target
 
 
 class HelpFormatter(argparse.HelpFormatter):
@@ -113,15 +114,41 @@ def make_estimator(arguments: Namespace) -> Any:
     )
 
 
+class Target(argparse.Action):
+    """Stores the path of a file to write; InputError if that is impossible, before computing."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
+        if values != "-":
+            check_target(Path(values))
+        setattr(namespace, self.dest, values)
+
+
 def add_json(parser: ArgumentParser, what: str = "result") -> None:
     """--json."""
     text = f"{what} as JSON, to stdout without FILE"
-    parser.add_argument("--json", nargs="?", const="-", metavar="FILE", help=text)
+    parser.add_argument("--json", action=Target, nargs="?", const="-", metavar="FILE", help=text)
+
+
+class Picture(Target):
+    """Stores the path of a picture, if it can be drawn and written."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
+        from .drawing import check_format
+
+        check_format(values)
+        super().__call__(parser, namespace, values, option)
 
 
 def add_plot(parser: ArgumentParser, what: str = "picture") -> None:
     """--plot."""
-    parser.add_argument("--plot", metavar="FILE", help=f"{what}: .png, .pdf or .svg")
+    text = f"{what}: .png, .pdf or .svg"
+    parser.add_argument("--plot", action=Picture, metavar="FILE", help=text)
+
+
+def add_save(parser: ArgumentParser, what: str) -> None:
+    """--save."""
+    text = f"file of {what} for KeyStateTracker and the ROS 2 node"
+    parser.add_argument("--save", action=Target, metavar="FILE", help=text)
 
 
 def add_topic(group: Any) -> None:

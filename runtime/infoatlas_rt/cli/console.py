@@ -47,12 +47,6 @@ def drop_output() -> None:
             pass
 
 
-def check_json(target: str | None) -> None:
-    """Raise InputError if `write_json` could not write there, before minutes of computing."""
-    if target not in (None, "-"):
-        check_target(Path(target))
-
-
 def check_target(path: Path) -> None:
     """Raise InputError if such a file cannot be written."""
     folder = path.absolute().parent

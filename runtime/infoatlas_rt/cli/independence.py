@@ -130,7 +130,7 @@ def null_figure(result: IndependenceResult) -> Figure:
         fontsize=10,
         fontweight="bold",
     )
-    axes.set_xlabel("mutual information (nats)", color=INK, fontsize=10)
+    axes.set_xlabel("mutual information (nats)")
     axes.set_title(
         f"{len(result.null)} {result.method}s of {result.samples} samples: the null",
         color=INK,

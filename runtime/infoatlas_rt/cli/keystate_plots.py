@@ -77,12 +77,10 @@ def raster_figure(
         strip = grid[1, :].subgridspec(1, len(there) + 1, wspace=0.08)
         axes = [figure.add_subplot(strip[i]) for i in range(len(there) + 1)]
         _draw_strip(axes, found, which, there, bodies, nats)
-    heading = f"{shorten(title, 32)}: " if title else ""
-    heading += f"{count} key states"
     note = f"{len(found.steps)} demonstrations, method {found.method}"
     if found.reproduced == found.reproduced:
         note += f", {found.reproduced:.0%} found again by detectors of other demonstrations"
-    draw_heading(figure, heading, note)
+    draw_heading(figure, f"{count} key states", note, title=title)
     return figure
 
 
@@ -111,8 +109,8 @@ def _draw_raster(axes: Axes, found: KeyStates, nats: Mapping[int, str]) -> None:
     axes.set_ylim(len(rows), -1)
     axes.set_xlim(0, lengths.max())
     axes.set_yticks([])
-    axes.set_xlabel("step", color=INK, fontsize=10)
-    axes.set_ylabel(f"{len(rows)} trajectories", color=INK, fontsize=10)
+    axes.set_xlabel("step")
+    axes.set_ylabel(f"{len(rows)} trajectories")
     style_axes(axes)
 
 

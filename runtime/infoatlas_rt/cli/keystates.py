@@ -12,11 +12,12 @@ from .arguments import (
     add_estimator,
     add_json,
     add_plot,
+    add_save,
     add_topic,
     check_data,
     make_estimator,
 )
-from .console import check_json, finite, progress, write_json
+from .console import finite, progress, write_json
 from .discovery import add_discovery, check_discovery, discover, listed
 from .loading import DEMONSTRATIONS, add_loading, load_data
 
@@ -52,9 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "of names, as cube=cube.",
     )
     add_plot(parser)
-    parser.add_argument(
-        "--save", metavar="FILE", help="file for KeyStateTracker and the ROS 2 node"
-    )
+    add_save(parser, "key states")
     add_json(parser)
     add_topic(parser.add_argument_group("a folder of ROS bags"))
     add_estimator(parser, slices=10)
@@ -64,7 +63,6 @@ def run(arguments: Namespace) -> None:
     """Run the command."""
     from .keystate_text import print_keystates
 
-    check_json(arguments.save)
     check_data(arguments.data, "keystates")
     check_discovery(arguments)
     trajectories = load_data(arguments)

@@ -23,7 +23,7 @@ from .. import __version__
 from ..errors import InfoAtlasError, InputError, OutputError
 from . import annotate, bag, bench, curve, estimate, independence, info, keystates
 from .arguments import HelpFormatter, listing
-from .console import check_json, drop_output, open_output
+from .console import drop_output, open_output
 
 COMMANDS = {
     "keystates": keystates,
@@ -82,12 +82,6 @@ def _run(argv: list[str]) -> int:
         if argv and argv[0] in commands:
             _require(argv[0], commands[argv[0]].REQUIRES)
     arguments = make_parser(commands).parse_args(argv)
-    # Checked before minutes of computing.
-    check_json(getattr(arguments, "json", None))
-    if getattr(arguments, "plot", None) is not None:
-        from .drawing import check_file
-
-        check_file(arguments.plot)
     arguments.run(arguments)
     return 0
 
