@@ -11,18 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, first_names
 from .annotation_formats import DEFAULT, FORMATS, HDF5, writers
-from .arguments import (
-    add_estimator,
-    add_json,
-    add_plot,
-    add_save,
-    add_topic,
-    check_data,
-    make_estimator,
-)
+from .arguments import add_estimator, add_json, make_estimator
 from .console import check_target, progress, write_json
 from .discovery import add_discovery, check_discovery, discover, listed
 from .loading import DEMONSTRATIONS, add_loading, load_data
+from .recording_arguments import add_plot, add_save, add_topic, check_data
 
 if TYPE_CHECKING:
     from ..files.annotations.annotations import Annotations
@@ -41,11 +34,7 @@ EXAMPLES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Arguments of this command."""
-    parser.add_argument(
-        "data",
-        metavar="DATA",
-        help=DEMONSTRATIONS,
-    )
+    parser.add_argument("data", metavar="DATA", help=DEMONSTRATIONS)
     parser.add_argument("--out", metavar="COPY", help="file or folder to write; it must not exist")
     parser.add_argument(
         "--in-place",

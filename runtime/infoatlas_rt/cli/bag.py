@@ -8,16 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .arguments import (
-    add_estimator,
-    add_extrema,
-    add_json,
-    add_plot,
-    add_topic,
-    check_data,
-    make_estimator,
-)
+from .arguments import add_estimator, add_json, make_estimator
 from .console import progress, table, write_json
+from .recording_arguments import add_extrema, add_plot, add_resolution, add_topic, check_data
 
 HELP = "mutual information of one robot's stream in a ROS bag; of two topics also couplings"
 DESCRIPTION = (
@@ -72,14 +65,7 @@ def _add_messages(group: Any) -> None:
         action="store_true",
         help="read the intact parts of a damaged .mcap file, and list the missing ones",
     )
-    group.add_argument(
-        "--resolution",
-        type=float,
-        nargs="+",
-        metavar="R",
-        help="smallest difference that the sensors resolve, for all coordinates or for each "
-        "(default: none)",
-    )
+    add_resolution(group)
 
 
 def _add_two_topics(group: Any) -> None:

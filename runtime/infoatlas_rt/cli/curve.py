@@ -7,16 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from .arguments import (
-    add_estimator,
-    add_extrema,
-    add_json,
-    add_plot,
-    check_data,
-    make_estimator,
-)
+from .arguments import add_estimator, add_json, make_estimator
 from .console import progress, table, write_json
-from .loading import add_loading, load_data
+from .loading import DATA_SET, add_loading, load_data
+from .recording_arguments import add_extrema, add_plot, check_data
 
 HELP = "the paper's I(s_t; s_t-lag) over the time of demonstrations, and its extrema"
 DESCRIPTION = (
@@ -28,13 +22,7 @@ EXAMPLES = ("curve demos.npz --plot curve.png",)
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Arguments of this command."""
-    parser.add_argument(
-        "data",
-        metavar="DEMOS",
-        help="a LeRobot folder, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, D4RL or "
-        "Minari, a folder of ALOHA's .hdf5 files, a .csv or .parquet table, or an .npz. The .npz "
-        "contains states, the rows of all demonstrations, and lengths, the number of rows of each",
-    )
+    parser.add_argument("data", metavar="DEMOS", help=DATA_SET)
     add_loading(parser)
     parser.add_argument("--lag", type=int, default=2, help="steps between a state and its past")
     add_extrema(

@@ -8,18 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from .arguments import (
-    add_estimator,
-    add_json,
-    add_plot,
-    add_save,
-    add_topic,
-    check_data,
-    make_estimator,
-)
+from .arguments import add_estimator, add_json, make_estimator
 from .console import finite, progress, write_json
 from .discovery import add_discovery, check_discovery, discover, listed
 from .loading import DEMONSTRATIONS, add_loading, load_data
+from .recording_arguments import add_plot, add_save, add_topic, check_data
 
 if TYPE_CHECKING:
     from ..inputs.trajectories import Trajectories
@@ -37,11 +30,7 @@ EXAMPLES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Arguments of this command."""
-    parser.add_argument(
-        "data",
-        metavar="DEMOS",
-        help=DEMONSTRATIONS,
-    )
+    parser.add_argument("data", metavar="DEMOS", help=DEMONSTRATIONS)
     add_loading(parser)
     add_discovery(parser)
     parser.add_argument(

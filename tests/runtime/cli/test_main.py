@@ -437,6 +437,15 @@ def test_help_lists_all_commands_and_imports_nothing_slow():
     assert text.endswith("[]\n")
 
 
+def test_a_command_of_a_missing_package(monkeypatch, capsys):
+    """It says what to install, and the help lists the others."""
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: ())
+    assert main.main(["keystates", "a.npz"]) == 2
+    error = capsys.readouterr().err
+    assert "keystates is not part of this installation: pip install" in error
+    assert list(main.load_commands()) == ["bench", "info"]
+
+
 def test_help_of_build_needs_no_training(monkeypatch, capsys):
     for name in ("torch", "onnx"):
         monkeypatch.setitem(sys.modules, name, None)
