@@ -247,21 +247,11 @@ def run(arguments: Namespace) -> None:
         "extremum_grid": detector.period,
         "part": asdict(part),
         "delay": arguments.delay,
-        "how": curve.how,
         "counts": stream.counts,
-        "notices": curve.notices,
         "damage": None if bag.damage is None else bag.damage.to_dict(),
-        "start": curve.start,
-        "curve": {
-            name: getattr(curve, name).tolist()
-            for name in ("stamp", "mi", "stderr", "noise", "local", "fill", "saturated")
-        },
-        "extrema": [asdict(extremum) for extremum in curve.extrema],
+        **curve.to_dict(),
     }
     if two:
-        stamps, mi = curve.motions
-        result["motions"] = {"stamp": stamps.tolist(), "mi": mi.tolist()}
-        result["events"] = [event.to_dict() for event in curve.events]
         sides = (coupling.resolution if coupling else None) or ()
         result["coupling_resolution"] = {
             "estimated": arguments.coupling_resolution is None,

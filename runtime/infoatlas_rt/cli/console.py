@@ -81,11 +81,6 @@ def write_json(target: str | None, value: dict[str, Any]) -> bool:
     return False
 
 
-def finite(values: dict[str, Any]) -> dict[str, Any]:
-    """The same values, with None for NaN, which JSON lacks."""
-    return {key: None if value != value else value for key, value in values.items()}
-
-
 def table(
     title: str, headers: Sequence[str], rows: Sequence[Sequence[str]], empty: str = ""
 ) -> None:

@@ -88,21 +88,10 @@ def run(arguments: Namespace) -> None:
         figure.savefig(arguments.plot)
     result = {
         "data": str(arguments.data),
-        "lag": curve.lag,
-        "history": curve.history,
-        "time": curve.mode,
-        "dropped": list(curve.dropped),
+        **curve.to_dict(),
         "notes": list(trajectories.notes),
         "z": arguments.z,
         "delay": arguments.delay,
-        "how": curve.how,
-        "curve": {
-            "position": curve.position.tolist(),
-            "mi": curve.mi.tolist(),
-            "stderr": curve.stderr.tolist(),
-            "noise": curve.noise.tolist(),
-            "samples": curve.samples.tolist(),
-        },
         "extrema": [asdict(extremum) for extremum in extrema],
     }
     if not write_json(arguments.json, result):

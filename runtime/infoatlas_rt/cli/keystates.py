@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from .arguments import add_estimator, add_json, make_estimator
-from .console import finite, progress, write_json
+from .console import progress, write_json
 from .discovery import add_discovery, check_discovery, discover, listed
 from .loading import DEMONSTRATIONS, add_loading, load_data
 from .recording_arguments import add_plot, add_save, add_topic, check_data
@@ -50,6 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Run the command."""
+    from ..keystates.tables import finite
     from .keystate_text import print_keystates
 
     check_data(arguments.data, "keystates")
@@ -71,38 +72,15 @@ def run(arguments: Namespace) -> None:
 
         title = Path(arguments.data).stem
         raster_figure(found, information, title=title).savefig(arguments.plot)
-    rank = found.rank
+    result = {"data": str(arguments.data), **found.to_dict()}
     about = {one.keystate: finite(asdict(one)) for one in information}
-    keystates = [
-        {
-            "steps": found.steps[:, column].tolist(),
-            "rank": int(rank[column]),
-            "strength": float(found.strength[column]),
-            "kind": int(found.kind[column]),
-            "name": found.name(column),
-            "shared": bool(found.shared[column]),
-            **(_followed(found, column) if arguments.save else {}),
-            "information": about.get(column, {"local": None, "before": None, "after": None}),
-            "coordinates": asdict(changes[column]),
-            "groups": [finite(asdict(g)) for g in groups_changed if g.keystate == column],
-        }
-        for column in range(found.steps.shape[1])
-    ]
-    result = {
-        "data": str(arguments.data),
-        "method": found.method,
-        "lag": found.lag,
-        "stride": found.stride,
-        "rate": found.rate,
-        "trajectories": len(found.steps),
+    for column, state in enumerate(result["keystates"]):
+        state |= _followed(found, column) if arguments.save else {}
+        state["information"] = about.get(column, {"local": None, "before": None, "after": None})
+        state["coordinates"] = asdict(changes[column])
+        state["groups"] = [finite(asdict(g)) for g in groups_changed if g.keystate == column]
+    result |= {
         "episodes": list(trajectories.episodes),
-        **finite({"reproduced": found.reproduced}),
-        "evident": found.evident,
-        "notes": list(found.notes),
-        "warnings": list(found.warnings),
-        "next_strengths": list(found.found.following),
-        "quality": [finite(asdict(q)) for q in found.quality],
-        "keystates": keystates,
         "model": estimator.model_file.name,
         "slices": arguments.slices,
         "seed": arguments.seed,
@@ -143,6 +121,8 @@ def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list
 
 def _followed(found: KeyStates, column: int) -> dict[str, Any]:
     """Recall, delay and false reports of the tracker for a key state."""
+    from ..keystates.tables import finite
+
     live = found.live
     figures = {
         name: float(getattr(live, name)[column]) for name in ("recall", "delay", "false_reports")
