@@ -1,9 +1,10 @@
 """Key states of 100 recorded demonstrations, and a tracker that detects them in the next one.
 
-The following command finds the key states, too. It also compares them with the simulator's flags
-and draws them:
+The first command finds and draws the key states, too. In a checkout, the second one compares them
+with the simulator's flags:
 
     infoatlas-rt keystates examples/data/pickcube.npz --plot keystates.png --save task.json
+    python -m benchmarks.keystates.flags examples/data/pickcube.npz --rate 20
 """
 
 from pathlib import Path

@@ -36,7 +36,8 @@ from rclpy.qos import qos_profile_sensor_data
 from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 
-from infoatlas_rt.cli.drawing import EVENTS, QUIET, check_file
+from infoatlas_rt.cli.console import check_target
+from infoatlas_rt.cli.drawing import EVENTS, QUIET, check_format
 from infoatlas_rt.cli.stream_plot import stream_figure
 from infoatlas_rt.messages.bag_curve import StreamCurve
 from infoatlas_rt.streams.events import Event
@@ -216,7 +217,8 @@ def main() -> int:
     parser.add_argument("--demonstrations", type=int, default=4, help="how many to replay (4)")
     parser.add_argument("--plot", default="ros2.png", help="picture (ros2.png)")
     arguments = parser.parse_args()
-    check_file(arguments.plot)
+    check_format(arguments.plot)
+    check_target(Path(arguments.plot))
 
     with np.load(ROOT / "examples" / "data" / "pickcube.npz") as file:
         ends = np.cumsum(file["lengths"])[:-1]

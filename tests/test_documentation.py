@@ -272,9 +272,9 @@ def test_tables_are_those_of_the_sources(tmp_path, capsys):
 def test_help_has_what_the_page_of_commands_has():
     """Examples, which the parser accepts, and exit codes."""
     page = (ROOT / "docs/command-line.md").read_text(encoding="utf-8")
-    parser = script("tables").make_parser(main.COMMANDS)
+    parser = script("tables").make_parser(main.load_commands())
     assert re.search(r"exit codes:\n(  \d+: .*\n)+", parser.format_help())
-    for name, command in main.COMMANDS.items():
+    for name, command in main.load_commands().items():
         for line in command.EXAMPLES:
             assert line.split()[0] == name and f"$ infoatlas-rt {line}\n" in page
             assert callable(parser.parse_args(shlex.split(line)).run)

@@ -24,9 +24,13 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "runtime"), str(ROOT / "export")]
 
-from infoatlas_export import build_cli, cli as export_cli  # noqa: E402
 from infoatlas_rt.cli.arguments import described  # noqa: E402
-from infoatlas_rt.cli.main import COMMANDS, DESCRIPTION, EXIT_CODES, make_parser  # noqa: E402
+from infoatlas_rt.cli.main import (  # noqa: E402
+    DESCRIPTION,
+    EXIT_CODES,
+    load_commands,
+    make_parser,
+)
 
 COMMAND_LINE = ROOT / "docs/command-line.md"
 PAGES = tuple(ROOT / f"docs/{page}.md" for page in ("ros2", "ros2-reference"))
@@ -49,7 +53,7 @@ LINKS = {  # pages about what a command does
 
 def command_line() -> str:
     """The page of the command line."""
-    modules = {**COMMANDS, "build": build_cli, "export": export_cli}
+    modules = load_commands()
     parser = make_parser(modules)
     (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
     shared = dict(_rows(commands.choices["estimate"], shared=True))

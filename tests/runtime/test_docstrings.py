@@ -55,11 +55,11 @@ def texts(docstring: str) -> dict[str, str]:
 
 
 def wanted(value: object) -> set[str]:
-    """Parameters of a function or class; fields of a data class."""
+    """Parameters of a function or class; fields that a data class does not inherit."""
     if isinstance(value, property) or (inspect.isclass(value) and issubclass(value, Exception)):
         return set()
     if dataclasses.is_dataclass(value):
-        return {field.name for field in dataclasses.fields(value)}
+        return {f.name for f in dataclasses.fields(value)} & set(inspect.get_annotations(value))
     return set(inspect.signature(value).parameters) - {"self"}
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, first_names
 from .annotation_formats import DEFAULT, FORMATS, HDF5, writers
-from .arguments import add_estimator, add_json, add_plot, add_topic, check_data, make_estimator
-from .console import check_json, check_target, progress, write_json
+from .arguments import add_estimator, add_json, make_estimator
+from .console import check_target, progress, write_json
 from .discovery import add_discovery, check_discovery, discover, listed
 from .loading import DEMONSTRATIONS, add_loading, load_data
+from .recording_arguments import add_plot, add_save, add_topic, check_data
 
 if TYPE_CHECKING:
     from ..files.annotations.annotations import Annotations
@@ -33,11 +34,7 @@ EXAMPLES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Arguments of this command."""
-    parser.add_argument(
-        "data",
-        metavar="DATA",
-        help=DEMONSTRATIONS,
-    )
+    parser.add_argument("data", metavar="DATA", help=DEMONSTRATIONS)
     parser.add_argument("--out", metavar="COPY", help="file or folder to write; it must not exist")
     parser.add_argument(
         "--in-place",
@@ -82,11 +79,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add_loading(parser)
     add_discovery(parser)
-    parser.add_argument(
-        "--save",
-        metavar="FILE",
-        help="file of key states and sub-tasks for KeyStateTracker and the ROS 2 node",
-    )
+    add_save(parser, "key states and sub-tasks")
     add_plot(parser)
     parser.add_argument(
         "--episode",
@@ -107,7 +100,6 @@ def run(arguments: Namespace) -> None:
 
     check_data(arguments.data, "annotate")
     check_discovery(arguments)
-    check_json(arguments.save)
     name = check_format(arguments)
     trajectories = load_data(arguments)
     tools = parse_bodies("--tool", arguments.tool or [], trajectories)

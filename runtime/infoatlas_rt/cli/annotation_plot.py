@@ -11,7 +11,7 @@ from ..files.annotations.annotations import Annotations
 from ..keystates.result import trajectories
 from .drawing import INK, draw_heading, new_figure, style_axes
 from .keystate_plots import COLOURS
-from .labels import Label, fit, place_labels, renderer, shorten
+from .labels import Label, Place, fit, new_label, place_labels, renderer, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,19 +67,18 @@ def annotation_figure(
         _draw_parts(axes, annotations, i)
         labels += _draw_keystates(axes, annotations, i)
         style_axes(axes)
-        label = axes.set_ylabel(f"episode {annotations.episodes[i]}", color=INK, fontsize=9)
+        label = axes.set_ylabel(f"episode {annotations.episodes[i]}", fontsize=9)
         fit(label, 1.1 * axes.bbox.height, upright=True)
     unit = "step" if annotations.rate is None else "seconds"
-    axes.set_xlabel(unit, color=INK, fontsize=10)
+    axes.set_xlabel(unit)
     names = len(annotations.subtasks.parts)
-    heading = f"{shorten(title, 48)}: " if title else ""
     note = (
         f"{len(states)} demonstrations; lines: up to {len(columns)} of {states[0].shape[1]} "
         "coordinates, each scaled to its range"
     )
     if any(annotations.events(i) for i in demonstrations):
         note += "; vertical lines: key states"
-    draw_heading(figure, f"{heading}{names} sub-tasks", note)
+    draw_heading(figure, f"{names} sub-tasks", note, title=title)
     place_labels(figure, labels)
     return figure
 
@@ -158,16 +157,9 @@ def _draw_keystates(axes: Axes, annotations: Annotations, i: int) -> list[Label]
             [time, time], [axes.get_ylim()[0], TOP], color=INK, linewidth=1.1,
             linestyle=(0, (4, 2)), zorder=4,
         )  # fmt: skip
-        label = axes.annotate(
-            shorten(event.name.removeprefix("key state "), letters),
-            (time, TOP),
-            (0, 2),
-            textcoords="offset points",
-            visible=False,
-            color=INK,
-            fontsize=7.5,
-            zorder=5,
-        )
         sides = ("center", "left", "right")
-        labels.append((label, [((0, up), side, "bottom") for up in (1.5, 11.0) for side in sides]))
+        places: list[Place] = [((0, up), side, "bottom") for up in (1.5, 11.0) for side in sides]
+        text = shorten(event.name.removeprefix("key state "), letters)
+        style = {"color": INK, "fontsize": 7.5, "zorder": 5}
+        labels.append(new_label(axes, text, (time, TOP), places, **style))
     return labels

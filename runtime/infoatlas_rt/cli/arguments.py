@@ -1,4 +1,4 @@
-"""Arguments that several commands share, with the estimator and the data that they describe."""
+"""Arguments that commands share, with the estimator that they describe."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
+from .console import check_target
 
 
 class HelpFormatter(argparse.HelpFormatter):
@@ -35,24 +35,6 @@ def described(action: argparse.Action) -> str:
         return text
     values = default if isinstance(default, tuple) else (default,)
     return f"{text} (default: {' '.join(map(str, values))})"
-
-
-def add_pairs(parser: ArgumentParser) -> None:
-    """The two files of paired samples."""
-    parser.add_argument(
-        "x", metavar="X", help=".npy, .csv or .parquet [n, d] (or .npz with one array)"
-    )
-    parser.add_argument("y", metavar="Y", help="the same, row by row")
-
-
-def add_drop_missing(parser: ArgumentParser) -> None:
-    """--drop-missing."""
-    parser.add_argument(
-        "--drop-missing",
-        action="store_true",
-        help="leave out pairs with a missing value (NaN; blank row, empty cell, NA or null in a "
-        "table), which is an error otherwise",
-    )
 
 
 def add_model(parser: Any) -> None:
@@ -113,92 +95,16 @@ def make_estimator(arguments: Namespace) -> Any:
     )
 
 
+class Target(argparse.Action):
+    """Stores the path of a file to write; InputError if that is impossible, before computing."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
+        if values != "-":
+            check_target(Path(values))
+        setattr(namespace, self.dest, values)
+
+
 def add_json(parser: ArgumentParser, what: str = "result") -> None:
     """--json."""
     text = f"{what} as JSON, to stdout without FILE"
-    parser.add_argument("--json", nargs="?", const="-", metavar="FILE", help=text)
-
-
-def add_plot(parser: ArgumentParser, what: str = "picture") -> None:
-    """--plot."""
-    parser.add_argument("--plot", metavar="FILE", help=f"{what}: .png, .pdf or .svg")
-
-
-def add_topic(group: Any) -> None:
-    """--topic, --field and --joints: the states in the messages of a bag."""
-    group.add_argument(
-        "--topic", help="topic of the states; without it, the error lists all topics"
-    )
-    group.add_argument(
-        "--field",
-        action="append",
-        help="coordinates of a state; may be given several times. Examples: 'position[:]', "
-        "'position[0:6]', pose.position.x, 'transforms[child_frame_id=tool0].transform', "
-        "'[header.frame_id=camera]' (default: the usual ones of the message type, as positions and "
-        "velocities of joints)",
-    )
-    group.add_argument(
-        "--joints",
-        nargs="+",
-        metavar="NAME",
-        help="elements of arrays to read, by the names in the messages (default: all)",
-    )
-
-
-def add_extrema(parser: Any, delay: float | None, text: str) -> None:
-    """--history, --z and --delay, for the curve and its extrema; `text` describes the delay."""
-    parser.add_argument("--history", type=int, default=1, help="number of past states stacked")
-    parser.add_argument(
-        "--z", type=float, default=3.5, help="smallest significant difference, standard errors"
-    )
-    parser.add_argument("--delay", type=float, default=delay, help=text)
-
-
-def check_data(data: str, command: str) -> None:
-    """Raise InputError if data do not exist, or are for another command.
-
-    Parameters
-    ----------
-    data : str
-    command : {"keystates", "annotate", "curve", "bag"}
-        "keystates" and "annotate" are for demonstrations and folders of bags, "curve" is for
-        demonstrations, and "bag" for one ROS bag.
-    """
-    from ..files.formats import known_way
-    from ..files.kinds import TABLE, kind_of
-    from ..files.lerobot.reader import is_lerobot
-    from ..messages.bags import SUFFIXES, bags_in, is_bag
-
-    path = Path(data)
-    if not data:
-        raise InputError("the path of the data is empty: pass a file or a folder")
-    if not path.exists():
-        raise InputError(f"{data} does not exist: check the path")
-    if way := known_way(path):
-        raise InputError(f"{data} is of a kind that is not read: {way}")
-    bags = bags_in(path)
-    files = [*path.glob("metadata.yaml"), *(f for end in SUFFIXES for f in path.glob(f"*{end}"))]
-    if is_lerobot(path) or not is_bag(path) or (not files and kind_of(path) != TABLE):
-        if command == "bag":
-            raise InputError(
-                f"{data} is no ROS bag: pass one, or use infoatlas-rt keystates or infoatlas-rt "
-                "curve if it contains demonstrations"
-            )
-    elif bags:
-        if command not in ("keystates", "annotate"):
-            raise InputError(
-                f"{data} is a folder of ROS bags: use infoatlas-rt keystates, or infoatlas-rt bag "
-                "with one of them"
-            )
-    elif command != "bag":
-        if path.is_dir() and not files:
-            if any(file.suffix in (".csv", ".parquet", ".npz") for file in path.iterdir()):
-                raise InputError(
-                    f"{data} is a folder of tables, which is not read: join them into one with a "
-                    "column `episode`, as pandas.concat does"
-                )
-            raise InputError(
-                f"{data} is neither the folder of a data set (LeRobot, Minari, ALOHA's .hdf5) nor "
-                "one of ROS bags: check the path"
-            )
-        raise InputError(f"{data} is a ROS bag, one robot's stream: use infoatlas-rt bag")
+    parser.add_argument("--json", action=Target, nargs="?", const="-", metavar="FILE", help=text)

@@ -8,16 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .arguments import (
-    add_estimator,
-    add_extrema,
-    add_json,
-    add_plot,
-    add_topic,
-    check_data,
-    make_estimator,
-)
+from .arguments import add_estimator, add_json, make_estimator
 from .console import progress, table, write_json
+from .recording_arguments import add_extrema, add_plot, add_resolution, add_topic, check_data
 
 HELP = "mutual information of one robot's stream in a ROS bag; of two topics also couplings"
 DESCRIPTION = (
@@ -67,14 +60,7 @@ def _add_messages(group: Any) -> None:
         help="time of a message, and its unit (s, ms, us, ns), as in 'timestamp us' (default: the "
         "header's)",
     )
-    group.add_argument(
-        "--resolution",
-        type=float,
-        nargs="+",
-        metavar="R",
-        help="smallest difference that the sensors resolve, for all coordinates or for each "
-        "(default: none)",
-    )
+    add_resolution(group)
 
 
 def _add_two_topics(group: Any) -> None:
@@ -253,20 +239,10 @@ def run(arguments: Namespace) -> None:
         "extremum_grid": detector.period,
         "part": asdict(part),
         "delay": arguments.delay,
-        "how": curve.how,
         "counts": stream.counts,
-        "notices": curve.notices,
-        "start": curve.start,
-        "curve": {
-            name: getattr(curve, name).tolist()
-            for name in ("stamp", "mi", "stderr", "noise", "local", "fill", "saturated")
-        },
-        "extrema": [asdict(extremum) for extremum in curve.extrema],
+        **curve.to_dict(),
     }
     if two:
-        stamps, mi = curve.motions
-        result["motions"] = {"stamp": stamps.tolist(), "mi": mi.tolist()}
-        result["events"] = [event.to_dict() for event in curve.events]
         sides = (coupling.resolution if coupling else None) or ()
         result["coupling_resolution"] = {
             "estimated": arguments.coupling_resolution is None,

@@ -47,12 +47,6 @@ def drop_output() -> None:
             pass
 
 
-def check_json(target: str | None) -> None:
-    """Raise InputError if `write_json` could not write there, before minutes of computing."""
-    if target not in (None, "-"):
-        check_target(Path(target))
-
-
 def check_target(path: Path) -> None:
     """Raise InputError if such a file cannot be written."""
     folder = path.absolute().parent
@@ -85,11 +79,6 @@ def write_json(target: str | None, value: dict[str, Any]) -> bool:
     except OSError as error:
         raise OutputError(f"{target} cannot be written ({error})") from error
     return False
-
-
-def finite(values: dict[str, Any]) -> dict[str, Any]:
-    """The same values, with None for NaN, which JSON lacks."""
-    return {key: None if value != value else value for key, value in values.items()}
 
 
 def table(

@@ -7,16 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from .arguments import (
-    add_estimator,
-    add_extrema,
-    add_json,
-    add_plot,
-    check_data,
-    make_estimator,
-)
+from .arguments import add_estimator, add_json, make_estimator
 from .console import progress, table, write_json
-from .loading import add_loading, load_data
+from .loading import DATA_SET, add_loading, load_data
+from .recording_arguments import add_extrema, add_plot, check_data
 
 HELP = "the paper's I(s_t; s_t-lag) over the time of demonstrations, and its extrema"
 DESCRIPTION = (
@@ -28,13 +22,7 @@ EXAMPLES = ("curve demos.npz --plot curve.png",)
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Arguments of this command."""
-    parser.add_argument(
-        "data",
-        metavar="DEMOS",
-        help="a LeRobot folder, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, D4RL or "
-        "Minari, a folder of ALOHA's .hdf5 files, a .csv or .parquet table, or an .npz. The .npz "
-        "contains states, the rows of all demonstrations, and lengths, the number of rows of each",
-    )
+    parser.add_argument("data", metavar="DEMOS", help=DATA_SET)
     add_loading(parser)
     parser.add_argument("--lag", type=int, default=2, help="steps between a state and its past")
     add_extrema(
@@ -69,14 +57,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     """Run the command."""
     from ..curves.ensemble_curve import mi_curve
-    from ..curves.extrema import KINDS, ExtremumDetector
-    from .flags import compare_moments, flag_times, load_flags
+    from ..curves.extrema import ExtremumDetector
 
     check_data(arguments.data, "curve")
     # Checks --z and --delay before minutes of computing.
     ExtremumDetector(z=arguments.z, delay=1.0 if arguments.delay is None else arguments.delay)
     trajectories = load_data(arguments)
-    flags = load_flags(arguments.data)
     estimator = make_estimator(arguments)
     with progress("curve") as advance:
         curve = mi_curve(
@@ -90,48 +76,23 @@ def run(arguments: Namespace) -> None:
             progress=lambda done, total: advance(done / total),
         )
     extrema = curve.extrema(z=arguments.z, delay=arguments.delay)
-    normalised = curve.mode == "normalised"
-    found = (
-        flag_times(name, flag, trajectories.lengths, normalised) for name, flag in flags.items()
-    )
-    events = sorted((e for e in found if e is not None), key=lambda e: e.median)
     if arguments.plot:
         from .curve_plot import curve_figure
 
         figure = curve_figure(
             curve,
             extrema,
-            events,
             title=Path(arguments.data).stem,
             lengths=trajectories.lengths.tolist(),
         )
         figure.savefig(arguments.plot)
-    timing = []
-    for what, kinds in (("maximum", ("maximum",)), ("of any kind", KINDS)):
-        moments = [extremum.stamp for extremum in extrema if extremum.kind in kinds]
-        if moments and events:
-            start, end = float(curve.position[0]), float(curve.position[-1])
-            timing.append({"of": what, **compare_moments(events, moments, start, end)})
     result = {
         "data": str(arguments.data),
-        "lag": curve.lag,
-        "history": curve.history,
-        "time": curve.mode,
-        "dropped": list(curve.dropped),
+        **curve.to_dict(),
         "notes": list(trajectories.notes),
         "z": arguments.z,
         "delay": arguments.delay,
-        "how": curve.how,
-        "curve": {
-            "position": curve.position.tolist(),
-            "mi": curve.mi.tolist(),
-            "stderr": curve.stderr.tolist(),
-            "noise": curve.noise.tolist(),
-            "samples": curve.samples.tolist(),
-        },
         "extrema": [asdict(extremum) for extremum in extrema],
-        "events": [asdict(e) for e in events],
-        "timing": timing,
     }
     if not write_json(arguments.json, result):
         _print(result, trajectories, arguments)
@@ -168,28 +129,5 @@ def _print(result: dict[str, Any], trajectories: Any, arguments: Namespace) -> N
             f"Points: {points} of {arguments.points}; trajectories are so short that the others "
             "are the same steps."
         )
-    if result["events"]:
-        headers, timing = ["event", "median", "quartiles"], result["timing"]
-        for row in timing:
-            headers += [f"nearest {row['of']} ({row['count']})", f"uniform ({row['count']})"]
-        rows = []
-        for i, e in enumerate(result["events"]):
-            row = [
-                e["name"],
-                time.format(e["median"]),
-                f"{time.format(e['q1'])} to {time.format(e['q3'])}",
-            ]
-            rows.append(
-                row + [time.format(t[k][i]) for t in timing for k in ("distance", "uniform")]
-            )
-        if timing:
-            means = [sum(t[k]) / len(t[k]) for t in timing for k in ("distance", "uniform")]
-            rows.append(["mean", "", "", *(time.format(mean) for mean in means)])
-        table(
-            "Flags in the file (first time true), no input of the estimator",
-            headers,
-            rows,
-        )
-        print("Distances; uniform: from as many moments, evenly spaced over the curve.")
     if arguments.plot:
         print(f"Picture: {arguments.plot}")

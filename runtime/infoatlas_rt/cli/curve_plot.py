@@ -11,9 +11,7 @@ from ..curves.ensemble_curve import MICurve
 from ..curves.extrema import Extremum
 from .drawing import (
     CURVE,
-    EVENTS,
     GRID,
-    INK,
     LEGEND,
     QUIET,
     RED,
@@ -22,8 +20,7 @@ from .drawing import (
     new_figure,
     style_axes,
 )
-from .flags import FlagTimes
-from .labels import Label, Place, label_above, place_labels, shorten
+from .labels import Label, Place, new_label, place_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,21 +38,17 @@ CROWD = 20  # extrema that can be numbered in one picture, at most
 def curve_figure(
     curve: MICurve,
     extrema: Sequence[Extremum],
-    events: Sequence[FlagTimes] = (),
     *,
     title: str = "",
     lengths: Sequence[int] = (),
 ) -> Figure:
-    """The curve with its noise, its extrema, and the times of flags.
+    """The curve with its noise and its extrema.
 
     Parameters
     ----------
     curve : MICurve
     extrema : sequence of Extremum
         Extrema of that curve.
-    events : sequence of FlagTimes
-        Drawn as bands (interquartile range) with a line (median), in the units of the curve; those
-        after its end are left out.
     title : str
     lengths : sequence of int
         Steps of the trajectories, for the label of the time axis.
@@ -71,9 +64,6 @@ def curve_figure(
     """
     figure = new_figure(10, 6)
     main, below = draw_axes(figure, (6, 1))
-    # Few trajectories reach late steps, so the curve may end before a flag becomes true.
-    events = [event for event in events if event.median <= curve.position[-1]]
-    labels = _draw_events(main, events)
     draw_curve(main, curve.position, curve.mi, curve.noise)
     numbers, times = draw_extrema(main, extrema, "{:.0f}" if curve.mode == "raw" else "{:.2f}")
     if extrema:
@@ -82,28 +72,24 @@ def curve_figure(
     below.fill_between(curve.position, curve.samples, step="mid", color=QUIET, alpha=0.35, lw=0)
     below.set_ylim(0, 1.25 * int(curve.samples.max()))
     below.set_yticks([0, int(curve.samples.max())])
-    below.set_ylabel("trajectories", color=INK, fontsize=9)
+    below.set_ylabel("trajectories", fontsize=9)
     span = f"{min(lengths)} to {max(lengths)} steps" if len(lengths) else "different lengths"
     below.set_xlabel(
         "step"
         if curve.mode == "raw"
-        else f"normalised time: fraction of each trajectory ({span}, aligned start to end)",
-        color=INK,
-        fontsize=10,
+        else f"normalised time: fraction of each trajectory ({span}, aligned start to end)"
     )
     edge = 0.015 * (curve.position[-1] - curve.position[0])
     below.set_xlim(min(0.0, curve.position[0]) - edge, curve.position[-1] + edge)
 
-    heading = f"{shorten(title, 32)}:  " if title else ""
     draw_heading(
         figure,
-        f"{heading}information of a state with its past,  "
+        f"information of a state with its past,  "
         f"$I(s_t\\,;\\,{past_label('s', curve.lag, curve.history)})$",
         f"{int(curve.samples.max())} trajectories · lag {curve.lag} steps · {curve.how} "
         "· band: ± noise (samples and slices) of each point",
-        "vertical bands: flags in the file, first time true (median, quartiles)" if events else "",
+        title=title,
     )
-    place_labels(figure, labels)
     place_extrema(figure, numbers, times)
     return figure
 
@@ -138,21 +124,7 @@ def draw_curve(axes: Axes, time: Any, mi: Any, noise: Any) -> None:
     axes.set_axisbelow(True)
     axes.fill_between(time, low, high, color=CURVE, alpha=0.17, linewidth=0)
     axes.plot(time, mi, color=CURVE, linewidth=2, solid_capstyle="round")
-    axes.set_ylabel("mutual information (nats)", color=INK, fontsize=10)
-
-
-def _draw_events(axes: Axes, events: Sequence[FlagTimes]) -> list[Label]:
-    """Bands and lines, and labels above the axes."""
-    labels: list[Label] = []
-    for i, event in enumerate(sorted(events, key=lambda e: e.median)):
-        colour = EVENTS[i % len(EVENTS)]
-        axes.axvspan(event.q1, event.q3, color=colour, alpha=0.16, linewidth=0, zorder=0)
-        axes.axvline(event.median, color=colour, linewidth=1.3, linestyle=(0, (4, 2)), zorder=1)
-        sides = ("center", "right", "left")
-        places: list[Place] = [((0, row), side, "bottom") for side in sides for row in (3.0, 15.0)]
-        style = {"color": colour, "fontsize": 9, "fontweight": "bold"}
-        labels.append(label_above(axes, event.median, shorten(event.name, 28), places, **style))
-    return labels
+    axes.set_ylabel("mutual information (nats)")
 
 
 def draw_extrema(
@@ -186,18 +158,11 @@ def draw_extrema(
     for number, found in enumerate([] if crowded else extrema, start=1):
         _, _, _, inside, outside = MARKS[found.kind]
         small = found.kind == "change"
-        inner = axes.annotate(
-            str(number),
-            (found.stamp, found.value),
-            (0, -0.5),
-            textcoords="offset points",
-            visible=False,
-            color=inside,
-            fontsize=(7 if small else 9) - (1.5 if number > 9 else 0),  # two digits are wider
-            fontweight="bold",
-            zorder=6,
-        )
-        numbers.append((inner, [((0, -0.5), "center", "center")]))
+        point = found.stamp, found.value
+        size = (7 if small else 9) - (1.5 if number > 9 else 0)  # two digits are wider
+        style: dict[str, Any] = {"fontsize": size, "fontweight": "bold", "zorder": 6}
+        middle: list[Place] = [((0, -0.5), "center", "center")]
+        numbers.append(new_label(axes, str(number), point, middle, color=inside, **style))
         # Above a maximum, below a minimum, and beside a slope on the side without the curve.
         rising = found.prominence > 0
         above, below = ((0.0, 10.0), "center", "bottom"), ((0.0, -10.0), "center", "top")
@@ -207,19 +172,10 @@ def draw_extrema(
             "minimum": [below, left, right],
             "change": [left, right] if rising else [right, left],
         }[found.kind]
-        outer = axes.annotate(
-            form.format(found.stamp),
-            (found.stamp, found.value),
-            places[0][0],
-            textcoords="offset points",
-            visible=False,
-            color=outside,
-            fontsize=8.5 if small else 11,
-            fontweight="normal" if small else "bold",
-            path_effects=[withStroke(linewidth=2.5, foreground="white", alpha=0.85)],
-            zorder=6,
-        )
-        times.append((outer, places))
+        style |= {"fontsize": 8.5, "fontweight": "normal"} if small else {"fontsize": 11}
+        style["path_effects"] = [withStroke(linewidth=2.5, foreground="white", alpha=0.85)]
+        text = form.format(found.stamp)
+        times.append(new_label(axes, text, point, places, color=outside, **style))
     if not extrema:
         axes.text(
             0.5,

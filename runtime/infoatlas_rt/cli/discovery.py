@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, first_names
+from .recording_arguments import add_resolution
 
 if TYPE_CHECKING:
     from ..estimation.estimator import Estimator
@@ -66,14 +67,7 @@ def add_discovery(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--lag", type=int, default=2, help="working steps between a state and its past"
     )
-    parser.add_argument(
-        "--resolution",
-        type=float,
-        nargs="+",
-        metavar="R",
-        help="smallest difference that the sensors resolve, for all coordinates or for each "
-        "(default: none)",
-    )
+    add_resolution(parser)
 
 
 def check_discovery(arguments: Namespace) -> None:

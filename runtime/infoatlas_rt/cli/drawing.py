@@ -1,14 +1,12 @@
-"""Shared by all pictures: colours, the style of axes, headings, and checks of the output file."""
+"""Shared by all pictures: colours, the style of axes, headings, and a check of the format."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
-from .console import check_target
-from .labels import fit
+from ..estimation.presentation import require_matplotlib
+from .labels import fit, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,42 +28,33 @@ FORMATS = (".png", ".pdf", ".svg")
 HEADING, NOTE, MORE, LEGEND = 0.25, 0.52, 0.73, 0.98
 
 
-def check_file(path: str | os.PathLike[str]) -> None:
-    """Raise InputError if a picture cannot be written there, before a long computation."""
-    check_matplotlib()
-    path = Path(path)
-    if path.suffix not in FORMATS:
+def check_format(path: str) -> None:
+    """Raise InputError if a picture cannot have that name, or matplotlib is not installed."""
+    require_matplotlib("a picture")
+    if not path.endswith(FORMATS):
         raise InputError(f"picture {path}: end its name in one of {', '.join(FORMATS)}")
-    check_target(path)
-
-
-def check_matplotlib() -> None:
-    """Raise InputError if matplotlib is not installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise InputError(
-            f"a picture needs matplotlib ({error}): pip install 'infoatlas-rt[plot]'"
-        ) from error
 
 
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure, sizes in inches; InputError if matplotlib is not installed."""
-    check_matplotlib()
+    require_matplotlib("a picture")
     from matplotlib.figure import Figure  # no pyplot: no window, no global state
 
     return Figure(figsize=(width, height), dpi=160, facecolor="white")
 
 
 def style_axes(axes: Axes) -> None:
-    """Two grey spines, and small grey ticks."""
+    """Two grey spines, small grey ticks, and dark labels."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(QUIET)
     axes.tick_params(colors=QUIET, labelsize=9, length=3)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.label.set(color=INK, fontsize=10)
 
 
-def draw_heading(figure: Figure, heading: str, note: str, more: str = "") -> None:
-    """Draw a heading and one or two lines of small print below it, within the picture."""
+def draw_heading(figure: Figure, heading: str, note: str, more: str = "", *, title: str) -> None:
+    """Draw a heading after a title, and one or two lines of small print, within the picture."""
+    heading = f"{shorten(title, 32)}: {heading}" if title else heading
     height = figure.get_figheight()
     room = 0.9 * figure.bbox.width
     for inches, words, colour, size, weight in (

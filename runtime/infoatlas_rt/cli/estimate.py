@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
-from .arguments import add_drop_missing, add_estimator, add_json, add_pairs, make_estimator
+from .arguments import add_estimator, add_json, make_estimator
 from .console import write_json
+from .recording_arguments import add_drop_missing, add_pairs
 
 HELP = "mutual information of two files of paired samples"
 DESCRIPTION = (

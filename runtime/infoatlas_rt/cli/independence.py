@@ -5,15 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from .arguments import (
-    add_drop_missing,
-    add_estimator,
-    add_json,
-    add_pairs,
-    add_plot,
-    make_estimator,
-)
+from .arguments import add_estimator, add_json, make_estimator
 from .console import progress, table, write_json
+from .recording_arguments import add_drop_missing, add_pairs, add_plot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -130,7 +124,7 @@ def null_figure(result: IndependenceResult) -> Figure:
         fontsize=10,
         fontweight="bold",
     )
-    axes.set_xlabel("mutual information (nats)", color=INK, fontsize=10)
+    axes.set_xlabel("mutual information (nats)")
     axes.set_title(
         f"{len(result.null)} {result.method}s of {result.samples} samples: the null",
         color=INK,

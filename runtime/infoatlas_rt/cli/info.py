@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from dataclasses import asdict
 
 from ..models.engine_file import EngineFile, memory_text
 from .arguments import add_json, add_model
@@ -27,13 +26,7 @@ def run(arguments: Namespace) -> None:
     from ..models.model_file import load
 
     model_file = load(arguments.model)
-    left_out = "bytes", "metadata", "engine"
-    values = {key: value for key, value in vars(model_file).items() if key not in left_out}
-    values["path"] = str(model_file.path)
-    if model_file.engine is not None:
-        values["engine"] = asdict(model_file.engine)
-        del values["engine"]["metadata"]
-    values["providers"] = installed()
+    values = {**model_file.to_dict(), "providers": installed()}
     if not write_json(arguments.json, values):
         rows = [
             (key, json.dumps(value) if isinstance(value, dict | tuple) else str(value))

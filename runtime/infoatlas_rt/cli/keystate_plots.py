@@ -1,9 +1,8 @@
-"""Draws key states: every trajectory with its key states and the flags in its file."""
+"""Draws key states: every trajectory with its key states, and one of them in panels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,38 +11,32 @@ from ..keystates.coordinates.choices import short_name
 from ..keystates.explanation import Information
 from ..keystates.result import KeyStates, trajectories
 from .drawing import GRID, INK, NOTE, QUIET, draw_heading, new_figure, style_axes
-from .labels import fit, hide_overlapping, renderer, shorten
+from .labels import fit, renderer, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.text import Text
 
 # Distinguishable in colour-blindness (Okabe and Ito); assigned in order of time.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8c8c00", "#5b4b9a")
 BODIES = ("#1c2733", "#c2262d", "#00936b")
 SHAPES = ("o", "s", "D", "^")  # of key states, the next one where the colours begin anew
-MARKS = ("|", "x", "+")
 ROW = 0.175  # inches of a row of the legend
 PANELS = 8  # key states in the film strip, at most
 
 
 def raster_figure(
     found: KeyStates,
-    events: Sequence[dict[str, Any]] = (),
     information: Sequence[Information] = (),
     *,
     title: str = "",
 ) -> Figure:
-    """A line for each trajectory with its key states and true events, and a film strip of one.
+    """A line for each trajectory with its key states, and a film strip of one.
 
     Parameters
     ----------
     found : KeyStates
         With its trajectories.
-    events : sequence of dict
-        Result of `flags.compare_keystates`: events are drawn as marks, and errors beside those of
-        baselines.
     information : sequence of Information
         Result of `KeyStates.information`: local information in nats, written into the film strip,
         or into the legend if coordinates have no names of bodies.
@@ -65,20 +58,18 @@ def raster_figure(
     figure = new_figure(10, 7.4 if bodies else 5.4)
     grid = figure.add_gridspec(
         2 if bodies else 1,
-        2 if events else 1,
+        1,
         height_ratios=(3.0, 1.5) if bodies else (1,),
-        width_ratios=(3.2, 1) if events else (1,),
         left=0.075, right=0.975, bottom=0.07 if bodies else 0.11,
-        hspace=0.32, wspace=0.28,
+        hspace=0.32,
     )  # fmt: skip
     main = figure.add_subplot(grid[0, 0])
-    _draw_raster(main, found, events, {} if bodies else nats)
-    rows = max(_draw_legend(main) if count or events else 0, 3 if events else 0)
+    _draw_raster(main, found, {} if bodies else nats)
+    rows = _draw_legend(main) if count else 0
     height = figure.get_figheight() + ROW * max(rows - 3, 0)
     figure.set_size_inches(10, height)
     grid.update(top=1 - (NOTE + 0.2 + ROW * rows) / height)
     main.set_position(grid[0, 0].get_position(figure))  # update() moves only axes of pyplot
-    values = _draw_errors(figure.add_subplot(grid[0, 1]), events) if events else []
     if bodies:
         lengths = np.array([len(s) for s in found.states])
         which = int(np.argsort(lengths, kind="stable")[len(lengths) // 2])
@@ -86,25 +77,14 @@ def raster_figure(
         strip = grid[1, :].subgridspec(1, len(there) + 1, wspace=0.08)
         axes = [figure.add_subplot(strip[i]) for i in range(len(there) + 1)]
         _draw_strip(axes, found, which, there, bodies, nats)
-    best = min(events, key=lambda e: e["found"]["error"], default=None)
-    heading = f"{shorten(title, 32)}: " if title else ""
-    heading += f"{count} key states"
-    if best is not None and count:
-        name = shorten(best["name"], 28)
-        heading += f"; {name} found best, {best['found']['error']:.1f} steps off on average"
     note = f"{len(found.steps)} demonstrations, method {found.method}"
     if found.reproduced == found.reproduced:
         note += f", {found.reproduced:.0%} found again by detectors of other demonstrations"
-    if events:
-        note += "; black marks: flags in the file, which are no input"
-    draw_heading(figure, heading, note)
-    hide_overlapping(figure, values)
+    draw_heading(figure, f"{count} key states", note, title=title)
     return figure
 
 
-def _draw_raster(
-    axes: Axes, found: KeyStates, events: Sequence[dict[str, Any]], nats: Mapping[int, str]
-) -> None:
+def _draw_raster(axes: Axes, found: KeyStates, nats: Mapping[int, str]) -> None:
     by = (
         found.steps[:, found.order[0]].filled(-1)
         if len(found.order)
@@ -126,23 +106,11 @@ def _draw_raster(
             linewidth=0,
             zorder=3,
         )
-    for i, event in enumerate(events):
-        steps = np.array([np.nan if t is None else t for t in event["steps"]], float)[order]
-        axes.scatter(
-            steps,
-            rows,
-            s=2.2 * size,
-            color=INK,
-            marker=MARKS[i % len(MARKS)],
-            linewidth=0.9,
-            label=f"truth: {shorten(event['name'], 28)}",
-            zorder=4,
-        )
     axes.set_ylim(len(rows), -1)
     axes.set_xlim(0, lengths.max())
     axes.set_yticks([])
-    axes.set_xlabel("step", color=INK, fontsize=10)
-    axes.set_ylabel(f"{len(rows)} trajectories", color=INK, fontsize=10)
+    axes.set_xlabel("step")
+    axes.set_ylabel(f"{len(rows)} trajectories")
     style_axes(axes)
 
 
@@ -168,37 +136,6 @@ def _title(found: KeyStates, column: int) -> str:
     if not found.shared[column]:
         name = f"{name} (others)"
     return name if not missing else f"{name} in {len(found.steps) - missing}"
-
-
-def _draw_errors(axes: Axes, events: Sequence[dict[str, Any]]) -> list[Text]:
-    """Draw the mean distance in steps of each event, by method; return the texts."""
-    written: list[Text] = []
-    labels = {"found": "this", "slow": "slowest steps", "even": "evenly spaced"}
-    colours = {"found": COLOURS[0], "slow": "#a9b2bc", "even": "#d3d8de"}
-    rows = np.arange(len(events))
-    for i, (method, label) in enumerate(labels.items()):
-        errors = [event[method]["error"] for event in events]
-        bars = axes.barh(
-            rows + 0.27 * (i - 1), errors, 0.25, color=colours[method], label=label, linewidth=0
-        )
-        written += axes.bar_label(bars, fmt="%.1f", fontsize=7.5, color=INK, padding=2)
-    axes.set_yticks(rows, [_wrapped(event["name"]) for event in events])
-    axes.set_ylim(len(events) - 0.45, -0.55)
-    axes.margins(x=0.18)
-    axes.set_xlabel("mean error (steps)", color=INK, fontsize=10)
-    style_axes(axes)
-    axes.tick_params(axis="y", length=0, labelsize=8, colors=INK)
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(-0.25, 1.0), frameon=False, fontsize=8, labelcolor=INK,
-        ncols=1, borderpad=0.1, labelspacing=0.2,
-    )  # fmt: skip
-    return [*axes.get_yticklabels(), *written]
-
-
-def _wrapped(name: str) -> str:
-    """A name in at most two lines, broken at a space or after an underscore if possible."""
-    lines = wrap(name.replace("_", "_ "), 14, max_lines=2, placeholder="…")
-    return "\n".join(line.replace("_ ", "_") for line in lines)
 
 
 def _in_strip(found: KeyStates, which: int) -> list[int]:

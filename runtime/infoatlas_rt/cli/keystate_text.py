@@ -77,26 +77,6 @@ def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespa
                     f"Key state {number}: {a} and {b} {g['change']}, "
                     f"{g['before']:.2f} → {g['after']:.2f} nats"
                 )
-    if result["events"]:
-        headers = ["event", "trajectories"]
-        headers += ["found", "within 2", "evenly spaced", "within 2", "slowest", "within 2"]
-        table(
-            "Distance of each event to the nearest key state, in steps "
-            "(flags; the end counts as a key state)",
-            headers,
-            [
-                (
-                    e["name"],
-                    str(e["count"]),
-                    *(
-                        text
-                        for method in ("found", "even", "slow")
-                        for text in (f"{e[method]['error']:.1f}", f"{e[method]['within_2']:.0%}")
-                    ),
-                )
-                for e in result["events"]
-            ],
-        )
     if arguments.save:
         _print_live(found)
         print(f"Saved: {arguments.save} (KeyStateTracker and the ROS 2 node read it)")

@@ -1,4 +1,4 @@
-"""The command keystates: finds key states, compares them with flags, draws and saves them."""
+"""The command keystates: finds key states, draws and saves them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from .arguments import (
-    add_estimator,
-    add_json,
-    add_plot,
-    add_topic,
-    check_data,
-    make_estimator,
-)
-from .console import check_json, finite, progress, write_json
+from .arguments import add_estimator, add_json, make_estimator
+from .console import progress, write_json
 from .discovery import add_discovery, check_discovery, discover, listed
 from .loading import DEMONSTRATIONS, add_loading, load_data
+from .recording_arguments import add_plot, add_save, add_topic, check_data
 
 if TYPE_CHECKING:
     from ..inputs.trajectories import Trajectories
@@ -26,9 +20,7 @@ if TYPE_CHECKING:
 
 HELP = "key states that recorded demonstrations share"
 DESCRIPTION = (
-    "Find the key states of demonstrations of one task: boundaries between sub-tasks, in any "
-    "order. If the file has flags (boolean arrays of a simulator), key states are compared with "
-    "them."
+    "Find the key states of demonstrations of one task: boundaries between sub-tasks, in any order."
 )
 EXAMPLES = (
     "keystates demos.npz --count 5 --plot keystates.png --save task.json",
@@ -38,11 +30,7 @@ EXAMPLES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Arguments of this command."""
-    parser.add_argument(
-        "data",
-        metavar="DEMOS",
-        help=DEMONSTRATIONS,
-    )
+    parser.add_argument("data", metavar="DEMOS", help=DEMONSTRATIONS)
     add_loading(parser)
     add_discovery(parser)
     parser.add_argument(
@@ -54,9 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "of names, as cube=cube.",
     )
     add_plot(parser)
-    parser.add_argument(
-        "--save", metavar="FILE", help="file for KeyStateTracker and the ROS 2 node"
-    )
+    add_save(parser, "key states")
     add_json(parser)
     add_topic(parser.add_argument_group("a folder of ROS bags"))
     add_estimator(parser, slices=10)
@@ -64,10 +50,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Run the command."""
-    from .flags import compare_keystates, event_steps, load_flags
+    from ..keystates.tables import finite
     from .keystate_text import print_keystates
 
-    check_json(arguments.save)
     check_data(arguments.data, "keystates")
     check_discovery(arguments)
     trajectories = load_data(arguments)
@@ -82,46 +67,20 @@ def run(arguments: Namespace) -> None:
         groups_changed = found.explain(groups, estimator=estimator) if groups else []
     if arguments.save:
         found.save(arguments.save)
-    flags = load_flags(arguments.data)
-    events = compare_keystates(found, trajectories, event_steps(flags, trajectories.lengths))
     if arguments.plot:
         from .keystate_plots import raster_figure
 
         title = Path(arguments.data).stem
-        raster_figure(found, events, information, title=title).savefig(arguments.plot)
-    rank = found.rank
+        raster_figure(found, information, title=title).savefig(arguments.plot)
+    result = {"data": str(arguments.data), **found.to_dict()}
     about = {one.keystate: finite(asdict(one)) for one in information}
-    keystates = [
-        {
-            "steps": found.steps[:, column].tolist(),
-            "rank": int(rank[column]),
-            "strength": float(found.strength[column]),
-            "kind": int(found.kind[column]),
-            "name": found.name(column),
-            "shared": bool(found.shared[column]),
-            **(_followed(found, column) if arguments.save else {}),
-            "information": about.get(column, {"local": None, "before": None, "after": None}),
-            "coordinates": asdict(changes[column]),
-            "groups": [finite(asdict(g)) for g in groups_changed if g.keystate == column],
-        }
-        for column in range(found.steps.shape[1])
-    ]
-    result = {
-        "data": str(arguments.data),
-        "method": found.method,
-        "lag": found.lag,
-        "stride": found.stride,
-        "rate": found.rate,
-        "trajectories": len(found.steps),
+    for column, state in enumerate(result["keystates"]):
+        state |= _followed(found, column) if arguments.save else {}
+        state["information"] = about.get(column, {"local": None, "before": None, "after": None})
+        state["coordinates"] = asdict(changes[column])
+        state["groups"] = [finite(asdict(g)) for g in groups_changed if g.keystate == column]
+    result |= {
         "episodes": list(trajectories.episodes),
-        **finite({"reproduced": found.reproduced}),
-        "evident": found.evident,
-        "notes": list(found.notes),
-        "warnings": list(found.warnings),
-        "next_strengths": list(found.found.following),
-        "quality": [finite(asdict(q)) for q in found.quality],
-        "keystates": keystates,
-        "events": events,
         "model": estimator.model_file.name,
         "slices": arguments.slices,
         "seed": arguments.seed,
@@ -162,6 +121,8 @@ def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list
 
 def _followed(found: KeyStates, column: int) -> dict[str, Any]:
     """Recall, delay and false reports of the tracker for a key state."""
+    from ..keystates.tables import finite
+
     live = found.live
     figures = {
         name: float(getattr(live, name)[column]) for name in ("recall", "delay", "false_reports")

@@ -63,17 +63,12 @@ def fit(text: Text, pixels: float, *, upright: bool = False, prefix: str = "") -
         text.set_text(f"{prefix}…{rest}")
 
 
-def label_above(axes: Axes, x: float, text: str, places: list[Place], **style: Any) -> Label:
-    """A label above the axes at a time `x`, for `place_labels`."""
+def new_label(
+    axes: Axes, text: str, point: tuple[float, float], places: list[Place], **style: Any
+) -> Label:
+    """A label of a point, which is invisible until `place_labels` places it."""
     label = axes.annotate(
-        text,
-        (x, 1),
-        (0, 3),
-        xycoords=axes.get_xaxis_transform(),
-        textcoords="offset points",
-        annotation_clip=False,
-        visible=False,
-        **style,
+        text, point, places[0][0], textcoords="offset points", visible=False, **style
     )
     return label, places
 
@@ -115,21 +110,6 @@ def place_labels(
                 break
         else:
             label.set_visible(False)
-
-
-def hide_overlapping(figure: Figure, texts: Sequence[Text]) -> None:
-    """Hide texts that would cover another one, the last ones first."""
-    for text in texts:
-        text.set_visible(False)
-    boxes = text_boxes(figure)
-    measure = renderer(figure)
-    for text in texts:
-        text.set_visible(True)
-        box = text.get_window_extent(measure)
-        if box.count_overlaps(boxes):
-            text.set_visible(False)
-        else:
-            boxes.append(box)
 
 
 def text_boxes(figure: Figure) -> list[Bbox]:

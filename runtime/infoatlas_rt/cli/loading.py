@@ -10,12 +10,12 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from ..inputs.trajectories import Trajectories
 
-DEMONSTRATIONS = (
+DATA_SET = (
     "a LeRobot folder, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, D4RL or Minari, a "
     "folder of ALOHA's .hdf5 files, a .csv or .parquet table, or an .npz. The .npz contains "
-    "states, the rows of all demonstrations, and lengths, the number of rows of each. Or a folder "
-    "of ROS bags, one for each demonstration"
+    "states, the rows of all demonstrations, and lengths, the number of rows of each"
 )
+DEMONSTRATIONS = f"{DATA_SET}. Or a folder of ROS bags, one for each demonstration"
 
 
 def add_loading(parser: ArgumentParser) -> None:

@@ -1,13 +1,13 @@
 """The command infoatlas-rt: its subcommands and exit codes.
 
-Results go to stdout, progress to stderr. EXIT_CODES lists the codes; those of signals are set in
-`__main__.py`. Code 2 includes all errors that are found before the computation, such as a file that
-cannot be written or a package that is not installed.
+Results go to stdout, progress to stderr. EXIT_CODES lists the codes; `__main__.py` returns that of
+Ctrl-C. Code 2 includes all errors that are found before the computation, such as a file that cannot
+be written or a package that is not installed.
 
 A command is a module with HELP (one line), DESCRIPTION (sentences), EXAMPLES (command lines),
-`add_arguments(parser)` and `run(arguments)`, which raises errors of `infoatlas_rt.errors`. Packages
-add commands as entry points of the group `infoatlas_rt.commands`; such a module also has REQUIRES,
-the names of modules that come with the extra of the command's name. Slow imports are within `run`,
+`add_arguments(parser)` and `run(arguments)`, which raises errors of `infoatlas_rt.errors`. It may
+have REQUIRES, the names of modules that come with the extra of the command's name. Packages add
+commands as entry points of the group `infoatlas_rt.commands`. Slow imports are within `run`,
 because --help imports all these modules.
 """
 
@@ -15,26 +15,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 from .. import __version__
 from ..errors import InfoAtlasError, InputError, OutputError
-from . import annotate, bag, bench, curve, estimate, independence, info, keystates
+from . import bench, info
 from .arguments import HelpFormatter, listing
-from .console import check_json, drop_output, open_output
+from .console import drop_output, open_output
 
-COMMANDS = {
-    "keystates": keystates,
-    "annotate": annotate,
-    "curve": curve,
-    "bag": bag,
-    "estimate": estimate,
-    "test": independence,
-    "bench": bench,
-    "info": info,
-}
+OWN = {"bench": bench, "info": info}  # commands that every installation has
+ORDER = tuple("keystates annotate curve bag estimate test bench info build export".split())
 GROUP = "infoatlas_rt.commands"  # of entry points
 DESCRIPTION = (
     "Key states of robot demonstrations, and mutual information at control-loop rate. Results go "
@@ -45,78 +37,70 @@ EXIT_CODES = {
     1: "the result cannot be written, as on a full disk",
     2: "wrong usage or input, a path where nothing can be written, or a missing package",
     3: "a model or a provider that cannot be used",
-    129: "ended by SIGHUP (a closed terminal)",
     130: "ended by Ctrl-C",
-    143: "ended by SIGTERM",
 }
 
 
-def main(argv: Sequence[str] | None = None, interrupted: Callable[[], bool] = lambda: False) -> int:
-    """Run the command; returns its exit code.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments; those of the process unless given.
-    interrupted : callable
-        Whether a signal was received: errors after it are its consequences, and are not printed.
-    """
-
-    def fail(error: Exception | str, code: int) -> int:
-        return code if interrupted() else _fail(error, code)
-
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command on `argv`, or on the arguments of the process; returns its exit code."""
     argv = list(sys.argv[1:] if argv is None else argv)
     try:
         open_output()
         try:
-            return _run(argv)
+            arguments = make_parser(load_commands(*argv[:1])).parse_args(argv)
+            arguments.run(arguments)
+            return 0
         finally:
             sys.stdout.flush()
     except InputError as error:
-        return fail(error, 2)
+        return _fail(error, 2)
     except OutputError as error:
-        return fail(error, 1)
+        return _fail(error, 1)
     except InfoAtlasError as error:
-        return fail(error, 3)
+        return _fail(error, 3)
     except ModuleNotFoundError as error:  # packages that are known name their extra
-        if (error.name or "").partition(".")[0] == __package__.partition(".")[0]:
-            raise  # a fault of this package
-        return fail(f"{error}: install that package in this environment ({sys.prefix})", 2)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+        if (error.name or "").startswith("infoatlas_"):
+            raise  # a fault of this project
+        return _fail(f"{error}: install that package in this environment ({sys.prefix})", 2)
     except OSError as error:  # not from input files: their readers raise InputError
         drop_output()
-        return fail(f"the result cannot be written ({error})", 1)
+        return _fail(f"the result cannot be written ({error})", 1)
 
 
-def _run(argv: list[str]) -> int:
-    commands: dict[str, Any] = dict(COMMANDS)
-    if not argv or argv[0] not in commands:
-        from importlib.metadata import entry_points
+def load_commands(chosen: str = "") -> dict[str, Any]:
+    """Modules of commands: the chosen one, or all in the order of the help if there is none.
 
-        commands.update((entry.name, entry.load()) for entry in entry_points(group=GROUP))
-        if argv and argv[0] in commands:
-            _require(argv[0], commands[argv[0]].REQUIRES)
-    arguments = make_parser(commands).parse_args(argv)
-    # Checked before minutes of computing.
-    check_json(getattr(arguments, "json", None))
-    if getattr(arguments, "plot", None) is not None:
-        from .drawing import check_file
+    Raises
+    ------
+    InputError
+        A package of the chosen command is not installed.
+    """
+    if chosen in OWN:
+        return {chosen: OWN[chosen]}
+    from importlib.metadata import entry_points
 
-        check_file(arguments.plot)
-    arguments.run(arguments)
-    return 0
-
-
-def _require(command: str, modules: Sequence[str]) -> None:
-    """Raise InputError if a module that a command needs is not installed."""
-    for module in modules:
-        if find_spec(module) is None:
-            raise InputError(
-                f"{command} needs more than the runtime (No module named {module!r}): "
-                f"pip install 'infoatlas-rt[{command}]'"
-            )
+    found = {
+        entry.name: entry
+        for entry in entry_points(group=GROUP)
+        if find_spec(entry.module.partition(".")[0]) is not None
+    }
+    if chosen in found:
+        module = found[chosen].load()
+        for needed in getattr(module, "REQUIRES", ()):
+            if find_spec(needed) is None:
+                raise InputError(
+                    f"{chosen} needs more than the runtime (No module named {needed!r}): "
+                    f"pip install 'infoatlas-rt[{chosen}]'"
+                )
+        return {chosen: module}
+    if chosen in ORDER:
+        raise InputError(
+            f"{chosen} is not part of this installation: "
+            "pip install --force-reinstall infoatlas-rt (in a checkout: pip install -e .)"
+        )
+    modules: dict[str, Any] = {**OWN, **{name: entry.load() for name, entry in found.items()}}
+    names = [*(name for name in ORDER if name in modules), *sorted(modules.keys() - set(ORDER))]
+    return {name: modules[name] for name in names}
 
 
 def _fail(error: Exception | str, code: int) -> int:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ..streams.events import COUPLED
 from .curve_plot import draw_axes, draw_curve, draw_extrema, past_label, place_extrema
-from .drawing import COUPLING, INK, draw_heading, draw_legend, new_figure
-from .labels import Label, Place, fit, label_above, place_labels, shorten
+from .drawing import COUPLING, draw_heading, draw_legend, new_figure
+from .labels import Label, Place, fit, new_label, place_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,9 +85,9 @@ def stream_figure(
         axes.set_ylim(-0.08, 1.08)
         axes.set_yticks([])
         prefix = f"${name}$: " if two else ""
-        label = axes.set_ylabel(f"{prefix}{topic}", color=INK, fontsize=9)
+        label = axes.set_ylabel(f"{prefix}{topic}", fontsize=9)
         fit(label, 1.05 * axes.bbox.height, upright=True, prefix=prefix)
-    below[-1].set_xlabel("seconds since the first message", color=INK, fontsize=10)
+    below[-1].set_xlabel("seconds since the first message")
     begin = min(float(stamps[0]) for stamps, _ in curve.states) - curve.start
     end = max(float(stamps[-1]) for stamps, _ in curve.states) - curve.start
     edge = 0.015 * (end - begin)
@@ -97,10 +97,11 @@ def stream_figure(
     past = past_label(names[-1], lag, history, lag_seconds)
     draw_heading(
         figure,
-        f"{shorten(title, 32)}:  {what},  $I({names[0]}_t\\,;\\,{past})$",
+        f"{what},  $I({names[0]}_t\\,;\\,{past})$",
         f"time average over windows of {window} steps · lag {length} · {curve.how} "
         "· band: ± noise (samples and slices)",
         f"discs: changes above {z:g} standard errors within {delay:g} s" if extrema else "",
+        title=title,
     )
     place_labels(figure, labels)
     place_extrema(figure, numbers, times)
@@ -140,7 +141,10 @@ def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> lis
             )
         named.add(event.kind)
         places: list[Place] = [((0, row), "center", "bottom") for row in (3.0, 13.0)]
-        labels.append(label_above(axes, at, f"{at:.1f}", places, color=COUPLING, fontsize=8))
+        style = {"xycoords": axes.get_xaxis_transform(), "annotation_clip": False}
+        labels.append(
+            new_label(axes, f"{at:.1f}", (at, 1), places, **style, color=COUPLING, fontsize=8)
+        )
     return labels
 
 

@@ -72,6 +72,18 @@ class MICurve:
     dropped: tuple[int, ...]
     how: str
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-safe values; "time" is `mode`, and "curve" has the values of each point."""
+        names = ("position", "mi", "stderr", "noise", "samples")
+        return {
+            "lag": self.lag,
+            "history": self.history,
+            "time": self.mode,
+            "dropped": list(self.dropped),
+            "how": self.how,
+            "curve": {name: getattr(self, name).tolist() for name in names},
+        }
+
     def extrema(self, delay: float | None = None, **options: Any) -> list[Extremum]:
         """Extrema of the curve, by the causal detector.
 

@@ -16,6 +16,16 @@ def require_pandas(what: str) -> Any:
     return pandas
 
 
+def require_matplotlib(what: str) -> None:
+    """Raise InputError if matplotlib is not installed, which `what` needs."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            f"{what} needs matplotlib ({error}): pip install 'infoatlas-rt[plot]'"
+        ) from error
+
+
 def axes_of(ax: Any = None) -> Any:
     """Axes to draw on: the given ones, or those of a new figure of pyplot.
 
@@ -26,10 +36,7 @@ def axes_of(ax: Any = None) -> Any:
     """
     if ax is not None:
         return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise InputError(
-            f"plot() needs matplotlib ({error}): pip install 'infoatlas-rt[plot]'"
-        ) from error
+    require_matplotlib("plot()")
+    from matplotlib import pyplot
+
     return pyplot.subplots()[1]

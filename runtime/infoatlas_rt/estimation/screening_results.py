@@ -83,7 +83,7 @@ class Screening:
 
 @dataclass(frozen=True, eq=False)
 class LagScan(Screening):
-    """I(x_(t-lag); y_t) over lags.
+    """I(x_(t-lag); y_t) over lags, a `Screening`.
 
     Attributes
     ----------
@@ -91,24 +91,6 @@ class LagScan(Screening):
         Steps, ascending; negative where y is ahead of x.
     question : str
         What was estimated, with the names of the series.
-    mi, stderr, noise : [m] float64
-        Nats; the estimate of each lag, its standard error, and the part of this from samples and
-        slices alone. Estimates share the model's errors, so compare them by `noise`.
-    p_value : [m] float64
-        P-values of independence; NaN without permutations.
-    p_adjusted : [m] float64
-        Corrected for m tests.
-    saturated : [m] bool
-        A linear combination of one side determines one of the other, as far as n samples can
-        resolve: the true value may be much larger.
-    samples : int
-        n, the same for all estimates.
-    permutations : int
-        B; no p-value is below 1 / (1 + B).
-    correction : {"benjamini-hochberg", "holm", "none"}
-        How `p_adjusted` is corrected.
-    how : str
-        Estimator and settings, one line.
     """
 
     lags: NDArray[np.int64]
@@ -159,7 +141,7 @@ class LagScan(Screening):
 
 @dataclass(frozen=True, eq=False)
 class FeatureRanking(Screening):
-    """Features in order of their information about y.
+    """Features in order of their information about y, a `Screening` in that order.
 
     Attributes
     ----------
@@ -167,25 +149,6 @@ class FeatureRanking(Screening):
         Names of the features, the most informative first; x0, x1, ... if the columns have no names.
     order : [m] int64
         Positions of the features in the input.
-    mi, stderr, noise : [m] float64
-        Nats; the estimate of each feature in the order of `names`, its standard error, and the part
-        of this from samples and slices alone. Estimates share the model's errors, so compare them
-        by `noise`.
-    p_value : [m] float64
-        P-values of independence; NaN without permutations.
-    p_adjusted : [m] float64
-        Corrected for m tests.
-    saturated : [m] bool
-        A linear combination of one side determines one of the other, as far as n samples can
-        resolve: the true value may be much larger.
-    samples : int
-        n, the same for all estimates.
-    permutations : int
-        B; no p-value is below 1 / (1 + B).
-    correction : {"benjamini-hochberg", "holm", "none"}
-        How `p_adjusted` is corrected.
-    how : str
-        Estimator and settings, one line.
     """
 
     names: tuple[str, ...]
@@ -231,7 +194,7 @@ class FeatureRanking(Screening):
 
 @dataclass(frozen=True, eq=False)
 class PairwiseInformation(Screening):
-    """Mutual information of all pairs of columns.
+    """Mutual information of all pairs of columns, a `Screening`.
 
     Attributes
     ----------
@@ -239,24 +202,6 @@ class PairwiseInformation(Screening):
         Names of the columns; x0, x1, ... if they have none.
     pairs : [m, 2] int64
         Columns of each pair, the smaller one first.
-    mi, stderr, noise : [m] float64
-        Nats; the estimate of each pair, its standard error, and the part of this from samples and
-        slices alone. Estimates share the model's errors, so compare them by `noise`.
-    p_value : [m] float64
-        P-values of independence; NaN without permutations.
-    p_adjusted : [m] float64
-        Corrected for m tests.
-    saturated : [m] bool
-        A linear combination of one side determines one of the other, as far as n samples can
-        resolve: the true value may be much larger.
-    samples : int
-        n, the same for all estimates.
-    permutations : int
-        B; no p-value is below 1 / (1 + B).
-    correction : {"benjamini-hochberg", "holm", "none"}
-        How `p_adjusted` is corrected.
-    how : str
-        Estimator and settings, one line.
     """
 
     names: tuple[str, ...]

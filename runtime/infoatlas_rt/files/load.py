@@ -1,7 +1,6 @@
 """Loads trajectories and samples from files.
 
-A simulator's flags (`is_grasped`, `success`, ...) are loaded in `cli/flags.py` alone, to compare
-key states with them. `Trajectories` does not contain them.
+`Trajectories` does not contain a simulator's flags (`is_grasped`, `success`, ...).
 """
 
 from __future__ import annotations

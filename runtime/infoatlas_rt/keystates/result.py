@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -173,6 +173,34 @@ class KeyStates:
         """
         names = [self.name(j) for j in range(self.steps.shape[1])]
         return tables.data_frame(self.found, names, self.rate)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-safe values; "keystates" is a list with a dict for each column of `steps`."""
+        rank = self.rank
+        return {
+            "method": self.method,
+            "lag": self.lag,
+            "stride": self.stride,
+            "rate": self.rate,
+            "trajectories": len(self.steps),
+            **tables.finite({"reproduced": self.reproduced}),
+            "evident": self.evident,
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+            "next_strengths": list(self.found.following),
+            "quality": [tables.finite(asdict(quality)) for quality in self.quality],
+            "keystates": [
+                {
+                    "steps": self.steps[:, column].tolist(),
+                    "rank": int(rank[column]),
+                    "strength": float(self.strength[column]),
+                    "kind": int(self.kind[column]),
+                    "name": self.name(column),
+                    "shared": bool(self.shared[column]),
+                }
+                for column in range(self.steps.shape[1])
+            ],
+        }
 
     def name(self, column: int) -> str:
         """Label of a key state.

@@ -1,4 +1,4 @@
-"""Key states as a table: a DataFrame, and text."""
+"""Key states as a table: a DataFrame, text, and values for JSON."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 
 from ..estimation.presentation import require_pandas
 from .steps import Steps, kind_letter
+
+
+def finite(values: dict[str, Any]) -> dict[str, Any]:
+    """The same values, with None for NaN, which JSON lacks."""
+    return {key: None if value != value else value for key, value in values.items()}
 
 
 def data_frame(found: Steps, names: Sequence[str], rate: float | None) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,22 @@ class StreamCurve:
     notices: list[str] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     motions: tuple[NDArray[np.float64], NDArray[np.float64]] = (np.zeros(0), np.zeros(0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-safe values without the states; "motions" and "events" only for two topics."""
+        names = ("stamp", "mi", "stderr", "noise", "local", "fill", "saturated")
+        found = {
+            "how": self.how,
+            "notices": self.notices,
+            "start": self.start,
+            "curve": {name: getattr(self, name).tolist() for name in names},
+            "extrema": [asdict(extremum) for extremum in self.extrema],
+        }
+        if len(self.names) == 2:
+            stamps, mi = self.motions
+            found["motions"] = {"stamp": stamps.tolist(), "mi": mi.tolist()}
+            found["events"] = [event.to_dict() for event in self.events]
+        return found
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import stat
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +108,16 @@ class ModelFile:
     bytes: builtins.bytes = field(repr=False)
     metadata: dict[str, str] = field(repr=False, hash=False)
     engine: engine_file.EngineFile | None = field(default=None, hash=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-safe fields, without the content and its metadata."""
+        left_out = ("bytes", "metadata", "engine")
+        found = {key: value for key, value in vars(self).items() if key not in left_out}
+        found["path"] = str(self.path)
+        if self.engine is not None:
+            found["engine"] = asdict(self.engine)
+            del found["engine"]["metadata"]
+        return found
 
     def shift_count(self, n: int, slices: int = 1) -> int:
         """Return the default number M of cyclic shifts for n samples, at most n-1."""

@@ -11,7 +11,7 @@ import pytest
 
 from infoatlas_rt import Estimator, backends
 from infoatlas_rt.backends import make_backend, native, onnxruntime as onnxruntime_backend
-from infoatlas_rt.cli.main import COMMANDS, make_parser
+from infoatlas_rt.cli.main import OWN, make_parser
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.estimation.critic import start_session
 from infoatlas_rt.models import model_file
@@ -166,7 +166,7 @@ def test_auto_is_the_default_and_takes_native_before_the_cpu(model, package, cap
     with caplog.at_level("INFO"):
         assert make_backend(model).provider == "native"
     assert Estimator().backend.provider == "native"
-    assert make_parser(COMMANDS).parse_args(["bench"]).provider == "auto"
+    assert make_parser(OWN).parse_args(["bench"]).provider == "auto"
     assert "'auto' chooses 'native'" in caplog.text
     assert backends.installed()["auto"] == "native"
 

@@ -16,8 +16,8 @@ import pytest
 from hdf5_sets import write_aloha_folder, write_isaac, write_mimicgen, write_minari
 from infoatlas_rt import InputError, KeyStateTracker, load_trajectories
 from infoatlas_rt.cli import annotate, annotation_formats, keystate_plots
-from infoatlas_rt.cli.arguments import check_data
 from infoatlas_rt.cli.main import main
+from infoatlas_rt.cli.recording_arguments import check_data
 from infoatlas_rt.files.annotations import lerobot
 from infoatlas_rt.keystates.subtasks.poses import Pose, Position
 from lerobot_sets import write_lerobot

@@ -17,7 +17,7 @@ from infoatlas_rt.cli import main
 from infoatlas_rt.cli.discovery import placed_labels
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
-from pictures import series, words
+from pictures import series
 
 PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
 QUICK = ["--slices", "3", "--threads", "1"]
@@ -70,7 +70,6 @@ def test_curve_table_picture_and_json(capsys, tmp_path, figures):
     text = capsys.readouterr().out
     assert text.startswith("Extrema of I(s_t; s_t-lag)") and "Key states" not in text
     assert "Left out, constant within each trajectory: goal.x goal.y goal.z" in text
-    assert all(flag in text for flag in ("is_grasped", "is_obj_placed", "success"))
     assert picture.read_bytes().startswith(b"\x89PNG")
 
     result = json.loads(target.read_text())
@@ -79,7 +78,6 @@ def test_curve_table_picture_and_json(capsys, tmp_path, figures):
     assert below.get_ylabel() == "trajectories" and "50 to 100 steps" in below.get_xlabel()
     curve = result["curve"]
     assert series(main_axes, 15) == [curve["position"], curve["mi"]]
-    assert {"is_grasped", "is_obj_placed", "success"} <= set(words(main_axes))
     dots = [tuple(dot) for marks in main_axes.collections[1:] for dot in marks.get_offsets()]
     assert sorted(dots) == sorted((s["stamp"], s["value"]) for s in result["extrema"])
 
@@ -88,42 +86,6 @@ def test_curve_table_picture_and_json(capsys, tmp_path, figures):
     assert {len(values) for values in curve.values()} == {15} and set(curve["samples"]) == {100}
     assert min(curve["noise"]) > 0 and min(curve["stderr"]) > 0
     assert curve["noise"] != curve["stderr"]
-    medians = {e["name"]: round(e["median"], 2) for e in result["events"]}
-    assert medians == {"is_grasped": 0.57, "is_obj_placed": 0.93, "success": 0.95}
-    for row in result["timing"]:
-        assert len(row["distance"]) == len(row["uniform"]) == 3
-
-
-def test_flags_never_reach_the_curve(capsys, tmp_path, monkeypatch):
-    """The estimator receives only numbers of states, and flags change no estimate."""
-    with np.load(PICKCUBE) as file:
-        arrays = dict(file)
-    given = []
-    estimate = Estimator.estimate_checked
-
-    def spy(self, x, y, **options):
-        given.append((x, y))
-        return estimate(self, x, y, **options)
-
-    monkeypatch.setattr(Estimator, "estimate_checked", spy)
-    results = []
-    for name in ("true", "other"):
-        if name == "other":
-            rng = np.random.default_rng(0)
-            for flag in ("is_grasped", "is_obj_placed", "success"):
-                arrays[flag] = rng.random(7820) < 0.01
-        np.savez(tmp_path / f"{name}.npz", **arrays)
-        command = ["curve", str(tmp_path / f"{name}.npz"), *CURVE, "--keep-constant", "--json"]
-        assert main.main(command) == 0
-        results.append(json.loads(capsys.readouterr().out))
-    assert results[0]["curve"] == results[1]["curve"]
-    assert results[0]["extrema"] == results[1]["extrema"]
-    assert results[0]["events"] != results[1]["events"]
-    assert len(given) == 30
-    rows = {row.tobytes() for row in np.ascontiguousarray(arrays["states"], np.float64)}
-    for side in (side for pair in given for side in pair):
-        assert side.shape == (100, 41)
-        assert all(row.tobytes() in rows for row in np.ascontiguousarray(side))
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +100,18 @@ def thirty(tmp_path_factory):
     return path
 
 
+def grasp_steps(path):
+    with np.load(path) as file:
+        parts = np.split(file["is_grasped"], np.cumsum(file["lengths"])[:-1])
+    return np.array([part.argmax() for part in parts])
+
+
+def near_grasps(result, path):
+    """Share of the demonstrations with a key state within two steps of the grasp."""
+    own = np.array([state["steps"] for state in result["keystates"]], float)
+    return (np.nanmin(np.abs(own - grasp_steps(path)), axis=0) <= 2).mean()
+
+
 def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     picture, target, saved = (tmp_path / name for name in ("a.svg", "a.json", "task.json"))
     command = ["keystates", str(thirty), *QUICK, "--plot", str(picture), "--json", str(target)]
@@ -147,7 +121,7 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     assert re.match(r"\d key states of 30 trajectories", text)
     assert "Found again by detectors of other demonstrations" in text
     assert "Live, in demonstrations left out" in text
-    assert all(word in text for word in ("is_grasped", "evenly spaced", "slowest", str(saved)))
+    assert str(saved) in text
     result = json.loads(target.read_text())
     states = sorted(result["keystates"], key=lambda state: state["rank"])
     first, second = states[:2]
@@ -160,62 +134,28 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     assert {len(state["steps"]) for state in states} == {30}
     assert result["reproduced"] > 0.8 and result["evident"] and result["warnings"] == []
     assert len(result["quality"]) == 30
-    grasp = result["events"][0]
-    assert grasp["name"] == "is_grasped" and grasp["count"] == 30
-    truth = np.array(grasp["steps"])
-    own = np.array([state["steps"] for state in states], float)
-    assert np.nanmin(np.abs(own - truth), axis=0).mean() == grasp["found"]["error"] <= 2
-    assert grasp["found"]["within_2"] == 1 and grasp["even"]["error"] > 2
+    assert near_grasps(result, thirty) == 1
     loaded = KeyStates.load(saved).steps[:, number - 1]
     assert [None if s is np.ma.masked else int(s) for s in loaded] == first["steps"]
     drawn = picture.read_text()
-    for label in (
-        f"key state {number}",
-        "truth: is_grasped",
-        "mean error (steps)",
-        "evenly spaced",
-    ):
-        assert f"<!-- {label} -->" in drawn
+    assert f"<!-- key state {number} -->" in drawn
     assert f"{first['information']['local']:.1f} nats (" in drawn
 
 
 def test_texts_of_pictures_match_their_content(capsys, tmp_path, figures):
-    """Marks and their legend only with flags; texts describe nothing else."""
+    """Without key states there is no legend, and texts describe nothing else."""
     rng = np.random.default_rng(0)
-    arrays = {"states": rng.standard_normal((240, 3)), "lengths": np.full(6, 40)}
-    for name, flag in (("plain", None), ("flags", np.arange(240) % 40 > 20)):
-        file, picture = str(tmp_path / f"{name}.npz"), str(tmp_path / f"{name}.png")
-        np.savez(file, **arrays, **({} if flag is None else {"done": flag}))
-        for command in ("keystates", "annotate"):
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                options = [*QUICK, "--count", "auto", "--plot", picture]
-                assert main.main([command, file, *options]) == 0
-        raster, annotated = (" ".join(t.get_text() for t in f.texts) for f in figures[-2:])
-        assert raster.startswith(f"{name}: 0 key states {len(arrays['lengths'])} demonstrations")
-        assert ("black marks: flags in the file" in raster) == (name == "flags")
-        assert "simulator" not in raster and "vertical lines" not in annotated
-        legend = figures[-2].axes[0].get_legend()
-        marks = [] if legend is None else [t.get_text() for t in legend.texts]
-        assert marks == (["truth: done"] if name == "flags" else [])
-
-
-def test_flags_after_the_end_of_a_curve_are_not_drawn(capsys, tmp_path, figures):
-    """With raw steps a curve ends where too few trajectories continue."""
-    rng = np.random.default_rng(0)
-    lengths = np.r_[np.full(40, 12), np.full(10, 40)]
-    place = np.concatenate([np.arange(n) for n in lengths])
-    states = rng.standard_normal((len(place), 3)).cumsum(axis=0)
-    flags = {"late": place >= 30, "early": place >= 6}
-    for names in (("late",), ("late", "early")):
-        np.savez(tmp_path / "a.npz", states=states, lengths=lengths, **{n: flags[n] for n in names})
-        command = ["curve", str(tmp_path / "a.npz"), *QUICK, "--time", "raw"]
-        assert main.main([*command, "--plot", str(tmp_path / "a.png")]) == 0
-        found = set(words(figures[-1].axes[0]))
-        assert "late" not in found and ("early" in found) == ("early" in names)
-        noted = any("flags in the file" in t.get_text() for t in figures[-1].texts)
-        assert noted == ("early" in names)
-    assert "late" in capsys.readouterr().out  # the table contains it
+    file, picture = str(tmp_path / "plain.npz"), str(tmp_path / "plain.png")
+    np.savez(file, states=rng.standard_normal((240, 3)), lengths=np.full(6, 40))
+    for command in ("keystates", "annotate"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            options = [*QUICK, "--count", "auto", "--plot", picture]
+            assert main.main([command, file, *options]) == 0
+    raster, annotated = (" ".join(t.get_text() for t in f.texts) for f in figures)
+    assert raster.startswith("plain: 0 key states 6 demonstrations")
+    assert "vertical lines" not in annotated
+    assert figures[0].axes[0].get_legend() is None
 
 
 def test_normalised_curves_of_short_trajectories_have_fewer_points(capsys, tmp_path):
@@ -237,7 +177,7 @@ def test_keystates_by_the_model(thirty, capsys):
     assert main.main(command) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["method"] == "pointwise" and len(result["keystates"]) == 3
-    assert result["events"][0]["found"]["within_2"] > 0.8
+    assert near_grasps(result, thirty) > 0.8
 
 
 def test_count_auto(thirty, capsys):
@@ -257,8 +197,7 @@ def test_labels_name_episodes_by_their_numbers():
 
 
 def test_labels_of_two_demonstrations(thirty, capsys, tmp_path):
-    with np.load(thirty) as file:
-        grasps = [f.argmax() for f in np.split(file["is_grasped"], np.cumsum(file["lengths"])[:-1])]
+    grasps = grasp_steps(thirty)
     file = tmp_path / "labels.json"
     file.write_text(json.dumps({str(i): {"grasp": int(grasps[i])} for i in (0, 7)}))
     by_hand = ["--label", f"0:grasp={grasps[0]}", "--label", f"7:grasp={grasps[7]}"]
@@ -277,20 +216,19 @@ def test_gripper_rate_and_what_is_left_out(thirty, capsys):
     assert main.main(["keystates", str(thirty), *QUICK, *options, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["rate"] == 20 and result["stride"] == 1
-    assert result["events"][0]["found"]["within_2"] > 0.9
+    assert near_grasps(result, thirty) > 0.9
 
 
-def test_flags_never_move_a_key_state(thirty, capsys, tmp_path):
+def test_flags_have_no_effect(thirty, capsys, tmp_path):
     with np.load(thirty) as file:
         arrays = dict(file)
     arrays["is_grasped"] = np.random.default_rng(0).random(len(arrays["states"])) < 0.01
-    np.savez(tmp_path / "other.npz", **arrays)
+    np.savez(tmp_path / "thirty.npz", **arrays)
     results = []
-    for path in (thirty, tmp_path / "other.npz"):
+    for path in (thirty, tmp_path / "thirty.npz"):
         assert main.main(["keystates", str(path), *QUICK, "--count", "2", "--json"]) == 0
-        results.append(json.loads(capsys.readouterr().out))
-    assert results[0]["keystates"] == results[1]["keystates"]
-    assert results[0]["events"] != results[1]["events"]
+        results.append({**json.loads(capsys.readouterr().out), "data": ""})
+    assert results[0] == results[1]
 
 
 @pytest.mark.parametrize(
@@ -325,7 +263,7 @@ def test_options_that_cannot_be_used(thirty, options, message, capsys):
     assert message in capsys.readouterr().err
 
 
-def test_raw_steps_and_no_flags(capsys, tmp_path, figures):
+def test_raw_steps(capsys, tmp_path, figures):
     rng = np.random.default_rng(0)
     walks = np.cumsum(rng.standard_normal((60, 12, 6)), axis=1).reshape(-1, 6)
     np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 12))
@@ -333,7 +271,7 @@ def test_raw_steps_and_no_flags(capsys, tmp_path, figures):
     command = ["curve", str(tmp_path / "a.npz"), *CURVE, "--k", "2", "--plot", str(picture)]
     assert main.main(command) == 0
     text = capsys.readouterr().out
-    assert "(times: steps)" in text and "Flags in the file" not in text
+    assert "(times: steps)" in text
     assert picture.read_text().lstrip().startswith("<?xml")
     ((main_axes, below),) = (figure.axes for figure in figures)
     assert below.get_xlabel() == "step"
@@ -447,15 +385,6 @@ def test_json_that_cannot_be_written(samples, capsys):
     assert "/nowhere/a.json cannot be written" in capsys.readouterr().err
 
 
-def test_interrupted(monkeypatch, capsys):
-    def interrupt(*args, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("infoatlas_rt.models.model_file.load", interrupt)
-    assert main.main(["info"]) == 130
-    assert capsys.readouterr().err == "interrupted\n"
-
-
 def test_missing_extras_are_named(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "onnx", None)
@@ -506,6 +435,15 @@ def test_help_lists_all_commands_and_imports_nothing_slow():
     commands = "keystates annotate curve bag estimate test bench info build export".split()
     assert re.findall(r"^    (\w+)", text, re.M) == commands
     assert text.endswith("[]\n")
+
+
+def test_a_command_of_a_missing_package(monkeypatch, capsys):
+    """It says what to install, and the help lists the others."""
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: ())
+    assert main.main(["keystates", "a.npz"]) == 2
+    error = capsys.readouterr().err
+    assert "keystates is not part of this installation: pip install" in error
+    assert list(main.load_commands()) == ["bench", "info"]
 
 
 def test_help_of_build_needs_no_training(monkeypatch, capsys):

@@ -8,9 +8,7 @@ import pytest
 
 from infoatlas_rt.cli.annotation_plot import annotation_figure
 from infoatlas_rt.cli.curve_plot import curve_figure
-from infoatlas_rt.cli.flags import FlagTimes
 from infoatlas_rt.cli.keystate_plots import raster_figure
-from infoatlas_rt.cli.labels import shorten
 from infoatlas_rt.cli.stream_plot import stream_figure
 from infoatlas_rt.curves.extrema import Extremum
 from infoatlas_rt.messages.bag_curve import StreamCurve
@@ -68,8 +66,8 @@ def test_stream_of_one_topic_without_events():
     assert crossing(figure) == ([], [])
 
 
-@pytest.mark.parametrize("marks, flags", [(4, 3), (20, 9)])
-def test_curve(marks, flags):
+@pytest.mark.parametrize("marks", [4, 20])
+def test_curve(marks):
     position = np.linspace(0, 1, 60)
     mi = np.sin(position * 20)
     where = np.linspace(5, 35, marks).astype(int)
@@ -77,16 +75,9 @@ def test_curve(marks, flags):
         position=position, mi=mi, noise=mi * 0 + 0.1, samples=np.full(60, 100), mode="normalised",
         lag=4, history=1, how="unsliced, model edge on cpu, seed 0",
     )  # fmt: skip
-    times = np.linspace(0.5, 0.95, flags)
-    events = [
-        FlagTimes(f"flag_{i}_is_object_placed_on_the_table", t - 0.05, t, t + 0.05, 100)
-        for i, t in enumerate(times.tolist())
-    ]
     found = extrema(position[where], mi[where])
-    figure = curve_figure(curve, found, events, title=LONG, lengths=(50, 100))
+    figure = curve_figure(curve, found, title=LONG, lengths=(50, 100))
     assert crossing(figure) == ([], [])
-    shown = " ".join(text for text, _ in texts_drawn(figure))
-    assert sum(shorten(event.name, 28) in shown for event in events) >= min(flags, 3)
 
 
 def discovered(columns, named):
@@ -102,18 +93,11 @@ def discovered(columns, named):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("columns, flags, named", [(3, 1, True), (14, 7, True), (25, 12, False)])
-def test_key_states(columns, flags, named):
+@pytest.mark.parametrize("columns, named", [(3, True), (14, True), (25, False)])
+def test_key_states(columns, named):
     found = discovered(columns, named)
-    off = {"error": 1234.5}
-    events = [
-        {"name": f"is_object_{i}_placed_on_the_table ends", "steps": [50] * 12, "found": off,
-         "slow": off, "even": off}
-        for i in range(flags)
-    ]  # fmt: skip
     local = [SimpleNamespace(keystate=j, local=12.3, percentile=100.0) for j in range(columns)]
-    for chosen in (events, []):
-        assert crossing(raster_figure(found, chosen, local, title=LONG)) == ([], [])
+    assert crossing(raster_figure(found, local, title=LONG)) == ([], [])
 
 
 @pytest.mark.parametrize("parts, marks", [(2, 3), (30, 48)])

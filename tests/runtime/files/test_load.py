@@ -12,7 +12,6 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 import pytest
 
-from infoatlas_rt.cli.flags import FlagTimes, compare_moments, flag_times, load_flags
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.files.load import load_pairs, load_samples, load_trajectories
 from infoatlas_rt.inputs.trajectories import Trajectories
@@ -38,8 +37,9 @@ def test_pickcube_agrees_with_its_readme():
 
 def test_no_state_is_a_flag():
     """Neither a copy nor an affine copy: each coordinate varies within both values of a flag."""
-    states, flags = load_trajectories(PICKCUBE).states, load_flags(PICKCUBE)
-    assert set(flags) == set(FLAGS)
+    states = load_trajectories(PICKCUBE).states
+    with np.load(PICKCUBE) as file:
+        flags = {name: file[name] for name in FLAGS}
 
     def gives_away(column, flag):
         return np.ptp(column[flag]) == 0 and np.ptp(column[~flag]) == 0
@@ -79,7 +79,6 @@ def test_npz_npy_and_csv_hold_the_same(tmp_path):
     np.testing.assert_array_equal(load_samples(tmp_path / "a.npy")[0], states)
     np.testing.assert_array_equal(load_samples(tmp_path / "plain.csv")[0], [[1, 2], [3, 4]])
     assert load_trajectories(tmp_path / "plain.csv").names == ()
-    assert load_flags(tmp_path / "a.csv") == {}
 
 
 def write(path: Path, kind: str) -> Path:
@@ -215,26 +214,6 @@ def test_samples_are_one_array(tmp_path):
     np.savez(tmp_path / "two.npz", a=np.eye(2), b=np.eye(2))
     with pytest.raises(InputError, match="pass a file with one array"):
         load_samples(tmp_path / "two.npz")
-
-
-def test_events_are_first_times():
-    lengths = np.array([5, 3, 11])
-    flag = np.zeros(19, bool)
-    flag[[2, 3]] = True  # first trajectory: step 2 of 4
-    flag[8 + 7] = True  # third: step 7 of 10; the second has none
-    assert flag_times("grasp", flag, lengths, normalised=False) == FlagTimes(
-        "grasp", 3.25, 4.5, 5.75, 2
-    )
-    assert flag_times("grasp", flag, lengths, normalised=True).median == pytest.approx(0.6)
-    assert flag_times("never", np.zeros(19, bool), lengths, normalised=True) is None
-
-
-def test_comparison_with_uniform_guesses():
-    events = [FlagTimes("a", 0, 0.3, 1, 9), FlagTimes("b", 0, 0.9, 1, 9)]
-    result = compare_moments(events, [0.35, 0.5], 0.0, 1.0)
-    assert result["count"] == 2
-    assert result["distance"] == pytest.approx([0.05, 0.4])
-    assert result["uniform"] == pytest.approx([0.05, 0.15])  # guesses at 0.25 and 0.75
 
 
 # ---- missing values -----------------------------------------------------------------------------

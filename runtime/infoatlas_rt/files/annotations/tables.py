@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ...keystates.tables import finite
 from .annotations import Annotations
 from .quality_flags import quality_table
 
@@ -72,7 +73,7 @@ def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any
     for part, name, share in zip(subtasks.parts, subtasks.names, shares, strict=True):
         about = {k: v for k, v in asdict(part).items() if k not in ("start", "end")}
         parts.append(
-            _finite({"name": name, **about, "certain": part.certain, "share": share})
+            finite({"name": name, **about, "certain": part.certain, "share": share})
             | {"steps": part.duration}
         )
     episodes: list[dict[str, Any]] = [
@@ -88,7 +89,7 @@ def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any
             episodes[i]["key_states"].append(own)
     about_quality = quality_table(annotations) if quality else []
     for episode, own in zip(episodes, about_quality, strict=False):
-        episode["quality"] = _finite(
+        episode["quality"] = finite(
             {name: value for name, value in own.items() if name not in ("episode", "frames")}
         )
     return {
@@ -144,8 +145,3 @@ def _cell(value: Any) -> Any:
     if isinstance(value, float):
         return "" if value != value else f"{value:.6g}"
     return value
-
-
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    """The same values, with None for NaN, which JSON lacks."""
-    return {key: None if value != value else value for key, value in values.items()}

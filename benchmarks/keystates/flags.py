@@ -1,0 +1,96 @@
+"""Key states of files compared with the flags in them, which the search does not get.
+
+    python -m benchmarks.keystates.flags examples/data/pickcube.npz --rate 20
+
+A flag is a boolean array of an .npz file, as simulators write it. Its events are the first step at
+which it is true, and the last one if it is false again at the end of most demonstrations.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt import discover_keystates, load_trajectories
+
+from ..report import number, table
+from .scoring import score
+
+
+def load_flags(path: Path, count: int) -> dict[str, NDArray[np.bool_]]:
+    """Boolean arrays [count] of an .npz file."""
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    return {n: a for n, a in arrays.items() if a.dtype == np.bool_ and a.shape == (count,)}
+
+
+def event_steps(
+    flags: dict[str, NDArray[np.bool_]], lengths: NDArray[np.int64]
+) -> dict[str, NDArray[np.float64]]:
+    """Step of each event in each trajectory.
+
+    Parameters
+    ----------
+    flags : dict of [sum(lengths)] bool
+    lengths : [N] int64
+
+    Returns
+    -------
+    dict of [N] float64
+        In order of time; the last step is "NAME ends". NaN if an event does not happen. A flag that
+        is true from the first step on has no first step.
+    """
+    found = {}
+    for name, flag in flags.items():
+        first, last = np.full((2, len(lengths)), np.nan)
+        for i, part in enumerate(np.split(flag, np.cumsum(lengths)[:-1])):
+            if part.any() and not part[0]:
+                first[i] = part.argmax()
+            if part.any() and not part[-1]:
+                last[i] = len(part) - 1 - part[::-1].argmax()
+        if not np.isnan(first).all():
+            found[name] = first
+        if np.isfinite(last).mean() > 0.5:
+            found[f"{name} ends"] = last
+    return dict(sorted(found.items(), key=lambda item: float(np.nanmedian(item[1]))))
+
+
+def compare(path: Path, count: int, rate: float | None) -> str:
+    """A table of the events of a file: shares within 2 and 5 steps of a key state."""
+    trajectories = load_trajectories(path)
+    lengths = trajectories.lengths
+    times = event_steps(load_flags(path, len(trajectories.states)), lengths)
+    if not times:
+        raise SystemExit(f"{path} has no flags: pass an .npz file with boolean arrays")
+    found = discover_keystates(trajectories, count, rate=rate)
+    own = [row.compressed() for row in found.steps]
+    k = max(1, round(float(np.mean([len(steps) for steps in own]))))
+    even = [np.rint(np.linspace(0, n - 1, k + 2)[1:-1]) for n in lengths]
+    truth = np.stack(list(times.values()), axis=1)
+    by_method = [score(steps, truth, lengths, list(times)).events for steps in (own, even)]
+    rows = [
+        [name, str(np.isfinite(at).sum())]
+        + [number(e[name][f"recall_{n}_steps"]) for e in by_method for n in (2, 5)]
+        for name, at in times.items()
+    ]
+    headers = ["event", "demonstrations", "within 2 steps", "within 5"]
+    headers += ["evenly spaced, within 2", "within 5"]
+    return f"{path}: {k} key states a demonstration\n\n{table(headers, rows)}"
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Compare key states with flags in the same file.")
+    parser.add_argument("data", metavar="DATA", type=Path, nargs="+", help=".npz with flags")
+    parser.add_argument("--count", type=int, default=5, help="key states, at most")
+    parser.add_argument("--rate", type=float, help="recorded steps per second")
+    arguments = parser.parse_args(argv)
+    for path in arguments.data:
+        print(compare(path, arguments.count, arguments.rate), end="\n\n")
+
+
+if __name__ == "__main__":
+    main()
