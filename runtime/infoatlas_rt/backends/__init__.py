@@ -1,8 +1,8 @@
 """Engines that evaluate the graph, one module each, with the interface of `protocol.py`.
 
-`provider` is "cpu", "native", "cuda", "tensorrt" or "tensorrt-rtx". An .onnx file is evaluated by
-the C++ engine ("native"), or by ONNX Runtime with its provider of that name. An .engine file is
-evaluated by the library that built it, TensorRT or TensorRT-RTX.
+An .onnx file is evaluated by the C++ engine ("native"), or by ONNX Runtime with its provider of
+that name ("cpu", "cuda", "tensorrt"). An .engine file is evaluated by the library that built it,
+TensorRT ("tensorrt") or TensorRT-RTX ("tensorrt-rtx").
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def make_backend(model: ModelFile, provider: str = "auto", threads: int | None =
     provider : {"auto", "native", "cpu", "cuda", "tensorrt", "tensorrt-rtx"}
         "auto" is the first of "cuda", "native" and "cpu" that starts; the choice and its reason are
         logged. Any other is used or refused, never replaced. An .engine file needs the library that
-        built it, or "auto".
+        built it, or "auto"; "tensorrt-rtx" needs an .engine file.
     threads : int, optional
         On the CPU.
 
@@ -45,14 +45,14 @@ def make_backend(model: ModelFile, provider: str = "auto", threads: int | None =
     ProviderError, ModelError, InputError
     """
     # Imports are not at the top, so that an engine is only imported when it is used.
-    if model.engine is not None:
+    if model.engine is not None and provider not in (model.engine.library, "auto"):
         library = model.engine.library
-        if provider not in (library, "auto"):
-            raise ProviderError(
-                f"{model.path} is an engine of {LIBRARIES[library].title}, and provider is "
-                f"{provider!r}: pass provider={library!r}, or the model that it was built from "
-                f"({model.engine.model})"
-            )
+        raise ProviderError(
+            f"{model.path} is an engine of {LIBRARIES[library].title}, and provider is "
+            f"{provider!r}: pass provider={library!r}, or the model that it was built from "
+            f"({model.engine.model})"
+        )
+    if model.engine is not None or provider == "tensorrt-rtx":
         from .tensorrt import TensorRTBackend
 
         return TensorRTBackend(model)
@@ -64,12 +64,12 @@ def make_backend(model: ModelFile, provider: str = "auto", threads: int | None =
         from .native import NativeBackend
 
         return NativeBackend(model, threads)
-    from .onnxruntime import PROFILE, OnnxRuntimeBackend, profile_options
+    from .onnxruntime import OnnxRuntimeBackend, profile_options
 
     options = None
-    if provider in PROFILE:
+    if provider == "tensorrt":
         control = Profile("control", *CONTROL, model.shift_range(*CONTROL))
-        options = profile_options(provider, control.shapes(model.dim))
+        options = profile_options(control.shapes(model.dim))
     return OnnxRuntimeBackend(model.bytes, provider, threads, options)
 
 
@@ -122,9 +122,11 @@ def installed() -> dict[str, str]:
     if not there:
         found["cpu"] = f"ONNX Runtime is not installed: {INSTALL}"
     found["auto"] = "cpu" if there else "none: neither 'native' nor 'cpu' is installed"
-    for library in LIBRARIES.values():
-        if any(find_spec(module) for module in library.modules):
-            found[library.name] += f"; {library.title} is installed, for engines"
+    for name, library in LIBRARIES.items():
+        if any(map(find_spec, library.modules)):
+            engines = f"{library.title} is installed, for engines"
+            found[name] = f"{found[name]}; {engines}" if name in found else engines
+        found.setdefault(name, f"no {library.title} is installed, which runs engines")
     try:
         native = load_native()
     except ProviderError as error:

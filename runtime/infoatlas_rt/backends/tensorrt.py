@@ -78,8 +78,8 @@ class TensorRTBackend:
     def __init__(self, model: ModelFile) -> None:
         if model.engine is None:
             raise ProviderError(
-                f"{model.path} is no engine: build one with 'infoatlas-rt build "
-                f"{model.path}' and pass the .engine file"
+                f"{model.path} is no engine: build one with 'infoatlas-rt build {model.path} "
+                "--backend rtx' and pass the .engine file"
             )
         library = LIBRARIES[model.engine.library]
         trt = load(library)

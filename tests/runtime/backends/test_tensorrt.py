@@ -364,8 +364,8 @@ def test_failures_name_their_library(world, library, engine):
 
 
 def test_a_model_is_no_engine(world):
-    with pytest.raises(ProviderError, match="infoatlas-rt build"):
-        TensorRTBackend(model_file.load("edge"))
+    with pytest.raises(ProviderError, match=r"infoatlas-rt build .*edge\.onnx --backend rtx"):
+        make_backend(model_file.load("edge"), "tensorrt-rtx")
 
 
 def test_a_forked_process_is_refused(world, engine, monkeypatch):
