@@ -13,13 +13,15 @@ from functools import cache
 from importlib.util import find_spec
 
 from ..errors import ProviderError
-from ..models.engine_file import CONTROL, Profile
+from ..models.engine_file import Profile
 from ..models.model_file import ModelFile
 from .protocol import Backend
 from .tensorrt_libraries import LIBRARIES
 
 log = logging.getLogger(__name__)
 
+# Slices and samples (smallest, optimal, largest) of engines that ONNX Runtime builds, in one range.
+CONTROL = (1, 40, 64), (32, 100, 512)
 PROVIDERS = ("auto", "cpu", "native", "cuda", "tensorrt", "tensorrt-rtx")
 
 
@@ -75,8 +77,8 @@ def make_backend(model: ModelFile, provider: str = "auto", threads: int | None =
 
 def _automatic(model: ModelFile, threads: int | None) -> Backend:
     """The first of "cuda", "native" and "cpu" that starts; otherwise ProviderError with advice."""
-    from .native import NOT_BUILT, REBUILD, is_installed, left_out
-    from .onnxruntime import EXECUTION, INSTALL, has_cuda, offered
+    from .native import BUILD_ENGINE, NOT_BUILT, is_installed, left_out
+    from .onnxruntime import EXECUTION, INSTALL_ONNXRUNTIME, has_cuda, offered
 
     missing = list[str]()
     there = {"cuda": has_cuda(), "native": is_installed()}
@@ -93,15 +95,15 @@ def _automatic(model: ModelFile, threads: int | None) -> Backend:
         log.info("provider 'auto' chooses '%s'", provider)
         return backend
     if not there["native"]:
-        missing.append(f"{NOT_BUILT}: {REBUILD}")
+        missing.append(f"{NOT_BUILT}: {BUILD_ENGINE}")
     if EXECUTION["cpu"] not in offered():
         why = re.sub("(, or|;) use provider='cpu'", "", "; ".join(missing))
         raise ProviderError(
-            f"no engine for {model.path}: get ONNX Runtime with {INSTALL}; or: {why}"
+            f"no engine for {model.path}: get ONNX Runtime with {INSTALL_ONNXRUNTIME}; or: {why}"
         )
     log.info("provider 'auto' chooses 'cpu'")
     if not there["native"] and not left_out():
-        _warn_once(f"{NOT_BUILT}, so ONNX Runtime is used, which is slower: {REBUILD}")
+        _warn_once(f"{NOT_BUILT}, so ONNX Runtime is used, which is slower: {BUILD_ENGINE}")
     return make_backend(model, "cpu", threads)
 
 
@@ -113,14 +115,14 @@ def _warn_once(text: str) -> None:
 def installed() -> dict[str, str]:
     """Library of each provider on this machine, or why it cannot be used; none is started."""
     from .native import load_native
-    from .onnxruntime import EXECUTION, INSTALL, offered
+    from .onnxruntime import EXECUTION, INSTALL_ONNXRUNTIME, offered
 
     there = offered()
     found = {}
     for provider, execution in EXECUTION.items():
         found[provider] = execution if execution in there else f"no {execution} is installed"
     if not there:
-        found["cpu"] = f"ONNX Runtime is not installed: {INSTALL}"
+        found["cpu"] = f"ONNX Runtime is not installed: {INSTALL_ONNXRUNTIME}"
     found["auto"] = "cpu" if there else "none: neither 'native' nor 'cpu' is installed"
     for name, library in LIBRARIES.items():
         if any(map(find_spec, library.modules)):

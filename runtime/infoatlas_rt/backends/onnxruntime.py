@@ -25,7 +25,7 @@ EXECUTION = {
     "cuda": "CUDAExecutionProvider",
     "tensorrt": "TensorrtExecutionProvider",
 }
-INSTALL = "pip install 'infoatlas-rt[cpu]' (in a checkout: '.[cpu]')"
+INSTALL_ONNXRUNTIME = "pip install 'infoatlas-rt[cpu]' (in a checkout: '.[cpu]')"
 
 # Pairs of samples in one call on the CPU: their tensors fit in the cache, and other threads compute
 # the other slices. On two cores, this is twice as fast as one call for all slices.
@@ -41,7 +41,7 @@ def offered() -> list[str]:
     except ImportError:
         return []
     except Exception as error:  # two packages share the import name, and one was removed
-        log.warning("ONNX Runtime is broken (%s): remove it, and %s", error, INSTALL)
+        log.warning("ONNX Runtime is broken (%s): remove it, and %s", error, INSTALL_ONNXRUNTIME)
         return []
 
 
@@ -56,20 +56,14 @@ def has_cuda() -> bool:
 
 
 def load_onnxruntime() -> Any:
-    """The module onnxruntime.
-
-    Raises
-    ------
-    ProviderError
-        It is not installed, or broken.
-    """
+    """The module onnxruntime; ProviderError if it is not installed, or broken."""
     try:
         import onnxruntime
 
         onnxruntime.__version__  # noqa: B018, the remains of a removed package have none
     except Exception as error:
         raise ProviderError(
-            f"ONNX Runtime cannot be imported ({error}): {INSTALL}, or "
+            f"ONNX Runtime cannot be imported ({error}): {INSTALL_ONNXRUNTIME}, or "
             "'infoatlas-rt[gpu]' (one of them: they share an import name)"
         ) from error
     return onnxruntime
@@ -83,20 +77,13 @@ class OnnxRuntimeBackend:
     model : bytes
         Content of the .onnx file.
     provider : {"cpu", "cuda", "tensorrt"}
-        Execution provider. There is no silent fallback to the CPU.
+        There is no silent fallback to the CPU.
     threads : int, optional
         Number of threads on the CPU, among which slices are divided; a single slice uses one. They
         sleep between calls. Two by default, because the robot has other work to do.
     profiles : dict of str, optional
         For "tensorrt": provider options of `profile_options`. Without them, ONNX Runtime builds a
         new engine for each new shape, which needs a minute or more.
-
-    Attributes
-    ----------
-    provider : str
-    milliseconds : dict of float
-        On a GPU, the times of the last call: "copy_in", "compute", "copy_out", by the host's clock
-        around synchronised steps. Empty on the CPU.
 
     Raises
     ------
@@ -162,7 +149,10 @@ class OnnxRuntimeBackend:
     def _on_device(
         self, x: Floats, y: Floats, shifts: Indices, sequence: Indices
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Evaluate the graph on a GPU; sides that are already there are not copied."""
+        """Evaluate the graph on a GPU; sides that are already there are not copied.
+
+        Times are those of the host's clock around synchronised steps.
+        """
         begin = perf_counter()
         binding = self._session.io_binding()
         inputs: dict[str, Any] = {"x": x, "y": y, "shifts": shifts, "sequence": sequence}

@@ -159,7 +159,7 @@ def test_graphs_of_a_buffer_that_grew_alone_are_dropped(world, engine):
 
 
 def test_the_number_of_graphs_is_bounded(world, engine, monkeypatch):
-    monkeypatch.setattr(module, "SHAPES", 3)
+    monkeypatch.setattr(module, "KEPT_SHAPES", 3)
     backend = TensorRTBackend(engine)
     backend.run(*data(2, 64))
     for n in (60, 61, 62, 63, 64, 60):
