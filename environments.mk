@@ -81,7 +81,7 @@ build/bmi/ready: benchmarks/tasks/bmi_samples.py
 # The extra `export` installs ONNX Runtime for CPUs, which has the same import name as that for GPUs.
 .venv-gpu/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-gpu
-	$(GPU)/pip $(INSTALL) -e '.[export,gpu,tensorrt,dev]' 'onnxruntime-ep-nv-tensorrt-rtx-cu12; platform_machine == "x86_64"'
+	$(GPU)/pip $(INSTALL) -e '.[export,gpu,tensorrt,dev]'
 	$(call LIVE,$(GPU))
 	$(GPU)/pip uninstall --quiet --yes onnxruntime
 	$(GPU)/pip $(INSTALL) --no-deps --force-reinstall onnxruntime-gpu

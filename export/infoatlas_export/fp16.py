@@ -31,7 +31,7 @@ from infoatlas_export.fp16_emulation import (
     fixed_shapes,
     replace_nodes,
 )
-from infoatlas_export.graph_digest import CODE, GRAPH
+from infoatlas_export.model_code import CODE
 from infoatlas_export.onnx import differences, sealed
 from infoatlas_rt.errors import ModelError
 from infoatlas_rt.models.model_file import OUTPUTS
@@ -155,8 +155,8 @@ def converted(content: bytes, scopes: Iterable[str] = SCOPES) -> bytes:
         )
     half = mixed(proto, nodes)
     limits.refuse(half)
-    own = GRAPH, CODE  # entries that identify the graph of the FP32 file
-    kept = {p.key: p.value for p in proto.metadata_props if p.key not in own}
+    # Without the digest of the code, which has no FP16: the C++ engine would compute in FP32.
+    kept = {p.key: p.value for p in proto.metadata_props if p.key != CODE}
     helper.set_model_props(half, kept | {"infoatlas.precision": "fp16"})
     return sealed(half)
 

@@ -19,7 +19,8 @@ import onnxruntime
 import torch
 from numpy.typing import NDArray
 
-from infoatlas_export import graph_digest, limits
+from infoatlas_export import limits
+from infoatlas_export.model_code import CODE, code
 from infoatlas_export.scopes import name_nodes, recorded
 from infoatlas_export.weights import name_weights
 from infoatlas_rt.errors import InputError, ModelError
@@ -74,7 +75,7 @@ def example(
 
 
 def to_onnx(model: InfoAtlas, metadata: dict[str, str]) -> onnx.ModelProto:
-    """Trace the model and add the metadata, including the digests of the graph.
+    """Trace the model and add the metadata, including the digest of the code.
 
     The tracer would make the axis of a single slice constant, so the example has three slices.
     """
@@ -82,9 +83,8 @@ def to_onnx(model: InfoAtlas, metadata: dict[str, str]) -> onnx.ModelProto:
     slices, samples, m = (torch.export.Dim(name, min=1) for name in ("slices", "samples", "shifts"))
     dynamic = {"x": {0: slices, 1: samples}, "y": {0: slices, 1: samples}}
     dynamic |= {"shifts": {0: m}, "sequence": {0: samples}}
-    proto = clean(traced(Graph(model), inputs, OUTPUTS, dynamic), metadata)
-    onnx.helper.set_model_props(proto, metadata | graph_digest.stated(proto))
-    return proto
+    stated = metadata | {CODE: code()}
+    return clean(traced(Graph(model), inputs, OUTPUTS, dynamic), stated)
 
 
 def traced(

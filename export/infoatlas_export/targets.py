@@ -6,12 +6,34 @@ from collections.abc import Sequence
 
 from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, Library
 from infoatlas_rt.errors import InputError, ProviderError
-from infoatlas_rt.models.engine_file import NAMED, Profile
+from infoatlas_rt.models.engine_file import Profile
 from infoatlas_rt.models.model_file import LEAST_SHIFTS, ModelFile
 from infoatlas_rt.models.onnx_content import GRAPH, fields
 
 # Numbers in onnx.proto: a field of a graph, a field of a weight, a type.
 INITIALIZER, DATA_TYPE, FLOAT16 = 5, 2, 10
+
+# Slices and samples: (smallest, optimal, largest). One window of a robot is `control`.
+#
+# A profile needs memory for its largest sizes while it is built, mostly for one tensor of slices x
+# samples x shifts x samples. Few slices of few samples have many shifts, so one profile of 1 to 64
+# slices and 32 to 512 samples would need 7.4 GB. These need 3.2 GB (`control`) and 9 GB (`batch`)
+# for edge. The backend uses the profile with which a call has the fewest parts, and divides the
+# slices if they are too many. With `control`, 40 slices of 512 samples are ten calls.
+NAMED_PROFILES: dict[str, tuple[tuple[tuple[int, int, int], tuple[int, int, int]], ...]] = {
+    "control": (
+        ((1, 1, 4), (32, 100, 512)),
+        ((5, 40, 64), (32, 100, 256)),
+    ),
+    "batch": (
+        ((1, 1, 4), (32, 100, 512)),
+        ((5, 40, 64), (32, 100, 256)),
+        ((5, 40, 64), (257, 400, 512)),
+        ((65, 256, 1024), (32, 100, 256)),
+        ((1, 1, 4), (513, 1000, 5000)),
+        ((5, 16, 16), (513, 1000, 5000)),
+    ),
+}
 
 
 def make_profiles(names: Sequence[str], model: ModelFile) -> tuple[Profile, ...]:
@@ -20,8 +42,8 @@ def make_profiles(names: Sequence[str], model: ModelFile) -> tuple[Profile, ...]
     Parameters
     ----------
     names : sequence of str
-        Names in `NAMED`, or ranges as in "slices=1:40:64,samples=32:100:512": smallest, optimal and
-        largest size, or one number for all three. A range of "shifts" is optional.
+        Names in `NAMED_PROFILES`, or ranges as in "slices=1:40:64,samples=32:100:512": smallest,
+        optimal and largest size, or one number for all three. A range of "shifts" is optional.
     model : ModelFile
         Profiles cover its default numbers of shifts.
 
@@ -39,14 +61,14 @@ def make_profiles(names: Sequence[str], model: ModelFile) -> tuple[Profile, ...]
     """
     found: dict[Profile, Profile] = {}
     for name in names:
-        if name in NAMED:
-            made = [Profile(name, s, n, model.shift_range(s, n)) for s, n in NAMED[name]]
+        if name in NAMED_PROFILES:
+            made = [Profile(name, s, n, model.shift_range(s, n)) for s, n in NAMED_PROFILES[name]]
         else:
             made = [_given(name, model)]
         for profile in made:
             found.setdefault(profile, profile)
     if not found:
-        raise InputError(f"an engine needs a profile: pass one of {', '.join(NAMED)}")
+        raise InputError(f"an engine needs a profile: pass one of {', '.join(NAMED_PROFILES)}")
 
     def order(profile: Profile) -> tuple[bool, bool, int]:
         slices, samples = profile.slices, profile.samples
@@ -71,8 +93,9 @@ def _given(text: str, model: ModelFile) -> Profile:
             raise ValueError(text)
     except (ValueError, AttributeError) as error:
         raise InputError(
-            f"profile is {text!r}: use one of {', '.join(NAMED)}, or smallest:optimal:largest of "
-            "both axes, as in slices=1:40:64,samples=32:100:512 (shifts may be added)"
+            f"profile is {text!r}: use one of {', '.join(NAMED_PROFILES)}, or "
+            "smallest:optimal:largest of both axes, as in slices=1:40:64,samples=32:100:512 "
+            "(shifts may be added)"
         ) from error
     slices, samples = axes["slices"], axes["samples"]
     if samples[2] < model.n_min:

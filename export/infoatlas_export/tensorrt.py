@@ -12,16 +12,18 @@ flag for FP16. An FP16 engine is therefore built from an FP16 .onnx file.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from infoatlas_export.engine_builder import Order, make
 from infoatlas_export.inspection import inspect
 from infoatlas_export.targets import (
+    NAMED_PROFILES,
     choose_capabilities,
     choose_library,
     choose_precision,
@@ -34,7 +36,7 @@ from infoatlas_rt.backends.tensorrt_libraries import load
 from infoatlas_rt.cli.console import check_target
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.models import engine_file, model_file
-from infoatlas_rt.models.engine_file import NAMED, EngineFile
+from infoatlas_rt.models.engine_file import DESCRIPTION_FORMAT, EngineFile, description
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def build(
     except ProviderError as error:
         other = "" if kind.anywhere else "; for a GeForce or RTX board, pass --backend rtx"
         raise ProviderError(f"{error}{other}") from error
-    refuse_large(source, [profile for profile in chosen if profile.name not in NAMED])
+    refuse_large(source, [profile for profile in chosen if profile.name not in NAMED_PROFILES])
     device = None if kind.anywhere else Device()
     graph = half_graph(source) if converted else source.bytes
     wanted = {
@@ -196,7 +198,8 @@ def _write(path: Path, content: bytes, found: EngineFile) -> None:
         temporary.write_bytes(content)
         temporary.replace(path)
         # The description is written last: an engine without one, or with an old one, is refused.
-        found.write(path)
+        values = {"format": DESCRIPTION_FORMAT, **asdict(found)}
+        description(path).write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error}): check the path") from error
     finally:

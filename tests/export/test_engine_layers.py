@@ -1,8 +1,6 @@
 """Layers of an engine, from recorded messages of the builder and from engines that are built."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import onnx
@@ -167,14 +165,6 @@ def test_dimensions_of_inputs_and_outputs():
     ends = X.format("-1,-1,5", shapes("1,64,5", "64,512,5")) + MI.format("-1")
     assert dimensions(message(LAYERS, ends)) == {"x": (-1, -1, 5), "mi": (-1,)}
     assert dimensions(MI.format("1")) == {"mi": (1,)} and dimensions("") == {}
-
-
-def test_it_needs_neither_torch_nor_onnx_nor_tensorrt():
-    code = (
-        "import sys; names = ('torch', 'onnx', 'onnxruntime', 'tensorrt', 'tensorrt_rtx');"
-        "sys.modules.update(dict.fromkeys(names)); import infoatlas_export.engine_layers"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def built(content: bytes, profiles: list[dict]):

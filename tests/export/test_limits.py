@@ -10,9 +10,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from infoatlas_export import fp16, limits, parser_check
+from infoatlas_export import limits, parser_check
 from infoatlas_export.limits import largest_tensor, problems, refuse
-from infoatlas_export.tensorrt import NAMED, make_profiles
+from infoatlas_export.tensorrt import NAMED_PROFILES, make_profiles
 from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, load, messages
 from infoatlas_rt.errors import ModelError, ProviderError
 from infoatlas_rt.models import model_file
@@ -48,17 +48,10 @@ def test_the_parser_reads_shipped_graphs_as_they_are(rtx, path):
     assert sizes.count(None) < 0.1 * len(sizes)
 
 
-def test_the_parser_reads_an_fp16_graph_as_it_is(rtx):
-    proto = onnx.load_from_string(model_file.load("edge").bytes)
-    half = fp16.mixed(proto, fp16.chosen(proto.graph, fp16.SCOPES))
-    refuse(half)
-    assert any(value.type.tensor_type.elem_type == fp16.HALF for value in half.graph.value_info)
-
-
 @pytest.mark.parametrize("model", model_file.available())
 def test_no_tensor_of_a_named_profile_is_too_large(model):
     source = model_file.load(model)
-    for profile in make_profiles(list(NAMED), source):
+    for profile in make_profiles(list(NAMED_PROFILES), source):
         s, n, m = (axis[2] for axis in (profile.slices, profile.samples, profile.shifts))
         elements, tensor = largest_tensor(source.bytes, s, n, m)
         assert elements <= limits.ELEMENTS, (profile, tensor)
@@ -363,12 +356,3 @@ def test_the_largest_sort_that_the_builder_takes(rtx, k, builds):
     engine = builder.build_serialized_network(network, config)
     assert (engine is not None) == builds
     assert builds or "maximum value allowed (3840)" in reported.take()
-
-
-def test_an_unsupported_operator_in_a_shipped_graph_is_found():
-    proto = onnx.load_from_string(model_file.load("edge").bytes)
-    node = next(node for node in proto.graph.node if node.op_type == "Erf")
-    node.op_type = "Celu"  # same types, valid ONNX, not in the table
-    onnx.checker.check_model(proto, full_check=True)
-    (problem,) = problems(proto)
-    assert problem.startswith(f"Celu {node.name!r}: the operator is not in the table")

@@ -6,8 +6,9 @@ import pytest
 
 pytest.importorskip("tensorrt_rtx_bindings", reason="the extra tensorrt-rtx is not installed")
 
+from infoatlas_export.targets import NAMED_PROFILES
 from infoatlas_export.tensorrt import build
-from infoatlas_rt.models.engine_file import NAMED, read
+from infoatlas_rt.models.engine_file import read
 
 FIXED = "slices=40,samples=100"
 THREE = ("8.0", "8.9", "12.0")
@@ -41,7 +42,7 @@ def test_shipped_models_build(half, tmp_path, caplog, model, precision, profile,
         capabilities,
     )
     assert found.precision == precision and ("fp16" in found.tensors) == (precision == "fp16")
-    assert len(found.memory) == len(found.profiles) == len(NAMED.get(profile, [0]))
+    assert len(found.memory) == len(found.profiles) == len(NAMED_PROFILES.get(profile, [0]))
     limit = {"control": 3.5e9}.get(profile, 2e8)  # docs/tensorrt.md
     assert 1e6 < max(found.memory) < limit
     assert built.layers > 3000 and built.seconds > 0

@@ -12,8 +12,7 @@ be repeated: `python tests/fuzz/run.py --only calls:1234`. Outcomes:
 - raw: any other exception.
 - warning: any warning.
 
-The last three must not occur. Crafted graphs and limits of threads and memory test the C++ engine,
-if it is installed.
+The last three must not occur. Limits of threads and memory test the C++ engine, if it is installed.
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import calls
 import commands
-import crafted
 import limits
 import models
 import pushes
@@ -48,8 +46,7 @@ from calls import Wrong
 
 PUSHES = 100  # length of a stream
 FAULTS = ("wrong", "raw", "warning")
-KINDS = ("calls", "pushes", "commands", "models", "readers", "graphs", "limits")
-NATIVE = ("graphs", "limits")
+KINDS = ("calls", "pushes", "commands", "models", "readers", "limits")
 
 
 def one(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter[str], str]:
@@ -65,8 +62,6 @@ def one(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter[str], 
                 outcomes.update(refused=refused, ok=PUSHES - refused)
             elif kind == "models":
                 outcomes[models.flip(rng, folder)] += 1
-            elif kind == "graphs":
-                outcomes[crafted.craft(rng, folder)] += 1
             elif kind == "limits":
                 outcomes[limits.limited(rng, folder)] += 1
             elif kind == "readers":
@@ -116,7 +111,6 @@ def main() -> int:
     parser.add_argument("--commands", type=int, help="command lines (a hundredth)")
     parser.add_argument("--models", type=int, help="damaged models (a hundredth)")
     parser.add_argument("--readers", type=int, help="data sets in files (a quarter)")
-    parser.add_argument("--graphs", type=int, help="model files with another graph (a hundredth)")
     parser.add_argument("--limits", type=int, help="processes with limits (a two-hundredth)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=1)
@@ -135,12 +129,11 @@ def main() -> int:
         "commands": hundredth if arguments.commands is None else arguments.commands,
         "models": hundredth if arguments.models is None else arguments.models,
         "readers": arguments.calls // 4 if arguments.readers is None else arguments.readers,
-        "graphs": hundredth if arguments.graphs is None else arguments.graphs,
         "limits": -(-hundredth // 2) if arguments.limits is None else arguments.limits,
     }
     if find_spec("infoatlas_native") is None:
-        print(f"the C++ engine is not installed: {', '.join(NATIVE)} are left out")
-        sizes |= dict.fromkeys(NATIVE, 0)
+        print("the C++ engine is not installed: limits are left out")
+        sizes["limits"] = 0
     totals: dict[str, Counter[str]] = {}
     for kind, count in sizes.items():
         own: dict[str, Counter[str]] = {}
@@ -163,7 +156,6 @@ def report(totals: dict[str, Counter[str]], seed: int) -> str:
         "pushes": "pushes",
         "commands": "command lines",
         "models": "damaged models",
-        "graphs": "crafted graphs",
         "limits": "limits of threads and memory",
         "files: lerobot": "LeRobot data sets",
         "files: hdf5": "HDF5 files",

@@ -7,9 +7,7 @@ import time
 from functools import cache
 
 import numpy as np
-import onnx
 
-from infoatlas_export import graph_digest
 from infoatlas_rt.estimation.canonical import canonicalise
 from infoatlas_rt.models import model_file
 
@@ -18,14 +16,6 @@ from infoatlas_rt.models import model_file
 def content(name):
     """The content of the file of a shipped model."""
     return model_file.load(name).bytes
-
-
-def stated(changed):
-    """A file whose digests are those of its current graph."""
-    proto = onnx.load_from_string(changed)
-    entries = {p.key: p.value for p in proto.metadata_props}
-    onnx.helper.set_model_props(proto, entries | graph_digest.stated(proto))
-    return proto.SerializeToString()
 
 
 def counted_meanwhile(call):

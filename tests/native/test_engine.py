@@ -328,7 +328,7 @@ def test_rounds_of_refinement_take_turns():
         shipped = b'"refine_turns": 5'
         assert content("base").count(shipped) == 1
         changed = content("base").replace(shipped, b'"refine_turns": %d' % turns)
-        return Engine(inputs.stated(changed)).diagnose(*GIVEN)[0]
+        return Engine(changed).diagnose(*GIVEN)[0]
 
     np.testing.assert_array_equal(critic(2), critic(0))
     assert np.isfinite(critic(5)).all() and abs(critic(5)[0] - critic(2)[0]) > 1e-4

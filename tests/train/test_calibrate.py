@@ -18,6 +18,7 @@ from infoatlas_train import calibrate as module
 from infoatlas_train.calibrate import (
     EACH,
     LEAST_FEW,
+    PLAIN,
     SHARE,
     coverage,
     estimates,
@@ -30,7 +31,7 @@ from infoatlas_train.calibrate import (
 from infoatlas_train.data import wide_sides
 from infoatlas_train.data.mixtures import Mixture
 
-CONSTANTS = {"noise": 1.4, "spread": 1.2, "ceiling": 2.0, "few": 3.0} | model_file.ABSENT
+CONSTANTS = {"noise": 1.4, "spread": 1.2, "ceiling": 2.0, "few": 3.0} | PLAIN
 
 
 # ---- labels --------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress, table
 from infoatlas_rt.estimation.slicing import SLICES
 from infoatlas_rt.estimation.uncertainty import standard_error
-from infoatlas_rt.models.model_file import ABSENT, CONSTANTS
+from infoatlas_rt.models.model_file import CONSTANTS
 from infoatlas_train.data import wide_sides
 from infoatlas_train.data.atlas import Atlas
 from infoatlas_train.data.mixtures import component, label
@@ -51,6 +51,7 @@ SHARE = 0.91
 # covered to 91% or more.
 EACH = 0.86
 LEAST_FEW = -0.5 * math.sqrt(min(SIZES))  # with this bound the noise part never grows with n
+PLAIN = {"predicted": 1.0, "beyond": 0.0}  # powers: the model error is the predicted error itself
 SCALES = ("noise", "spread", "ceiling")  # constants that are factors
 # Columns of the estimates that determine a standard error, in the order of `standard_error`.
 DIAGNOSTICS = ("noise", "predicted_error", "rank_noise", "samples", "beyond_gaussian")
@@ -151,7 +152,7 @@ def fit(data: Estimates, share: float = SHARE, freedom: float = 2.0) -> dict[str
         Degrees of freedom of the distribution of the errors (Student's t).
     """
     found = (
-        ABSENT | {"few": 0.0} | _likeliest(data, {"noise": 0.3, "spread": 1, "ceiling": 1}, freedom)
+        PLAIN | {"few": 0.0} | _likeliest(data, {"noise": 0.3, "spread": 1, "ceiling": 1}, freedom)
     )
 
     # Factors that cover `share` of the smaller and of the larger half of the sizes.
@@ -209,7 +210,7 @@ def _likeliest(data: Estimates, start: dict[str, float], freedom: float) -> dict
 
     def loss() -> torch.Tensor:
         optimiser.zero_grad()
-        constants = ABSENT | {"few": 0.0} | dict(zip(start, low + logs.exp(), strict=True))
+        constants = PLAIN | {"few": 0.0} | dict(zip(start, low + logs.exp(), strict=True))
         variance = standard_error(constants, *diagnostics) ** 2 + label**2 + 1e-12
         t = torch.log1p(error**2 / variance / freedom) * (freedom + 1) / 2 + variance.log() / 2
         # A prior with the weight of one dataset keeps constants that the data do not determine.

@@ -15,12 +15,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..errors import ProviderError
 
-INSTALL = (
+INSTALL_PYCUDA = (
     "pip install 'pycuda>=2024.1' 'cuda-bindings>=12.8' (pycuda is compiled: it needs the CUDA "
     "toolkit)"
 )
@@ -71,7 +68,7 @@ class Device:
             import pycuda.driver as cuda
         except ImportError as error:
             raise ProviderError(
-                f"an engine needs pycuda, which cannot be imported ({error}): {INSTALL}"
+                f"an engine needs pycuda, which cannot be imported ({error}): {INSTALL_PYCUDA}"
             ) from error
         try:
             cuda.init()
@@ -109,38 +106,10 @@ class Device:
         finally:
             self.cuda.Context.pop()
 
-    def allocate(self, size: int) -> Any:
-        """Device memory of `size` bytes, freed with the object; `int` of it is the address."""
-        return self.cuda.mem_alloc(max(size, 1))
-
-    def pinned(self, size: int) -> NDArray[np.uint8]:
-        """Page-locked host memory: [size] bytes."""
-        found: NDArray[np.uint8] = self.cuda.pagelocked_empty(max(size, 1), np.uint8)
-        return found
-
-    def copy_in(self, address: int, host: NDArray[Any]) -> None:
-        """Start a copy to the device."""
-        self.cuda.memcpy_htod_async(address, host, self.stream)
-
-    def copy_within(self, address: int, source: int, size: int) -> None:
-        """Start a copy of `size` bytes from one address on the device to another."""
-        self.cuda.memcpy_dtod_async(address, source, size, self.stream)
-
-    def copy_out(self, host: NDArray[Any], address: int) -> None:
-        """Start a copy from the device."""
-        self.cuda.memcpy_dtoh_async(host, address, self.stream)
-
     def capture(self, work: Callable[[], bool]) -> Graph:
-        """Record what `work` puts on the stream as a graph, without running it.
+        """Record what `work` puts on the stream as a graph, without running it, or CaptureError.
 
-        Parameters
-        ----------
-        work : callable
-            Returns whether it succeeded.
-
-        Raises
-        ------
-        CaptureError
+        `work` returns whether it succeeded.
         """
         driver = self._driver
         if driver is None:

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 INTERFACE = 5  # version of the interface of infoatlas_native; that module has the same number
 NOT_BUILT = "the C++ engine was not built when infoatlas-rt was installed"
-REBUILD = (
+BUILD_ENGINE = (
     "get a C++20 compiler and Python's headers (python3-dev), and run pip install -v "
     "--force-reinstall --no-deps --no-cache-dir infoatlas-rt (in a checkout: .)"
 )
@@ -36,19 +36,13 @@ def is_installed() -> bool:
 
 
 def load_native() -> Any:
-    """The module infoatlas_native.
-
-    Raises
-    ------
-    ProviderError
-        The module was not built, cannot be loaded, or has another interface.
-    """
+    """The module infoatlas_native; ProviderError if it is missing or has another interface."""
     try:
         import infoatlas_native
     except ImportError as error:
         what = f"the C++ engine cannot be loaded ({error})" if is_installed() else NOT_BUILT
         raise ProviderError(
-            f"provider 'native': {what}: {REBUILD}, or use provider='cpu'"
+            f"provider 'native': {what}: {BUILD_ENGINE}, or use provider='cpu'"
         ) from error
     if infoatlas_native.INTERFACE != INTERFACE:
         raise ProviderError(
@@ -68,17 +62,8 @@ class NativeBackend:
         An .onnx file, from which the weights are read.
     threads : int, optional
         Number of threads among which slices, or the rows of a single slice, are divided. They sleep
-        between calls. Two by default, because the robot has other work to do.
-
-    Attributes
-    ----------
-    provider : str
-        "native".
-    threads : int
-        Number of threads of the engine. If a limit of processes or memory allows fewer than
-        requested, a warning is logged.
-    milliseconds : dict of float
-        Empty.
+        between calls. Two by default, because the robot has other work to do. If a limit of
+        processes or memory allows fewer than requested, a warning is logged.
 
     Raises
     ------
@@ -124,13 +109,7 @@ class NativeBackend:
     def run(
         self, x: Floats, y: Floats, shifts: Indices, sequence: Indices
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Evaluate the model, as described in `Backend.run`.
-
-        Raises
-        ------
-        ModelError
-            Memory is short.
-        """
+        """Evaluate the model, as described in `Backend.run`; ModelError if memory is short."""
         inputs = map(np.ascontiguousarray, (x, y, shifts, sequence))
         found: tuple[Floats, Floats, Floats, Floats] = self._call(
             "evaluate the model", x.shape[1], x.shape[0], self._engine.run, *inputs
@@ -145,13 +124,7 @@ class NativeBackend:
         projections_y: NDArray[np.float64] | None,
         score_table: NDArray[np.float64],
     ) -> tuple[NDArray[Any], ...]:
-        """Slice samples, and bring the slices to canonical form; see `Preparing.canonicalise`.
-
-        Raises
-        ------
-        ModelError
-            Memory is short.
-        """
+        """Slices in canonical form, as described in `Preparing`; ModelError if memory is short."""
         projections = [
             None if side is None else np.ascontiguousarray(np.swapaxes(side, -1, -2))
             for side in (projections_x, projections_y)

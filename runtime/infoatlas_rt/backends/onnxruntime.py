@@ -1,4 +1,4 @@
-"""ONNX Runtime on the CPU, on CUDA, or with its providers of TensorRT and TensorRT-RTX."""
+"""ONNX Runtime on the CPU, on CUDA, or with its provider of TensorRT."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import numpy as np
 from ..errors import ModelError, ProviderError
 from ..inputs.gpu_arrays import device_pointer
 from ..models.model_file import OUTPUTS
-from .onnxruntime_rtx import EXECUTION as PLUGIN, add_plugin, is_installed
 from .protocol import Floats, Indices
 from .threads import cpu_threads
 
@@ -25,11 +24,8 @@ EXECUTION = {
     "cpu": "CPUExecutionProvider",
     "cuda": "CUDAExecutionProvider",
     "tensorrt": "TensorrtExecutionProvider",
-    "tensorrt-rtx": PLUGIN,
 }
-INSTALL = "pip install 'infoatlas-rt[cpu]' (in a checkout: '.[cpu]')"
-# Prefixes of the options for the shapes that a provider builds for.
-PROFILE = {"tensorrt": "trt_profile", "tensorrt-rtx": "nv_profile"}
+INSTALL_ONNXRUNTIME = "pip install 'infoatlas-rt[cpu]' (in a checkout: '.[cpu]')"
 
 # Pairs of samples in one call on the CPU: their tensors fit in the cache, and other threads compute
 # the other slices. On two cores, this is twice as fast as one call for all slices.
@@ -37,20 +33,16 @@ CALL_PAIRS = 16_000
 
 
 def offered() -> list[str]:
-    """Execution providers of the ONNX Runtime that is installed; empty if none is.
-
-    A plugin is included if it is installed. No provider is loaded.
-    """
+    """Execution providers of the ONNX Runtime that is installed, not loaded; empty if none is."""
     try:
         import onnxruntime
 
-        found = onnxruntime.get_available_providers()
+        return list(onnxruntime.get_available_providers())
     except ImportError:
         return []
     except Exception as error:  # two packages share the import name, and one was removed
-        log.warning("ONNX Runtime is broken (%s): remove it, and %s", error, INSTALL)
+        log.warning("ONNX Runtime is broken (%s): remove it, and %s", error, INSTALL_ONNXRUNTIME)
         return []
-    return [*found, *([PLUGIN] if is_installed() else [])]
 
 
 def has_cuda() -> bool:
@@ -64,20 +56,14 @@ def has_cuda() -> bool:
 
 
 def load_onnxruntime() -> Any:
-    """The module onnxruntime.
-
-    Raises
-    ------
-    ProviderError
-        It is not installed, or broken.
-    """
+    """The module onnxruntime; ProviderError if it is not installed, or broken."""
     try:
         import onnxruntime
 
         onnxruntime.__version__  # noqa: B018, the remains of a removed package have none
     except Exception as error:
         raise ProviderError(
-            f"ONNX Runtime cannot be imported ({error}): {INSTALL}, or "
+            f"ONNX Runtime cannot be imported ({error}): {INSTALL_ONNXRUNTIME}, or "
             "'infoatlas-rt[gpu]' (one of them: they share an import name)"
         ) from error
     return onnxruntime
@@ -90,21 +76,14 @@ class OnnxRuntimeBackend:
     ----------
     model : bytes
         Content of the .onnx file.
-    provider : {"cpu", "cuda", "tensorrt", "tensorrt-rtx"}
-        Execution provider. There is no silent fallback to the CPU.
+    provider : {"cpu", "cuda", "tensorrt"}
+        There is no silent fallback to the CPU.
     threads : int, optional
         Number of threads on the CPU, among which slices are divided; a single slice uses one. They
         sleep between calls. Two by default, because the robot has other work to do.
     profiles : dict of str, optional
-        For "tensorrt" and "tensorrt-rtx": provider options of `profile_options`. Without them, ONNX
-        Runtime builds a new engine for each new shape, which needs a minute or more.
-
-    Attributes
-    ----------
-    provider : str
-    milliseconds : dict of float
-        On a GPU, the times of the last call: "copy_in", "compute", "copy_out", by the host's clock
-        around synchronised steps. Empty on the CPU.
+        For "tensorrt": provider options of `profile_options`. Without them, ONNX Runtime builds a
+        new engine for each new shape, which needs a minute or more.
 
     Raises
     ------
@@ -170,7 +149,10 @@ class OnnxRuntimeBackend:
     def _on_device(
         self, x: Floats, y: Floats, shifts: Indices, sequence: Indices
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Evaluate the graph on a GPU; sides that are already there are not copied."""
+        """Evaluate the graph on a GPU; sides that are already there are not copied.
+
+        Times are those of the host's clock around synchronised steps.
+        """
         begin = perf_counter()
         binding = self._session.io_binding()
         inputs: dict[str, Any] = {"x": x, "y": y, "shifts": shifts, "sequence": sequence}
@@ -215,10 +197,9 @@ class OnnxRuntimeBackend:
 
 def _session(onnxruntime: Any, model: bytes, provider: str, profiles: dict[str, str]) -> Any:
     """A session that runs on the provider, or an error."""
-    plugin = provider == "tensorrt-rtx"
     wanted = _requests(provider, profiles)
     offered = onnxruntime.get_available_providers()
-    if wanted[0][0] not in offered and not plugin:
+    if wanted[0][0] not in offered:
         raise ProviderError(
             f"provider {provider!r} needs {wanted[0][0]}, and onnxruntime "
             f"{onnxruntime.__version__} as installed offers {offered}: uninstall onnxruntime "
@@ -235,10 +216,8 @@ def _session(onnxruntime: Any, model: bytes, provider: str, profiles: dict[str, 
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.use_deterministic_compute = True
     options.log_severity_level = 3  # errors only; fallbacks, its warnings, raise an error here
-    if plugin:  # providers in the options are used only if no others are passed
-        add_plugin(onnxruntime, options, wanted[0][1])
     try:
-        session = onnxruntime.InferenceSession(model, options, providers=None if plugin else wanted)
+        session = onnxruntime.InferenceSession(model, options, providers=wanted)
     except Exception as error:  # its exceptions share no base class
         if provider == "cpu":
             raise ModelError(
@@ -269,11 +248,8 @@ def _requests(provider: str, profiles: dict[str, str]) -> list[tuple[str, dict[s
         return [cpu]
     if provider == "cuda":
         return [cuda, cpu]
-    folder = str(cache_folder(provider))
-    # Neither TensorRT's nor TensorRT-RTX's provider has an option for TF32.
-    if provider == "tensorrt-rtx":
-        return [(EXECUTION[provider], {"nv_runtime_cache_path": folder, **profiles})]
-    tensorrt = {
+    folder = str(cache_folder())
+    tensorrt = {  # has no option for TF32
         "trt_engine_cache_enable": "1",
         "trt_engine_cache_path": folder,
         "trt_timing_cache_enable": "1",
@@ -283,27 +259,25 @@ def _requests(provider: str, profiles: dict[str, str]) -> list[tuple[str, dict[s
     return [(EXECUTION["tensorrt"], tensorrt), cuda, cpu]
 
 
-def profile_options(
-    provider: str, shapes: dict[str, tuple[tuple[int, ...], ...]]
-) -> dict[str, str]:
-    """Options of a provider of `PROFILE` for shapes (smallest, optimal, largest) of each input."""
+def profile_options(shapes: dict[str, tuple[tuple[int, ...], ...]]) -> dict[str, str]:
+    """Options of "tensorrt" for shapes (smallest, optimal, largest) of each input."""
     return {
-        f"{PROFILE[provider]}_{size}_shapes": ",".join(
+        f"trt_profile_{size}_shapes": ",".join(
             f"{name}:{'x'.join(map(str, shape[i]))}" for name, shape in shapes.items()
         )
         for i, size in enumerate(("min", "opt", "max"))
     }
 
 
-def cache_folder(provider: str) -> Path:
-    """Folder for engines and kernels of ONNX Runtime; they are code, so it belongs to this user."""
+def cache_folder() -> Path:
+    """Folder for engines of ONNX Runtime; they are code, so it belongs to this user."""
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(root) / "infoatlas-rt" / provider
+    folder = Path(root) / "infoatlas-rt" / "tensorrt"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise ProviderError(
-            f"provider {provider!r} keeps engines in {folder}, which cannot be made ({error}): "
+            f"provider 'tensorrt' keeps engines in {folder}, which cannot be made ({error}): "
             "set XDG_CACHE_HOME to a folder that can be written"
         ) from error
     return folder

@@ -22,7 +22,7 @@ class Backend(Protocol):
     threads : int
         Number of threads on the CPU, among which the slices are divided.
     milliseconds : dict of float
-        On a GPU, the times of the last call: "copy_in", "compute", "copy_out".
+        On a GPU, the times of the last call: "copy_in", "compute", "copy_out"; empty on the CPU.
     """
 
     provider: str

@@ -31,7 +31,7 @@ from .tensorrt_libraries import LIBRARIES, load, messages
 
 log = logging.getLogger(__name__)
 
-SHAPES = 16  # contexts and graphs that are kept: the most recently used ones
+KEPT_SHAPES = 16  # contexts and graphs that are kept: the most recently used ones
 Shape: TypeAlias = tuple[int, int, int]  # S, n, M
 
 
@@ -54,15 +54,9 @@ class TensorRTBackend:
 
     Attributes
     ----------
-    provider : {"tensorrt", "tensorrt-rtx"}
-        The library that built the engine and runs it.
-    threads : int
-        1; calls from several threads run one after the other.
     graphs : str
         "available", or why CUDA graphs are not used. Sizes that cannot be captured run without
         them.
-    milliseconds : dict of float
-        Times of the last call on the GPU: "copy_in", "compute", "copy_out", by CUDA events.
 
     Raises
     ------
@@ -73,13 +67,13 @@ class TensorRTBackend:
         cannot be loaded.
     """
 
-    threads = 1
+    threads = 1  # calls from several threads run one after the other
 
     def __init__(self, model: ModelFile) -> None:
         if model.engine is None:
             raise ProviderError(
-                f"{model.path} is no engine: build one with 'infoatlas-rt build "
-                f"{model.path}' and pass the .engine file"
+                f"{model.path} is no engine: build one with 'infoatlas-rt build {model.path} "
+                "--backend rtx' and pass the .engine file"
             )
         library = LIBRARIES[model.engine.library]
         trt = load(library)
@@ -149,7 +143,7 @@ class TensorRTBackend:
         slices, n = shape[:2]
         sizes = {"mi": (slices,), "pointwise": (slices, n), "influence": (slices, n),
                  "spread": (slices,)}  # fmt: skip
-        stream = self._device.stream
+        cuda, stream = self._device.cuda, self._device.stream
         pointers = {name: device_pointer(values) for name, values in inputs.items()}
         try:
             execution = self._prepared(index, shape, inputs, sizes)
@@ -157,11 +151,11 @@ class TensorRTBackend:
             for name, values in inputs.items():
                 buffer, pointer = self._buffers[name], pointers[name]
                 if pointer is not None:  # graphs contain the buffer's address, so a copy is needed
-                    self._device.copy_within(int(buffer.device), pointer, values.nbytes)
+                    cuda.memcpy_dtod_async(int(buffer.device), pointer, values.nbytes, stream)
                     continue
                 host = buffer.host[: values.nbytes]
                 np.copyto(host.view(values.dtype).reshape(values.shape), values)
-                self._device.copy_in(int(buffer.device), host)
+                cuda.memcpy_htod_async(int(buffer.device), host, stream)
             self._events[1].record(stream)
             self._enqueue(execution, shape)
             self._events[2].record(stream)
@@ -169,11 +163,11 @@ class TensorRTBackend:
             for name in OUTPUTS:
                 buffer = self._buffers[name]
                 host = buffer.host[: 4 * int(np.prod(sizes[name]))]
-                self._device.copy_out(host, int(buffer.device))
+                cuda.memcpy_dtoh_async(host, int(buffer.device), stream)
                 results.append(host.view(np.float32).reshape(sizes[name]))
             self._events[3].record(stream)
             stream.synchronize()
-        except (self._device.cuda.Error, CaptureError) as error:
+        except (cuda.Error, CaptureError) as error:
             self._abandon()
             raise self._failure(shape, f"{error}; ") from error
         for i, stage in enumerate(self.milliseconds):
@@ -219,7 +213,7 @@ class TensorRTBackend:
         outputs: dict[str, tuple[int, ...]],
     ) -> Execution:
         """The execution of a shape, kept or new."""
-        key = index, shape
+        key, cuda = (index, shape), self._device.cuda
         if key in self._executions:
             self._executions.move_to_end(key)
             return self._executions[key]
@@ -230,8 +224,8 @@ class TensorRTBackend:
                 self._forget()  # graphs contain addresses
                 self._buffers.pop(name, None)
                 size = 1 << (size - 1).bit_length()  # a power of two, so that growth is rare
-                memory = self._device.allocate(size), self._device.pinned(size)
-                self._buffers[name] = Buffer(*memory, size)
+                host = cuda.pagelocked_empty(size, np.uint8)
+                self._buffers[name] = Buffer(cuda.mem_alloc(size), host, size)
 
         context = self._contexts.make()
         if context is None:
@@ -258,13 +252,13 @@ class TensorRTBackend:
         if self._scratch is None or self._scratch.size < size:
             self._forget()
             self._scratch = None
-            memory = self._device.allocate(size)
-            self._scratch = Buffer(memory, np.empty(0, np.uint8), max(size, 1))
+            size = max(size, 1)
+            self._scratch = Buffer(cuda.mem_alloc(size), np.empty(0, np.uint8), size)
         context.set_device_memory(int(self._scratch.device), self._scratch.size)
         for name in needed:
             if not context.set_tensor_address(name, int(self._buffers[name].device)):
                 raise self._failure(shape)
-        while len(self._executions) >= SHAPES:
+        while len(self._executions) >= KEPT_SHAPES:
             self._executions.popitem(last=False)[1].close()
         execution = self._executions[key] = Execution(context)
         return execution

@@ -14,7 +14,7 @@ graphs, copies and times.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from .cuda_device import Graph
@@ -23,22 +23,12 @@ from .tensorrt_libraries import Library
 
 @dataclass
 class Execution:
-    """An execution context whose shapes and addresses are set, and its graph.
+    """An execution context whose shapes and addresses are set, and its graph."""
 
-    Attributes
-    ----------
-    context : trt.IExecutionContext
-    calls : int
-        Number of calls so far.
-    graph : Graph, optional
-    refused : str
-        Why this context cannot be captured; "" if it can, or if not known yet.
-    """
-
-    context: Any
+    context: Any  # trt.IExecutionContext
     calls: int = 0
-    graph: Graph | None = field(default=None)
-    refused: str = ""
+    graph: Graph | None = None
+    refused: str = ""  # why it cannot be captured; "" if it can, or if not known yet
 
     def close(self) -> None:
         """Free the graph, which must not be running."""
@@ -47,15 +37,7 @@ class Execution:
 
 
 class Contexts:
-    """Makes the execution contexts of an engine; their working memory is set later.
-
-    Parameters
-    ----------
-    library : Library
-    trt : module
-        The module of that library.
-    engine : trt.ICudaEngine
-    """
+    """Makes the execution contexts of an engine; their working memory is set later."""
 
     def __init__(self, library: Library, trt: Any, engine: Any) -> None:
         self._library, self._engine = library, engine

@@ -20,39 +20,20 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Library:
-    """One of the two libraries.
+    """One of the two libraries."""
 
-    Attributes
-    ----------
-    name : {"tensorrt", "tensorrt-rtx"}
-        Name as a provider.
-    title : str
-        Name in messages.
-    modules : tuple of str
-        Import names; the first one that is installed is used.
-    oldest : tuple of int
-        The oldest supported version.
-    oldest_has : str
-        Software that includes that version.
-    install : str
-    builds_for : tuple of str
-        Compute capabilities that it builds for without a GPU, as in "8.9"; empty if it only builds
-        for the GPU of the machine.
-    refused : dict of str
-        Capabilities that it offers but that cannot run the models, with the reason.
-    compiles : bool
-        Whether kernels are compiled on the machine that runs the engine.
-    """
-
-    name: str
-    title: str
-    modules: tuple[str, ...]
-    oldest: tuple[int, int]
-    oldest_has: str
+    name: str  # as a provider
+    title: str  # in messages
+    modules: tuple[str, ...]  # import names; the first one that is installed is used
+    oldest: tuple[int, int]  # the oldest supported version,
+    oldest_has: str  # and software that includes it
     install: str
+    # Compute capabilities that it builds for without a GPU, as in "8.9"; empty if it only builds
+    # for the GPU of the machine.
     builds_for: tuple[str, ...] = ()
+    # Capabilities that it offers but that cannot run the models, with the reason.
     refused: dict[str, str] = field(default_factory=dict)
-    compiles: bool = False
+    compiles: bool = False  # kernels are compiled on the machine that runs the engine
 
     @property
     def anywhere(self) -> bool:
@@ -89,13 +70,7 @@ LIBRARIES = {
 
 
 def load(library: Library) -> Any:
-    """The library's module.
-
-    Raises
-    ------
-    ProviderError
-        The library is not installed, its files are missing, or it is too old.
-    """
+    """The library's module; ProviderError if it or a file of it is missing, or if it is too old."""
     reasons = []
     for name in library.modules:
         try:

@@ -258,9 +258,8 @@ def _versions() -> dict[str, str]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
     }
-    engines = "onnxruntime", "onnxruntime-gpu", "tensorrt"
-    rtx = "tensorrt-rtx-cu12-bindings", "onnxruntime-ep-nv-tensorrt-rtx-cu12"
-    for name in ("infoatlas-rt", "numpy", *engines, *rtx):
+    engines = "onnxruntime", "onnxruntime-gpu", "tensorrt", "tensorrt-rtx-cu12-bindings"
+    for name in ("infoatlas-rt", "numpy", *engines):
         try:
             found[name] = version(name)
         except PackageNotFoundError:

@@ -20,8 +20,8 @@ from ..errors import InputError
 from ..estimation.estimator import Estimator, as_estimator
 from ..estimation.parallel import run_jobs
 from ..estimation.result import Estimate
-from ..inputs.checks import as_count, as_flag, as_lengths, as_number
-from ..inputs.trajectories import Trajectories, as_trajectories
+from ..inputs.checks import as_count, as_flag, as_number
+from ..inputs.trajectories import Trajectories, as_lengths, as_trajectories
 from .extrema import POINTS, Extremum, ExtremumDetector
 
 MODES = ("auto", "raw", "normalised")

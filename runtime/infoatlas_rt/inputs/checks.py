@@ -172,12 +172,7 @@ def as_number(value: Any, name: str, what: str = "a number") -> float:
 
 
 def as_seconds(value: Any, name: str) -> float:
-    """Return a duration: a finite number of seconds above 0.
-
-    Raises
-    ------
-    InputError
-    """
+    """Return a duration, a finite number of seconds above 0, or raise InputError."""
     seconds = as_number(value, name, "seconds above 0")
     if not 0 < seconds < math.inf:
         raise InputError(f"{name} is {value!r}, but has to be seconds above 0")
@@ -185,12 +180,7 @@ def as_seconds(value: Any, name: str) -> float:
 
 
 def as_rate(value: Any, name: str) -> float:
-    """Return a rate: a finite number of samples per second (Hz) above 0.
-
-    Raises
-    ------
-    InputError
-    """
+    """Return a rate, a finite number of samples per second (Hz) above 0, or raise InputError."""
     what = "samples per second (Hz), finite and above 0, or None if unknown"
     rate = as_number(value, name, what)
     if not 0 < rate < math.inf:
@@ -199,51 +189,10 @@ def as_rate(value: Any, name: str) -> float:
 
 
 def as_flag(value: Any, name: str) -> bool:
-    """Return True or False, and refuse text such as "no", which would count as true.
-
-    Raises
-    ------
-    InputError
-    """
+    """Return True or False; InputError for text such as "no", which would count as true."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} is {value!r}, but has to be True or False")
     return bool(value)
-
-
-def as_lengths(values: Any, total: int) -> NDArray[np.int64]:
-    """Lengths of trajectories that lie end to end.
-
-    Parameters
-    ----------
-    values : array-like [N] int
-    total : int
-        Number of states.
-
-    Returns
-    -------
-    [N] int64, each at least 1
-
-    Raises
-    ------
-    InputError
-        Lengths are not integers, one is below 1, or their sum is not the number of states.
-    """
-    try:
-        lengths = np.asarray(values)
-    except Exception as error:
-        raise InputError(f"lengths cannot be read as a NumPy array: {error}") from error
-    kind = f"lengths {lengths.shape} {lengths.dtype}"
-    way_out = "pass the steps of each trajectory, end to end"
-    if lengths.ndim != 1 or lengths.dtype.kind not in "ui" or not lengths.size:
-        raise InputError(f"{kind} are no list of integers: {way_out}")
-    if lengths.min() < 1 or lengths.max() > total:
-        raise InputError(
-            f"{kind} are from {lengths.min()} to {lengths.max()}, but there are {total} states, "
-            f"and each trajectory has one at least: {way_out}"
-        )
-    if lengths.sum() != total:
-        raise InputError(f"lengths sum to {lengths.sum()}, but there are {total} states: {way_out}")
-    return lengths.astype(np.int64)
 
 
 def as_groups(values: Any, n: int) -> NDArray[np.int64]:

@@ -63,8 +63,7 @@ def on_gpu(x: Any, y: Any, provider: str) -> bool:
         copy = "x.cpu()" if is_torch_array(x) else "x.get()"
         raise InputError(
             f"x and y are on GPU {gpus[0]}, and the model is evaluated on the CPU: pass "
-            f"provider='cuda', 'tensorrt' or 'tensorrt-rtx' to the estimator, or copies on the "
-            f"host ({copy})"
+            f"provider='cuda' or an engine to the estimator, or copies on the host ({copy})"
         )
     if gpus[0] != 0:
         raise InputError(

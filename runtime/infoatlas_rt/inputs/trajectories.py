@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from .arrays import as_reals, column_label, column_names, is_table, merge
-from .checks import as_lengths, as_rate, as_samples
+from .checks import as_rate, as_samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,3 +140,39 @@ def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
     for name, value in (("rate", None), ("episodes", ()), ("notes", ())):
         object.__setattr__(made, name, value)
     return made
+
+
+def as_lengths(values: Any, total: int) -> NDArray[np.int64]:
+    """Lengths of trajectories that lie end to end.
+
+    Parameters
+    ----------
+    values : array-like [N] int
+    total : int
+        Number of states.
+
+    Returns
+    -------
+    [N] int64, each at least 1
+
+    Raises
+    ------
+    InputError
+        Lengths are not integers, one is below 1, or their sum is not the number of states.
+    """
+    try:
+        lengths = np.asarray(values)
+    except Exception as error:
+        raise InputError(f"lengths cannot be read as a NumPy array: {error}") from error
+    kind = f"lengths {lengths.shape} {lengths.dtype}"
+    way_out = "pass the steps of each trajectory, end to end"
+    if lengths.ndim != 1 or lengths.dtype.kind not in "ui" or not lengths.size:
+        raise InputError(f"{kind} are no list of integers: {way_out}")
+    if lengths.min() < 1 or lengths.max() > total:
+        raise InputError(
+            f"{kind} are from {lengths.min()} to {lengths.max()}, but there are {total} states, "
+            f"and each trajectory has one at least: {way_out}"
+        )
+    if lengths.sum() != total:
+        raise InputError(f"lengths sum to {lengths.sum()}, but there are {total} states: {way_out}")
+    return lengths.astype(np.int64)

@@ -14,57 +14,26 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import ModelError
 
 SUFFIX = ".engine"
-FORMAT = "2"  # of the description
+DESCRIPTION_FORMAT = "2"
 BUILDERS = "tensorrt", "tensorrt-rtx"
 REBUILD = "build it again with 'infoatlas-rt build'"
-
-# Slices and samples: (smallest, optimal, largest). One window of a robot is `control`.
-#
-# A profile needs memory for its largest sizes while it is built, mostly for one tensor of slices x
-# samples x shifts x samples. Few slices of few samples have many shifts, so one profile of 1 to 64
-# slices and 32 to 512 samples would need 7.4 GB. These need 3.2 GB (`control`) and 9 GB (`batch`)
-# for edge. The backend uses the profile with which a call has the fewest parts, and divides the
-# slices if they are too many. With `control`, 40 slices of 512 samples are ten calls.
-CONTROL = ((1, 40, 64), (32, 100, 512))  # in one range, because ONNX Runtime allows only one
-NAMED: dict[str, tuple[tuple[tuple[int, int, int], tuple[int, int, int]], ...]] = {
-    "control": (
-        ((1, 1, 4), (32, 100, 512)),
-        ((5, 40, 64), (32, 100, 256)),
-    ),
-    "batch": (
-        ((1, 1, 4), (32, 100, 512)),
-        ((5, 40, 64), (32, 100, 256)),
-        ((5, 40, 64), (257, 400, 512)),
-        ((65, 256, 1024), (32, 100, 256)),
-        ((1, 1, 4), (513, 1000, 5000)),
-        ((5, 16, 16), (513, 1000, 5000)),
-    ),
-}
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Ranges of sizes of the kernels: (smallest, optimal, largest) of each axis.
+    """Ranges of sizes of the kernels: (smallest, optimal, largest) of each axis."""
 
-    Attributes
-    ----------
-    name : str
-        Key of `NAMED`, or the text of the ranges.
-    slices, samples, shifts : (int, int, int)
-        S, n and M of the graph's inputs.
-    """
-
-    name: str = field(compare=False)
-    slices: tuple[int, int, int]
-    samples: tuple[int, int, int]
-    shifts: tuple[int, int, int]
+    name: str = field(compare=False)  # of `infoatlas-rt build --profile`, or text of the ranges
+    slices: tuple[int, int, int]  # S
+    samples: tuple[int, int, int]  # n
+    shifts: tuple[int, int, int]  # M
 
     def shapes(self, dim: int) -> dict[str, tuple[tuple[int, ...], ...]]:
         """Shapes (smallest, optimal, largest) of each input of a graph with D = `dim`."""
@@ -105,57 +74,22 @@ def output_dimensions(profiles: Sequence[Profile]) -> dict[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class EngineFile:
-    """The model, the machine and the settings that an engine was built for.
+    """The model, the machine and the settings that an engine was built for."""
 
-    Attributes
-    ----------
-    model : str
-        Name of the shipped model, or absolute path of the .onnx file.
-    model_sha256 : str
-        Checksum of that file.
-    graph_sha256 : str
-        Checksum of the graph that was built: that file, or the FP16 graph made from it.
-    library : {"tensorrt", "tensorrt-rtx"}
-        The library that built the engine and runs it.
-    version : str
-        Version of the library.
-    gpu : str
-        Name of the GPU; "" for TensorRT-RTX, whose engines run on any GPU of the capability.
-    compute_capabilities : tuple of str
-        Compute capabilities that it was built for, as in "8.7"; a single one for TensorRT.
-    precision : {"fp32", "fp16"}
-        The smallest type of the graph's weights.
-    tf32 : bool
-        Whether FP32 products may be rounded to TF32.
-    profiles : tuple of Profile
-        In the order of the engine's optimization profiles.
-    memory : tuple of int
-        Bytes of working memory that each profile needs at its largest sizes, in the order of
-        `profiles`.
-    workspace : int or None
-        Limit of that memory in bytes that was set for the builder; None if none was set.
-    metadata : dict of str
-        The model's own metadata, which the estimator needs.
-    tensors : dict of int
-        Number of tensors of the engine by type, as the engine inspector reports it.
-    engine_sha256 : str
-        Checksum of the engine.
-    """
-
-    model: str
-    model_sha256: str
-    graph_sha256: str
-    library: str
-    version: str
-    gpu: str
-    compute_capabilities: tuple[str, ...]
-    precision: str
-    tf32: bool
-    profiles: tuple[Profile, ...]
-    memory: tuple[int, ...]
-    workspace: int | None
-    metadata: dict[str, str]
-    tensors: dict[str, int]
+    model: str  # name of the shipped model, or absolute path of the .onnx file
+    model_sha256: str  # of that file
+    graph_sha256: str  # of the graph that was built: that file, or the FP16 graph made from it
+    library: str  # of `BUILDERS`: built the engine and runs it
+    version: str  # of the library
+    gpu: str  # "" for TensorRT-RTX, whose engines run on any GPU of the capability
+    compute_capabilities: tuple[str, ...]  # as in "8.7"; a single one for TensorRT
+    precision: str  # "fp32" or "fp16": the smallest type of the graph's weights
+    tf32: bool  # whether FP32 products may be rounded to TF32
+    profiles: tuple[Profile, ...]  # in the order of the engine's optimization profiles
+    memory: tuple[int, ...]  # bytes of working memory of each profile at its largest sizes
+    workspace: int | None  # limit of that memory in bytes, if one was set for the builder
+    metadata: dict[str, str]  # the model's own, which the estimator needs
+    tensors: dict[str, int]  # number of tensors by type, as the engine inspector reports it
     engine_sha256: str
 
     def difference(self, **wanted: Any) -> str | None:
@@ -174,11 +108,6 @@ class EngineFile:
                 return f"{words} {verb} {_words(found)}, and {_words(value)} {other} wanted"
         return None
 
-    def write(self, path: Path) -> None:
-        """Write the description of the engine at `path`."""
-        values = {"format": FORMAT, **asdict(self)}
-        description(path).write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
-
 
 def description(path: Path) -> Path:
     """The file that describes the engine at `path`."""
@@ -186,18 +115,7 @@ def description(path: Path) -> Path:
 
 
 def read(path: Path, content: bytes | None = None) -> EngineFile:
-    """Read the description of an engine.
-
-    Parameters
-    ----------
-    path : Path
-        Path of the engine.
-    content : bytes, optional
-        Content of the engine, whose checksum is then compared.
-
-    Returns
-    -------
-    EngineFile
+    """Read the description of the engine at `path`, and compare the checksum of its content.
 
     Raises
     ------
@@ -207,7 +125,7 @@ def read(path: Path, content: bytes | None = None) -> EngineFile:
     file = description(path)
     try:
         values = json.loads(file.read_text(encoding="utf-8"))
-        if values.pop("format") != FORMAT:
+        if values.pop("format") != DESCRIPTION_FORMAT:
             raise ValueError("written by another version of infoatlas-rt")
         values["profiles"] = tuple(map(_profile, values["profiles"]))
         for name in ("compute_capabilities", "memory"):

@@ -27,11 +27,12 @@ PREPROCESS = "1"  # version of `estimation/canonical.py` that a model was traine
 INPUTS = ("x", "y", "shifts", "sequence")
 OUTPUTS = ("mi", "pointwise", "influence", "spread")
 PREFIX = "infoatlas."  # prefix of the metadata keys
-# Fields of `ModelFile` that are single metadata entries: numbers if in `LARGEST`, otherwise texts.
-SINGLE = (
-    "name", "version", "dim", "n_min", "n_max", "shifts", "pairs", "readout", "padding",
-    "preprocess", "steps", "datasets", "seed", "git_revision", "licence",
-)  # fmt: skip
+TEXTS = "name", "version", "readout", "padding", "preprocess", "git_revision", "licence"
+# Numbers in the metadata, with their upper bounds by memory and time.
+NUMBERS = {
+    "dim": 1000, "n_min": 10**6, "n_max": 10**9, "shifts": 10**6, "pairs": 10**9,
+    "steps": 10**15, "datasets": 10**15, "seed": 2**64,
+}  # fmt: skip
 LEAST_SHIFTS = 4  # minimum number of cyclic shifts that the graph accepts
 
 # Constants of the standard error (`estimation/uncertainty.py`), one set for each kind of estimate.
@@ -40,74 +41,42 @@ LEAST_SHIFTS = 4  # minimum number of cyclic shifts that the graph accepts
 # sqrt(n). The model error has powers of the predicted error ("predicted") and of the information
 # beyond Gaussian dependence ("beyond"). The next model format will replace the names `whole` and
 # `spread` by "unsliced" and "predicted error", as in prose.
-KINDS = ("whole", "sliced")
-CONSTANTS = ("noise", "spread", "ceiling", "few", "predicted", "beyond")
-ABSENT = {"predicted": 1.0, "beyond": 0.0}  # before 0.14: the predicted error itself
+ESTIMATE_KINDS = ("whole", "sliced")
+POWERS = ("predicted", "beyond")
+CONSTANTS = ("noise", "spread", "ceiling", "few", *POWERS)
 LARGEST_CONSTANT = 1000.0
 LARGEST_POWER = 4.0
 LARGEST_FILE = 2**31  # bytes, the limit of protocol buffers
-# Upper bounds of the numbers in the metadata, by memory and time.
-LARGEST = {
-    "dim": 1000, "n_min": 10**6, "n_max": 10**9, "shifts": 10**6, "pairs": 10**9,
-    "steps": 10**15, "datasets": 10**15, "seed": 2**64,
-}  # fmt: skip
 LONGEST_TEXT = 200  # characters of a name, a version, a licence, ...
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A checked model file.
-
-    Attributes
-    ----------
-    path : Path
-    name, version : str
-    dim : int
-        D, largest width of an unsliced side.
-    n_min, n_max : int
-        Sample sizes of pretraining. Fewer samples are refused, and more are estimated in parts.
-    shifts, pairs : int
-        Minimum number of cyclic shifts, and target number of product pairs over all slices. With
-        few slices or samples more shifts are used, where they reduce the variance most.
-    readout, padding, preprocess : str
-    steps, datasets, seed : int
-        Optimiser steps, data sets seen and data seed of pretraining.
-    git_revision, licence : str
-    accuracy : dict
-        Scores on the benchmark.
-    calibration : dict of `KINDS` of dict of `CONSTANTS`; empty if the file has none
-    sha256 : str
-        Checksum of the file.
-    bytes : bytes
-        The checked content of the file; backends load it and do not read the file again.
-    metadata : dict of str
-        Source of the fields above.
-    engine : EngineFile, optional
-        Description of the file if it is a TensorRT engine.
-    """
+    """A checked model file."""
 
     path: Path
     name: str
     version: str
-    dim: int
-    n_min: int
-    n_max: int
-    shifts: int
-    pairs: int
+    dim: int  # D, largest width of an unsliced side
+    n_min: int  # sample sizes of pretraining: fewer samples are refused,
+    n_max: int  # and more are estimated in parts
+    shifts: int  # minimum number of cyclic shifts
+    pairs: int  # target number of product pairs over all slices; more shifts narrow small samples
     readout: str
     padding: str
     preprocess: str
-    steps: int
-    datasets: int
-    seed: int
+    steps: int  # of the optimiser
+    datasets: int  # seen in pretraining
+    seed: int  # of the pretraining data
     git_revision: str
     licence: str
-    accuracy: dict[str, Any] = field(hash=False)
+    accuracy: dict[str, Any] = field(hash=False)  # scores on the benchmark
+    # One set of `CONSTANTS` for each of `ESTIMATE_KINDS`; empty if the file has none.
     calibration: dict[str, dict[str, float]] = field(hash=False)
     sha256: str
-    bytes: builtins.bytes = field(repr=False)
-    metadata: dict[str, str] = field(repr=False, hash=False)
-    engine: engine_file.EngineFile | None = field(default=None, hash=False)
+    bytes: builtins.bytes = field(repr=False)  # checked; backends do not read the file again
+    metadata: dict[str, str] = field(repr=False, hash=False)  # source of the fields above
+    engine: engine_file.EngineFile | None = field(default=None, hash=False)  # of an .engine file
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe fields, without the content and its metadata."""
@@ -203,16 +172,7 @@ def load(model: str | os.PathLike[str] = "edge") -> ModelFile:
 
 
 def check_constants(values: Any) -> dict[str, dict[str, float]]:
-    """Convert the calibration constants in the metadata of a model file to numbers.
-
-    Parameters
-    ----------
-    values : mapping
-        As `infoatlas_train.calibrate` writes it: {kind: {constant: number}}.
-
-    Returns
-    -------
-    dict of `KINDS` of dict of `CONSTANTS`
+    """Convert calibration constants, {kind: {constant: number}}, to numbers.
 
     Raises
     ------
@@ -220,12 +180,12 @@ def check_constants(values: Any) -> dict[str, dict[str, float]]:
         A constant is missing, is not a number, or is out of range.
     """
     found = {
-        kind: {name: float((ABSENT | values[kind])[name]) for name in CONSTANTS} for kind in KINDS
+        kind: {name: float(values[kind][name]) for name in CONSTANTS} for kind in ESTIMATE_KINDS
     }
     for constants in found.values():
         for name, value in constants.items():
             least = -LARGEST_CONSTANT if name == "few" else 0.0
-            most = LARGEST_POWER if name in ABSENT else LARGEST_CONSTANT
+            most = LARGEST_POWER if name in POWERS else LARGEST_CONSTANT
             if not least <= value <= most:  # (also for NaN)
                 raise ValueError(
                     f"`{name}` is {value:g}, but constants have to be at most "
@@ -310,12 +270,13 @@ def _describe(path: Path, content: bytes, digest: str, keys: dict[str, str]) -> 
 
     def number(name: str) -> int:
         found = int(value(name))
-        if not 0 <= found <= LARGEST[name]:
-            raise ValueError(f"not between 0 and {LARGEST[name]}")
+        if not 0 <= found <= NUMBERS[name]:
+            raise ValueError(f"not between 0 and {NUMBERS[name]}")
         return found
 
     try:
-        single: dict[str, Any] = {k: number(k) if k in LARGEST else text(k) for k in SINGLE}
+        single: dict[str, Any] = {name: text(name) for name in TEXTS}
+        single |= {name: number(name) for name in NUMBERS}
         found = ModelFile(
             path=path,
             **single,

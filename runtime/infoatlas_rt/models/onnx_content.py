@@ -28,15 +28,7 @@ class Description(NamedTuple):
 
 
 def checksum(content: bytes) -> str:
-    """SHA-256 of all fields of an .onnx file except the checksum in its metadata.
-
-    Parameters
-    ----------
-    content : bytes
-
-    Returns
-    -------
-    str, 64 hexadecimal digits
+    """SHA-256 of all fields of an .onnx file except the checksum in its metadata, in hexadecimal.
 
     Raises
     ------
@@ -55,16 +47,7 @@ def checksum(content: bytes) -> str:
 
 
 def describe(content: bytes) -> Description:
-    """Read the metadata and the names of inputs and outputs.
-
-    Parameters
-    ----------
-    content : bytes
-        Content of the .onnx file.
-
-    Returns
-    -------
-    Description
+    """Read the metadata and the names of inputs and outputs of an .onnx file.
 
     Raises
     ------
@@ -92,16 +75,7 @@ def describe(content: bytes) -> Description:
 
 
 def fields(message: Any) -> Iterator[tuple[int, Any]]:
-    """Iterate over the fields of a protocol-buffer message.
-
-    Parameters
-    ----------
-    message : memoryview
-
-    Yields
-    ------
-    (int, memoryview) or (int, int)
-        Number of the field, and its bytes; or its value, if it is an integer.
+    """Number of each field of a protocol-buffer message (a memoryview), and its bytes or integer.
 
     Raises
     ------

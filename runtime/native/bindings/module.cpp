@@ -15,7 +15,7 @@
 #include <type_traits>
 
 #include "engine.h"
-#include "graph_digest.h"
+#include "model_code.h"
 
 namespace nb = nanobind;
 

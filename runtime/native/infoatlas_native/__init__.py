@@ -18,7 +18,7 @@ __all__ = ["CODE", "INTERFACE", "Engine", "__version__"]
 __version__ = version("infoatlas-rt")
 # Version of this interface; infoatlas_rt/backends/native.py has the same number.
 INTERFACE: int = _engine.INTERFACE
-# Digests of the code of the models that the engine supports (infoatlas_export/graph_digest.py).
+# Digests of the code of the models that the engine supports (infoatlas_export/model_code.py).
 CODE: tuple[str, ...] = _engine.CODE
 
 

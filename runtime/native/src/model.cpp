@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "factors.h"
-#include "graph_digest.h"
+#include "model_code.h"
 #include "onnx_file.h"
 
 namespace infoatlas {
@@ -48,7 +48,7 @@ std::map<std::string, std::string> flat_json(const std::string& text) {
 class Loader {
  public:
   Loader(std::string_view content, const std::string& name, Model& model)
-      : content_(content), name_(name), file_(read_onnx(content, name)), model_(model) {}
+      : name_(name), file_(read_onnx(content, name)), model_(model) {}
 
   void load() {
     read_config();
@@ -90,7 +90,7 @@ class Loader {
       model_.missing = heads("gap.missing", model_.diagnostics);
       model_.doubt = heads("gap.doubt", model_.diagnostics + 2 * second);
     }
-    check_graph(content_, file_.metadata, name_);
+    check_code(file_.metadata, name_);
   }
 
  private:
@@ -338,7 +338,6 @@ class Loader {
     }
   }
 
-  std::string_view content_;
   std::string name_;
   OnnxFile file_;
   Model& model_;

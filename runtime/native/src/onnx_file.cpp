@@ -88,14 +88,20 @@ std::string read_file(const std::string& path) {
 OnnxFile read_onnx(std::string_view content, const std::string& name) {
   const auto* at = reinterpret_cast<const unsigned char*>(content.data());
   OnnxFile file;
+  int graphs = 0;
   try {
     for (Reader field(Bytes{at, at + content.size()}); field.next();) {
-      if (field.number == GRAPH && field.content.at) read_graph(field.content, file);
+      if (field.number == GRAPH && field.content.at) {
+        read_graph(field.content, file);
+        ++graphs;
+      }
       if (field.number == METADATA && field.content.at) read_entry(field.content, file);
     }
   } catch (const Broken&) {
     throw std::runtime_error(name + " is truncated or not an ONNX file: copy it again");
   }
+  if (graphs > 1)  // other readers merge them
+    throw std::runtime_error(name + " has " + std::to_string(graphs) + " graphs: copy it again");
   if (file.constants.empty())
     throw std::runtime_error(name + " holds no weights: it is not a model of infoatlas-rt");
   return file;

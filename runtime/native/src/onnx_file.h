@@ -1,4 +1,4 @@
-// Reads constants by name and metadata of .onnx files; graph_digest reads the graph.
+// Reads constants by name and metadata of .onnx files. The nodes of the graph are not read.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 namespace infoatlas {
 
@@ -12,9 +11,6 @@ struct Bytes {
   const unsigned char* at;
   const unsigned char* end;
   std::string text() const { return std::string(at, end); }
-  std::string_view view() const {
-    return {reinterpret_cast<const char*>(at), size_t(end - at)};
-  }
 };
 
 // The message is truncated, or no message.

@@ -159,7 +159,7 @@ def test_graphs_of_a_buffer_that_grew_alone_are_dropped(world, engine):
 
 
 def test_the_number_of_graphs_is_bounded(world, engine, monkeypatch):
-    monkeypatch.setattr(module, "SHAPES", 3)
+    monkeypatch.setattr(module, "KEPT_SHAPES", 3)
     backend = TensorRTBackend(engine)
     backend.run(*data(2, 64))
     for n in (60, 61, 62, 63, 64, 60):
@@ -364,8 +364,8 @@ def test_failures_name_their_library(world, library, engine):
 
 
 def test_a_model_is_no_engine(world):
-    with pytest.raises(ProviderError, match="infoatlas-rt build"):
-        TensorRTBackend(model_file.load("edge"))
+    with pytest.raises(ProviderError, match=r"infoatlas-rt build .*edge\.onnx --backend rtx"):
+        make_backend(model_file.load("edge"), "tensorrt-rtx")
 
 
 def test_a_forked_process_is_refused(world, engine, monkeypatch):

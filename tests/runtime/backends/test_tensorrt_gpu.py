@@ -12,7 +12,7 @@ import pytest
 
 from gpus import needs_gpu
 from infoatlas_rt import Estimator
-from infoatlas_rt.backends import make_backend, onnxruntime_rtx
+from infoatlas_rt.backends import make_backend
 from infoatlas_rt.backends.cuda_device import Device
 from infoatlas_rt.backends.tensorrt import TensorRTBackend
 from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, load
@@ -163,24 +163,6 @@ def test_the_first_call_of_a_shape_gives_the_bits_of_later_ones(engine):
         sleep(pause)
         for a, b in zip(backend.run(*inputs), first, strict=True):
             np.testing.assert_array_equal(a, b)
-
-
-@pytest.mark.parametrize("shape", SHAPES[:3], ids=str)
-def test_the_plugin_of_onnxruntime_agrees_with_the_cpu(shape):
-    if not onnxruntime_rtx.is_installed():
-        pytest.skip("the plugin for TensorRT-RTX is not installed")
-    inputs = data(*shape)
-    try:
-        backend = make_backend(model_file.load("edge"), "tensorrt-rtx")
-    except ProviderError as error:
-        if "finds no GPU" in str(error):
-            pytest.skip(str(error))
-        raise
-    wanted = make_backend(model_file.load("edge"), "cpu").run(*inputs)
-    for _ in range(2):
-        found = backend.run(*inputs)
-        np.testing.assert_allclose(found[0], wanted[0], atol=TOLERANCE)
-        assert all(np.isfinite(values).all() for values in found)
 
 
 @pytest.mark.parametrize(
