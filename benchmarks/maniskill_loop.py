@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from examples.maniskill import headless  # isort: skip  (first: it makes mani_skill importable)
+from infoatlas_tools.generation import headless  # isort: skip  (first: it makes mani_skill importable)
 import gymnasium
 import mani_skill.envs  # noqa: F401  (registers the tasks)
 import numpy as np

@@ -36,7 +36,7 @@ def make(
     folder.mkdir(parents=True, exist_ok=True)
     given = folder / "plan.json"
     given.write_text(json.dumps(plan), encoding="utf-8")
-    path = os.pathsep.join(map(str, (ROOT, ROOT / "runtime", ROOT / "train")))
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "runtime", ROOT / "train", ROOT / "tools")))
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
     def ask(*words: Any) -> subprocess.Popen[bytes]:

@@ -57,7 +57,7 @@ QUICK = {
 def make(plan: dict[str, Any], folder: Path, simulator: Path) -> None:
     """Make what the page needs and the folder lacks."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = os.pathsep.join(map(str, (ROOT, ROOT / "runtime", ROOT / "train")))
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "runtime", ROOT / "train", ROOT / "tools")))
 
     def ask(module: str, *words: Any) -> None:
         subprocess.run(

@@ -19,10 +19,7 @@ import argparse
 import sys
 from math import sqrt
 
-from generation.engine import generate  # isort: skip  (first: it makes mani_skill importable)
-from generation.sources import Sources, read_sources
-from generation.tasks import TASKS
-from generation.writing import FORMATS, check, write
+from infoatlas_tools.generation.engine import generate  # isort: skip  (first: it makes mani_skill importable)
 from tqdm import tqdm
 
 from infoatlas_rt import (
@@ -33,6 +30,9 @@ from infoatlas_rt import (
     Trajectories,
     discover_keystates,
 )
+from infoatlas_tools.generation.sources import Sources, read_sources
+from infoatlas_tools.generation.tasks import TASKS
+from infoatlas_tools.generation.writing import FORMATS, check, write
 
 RATE = 20  # control steps a second
 

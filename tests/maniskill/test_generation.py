@@ -1,18 +1,16 @@
 """Short generation in the simulator, and its files."""
 
-import sys
-
 import h5py
 import numpy as np
 import pytest
 
-from examples.maniskill.generation import collect as collecting
-from examples.maniskill.generation.engine import FIRST_SEED, SEEDS, generate
-from examples.maniskill.generation.scene import Scene
-from examples.maniskill.generation.sources import poses, read_sources
-from examples.maniskill.generation.tasks import FLAG_AT, TASKS
-from examples.maniskill.generation.writing import check, write
 from infoatlas_rt import InputError, Subtask, Subtasks, load_trajectories
+from infoatlas_tools.generation import collect as collecting
+from infoatlas_tools.generation.engine import FIRST_SEED, SEEDS, generate
+from infoatlas_tools.generation.scene import Scene
+from infoatlas_tools.generation.sources import poses, read_sources
+from infoatlas_tools.generation.tasks import FLAG_AT, TASKS
+from infoatlas_tools.generation.writing import check, write
 
 TASK = "PickCube-v1"
 
@@ -173,7 +171,6 @@ def test_the_script(demonstrations, example, tmp_path, capsys):
 
     if not hasattr(KeyStates, "subtasks"):
         pytest.skip("sub-tasks are not found yet")
-    sys.modules.pop("generation", None)
     arguments = ("--attempts", "4", "--out", tmp_path / "out", "--formats", "maniskill")
     example("generate.py", TASK, demonstrations, *arguments)
     assert "of 4 attempts succeeded" in capsys.readouterr().out

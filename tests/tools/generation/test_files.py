@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from examples.maniskill.generation import writing
-from examples.maniskill.generation.sources import Generated, Sources, poses, read_sources
-from examples.maniskill.generation.tasks import TASKS, column_names
 from infoatlas_rt import InputError, load_trajectories
+from infoatlas_tools.generation import writing
+from infoatlas_tools.generation.sources import Generated, Sources, poses, read_sources
+from infoatlas_tools.generation.tasks import TASKS, column_names
 
 TASK = "PickCube-v1"
 NAMES = column_names(TASKS[TASK])

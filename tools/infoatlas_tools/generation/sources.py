@@ -194,7 +194,8 @@ def _averaged(rows: NDArray[np.float32], steps: int) -> NDArray[np.float32]:
     at = np.arange(len(rows))
     half = np.minimum(steps // 2, np.minimum(at, len(rows) - 1 - at))[:, None]
     low, high = at - half[:, 0], at + half[:, 0] + 1
-    return ((sums[high] - sums[low]) / (high - low)[:, None]).astype(np.float32)
+    found: NDArray[np.float64] = (sums[high] - sums[low]) / (high - low)[:, None]
+    return found.astype(np.float32)
 
 
 def _read_maniskill(path: Path) -> Sources:

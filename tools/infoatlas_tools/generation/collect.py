@@ -65,13 +65,14 @@ def collect(task: str, number: int, out: Path, first_seed: int = 0) -> Path:
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{task}.npz"
     grasps = np.concatenate([g for *_, g in episodes])
-    np.savez_compressed(
-        path,
+    arrays: dict[str, Any] = dict(
         states=np.concatenate([states for states, *_ in episodes]),
         actions=np.concatenate([actions for _, actions, _ in episodes]),
         lengths=np.array([len(states) for states, *_ in episodes], np.int64),
         names=np.array(scene.names),
         seeds=np.array(seeds, np.int64),
-        **{f"grasped_{name}": grasps[:, i] for i, name in enumerate(scene.task.grasped)},
     )
+    for i, name in enumerate(scene.task.grasped):
+        arrays[f"grasped_{name}"] = grasps[:, i]
+    np.savez_compressed(path, **arrays)
     return path

@@ -11,10 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-if __package__.startswith("examples."):  # isort: skip  (first: it makes mani_skill importable)
-    from .. import headless
-else:
-    import headless
+from . import headless  # isort: skip  (first: it makes mani_skill importable)
 import gymnasium
 import mani_skill.envs  # noqa: F401  (registers the tasks)
 
