@@ -165,9 +165,7 @@ def keep(made: Any, path: Path) -> None:
     """Write the successes, in the form of the sources."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".part.npz")
-    fields = ("states", "actions", "lengths", "names", "seeds")
-    arrays: dict[str, Any] = {name: np.array(getattr(made, name)) for name in fields}
-    np.savez_compressed(unfinished, **arrays)
+    made.save(unfinished)
     unfinished.replace(path)
 
 

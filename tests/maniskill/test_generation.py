@@ -10,7 +10,7 @@ from infoatlas_tools.generation.engine import FIRST_SEED, SEEDS, generate
 from infoatlas_tools.generation.scene import Scene
 from infoatlas_tools.generation.sources import poses, read_sources
 from infoatlas_tools.generation.tasks import FLAG_AT, TASKS
-from infoatlas_tools.generation.writing import check, write
+from infoatlas_tools.generation.writing import write
 
 TASK = "PickCube-v1"
 
@@ -113,7 +113,7 @@ def test_noise_is_executed_and_not_recorded(scene, sources, parts, generated):
 
 
 def test_files_are_read_back(generated, tmp_path):
-    folder = write(generated, tmp_path / "out", ["maniskill"])
+    folder = write(generated, tmp_path / "out")
     read = load_trajectories(folder / "trajectory.h5")
     np.testing.assert_array_equal(read.lengths, generated.lengths)
     np.testing.assert_array_equal(read.states, generated.states)  # the flag is left out
@@ -128,7 +128,7 @@ def test_files_are_read_back(generated, tmp_path):
         np.testing.assert_array_equal(back.seeds, generated.seeds)
         assert back.names == generated.names
     with pytest.raises(InputError, match="exists"):
-        write(generated, folder, ["maniskill"])
+        write(generated, folder)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
@@ -167,11 +167,7 @@ def test_recorded_by_the_example(demonstrations, tmp_path):
 
 
 def test_the_script(demonstrations, example, tmp_path, capsys):
-    from infoatlas_rt import KeyStates
-
-    if not hasattr(KeyStates, "subtasks"):
-        pytest.skip("sub-tasks are not found yet")
-    arguments = ("--attempts", "4", "--out", tmp_path / "out", "--formats", "maniskill")
+    arguments = ("--attempts", "4", "--out", tmp_path / "out")
     example("generate.py", TASK, demonstrations, *arguments)
     assert "of 4 attempts succeeded" in capsys.readouterr().out
     assert load_trajectories(tmp_path / "out" / "trajectory.h5").rate == 20
@@ -211,8 +207,3 @@ def test_refused_parts(sources, parts):
     )
     with pytest.raises(InputError, match="sub-tasks of 2 tools"):
         generate(TASK, sources, two, 1)
-
-
-def test_refused_formats(tmp_path):
-    with pytest.raises(InputError, match="no format 'csv'"):
-        check(tmp_path / "out", ["csv"])
