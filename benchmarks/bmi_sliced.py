@@ -157,14 +157,10 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "1 seed, n = 100, 8 slices")
     parser.add_argument("samples", nargs="?", type=Path, default=Path("build/bmi/large"))
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     chosen = parser.parse_args(arguments)
     if len(chosen.model) > 1:
         parser.error("--model: only one model, which is compared with itself in other slices")
-    sizes, seeds, slices = sorted(chosen.sizes), chosen.seeds, 40
-    if chosen.quick:
-        sizes, seeds, slices = [100], 1, 8
+    sizes, seeds, slices = ([100], 1, 8) if chosen.quick else (SIZES, 3, 40)
     made = cases(chosen.samples, sizes, seeds)
     listed = set()
     for file in chosen.samples.glob("*.npz"):

@@ -266,16 +266,8 @@ def picture(rows: list[dict[str, Any]]) -> Figure:
 
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "2 draws, n = 100", several=False)
-    parser.add_argument("--draws", type=int, default=DRAWS, help="of each family (%(default)s)")
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     chosen = parser.parse_args(arguments)
-    sizes, draws, tests, n, permutations = (
-        chosen.sizes,
-        chosen.draws,
-        LEVEL_DRAWS,
-        LEVEL_SAMPLES,
-        99,
-    )
+    sizes, draws, tests, n, permutations = SIZES, DRAWS, LEVEL_DRAWS, LEVEL_SAMPLES, 99
     if chosen.quick:
         sizes, draws, tests, n, permutations = (100,), 2, 1, 60, 1
     estimator = Estimator(chosen.model, provider="auto", threads=1)

@@ -287,7 +287,6 @@ def choose(name: str, most: int | None) -> tuple[Any, ...]:
 
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "3 episodes of each of 2 tasks", several=False)
-    parser.add_argument("--task", nargs="+", help="these alone (all)")
     chosen = parser.parse_args(arguments)
     estimator = Estimator(chosen.model, threads=1, provider="auto")
     few = 3 if chosen.quick else FEW
@@ -298,7 +297,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
         "infoatlas-rt": ours(estimator, {}),
         "infoatlas-rt, resolution given": ours(estimator, given),
     } | {name: PEERS[name][0](*setting) for name, setting in settings.items()}
-    wanted = chosen.task or (["pick", "stack"] if chosen.quick else list(TASKS))
+    wanted = ["pick", "stack"] if chosen.quick else list(TASKS)
     jobs = [(pair, kind) for kind in KINDS for pair in PAIRS if pair.task in wanted]
     rows = []
     with progress("coupling") as advance:

@@ -155,12 +155,8 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
 
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "3 draws, n = 50 and 100")
-    parser.add_argument("--draws", type=int, default=24)
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     chosen = parser.parse_args(arguments)
-    sizes, draws = sorted(chosen.sizes), chosen.draws
-    if chosen.quick:
-        sizes, draws = [50, 100], 3
+    sizes, draws = ([50, 100], 3) if chosen.quick else (SIZES, 24)
     estimators = load_models(chosen.model)
     about = report.provenance(chosen.command, *estimators.values())
     rows = measure("Gaussians", cases(sizes, draws), estimators)

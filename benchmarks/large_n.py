@@ -92,9 +92,8 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int], n_max: in
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "1 draw, n = 500 and 5,001", several=False)
     parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     chosen = parser.parse_args(arguments)
-    sizes, draws = ([500, 5001], 1) if chosen.quick else (sorted(chosen.sizes), chosen.draws)
+    sizes, draws = ([500, 5001], 1) if chosen.quick else (SIZES, chosen.draws)
     estimators: dict[str, Estimator] = load_models([chosen.model])
     (estimator,) = estimators.values()
     about = report.provenance(chosen.command, estimator)

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from examples.maniskill import headless  # isort: skip  (first: it makes mani_skill importable)
+from infoatlas_tools.generation import headless  # isort: skip  (first: it makes mani_skill importable)
 import gymnasium
 import mani_skill.envs  # noqa: F401  (registers the tasks)
 import numpy as np
@@ -35,6 +35,7 @@ from infoatlas_rt import (
 from infoatlas_rt.cli.console import progress
 
 COLUMNS = np.r_[0:18, 19:42]  # columns of the demonstrations: 18 is the flag is_grasped
+EVERY = 32  # steps between estimates
 WARM = 500  # steps before the memory counts
 
 
@@ -74,7 +75,7 @@ def resident() -> float:
 
 
 def loop(
-    kind: str, number: int, steps: int, keystates: Any, estimator: Estimator, every: int
+    kind: str, number: int, steps: int, keystates: Any, estimator: Estimator
 ) -> dict[str, Any]:
     """Run the loop over some environments, and return its row of the report."""
     together = kind == "one process"
@@ -87,7 +88,7 @@ def loop(
         Timed(stream, ("push", "reset", "latest"), clock)
         for stream in (
             VectorTracker(keystates, number),
-            VectorWindows(number, estimator, every=every),
+            VectorWindows(number, estimator, every=EVERY),
         )
     ]
     wrapped = KeyStateWrapper(envs, *streams, state=lambda obs: obs[:, COLUMNS])
@@ -126,7 +127,7 @@ def loop(
         "kind": kind,
         "envs": number,
         "steps": steps,
-        "every": every,
+        "every": EVERY,
         "slices": estimator.slices,
         "shifts": estimator.shifts,
         "window": streams[1].window,
@@ -199,20 +200,14 @@ def main(arguments: Any = None) -> None:
     options = Options(
         "benchmarks.maniskill_loop", __doc__, "2 environments, 60 steps", several=False
     )
-    options.add_argument("--steps", type=int, default=10_000, help="in one process (%(default)s)")
-    options.add_argument(
-        "--every", type=int, default=32, help="steps between estimates (%(default)s)"
-    )
-    options.add_argument("--slices", type=int, default=8, help="of an estimate (%(default)s)")
-    options.add_argument("--shifts", type=int, default=8, help="of an estimate (%(default)s)")
     chosen = options.parse_args(arguments)
-    estimator = Estimator(chosen.model, threads=1, slices=chosen.slices, shifts=chosen.shifts)
+    estimator = Estimator(chosen.model, threads=1, slices=8, shifts=8)
     demonstrations = load_trajectories("examples/data/pickcube.npz")
     about = provenance(chosen.command, estimator)
     keystates = discover_keystates(demonstrations, k=5)
-    number, steps = (2, 60) if chosen.quick else (16, chosen.steps)
+    number, steps = (2, 60) if chosen.quick else (16, 10_000)
     rows = [
-        loop(kind, number, count, keystates, estimator, chosen.every)
+        loop(kind, number, count, keystates, estimator)
         for kind, count in (
             ("one process", steps),
             (f"{number} processes", steps if chosen.quick else steps // 20),

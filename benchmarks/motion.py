@@ -258,9 +258,8 @@ def main(arguments: Sequence[Any] | None = None) -> None:
         "one recording of each scene, 100 frames, 3 points on each body",
         several=False,
     )
-    parser.add_argument("--recordings", type=int, default=2, help="of each scene (%(default)s)")
     chosen = parser.parse_args(arguments)
-    repeats, frames, points = chosen.recordings, FRAMES, POINTS
+    repeats, frames, points = 2, FRAMES, POINTS
     if chosen.quick:
         repeats, frames, points = 1, 100, 3
     estimator = Estimator(chosen.model, provider="auto")

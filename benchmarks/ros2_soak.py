@@ -137,7 +137,6 @@ def main() -> int:
     parser.add_argument("--slices", type=int, default=40, help="0: chosen by the node (40)")
     parser.add_argument("--velocities", action="store_true", help="7 coordinates more")
     parser.add_argument("--provider", default="auto", help="of the node (auto)")
-    parser.add_argument("--note", default="", help="other work on the machine")
     parser.add_argument("--out", help="JSON file")
     arguments = parser.parse_args()
 
@@ -201,7 +200,6 @@ def main() -> int:
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
         "date": time.strftime("%Y-%m-%d"),
-        "note": arguments.note,
         "command": f"python -m benchmarks.ros2_soak --minutes {arguments.minutes:g} "
         f"--rate {arguments.rate:g} --slices {arguments.slices} "
         f"--provider {arguments.provider}" + " --velocities" * arguments.velocities,

@@ -262,9 +262,8 @@ def draw_windows(axes: Any, rows: list[Row]) -> None:
 
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "2 repeats of small samples", several=False)
-    parser.add_argument("--repeats", type=int, default=12, help="of each case (%(default)s)")
     chosen = parser.parse_args(arguments)
-    repeats, n, sizes, lengths = chosen.repeats, 1000, SIZES, WINDOWS
+    repeats, n, sizes, lengths = 12, 1000, SIZES, WINDOWS
     if chosen.quick:
         repeats, n, sizes, lengths = 2, 100, (32, 100), (50, 100)
     about = report.provenance(chosen.command, Estimator(chosen.model))

@@ -254,13 +254,12 @@ def silent_kinds(rows: Sequence[dict[str, Any]]) -> str:
 
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "100 draws")
-    parser.add_argument("--draws", type=int, default=10_000, help="of each model")
     chosen = parser.parse_args(arguments)
     estimators = load_models(chosen.model)
     about = report.provenance(chosen.command, *estimators.values())
     rows: list[dict[str, Any]] = []
     for name, estimator in estimators.items():
-        rows += measure(name, estimator, 100 if chosen.quick else chosen.draws)
+        rows += measure(name, estimator, 100 if chosen.quick else 10_000)
     report.save(chosen.out, "sparse", about, rows, page(about, rows))
 
 

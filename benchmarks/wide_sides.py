@@ -122,10 +122,8 @@ def _cell(row: Row) -> str:
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "1 draw, n = 200", several=False)
     parser.add_argument("--bmi", type=Path, default=Path("build/bmi/large"), help="%(default)s")
-    parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     chosen = parser.parse_args(arguments)
-    sizes, draws = ([200], 1) if chosen.quick else (sorted(chosen.sizes), chosen.draws)
+    sizes, draws = ([200], 1) if chosen.quick else (SIZES, 3)
     estimators = {
         name: Estimator(chosen.model, provider="auto", threads=1, directions=way)
         for name, way in WAYS.items()

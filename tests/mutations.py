@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("runtime", "train", "export")
+PACKAGES = ("runtime", "train", "export", "tools")
 RT, TRAIN, EXPORT = "runtime/infoatlas_rt", "train/infoatlas_train", "export/infoatlas_export"
 
 # (description of the fault, file, text, replacement (of the first occurrence), tests, selection)

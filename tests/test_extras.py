@@ -25,7 +25,11 @@ example = lambda name: runpy.run_path(f"examples/{{name}}.py")
         ("scipy", "import benchmarks.peers", "pip install -e '.[bench]'"),
         ("torch", "example('minimise')", "pip install '.[train]'"),
         ("rosbags", "example('make_bag')", "pip install '.[bags]'"),
-        ("sapien", "example('maniskill/headless')", "pip install '.[maniskill]'"),
+        (
+            "sapien",
+            "import infoatlas_tools.generation.headless",
+            "pip install 'infoatlas-rt[maniskill]'",
+        ),
     ],
 )
 def test_the_extra_is_named(package, code, way_out):

@@ -8,11 +8,12 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = "runtime train export ros2_node/infoatlas_ros2 ."  # folders of packages, in order
-PACKAGES = "infoatlas_rt infoatlas_train infoatlas_export infoatlas_ros2 benchmarks"
+FOLDERS = "runtime train export tools ros2_node/infoatlas_ros2 ."  # folders of packages, in order
+PACKAGES = "infoatlas_rt infoatlas_train infoatlas_export infoatlas_tools infoatlas_ros2 benchmarks"
 # From top to bottom: a module imports only modules of its own line and of those below.
 ORDER = """
     benchmarks infoatlas_export infoatlas_train infoatlas_ros2
+    infoatlas_tools.generation infoatlas_tools
     infoatlas_rt.__main__ infoatlas_rt.cli infoatlas_rt.messages infoatlas_rt.vector
     infoatlas_rt.files infoatlas_rt.keystates infoatlas_rt.streams infoatlas_rt.curves
     infoatlas_rt.estimation infoatlas_rt.backends infoatlas_rt.models infoatlas_rt.inputs

@@ -11,8 +11,6 @@ two cores; `--only` selects stages.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,12 +18,12 @@ from typing import Any
 from infoatlas_rt import Estimator
 
 from .. import report
+from ..policies.simulator import folder as folder_of, options, run
 from . import page, picture
 from .arms import ARMS, MORE, slug
 from .plan import PLAN, QUICK
 from .tasks import TASKS
 
-ROOT = Path(__file__).parents[2]
 STAGES = ("generation", "references", "policies")
 
 
@@ -36,33 +34,16 @@ def make(
     folder.mkdir(parents=True, exist_ok=True)
     given = folder / "plan.json"
     given.write_text(json.dumps(plan), encoding="utf-8")
-    path = os.pathsep.join(map(str, (ROOT, ROOT / "runtime", ROOT / "train")))
-    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-
-    def ask(*words: Any) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [simulator, "-m", *map(str, words)], env={**os.environ, "PYTHONPATH": path, **threads}
-        )
-
-    def wait(asked: Sequence[subprocess.Popen[bytes]]) -> None:
-        for one in asked:
-            if one.wait():
-                raise SystemExit(f"a process ended with {one.returncode}: see above")
-
     if "generation" in stages:
-        wait(
-            [
-                ask("benchmarks.generation.run", folder, given, own, processes)
-                for own in range(processes)
-            ]
-        )
+        jobs = [("generation.run", folder, given, own, processes) for own in range(processes)]
+        run(simulator, *jobs)
     if "references" in stages:
-        wait([ask("benchmarks.generation.references", folder, given)])
+        run(simulator, ("generation.references", folder, given))
     if "policies" in stages:
         for task in plan["policy_tasks"]:
             if not (folder / "real" / f"{task}.npz").exists():
-                wait([ask("benchmarks.policies.demos", task, plan["real"], folder / "real")])
-        wait([ask("benchmarks.generation.policies", folder, given)])
+                run(simulator, ("policies.demos", task, plan["real"], folder / "real"))
+        run(simulator, ("generation.policies", folder, given))
 
 
 def results(
@@ -110,28 +91,14 @@ def _read(folder: Path) -> list[Any]:
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(
-        "benchmarks.generation", __doc__, "PickCube, 5 attempts, 50 steps", several=False
-    )
-    parser.add_argument(
-        "--folder", type=Path, help="folder of intermediate results (build/generation)"
-    )
-    parser.add_argument(
-        "--simulator",
-        type=Path,
-        default=Path(".venv-maniskill/bin/python"),
-        help="the Python of ManiSkill's environment (%(default)s)",
-    )
+    parser = options("generation", __doc__, "PickCube, 5 attempts, 50 steps")
     parser.add_argument("--only", nargs="+", choices=STAGES, default=STAGES, help="(all)")
     parser.add_argument(
         "--processes", type=int, default=2, help="processes that generate (%(default)s)"
     )
-    parser.add_argument(
-        "--page", action="store_true", help="write the page from existing results only"
-    )
     chosen = parser.parse_args(arguments)
     plan = QUICK if chosen.quick else PLAN
-    folder = chosen.folder or Path("build/generation-quick" if chosen.quick else "build/generation")
+    folder = folder_of("generation", chosen)
     if not chosen.page:
         make(plan, folder, chosen.simulator, chosen.only, chosen.processes)
     rows, runs, missing = results(folder, plan)

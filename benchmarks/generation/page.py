@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..measure import one, pick
-from ..policies.rates import p_value, wilson
+from ..policies.rates import holm, p_value, wilson
 from ..report import number, table
 from .arms import EVENTS, FIVE, FLAGS, MORE, NONE, ONE, PHASES, SUBTASKS
 from .plan import CHANGED, PLAIN, REAL, TEN
@@ -187,16 +187,6 @@ def compared(rows: Rows, arm: str, other: str) -> list[tuple[str, float, float]]
     return found
 
 
-def holm(differences: Sequence[tuple[str, float, float]]) -> list[tuple[str, float, float]]:
-    """Significant differences by Holm's procedure, at 5% over all of them."""
-    shown = []
-    for rank, row in enumerate(sorted(differences, key=lambda row: row[2])):
-        if row[2] > 0.05 / (len(differences) - rank):
-            break
-        shown.append(row)
-    return shown
-
-
 def verdicts(rows: Rows) -> list[str]:
     """Sentences: sub-tasks against the flags; key states and sub-tasks against even cuts."""
     said = []
@@ -224,7 +214,7 @@ def verdicts(rows: Rows) -> list[str]:
 
 
 def _verdict(name: str, differences: Sequence[tuple[str, float, float]]) -> str:
-    shown = holm(differences)
+    shown = holm(differences, lambda one: one[2])
     better = [f"{TITLES[task]} ({100 * d:+.0f})" for task, d, _ in shown if d > 0]
     worse = [f"{TITLES[task]} ({100 * d:+.0f})" for task, d, _ in shown if d < 0]
     if len(better) > len(worse):

@@ -12,24 +12,18 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
-from datetime import datetime, timezone
 from pathlib import Path
-from time import process_time, time
 from typing import Any
 
 import numpy as np
 import torch
 
-from ..policies import rollout
 from ..policies.policy import Policy, Settings
-from ..policies.train import Demos, train
+from ..policies.rollout import RECORDED, UNSEEN, measure
+from ..policies.train import Demos
 from . import sources
 from .arms import slug
 from .plan import REAL, TEN
-
-UNSEEN = 200_000  # as in benchmarks.policies: first reset seed without a demonstration
-RECORDED = 300_000  # first reset seed of recorded rollouts
 
 
 def name(task: str, arm: str, seed: int) -> str:
@@ -64,39 +58,6 @@ def _joined(*parts: sources.Demos) -> Demos:
     )
 
 
-def measure(
-    folder: Path, task: str, arm: str, seed: int, plan: dict[str, Any], judge: Any
-) -> dict[str, Any]:
-    """Train one policy, keep it, and run it from unseen starts.
-
-    Every arm has the same starts; each training seed has its own.
-    """
-    learned = data(folder, task, arm, plan["sources"])
-    if learned is None:
-        raise FileNotFoundError(f"no data of {arm} on {task}")
-    settings = Settings(**plan["policy"])
-    start, wall = process_time(), time()
-    policy = train(learned, None, settings, seed)
-    trained = process_time() - start
-    torch.save(policy.state_dict(), folder / "policies" / f"{name(task, arm, seed)}.pt")
-    episodes = plan["episodes"]
-    unseen = [UNSEEN + seed * episodes + i for i in range(episodes)]
-    return {
-        "task": task,
-        "arm": arm,
-        "seed": seed,
-        "unseen": rollout.successes(judge, policy, unseen, plan["limit"][task]),
-        "demonstrations": len(learned.lengths),
-        "steps": len(learned.states),
-        "limit": plan["limit"][task],
-        "settings": asdict(settings),
-        "train_cpu_seconds": trained,
-        "evaluate_cpu_seconds": process_time() - start - trained,
-        "wall_seconds": time() - wall,
-        "date": datetime.now(timezone.utc).date().isoformat(),
-    }
-
-
 def record(folder: Path, task: str, arm: str, plan: dict[str, Any]) -> None:
     """Record rollouts of the policy of seed 0 from unseen starts, with flags."""
     from ..policies import demos  # needs the simulator
@@ -105,28 +66,10 @@ def record(folder: Path, task: str, arm: str, plan: dict[str, Any]) -> None:
     assert learned is not None
     policy = Policy(learned.states.shape[1], Settings(**plan["policy"]))
     policy.load_state_dict(torch.load(folder / "policies" / f"{name(task, arm, 0)}.pt"))
-    policy.eval()
-    recorder, episodes = demos.make(task), []
-    seeds = range(RECORDED, RECORDED + plan["rollouts"])
-    for seed in seeds:
-        rollout.run(recorder, policy, seed, plan["limit"][task])
-        episodes.append(recorder.episode())
     path = folder / "rollouts" / f"{task}-{slug(arm)}.npz"
     path.parent.mkdir(exist_ok=True)
-    unfinished = path.with_suffix(".part.npz")
-    np.savez_compressed(
-        unfinished,
-        states=np.concatenate([states for states, _ in episodes]),
-        lengths=np.array([len(states) for states, _ in episodes], np.int64),
-        names=np.array(recorder.names),
-        seeds=np.array(seeds),
-        **{  # type: ignore[arg-type]
-            flag: np.concatenate([flags[flag] for _, flags in episodes])
-            for flag in ("is_grasped", "success")
-        },
-    )
-    unfinished.replace(path)
-    recorder.close()
+    starts = range(RECORDED, RECORDED + plan["rollouts"])
+    demos.record_rollouts(task, policy.eval(), starts, plan["limit"][task], path)
 
 
 def keep_rollouts(folder: Path, plan: dict[str, Any]) -> None:
@@ -164,9 +107,13 @@ def main() -> None:
         if not left:
             break
         task, arm, seed = left[0]
-        judges[task] = judges.get(task) or demos.Judged(task)
-        row = measure(folder, task, arm, seed, plan, judges[task])
+        judges[task] = judges.get(task) or demos.fast(task)
+        learn = data(folder, task, arm, plan["sources"]), None, Settings(**plan["policy"])
+        first = UNSEEN + seed * plan["episodes"]
+        unseen = {"unseen": range(first, first + plan["episodes"])}
         path = folder / "policies" / f"{name(task, arm, seed)}.json"
+        model, limit = path.with_suffix(".pt"), plan["limit"][task]
+        row = measure(task, arm, seed, model, learn, unseen, judges[task], limit)
         path.write_text(json.dumps(row), encoding="utf-8")
         print(
             f"{task}, {arm}, seed {seed}: {np.mean(row['unseen']):.2f} of {len(row['unseen'])}, "

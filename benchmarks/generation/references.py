@@ -84,7 +84,7 @@ def right_cuts(task: Task, demos: sources.Demos, ends: list[Any]) -> float:
 
 
 def main() -> None:
-    from examples.maniskill.generation.collect import collect  # needs the simulator
+    from infoatlas_tools.generation.collect import collect  # needs the simulator
 
     folder, plan = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
     out = folder / "references"

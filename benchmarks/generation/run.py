@@ -70,7 +70,7 @@ def attempts_of(plan: dict[str, Any], job: Job) -> int:
 
 def source_file(folder: Path, plan: dict[str, Any], job: Job) -> Path:
     """The file of a set of sources, made if it is missing."""
-    from examples.maniskill.generation.collect import collect  # needs the simulator
+    from infoatlas_tools.generation.collect import collect  # needs the simulator
 
     path = folder / "sets" / f"{job.set}-{PLAIN}" / f"{job.task}.npz"
     if not path.exists():
@@ -90,8 +90,8 @@ def source_file(folder: Path, plan: dict[str, Any], job: Job) -> Path:
 
 def attempt(folder: Path, plan: dict[str, Any], job: Job) -> dict[str, Any]:
     """Cut the sources, and count the successes of what is generated from them."""
-    from examples.maniskill.generation.engine import generate  # needs the simulator
-    from examples.maniskill.generation.sources import read_sources
+    from infoatlas_tools.generation.engine import generate  # needs the simulator
+    from infoatlas_tools.generation.sources import read_sources
 
     path = source_file(folder, plan, job)
     task, demos = TASKS[job.task], sources.read(path)
@@ -165,9 +165,7 @@ def keep(made: Any, path: Path) -> None:
     """Write the successes, in the form of the sources."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".part.npz")
-    fields = ("states", "actions", "lengths", "names", "seeds")
-    arrays: dict[str, Any] = {name: np.array(getattr(made, name)) for name in fields}
-    np.savez_compressed(unfinished, **arrays)
+    made.save(unfinished)
     unfinished.replace(path)
 
 

@@ -2,7 +2,8 @@
 
     python -m benchmarks.keystates.monitor ROLLOUTS.npz TASK.json
 
-The rollouts are those of `policies.run.record`: states, lengths, success at each step, names.
+The rollouts are those of `policies.demos.record_rollouts`: states, lengths, success at each step,
+names.
 TASK.json has key states and sub-tasks of demonstrations (`KeyStates.save(path, subtasks)`).
 """
 

@@ -11,8 +11,6 @@ evaluates the policies. Data are exchanged as files in the folder.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -30,8 +28,8 @@ from ..measure import pick
 from ..peers.keystate_finders import PEERS
 from ..tasks.demonstrations import GRASP, Demonstrations, read
 from . import arms, page
+from .simulator import folder as folder_of, options, run
 
-ROOT = Path(__file__).parents[2]
 # Chosen on development starts (from 100,000) with the arm "none" on PickCube.
 PLAN: dict[str, Any] = {
     "tasks": {"pick": list(arms.ARMS), "stack": list(arms.ARMS)},
@@ -57,21 +55,12 @@ QUICK = {
 def make(plan: dict[str, Any], folder: Path, simulator: Path) -> None:
     """Make what the page needs and the folder lacks."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = os.pathsep.join(map(str, (ROOT, ROOT / "runtime", ROOT / "train")))
-
-    def ask(module: str, *words: Any) -> None:
-        subprocess.run(
-            [simulator, "-m", f"benchmarks.policies.{module}", *map(str, words)],
-            check=True,
-            env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
-        )
-
     for task, names in plan["tasks"].items():
         if not (folder / f"{task}.npz").exists():
-            ask("demos", task, plan["demonstrations"], folder)
+            run(simulator, ("policies.demos", task, plan["demonstrations"], folder))
         arms.write(task, folder, names)
     (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
-    ask("run", folder, folder / "plan.json")
+    run(simulator, ("policies.run", folder, folder / "plan.json"))
 
 
 def runs(plan: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
@@ -126,28 +115,10 @@ def _scores(rollouts: Demonstrations, ours: Ours) -> list[dict[str, Any]]:
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(
-        "benchmarks.policies", __doc__, "8 demonstrations, 50 steps, 2 episodes", several=False
-    )
-    parser.add_argument(
-        "--folder", type=Path, help="folder of intermediate results (build/policies)"
-    )
-    parser.add_argument(
-        "--simulator",
-        type=Path,
-        default=Path(".venv-maniskill/bin/python"),
-        help="the Python of ManiSkill's environment (%(default)s)",
-    )
-    parser.add_argument("--tasks", nargs="+", choices=list(PLAN["tasks"]), help="(all)")
-    parser.add_argument("--arms", nargs="+", metavar="ARM", help=f"of {', '.join(arms.ARMS)}")
-    parser.add_argument(
-        "--page", action="store_true", help="write the page from existing results only"
-    )
+    parser = options("policies", __doc__, "8 demonstrations, 50 steps, 2 episodes")
     chosen = parser.parse_args(arguments)
     plan = QUICK if chosen.quick else PLAN
-    tasks = {task: chosen.arms or plan["tasks"][task] for task in chosen.tasks or plan["tasks"]}
-    plan = {**plan, "tasks": tasks}
-    folder = chosen.folder or Path("build/policies-quick" if chosen.quick else "build/policies")
+    folder = folder_of("policies", chosen)
     if not chosen.page:
         make(plan, folder, chosen.simulator)
     write(plan, folder, chosen)

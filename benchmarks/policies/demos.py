@@ -10,24 +10,20 @@ of an episode has no action; its row repeats the previous one.
 from __future__ import annotations
 
 import gc
-import importlib
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
-from ..tasks.collect_planned import (
-    RECIPES,
-    SOLUTIONS,
-    Recipe,
-    Recorder,
-    gymnasium,
-    headless,
-)
+from infoatlas_tools.generation.scene import Scene
+
+from ..tasks.collect_planned import RECIPES, Recipe, Recorder, make as make_env, record
+from ..tasks.episode_files import save
+from . import rollout
 
 PICK = Recipe(
     "PickCube-v1",
@@ -67,110 +63,48 @@ class WithActions(Recorder):
         self.actions.append(np.asarray(action, np.float32).reshape(-1))
         return super().step(action)
 
+    def success(self) -> bool:
+        """Whether the task is done."""
+        return self.flags["success"][-1]
+
+    def episode(self) -> tuple[NDArray[np.float32], dict[str, NDArray[Any]]]:
+        """States [T, d], and actions [T, 8] and flags [T] by name."""
+        states, flags = super().episode()
+        return states, {**flags, "actions": np.array([*self.actions, self.actions[-1]])}
+
 
 def make(task: str) -> WithActions:
     """A recorded environment of a task: `reset(seed=...)`, `step(action)`, `states`, `flags`."""
-    env = gymnasium.make(
-        TASKS[task].environment,
-        obs_mode="state_dict",
-        control_mode="pd_joint_pos",
-        reward_mode="none",
-        max_episode_steps=10_000,  # the callers count steps
-        **headless.OPTIONS,
-    )
+    env = make_env(TASKS[task], reward_mode="none")
     gc.freeze()  # each new scene collects garbage; frozen objects are skipped
     return WithActions(env, task)
 
 
-class Judged:
-    """The same simulation without flags except success, several times as fast.
+def fast(task: str) -> Scene:
+    """The same simulation without flags, several times as fast; its states are bit-equal.
 
-    States are those of the physics engine (bit-equal). Success is evaluated only if the objects are
-    in place. The scene is reused between episodes; the engine's remaining state changes velocities
-    by less than 0.01.
+    The scene is reused between episodes; the engine's remaining state changes velocities by less
+    than 0.01.
     """
-
-    def __init__(self, task: str) -> None:
-        self.env: Any = make(task).env
-        self.near, self.read = {"pick": (_pick_near, _pick), "stack": (_stack_near, _stack)}[task]
-
-    def reset(self, *, seed: int) -> None:
-        self.env.reset(seed=seed)
-        self.states = [self._state()]
-
-    def step(self, action: Any) -> bool:
-        """Whether the task is done."""
-        bare = self.env.unwrapped
-        bare._step_action(action)
-        self.states.append(self._state())
-        return self.near(self.states[-1]) and bool(bare.evaluate()["success"])
-
-    def _state(self) -> NDArray[np.float32]:
-        bare = self.env.unwrapped
-        robot = bare.agent.robot._objs[0]
-        tool = _pose(bare.agent.tcp._objs[0].entity)
-        parts = (robot.get_qpos(), robot.get_qvel(), tool, *self.read(bare, tool[:3]))
-        return np.concatenate(parts).astype(np.float32)
+    return Scene(TASKS[task].environment)
 
 
-def _pose(entity: Any) -> NDArray[np.float32]:
-    pose = entity.pose
-    return np.concatenate([pose.p, pose.q])
-
-
-def _pick(env: Any, tool: Any) -> tuple[Any, ...]:
-    goal, cube = env.goal_site._objs[0].pose.p, _pose(env.cube._objs[0])
-    return goal, cube, cube[:3] - tool, goal - cube[:3]
-
-
-def _stack(env: Any, tool: Any) -> tuple[Any, ...]:
-    a, b = _pose(env.cubeA._objs[0]), _pose(env.cubeB._objs[0])
-    return a, b, a[:3] - tool, b[:3] - tool, b[:3] - a[:3]
-
-
-def _pick_near(state: NDArray[np.float32]) -> bool:
-    """Whether the cube is within 25 mm of the goal and the arm nearly at rest."""
-    return bool(np.linalg.norm(state[38:41]) < 0.026 and np.abs(state[9:16]).max() < 0.21)
-
-
-def _stack_near(state: NDArray[np.float32]) -> bool:
-    """Whether one cube is above the other."""
-    return bool(np.linalg.norm(state[45:48]) < 0.08)
+def record_rollouts(task: str, policy: Any, seeds: Sequence[int], limit: int, path: Path) -> None:
+    """Run a policy from the starts of some seeds, and write its states with two flags."""
+    recorder, episodes = make(task), []
+    for seed in seeds:
+        rollout.run(recorder, policy, seed, limit)
+        states, others = recorder.episode()
+        episodes.append((states, {flag: others[flag] for flag in ("is_grasped", "success")}))
+    unfinished = path.with_suffix(".part.npz")
+    save(unfinished, episodes, recorder.names, seeds)
+    unfinished.replace(path)
+    recorder.close()
 
 
 def collect(task: str, number: int, out: Path) -> Path:
     """Record `number` successful episodes from seed 0 upwards, and write OUT/TASK.npz."""
-    recorder = make(task)
-    solve = importlib.import_module(f"{SOLUTIONS}.{TASKS[task].solution}").solve
-    episodes: list[tuple[Any, Any, Any]] = []
-    seeds: list[int] = []
-    with tqdm(total=number, desc=task, file=sys.stderr) as bar:
-        for seed in range(3 * number):
-            if len(episodes) == number:
-                break
-            if solve(recorder, seed=seed) != -1 and recorder.flags["success"][-1]:
-                actions = np.array([*recorder.actions, recorder.actions[-1]])
-                episodes.append((*recorder.episode(), actions))
-                seeds.append(seed)
-                bar.update()
-    recorder.close()
-    if len(episodes) < number:
-        raise SystemExit(f"{task}: {len(episodes)} of {3 * number} seeds were solved")
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / f"{task}.npz"
-    np.savez_compressed(
-        path,
-        states=np.concatenate([states for states, _, _ in episodes]),
-        actions=np.concatenate([actions for _, _, actions in episodes]),
-        lengths=np.array([len(states) for states, _, _ in episodes], np.int64),
-        names=np.array(recorder.names),
-        seeds=np.array(seeds, np.int64),
-        **{
-            name: np.concatenate([flags[name] for _, flags, _ in episodes])
-            for name in sorted(episodes[0][1])
-        },
-    )
-    return path
+    return record(make(task), TASKS[task].solution, number, out / f"{task}.npz", 3)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from ..drawing import BLUE, GRID, INK, ORANGE, QUIET
 from ..measure import one, pick
 from ..report import number, table
 from .arms import NONE
-from .rates import episodes, p_value, wilson
+from .rates import episodes, holm, p_value, wilson
 
 Rows = Sequence[dict[str, Any]]
 KINDS = ("seen", "unseen")
@@ -188,11 +188,10 @@ def _against(rows: Rows, arm: str) -> list[str]:
 
 def verdict(rows: Rows) -> str:
     """Significant comparisons, corrected for their number (Holm), as a sentence."""
-    shown = []
-    for rank, row in enumerate(sorted(rows, key=lambda row: row["p"])):
-        if row["p"] > 0.05 / (len(rows) - rank):
-            break
-        shown.append(f"{row['arm']} ({row['starts']}, {100 * row['difference']:+.1f})")
+    shown = [
+        f"{row['arm']} ({row['starts']}, {100 * row['difference']:+.1f})"
+        for row in holm(rows, lambda row: row["p"])
+    ]
     if not shown:
         return (
             f"**No arm differs significantly from `none`** (Holm, {len(rows)} comparisons, 5%): "

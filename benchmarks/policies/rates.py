@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import ceil, sqrt
 from statistics import NormalDist
+from typing import TypeVar
 
+Row = TypeVar("Row")
 Z = NormalDist().inv_cdf(0.975)
 
 
@@ -21,6 +24,16 @@ def p_value(a: int, b: int, n: int, m: int) -> float:
     pooled = (a + b) / (n + m)
     error = sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
     return 1.0 if error == 0 else 2 * NormalDist().cdf(-abs(a / n - b / m) / error)
+
+
+def holm(rows: Sequence[Row], p: Callable[[Row], float]) -> list[Row]:
+    """Rows whose p-value is significant by Holm's procedure, at 5% over all of them."""
+    found = []
+    for rank, row in enumerate(sorted(rows, key=p)):
+        if p(row) > 0.05 / (len(rows) - rank):
+            break
+        found.append(row)
+    return found
 
 
 def episodes(one: float, other: float, power: float = 0.8) -> int | None:

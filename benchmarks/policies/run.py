@@ -10,84 +10,20 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
-from datetime import datetime, timezone
 from pathlib import Path
-from time import process_time, time
-from typing import Any
 
 import numpy as np
 import torch
 
-from . import demos, rollout
+from . import demos
 from .policy import Policy, Settings
-from .train import Demos, train
-
-UNSEEN = 200_000  # first reset seed without a demonstration
-RECORDED = 300_000
+from .rollout import RECORDED, UNSEEN, measure
+from .train import Demos
 
 
 def name(task: str, arm: str, seed: int) -> str:
     """Name of a run's files."""
     return f"{task}-{arm.replace(' ', '_')}-{seed}"
-
-
-def measure(
-    folder: Path, task: str, arm: str, seed: int, plan: dict[str, Any], recorder: Any
-) -> dict[str, Any]:
-    """Train one policy, keep it, and run it from seen and unseen starts.
-
-    Every arm has the same starts; each training seed has its own.
-    """
-    data = Demos.load(folder / f"{task}.npz")
-    settings = Settings(**plan["settings"])
-    with np.load(folder / f"{task}.arms.npz") as file:
-        steps = file[arm]
-    start, wall = process_time(), time()
-    policy = train(data, steps if steps.size else None, settings, seed)
-    trained = process_time() - start
-    torch.save(policy.state_dict(), folder / "runs" / f"{name(task, arm, seed)}.pt")
-    episodes = plan["episodes"]
-    seen = np.resize(np.roll(data.seeds, -seed * episodes), episodes).tolist()
-    unseen = [UNSEEN + seed * episodes + i for i in range(episodes)]
-    outcomes = {
-        kind: rollout.successes(recorder, policy, starts, plan["limit"][task])
-        for kind, starts in (("seen", seen), ("unseen", unseen))
-    }
-    return {
-        "task": task,
-        "arm": arm,
-        "seed": seed,
-        **outcomes,
-        "demonstrations": len(data.lengths),
-        "limit": plan["limit"][task],
-        "settings": asdict(settings),
-        "train_cpu_seconds": trained,
-        "evaluate_cpu_seconds": process_time() - start - trained,
-        "wall_seconds": time() - wall,
-        "date": datetime.now(timezone.utc).date().isoformat(),
-    }
-
-
-def record(folder: Path, task: str, policy: Policy, number: int, limit: int) -> None:
-    """Write rollouts with flags to FOLDER/TASK.rollouts.npz."""
-    recorder = demos.make(task)
-    episodes = []
-    for seed in range(RECORDED, RECORDED + number):
-        rollout.run(recorder, policy, seed, limit)
-        episodes.append(recorder.episode())
-    np.savez_compressed(
-        folder / f"{task}.rollouts.npz",
-        states=np.concatenate([states for states, _ in episodes]),
-        lengths=np.array([len(states) for states, _ in episodes], np.int64),
-        names=np.array(recorder.names),
-        seeds=np.arange(RECORDED, RECORDED + number),
-        **{
-            flag: np.concatenate([flags[flag] for _, flags in episodes])
-            for flag in ("is_grasped", "success")
-        },
-    )
-    recorder.close()
 
 
 def main() -> None:
@@ -101,8 +37,18 @@ def main() -> None:
             path = folder / "runs" / f"{name(task, arm, seed)}.json"
             if path.exists():
                 continue
-            recorder = recorder or demos.Judged(task)
-            row = measure(folder, task, arm, seed, plan, recorder)
+            recorder = recorder or demos.fast(task)
+            data = Demos.load(folder / f"{task}.npz")
+            with np.load(folder / f"{task}.arms.npz") as file:
+                steps = file[arm]
+            learn = data, steps if steps.size else None, Settings(**plan["settings"])
+            # Every arm has the same starts; each training seed has its own.
+            episodes = plan["episodes"]
+            seen = np.resize(np.roll(data.seeds, -seed * episodes), episodes).tolist()
+            first = UNSEEN + seed * episodes
+            own = {"seen": seen, "unseen": range(first, first + episodes)}
+            limit, model = plan["limit"][task], path.with_suffix(".pt")
+            row = measure(task, arm, seed, model, learn, own, recorder, limit)
             path.write_text(json.dumps(row), encoding="utf-8")
             rates = ", ".join(f"{kind} {np.mean(row[kind]):.2f}" for kind in ("seen", "unseen"))
             print(
@@ -114,7 +60,9 @@ def main() -> None:
             data = Demos.load(folder / f"{task}.npz")
             policy = Policy(data.states.shape[1], Settings(**plan["settings"]))
             policy.load_state_dict(torch.load(folder / "runs" / f"{name(task, 'none', 0)}.pt"))
-            record(folder, task, policy.eval(), plan["rollouts"], plan["limit"][task])
+            starts = range(RECORDED, RECORDED + plan["rollouts"])
+            path = folder / "pick.rollouts.npz"
+            demos.record_rollouts(task, policy.eval(), starts, plan["limit"][task], path)
 
 
 if __name__ == "__main__":

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from .playback import ASSETS, POSE, Arm, Played, has_moved, play, simulator
+from .episode_files import OUT, POSE, has_moved, save
+from .playback import ASSETS, Arm, Played, play, simulator
 
-OUT = Path(__file__).parent / "data"
 AFTER = 12  # steps (0.6 s) after a release, where a recording of several objects is cut
 
 Demonstration = tuple[NDArray[np.float32], dict[str, NDArray[np.bool_]], list[str]]
@@ -190,20 +190,8 @@ def extract(name: str, root: Path, out: Path) -> Path:
     demos: list[Demonstration] = []
     for played in episodes(recording, root / ASSETS):
         demos += cut(played) if recording.cut else [whole(played)]
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / f"{name}.npz"
-    np.savez_compressed(
-        path,
-        states=np.concatenate([states for states, _, _ in demos]),
-        lengths=np.array([len(states) for states, _, _ in demos], np.int64),
-        names=np.array(demos[0][2]),
-        seeds=np.arange(len(demos)),
-        **{
-            flag: np.concatenate([flags[flag] for _, flags, _ in demos])
-            for flag in sorted(demos[0][1])
-        },
-    )
-    return path
+    recorded = [(states, flags) for states, flags, _ in demos]
+    return save(out / f"{name}.npz", recorded, demos[0][2], np.arange(len(demos)))
 
 
 def main() -> None:

@@ -22,18 +22,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from examples.maniskill import headless  # isort: skip  (first: it makes mani_skill importable)
+from infoatlas_tools.generation import headless  # isort: skip  (first: it makes mani_skill importable)
 import gymnasium
 import mani_skill.envs  # noqa: F401  (registers the tasks)
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-OUT = Path(__file__).parent / "data"
+from .episode_files import OUT, POSE, has_moved, save
+
 SOLUTIONS = "mani_skill.examples.motionplanning.panda.solutions"
-MOVED = 0.003  # metres
 JOINTS = (*(f"joint{i}" for i in range(1, 8)), "finger1", "finger2")
-POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
 Flag = Callable[[Any], Any]  # environment -> tensor of one bool
 
 
@@ -198,12 +197,8 @@ class Recorder(gymnasium.Wrapper):
 
     def episode(self) -> tuple[NDArray[np.float32], dict[str, NDArray[np.bool_]]]:
         """States [T, d] and flags [T] of the episode."""
-        positions = np.array(self.positions)
-        # Relative to the first step, because some objects are dropped on the table from 5 mm.
-        away = np.linalg.norm(positions - positions[1], axis=1) >= MOVED
-        away[0] = False
         flags = {name: np.array(values) for name, values in self.flags.items()}
-        flags["has_moved"] = np.logical_or.accumulate(away)
+        flags["has_moved"] = has_moved(np.array(self.positions))
         return np.array(self.states), flags
 
 
@@ -217,26 +212,17 @@ def _column_names(prefix: str, size: int) -> list[str]:
     return [f"{prefix}.{axis}" for axis in POSE[:size]]
 
 
-def collect(task: str, number: int, out: Path, tries: int = 10) -> Path:
-    """Record `number` successful episodes of a task, and write OUT/TASK.npz.
+def record(recorder: Any, solution: str, number: int, out: Path, tries: int) -> Path:
+    """Record `number` successful episodes of a planner from seed 0 upwards, and write `out`.
 
     Raises
     ------
     SystemExit
         Fewer than `number` of `tries` x `number` seeds are solved.
     """
-    recipe = RECIPES[task]
-    env = gymnasium.make(
-        recipe.environment,
-        obs_mode="state_dict",
-        control_mode="pd_joint_pos",
-        max_episode_steps=10_000,  # planners need more steps than policies get
-        **headless.OPTIONS,
-    )
-    recorder = Recorder(env, recipe)
-    solve = importlib.import_module(f"{SOLUTIONS}.{recipe.solution}").solve
+    solve = importlib.import_module(f"{SOLUTIONS}.{solution}").solve
     episodes, seeds = [], []
-    with tqdm(total=number, desc=task, file=sys.stderr) as bar:
+    with tqdm(total=number, desc=out.stem, file=sys.stderr) as bar:
         for seed in range(tries * number):
             if len(episodes) == number:
                 break
@@ -247,23 +233,22 @@ def collect(task: str, number: int, out: Path, tries: int = 10) -> Path:
                 episodes.append(recorder.episode())
                 seeds.append(seed)
                 bar.update()
-    env.close()
+    recorder.close()
     if len(episodes) < number:
-        raise SystemExit(f"{task}: {len(episodes)} of {tries * number} seeds were solved")
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / f"{task}.npz"
-    np.savez_compressed(
-        path,
-        states=np.concatenate([states for states, _ in episodes]),
-        lengths=np.array([len(states) for states, _ in episodes], np.int64),
-        names=np.array(recorder.names),
-        seeds=np.array(seeds, np.int64),
-        **{
-            name: np.concatenate([flags[name] for _, flags in episodes])
-            for name in sorted(episodes[0][1])
-        },
+        raise SystemExit(f"{out.stem}: {len(episodes)} of {tries * number} seeds were solved")
+    return save(out, episodes, recorder.names, seeds)
+
+
+def make(recipe: Recipe, **options: Any) -> Any:
+    """The environment of a task."""
+    return gymnasium.make(
+        recipe.environment,
+        obs_mode="state_dict",
+        control_mode="pd_joint_pos",
+        max_episode_steps=10_000,  # planners need more steps than policies get
+        **headless.OPTIONS,
+        **options,
     )
-    return path
 
 
 def main() -> None:
@@ -276,7 +261,9 @@ def main() -> None:
     if unknown:
         parser.error(f"no task {', '.join(sorted(unknown))}: there are {', '.join(RECIPES)}")
     for task in chosen.tasks:
-        path = collect(task, chosen.number, chosen.out)
+        recipe = RECIPES[task]
+        recorder = Recorder(make(recipe), recipe)
+        path = record(recorder, recipe.solution, chosen.number, chosen.out / f"{task}.npz", 10)
         print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
 
 

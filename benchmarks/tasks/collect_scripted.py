@@ -28,8 +28,8 @@ from metaworld.policies import ENV_POLICY_MAP as POLICIES
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-OUT = Path(__file__).parent / "data"
-MOVED = 0.003  # metres, as in collect_planned.py
+from .episode_files import OUT, POSE, has_moved, save
+
 LONGEST = 500  # steps, Meta-World's own limit
 AFTER = 10  # steps that success has to last; the demonstration ends with them
 JOINTS = tuple(f"right_j{i}" for i in range(7))
@@ -120,7 +120,7 @@ class Recorder:
             *(f"joint{i + 1}.position" for i in range(len(JOINTS))),
             *(f"finger{i + 1}.position" for i in range(len(FINGERS))),
             *(f"tool.{axis}" for axis in "xyz"),
-            *(f"object.{axis}" for axis in ("x", "y", "z", "qw", "qx", "qy", "qz")),
+            *(f"object.{axis}" for axis in POSE),
             *(f"object2.{axis}" for axis in "xyz" if recipe.second),
         ]
 
@@ -155,17 +155,12 @@ class Recorder:
         states = np.array(self.states)
         flags = {name: np.array(values) for name, values in self.flags.items()}
         if self.recipe.second:  # the hammer settles by more than 3 mm when the scene starts
-            flags["has_moved2"] = self._moved(states, "object2")
+            thing, flag = "object2", "has_moved2"
         else:
-            flags["has_moved"] = self._moved(states, "object")
-        return states.astype(np.float32), flags
-
-    def _moved(self, states: NDArray[np.float64], thing: str) -> NDArray[np.bool_]:
+            thing, flag = "object", "has_moved"
         start = self.names.index(f"{thing}.x")
-        place = states[:, start : start + 3]
-        away = np.linalg.norm(place - place[1], axis=1) >= MOVED
-        away[0] = False
-        return np.logical_or.accumulate(away)
+        flags[flag] = has_moved(states[:, start : start + 3])
+        return states.astype(np.float32), flags
 
 
 def demonstrate(recipe: Recipe, seed: int) -> Recorder | None:
@@ -208,22 +203,10 @@ def collect(task: str, number: int, out: Path, tries: int = 10) -> Path:
                 bar.update()
     if len(found) < number:
         raise SystemExit(f"{task}: {len(found)} of {tries * number} seeds succeeded")
-    states = np.concatenate([states for states, _ in found])
-    moving = np.ptp(states, axis=0) > 1e-6  # what never changes is left out
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / f"mw_{task}.npz"
-    np.savez_compressed(
-        path,
-        states=states[:, moving],
-        lengths=np.array([len(states) for states, _ in found], np.int64),
-        names=np.array(names)[moving],
-        seeds=np.array(seeds, np.int64),
-        **{
-            name: np.concatenate([flags[name] for _, flags in found])
-            for name in sorted(found[0][1])
-        },
-    )
-    return path
+    everything = np.concatenate([states for states, _ in found])
+    moving = np.ptp(everything, axis=0) > 1e-6  # what never changes is left out
+    episodes = [(states[:, moving], flags) for states, flags in found]
+    return save(out / f"mw_{task}.npz", episodes, np.array(names)[moving], seeds)
 
 
 def main() -> None:

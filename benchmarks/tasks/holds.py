@@ -83,10 +83,10 @@ class Recording:
     holds: Array
 
 
-def record(seed: int, sensors: Sensors, begin_held: bool = False) -> Recording:
-    """Make the recording of a seed; with `begin_held` it begins within the first hold."""
+def record(seed: int, sensors: Sensors) -> Recording:
+    """Make the recording of a seed."""
     rng = np.random.default_rng(seed)
-    path, holds = _path(rng, begin_held)
+    path, holds = _path(rng)
     end = path[-1][1]
     joint_stamps = np.arange(0.0, end, 1 / JOINT_RATE)
     camera_stamps = np.arange(0.011, end, 1 / CAMERA_RATE)
@@ -122,7 +122,7 @@ def tool(joints: Array) -> tuple[Array, Array]:
 Segment = tuple[float, float, Array, Array, Array]  # begin, end, from, to, share of each joint
 
 
-def _path(rng: np.random.Generator, begin_held: bool) -> tuple[list[Segment], Array]:
+def _path(rng: np.random.Generator) -> tuple[list[Segment], Array]:
     """Moves of the arm, and the times of the holds."""
     path: list[Segment] = []
     now, at = 0.0, HOME.copy()
@@ -144,18 +144,15 @@ def _path(rng: np.random.Generator, begin_held: bool) -> tuple[list[Segment], Ar
         return HOME + REACH * rng.uniform(-1.0, 1.0, 7)
 
     lies = anywhere()
-    if begin_held:
-        at = lies
     holds: list[tuple[float, float]] = []
-    for number in range(HOLDS):
-        if not (begin_held and number == 0):
-            wait(1.5, 4.0)
-            for _ in range(rng.integers(1, 3)):
-                move(anywhere())
-                if rng.random() < 0.5:
-                    wait(0.3, 3.0)
-            move(lies)
-            wait(0.3, 0.8)
+    for _ in range(HOLDS):
+        wait(1.5, 4.0)
+        for _ in range(rng.integers(1, 3)):
+            move(anywhere())
+            if rng.random() < 0.5:
+                wait(0.3, 3.0)
+        move(lies)
+        wait(0.3, 0.8)
         taken = now
         wait(0.2, 0.6)
         for _ in range(rng.integers(2, 4)):

@@ -13,8 +13,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-MOVED = 0.003  # metres, as in collect_planned.py
-POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
+from .episode_files import POSE
+
 ASSETS = "robosuite/models/assets"
 
 
@@ -125,13 +125,6 @@ def play(
         held={key: count == 2 for key, count in counts.items()},
         touched={key: count > 0 for key, count in counts.items()},
     )
-
-
-def has_moved(place: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Whether an object at `place` [T, 3] has been 3 mm from where it lay after the first step."""
-    away = np.linalg.norm(place - place[1], axis=1) >= MOVED
-    away[0] = False
-    return np.logical_or.accumulate(away)
 
 
 def _below(model: mujoco.MjModel, body: str) -> list[int]:

@@ -19,6 +19,7 @@ from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
 from .demonstrations import Array, Demonstrations
+from .episode_files import POSE as AXES
 
 EVENTS = ("grasp", "release")
 POSITION, ANGLES, FINGER = slice(0, 3), slice(3, 6), 6  # of a pose: m; rad; m
@@ -33,8 +34,12 @@ TOOL_NOISE, TOOL_TURN = 3e-4, 1e-3  # m, rad
 FINGER_NOISE = 2e-4  # m
 OBJECT_NOISE, OBJECT_TURN = 5e-4, 3e-3  # m, rad
 JOINTS = 7
-TABLE = (0.35, 0.65)  # m, x of objects and goals
-HALVES = ((0.35, 0.47), (0.53, 0.65))  # the same of two objects, which keep apart
+NAMES = (
+    *(f"joint{i + 1}.position" for i in range(JOINTS)),
+    "finger1.position",
+    *(f"{body}.{axis}" for body in ("tool", "object") for axis in AXES),
+)
+TABLE = (0.35, 0.65)  # m, x of object and goal
 
 
 def recordings(
@@ -43,7 +48,6 @@ def recordings(
     seed: int = 0,
     noise: float = 1.0,
     objects: bool = True,
-    joints: bool = True,
 ) -> Demonstrations:
     """Generate recordings of one pick-and-place task.
 
@@ -60,76 +64,35 @@ def recordings(
         0.2 mm on the finger, 0.5 mm and 3e-3 rad on the object.
     objects : bool
         With the columns of the object's pose.
-    joints : bool
-        With the columns of the joints, smooth functions of the tool's pose.
 
     Returns
     -------
     Demonstrations
-        Columns joint1 to joint7, finger1, the tool's position and quaternion, the object's
-        position and quaternion. `times` are the seconds of grasp and release times `rate`, which
-        are fractions of steps. The grasp is the moment when the fingers touch the object with
-        which they then carry it; the release is the moment when they leave it.
+        Columns joint1 to joint7 (smooth functions of the tool's pose), finger1, the tool's position
+        and quaternion, the object's position and quaternion. `times` are the seconds
+        of grasp and release times `rate`, which are fractions of steps. The grasp is the moment
+        when the fingers touch the object with which they then carry it; the release is the moment
+        when they leave it.
     """
-    motions = [[planned(np.random.default_rng([seed, number]))] for number in range(count)]
-    whole = _recorded(motions, ("object",), EVENTS, rate, seed, noise)
-    # All noise is drawn, whichever columns are asked for, so that these do not change it.
-    unasked = (() if objects else ("object",)) + (() if joints else ("joint",))
-    kept = [i for i, name in enumerate(whole.names) if not name.startswith(unasked)]
-    return whole.columns(np.array(kept))
-
-
-def two_objects(
-    count: int = 50, rate: float = 30.0, seed: int = 0, noise: float = 1.0, swapped: float = 0.5
-) -> Demonstrations:
-    """Generate recordings of a task with two objects, which are moved one after the other.
-
-    Parameters
-    ----------
-    count, rate, seed, noise
-        As of `recordings`.
-    swapped : float
-        Probability that the second object is moved first.
-
-    Returns
-    -------
-    Demonstrations
-        Columns with object1 and object2. Events are grasp and release of each by its number.
-    """
-    motions = []
-    for number in range(count):
-        rng = np.random.default_rng([seed, number])
-        first, second = HALVES[::-1] if rng.random() < swapped else HALVES
-        one = planned(rng, first)
-        other = planned(rng, second, one.pose(np.array([one.end]))[0], one.end)
-        motions.append([one, other] if first == HALVES[0] else [other, one])
-    events = tuple(f"{event} {number}" for number in (1, 2) for event in EVENTS)
-    return _recorded(motions, ("object1", "object2"), events, rate, seed, noise)
-
-
-def _recorded(
-    motions: list[list[Motion]],
-    objects: tuple[str, ...],
-    events: tuple[str, ...],
-    rate: float,
-    seed: int,
-    noise: float,
-) -> Demonstrations:
-    """Sample demonstrations, each given by the motions of its objects."""
+    motions = [planned(np.random.default_rng([seed, number])) for number in range(count)]
     trajectories = []
-    for number, parts in enumerate(motions):
-        stamps = np.arange(int(max(part.end for part in parts) * rate) + 1) / rate
-        sensors = np.random.default_rng([seed, number, 1])
-        trajectories.append(_measured(parts, stamps, noise, sensors))
-    seconds = [[time for part in parts for time in (part.grasp, part.release)] for parts in motions]
-    return Demonstrations(
+    for number, motion in enumerate(motions):
+        stamps = np.arange(int(motion.end * rate) + 1) / rate
+        trajectories.append(
+            _measured(motion, stamps, noise, np.random.default_rng([seed, number, 1]))
+        )
+    whole = Demonstrations(
         trajectories=trajectories,
-        names=_names(objects),
-        events=events,
-        times=np.array(seconds) * rate,
-        seeds=np.arange(len(motions)),
+        names=NAMES,
+        events=EVENTS,
+        times=np.array([(motion.grasp, motion.release) for motion in motions]) * rate,
+        seeds=np.arange(count),
         rate=rate,
     )
+    if objects:
+        return whole
+    # All noise is drawn, whichever columns are asked for, so that these do not change it.
+    return whole.columns(np.array([i for i, n in enumerate(NAMES) if not n.startswith("object")]))
 
 
 @dataclass(frozen=True)
@@ -148,7 +111,7 @@ class Move:
 
 @dataclass
 class Motion:
-    """One demonstration in continuous time, or the part of it that moves one object.
+    """One demonstration in continuous time.
 
     Attributes
     ----------
@@ -157,7 +120,7 @@ class Motion:
     place, turn : [3]
         Position (m) and rotation vector (rad) of the object before it is grasped.
     moves : list of Move
-    start, end, grasp, release : float
+    end, grasp, release : float
         Seconds.
     """
 
@@ -165,7 +128,6 @@ class Motion:
     place: Array
     turn: Array
     moves: list[Move] = field(default_factory=list)
-    start: float = 0.0
     end: float = 0.0
     grasp: float = np.nan
     release: float = np.nan
@@ -205,7 +167,7 @@ class _Plan:
         self.motion, self.rng = motion, rng
         self.pose = motion.first.copy()
         self.pace = 2.0 ** rng.uniform(-0.5, 0.5)  # durations of this demonstration
-        self.now = motion.start + rng.uniform(0, LONGEST)
+        self.now = rng.uniform(0, LONGEST)
 
     def pause(self) -> None:
         if self.rng.random() < PAUSE:
@@ -245,13 +207,8 @@ class _Plan:
         self.now += seconds
 
 
-def planned(
-    rng: np.random.Generator,
-    across: tuple[float, float] = TABLE,
-    first: Array | None = None,
-    start: float = 0.0,
-) -> Motion:
-    """A random motion that carries one object; from a pose [7] and a second, if they are given."""
+def planned(rng: np.random.Generator) -> Motion:
+    """A random motion that carries one object."""
 
     def pose(place: Array, height: float, yaw: float) -> Array:
         tilt = rng.normal(0, 0.05, 2)
@@ -262,13 +219,13 @@ def planned(
         return np.append(where[:FINGER], SQUEEZE)
 
     table = 0.02  # m, height of the object's centre
-    place = np.array([rng.uniform(*across), rng.uniform(-0.3, 0.0), table])
-    goal = np.array([rng.uniform(*across), rng.uniform(0.08, 0.35), table])
+    place = np.array([rng.uniform(*TABLE), rng.uniform(-0.3, 0.0), table])
+    goal = np.array([rng.uniform(*TABLE), rng.uniform(0.08, 0.35), table])
     yaw, goal_yaw = rng.uniform(-0.6, 0.6, 2)
     home = np.array([0.45, 0.0, 0.35]) + rng.normal(0, 0.03, 3)
     begin = pose(home, 0, 0.0)
     turn = np.array([0, 0, yaw + rng.normal(0, 0.1)])
-    motion = Motion(begin if first is None else first, place, turn, start=start)
+    motion = Motion(begin, place, turn)
     plan = _Plan(motion, rng)
     reached = place + np.array([*rng.normal(0, 0.004, 2), 0])
     plan.go(pose(reached, rng.uniform(0.08, 0.15), yaw), 1.6)
@@ -301,21 +258,9 @@ def _rotation(poses: Array) -> Rotation:
     return Rotation.from_euler("ZYX", poses[:, [5, 4, 3]])
 
 
-def _names(objects: tuple[str, ...]) -> tuple[str, ...]:
-    axes = ("x", "y", "z", "qw", "qx", "qy", "qz")
-    return (
-        *(f"joint{i + 1}.position" for i in range(JOINTS)),
-        "finger1.position",
-        *(f"{body}.{axis}" for body in ("tool", *objects) for axis in axes),
-    )
-
-
-def _measured(parts: list[Motion], stamps: Array, noise: float, rng: np.random.Generator) -> Array:
-    """States [T, d] as the sensors give them, of the motions of all objects."""
-    poses = np.empty((len(stamps), POSE))
-    for part in sorted(parts, key=lambda part: part.start):
-        now = stamps >= part.start
-        poses[now] = part.pose(stamps[now])
+def _measured(motion: Motion, stamps: Array, noise: float, rng: np.random.Generator) -> Array:
+    """States [T, d] as the sensors give them."""
+    poses = motion.pose(stamps)
 
     def noisy(values: Array, deviation: float) -> Array:
         return values + noise * deviation * rng.standard_normal(values.shape)
@@ -328,7 +273,7 @@ def _measured(parts: list[Motion], stamps: Array, noise: float, rng: np.random.G
         noisy(_joints(poses), JOINT_NOISE),
         noisy(np.maximum(poses[:, FINGER:], HALF_WIDTH), FINGER_NOISE),
         body(poses[:, POSITION], _rotation(poses), TOOL_NOISE, TOOL_TURN),
-        *(body(*part.object(stamps), OBJECT_NOISE, OBJECT_TURN) for part in parts),
+        body(*motion.object(stamps), OBJECT_NOISE, OBJECT_TURN),
     ]
     return np.hstack(columns)
 

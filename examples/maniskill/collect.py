@@ -13,7 +13,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-import headless  # isort: skip  (first: it makes mani_skill importable)
+from infoatlas_tools.generation import headless  # isort: skip  (first: it makes mani_skill importable)
 import gymnasium
 import mani_skill.envs  # noqa: F401  (registers the tasks)
 from mani_skill.utils.wrappers import RecordEpisode

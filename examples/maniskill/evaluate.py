@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-import headless  # isort: skip  (first: it makes mani_skill importable)
+from infoatlas_tools.generation import headless  # isort: skip  (first: it makes mani_skill importable)
 import gymnasium
 import mani_skill.envs  # noqa: F401  (registers the tasks)
 import torch

@@ -16,44 +16,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # on small matrices, threads
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
-import sys
-from math import sqrt
 
-from generation.engine import generate  # isort: skip  (first: it makes mani_skill importable)
-from generation.sources import Sources, read_sources
-from generation.tasks import TASKS
-from generation.writing import FORMATS, check, write
+from infoatlas_tools.generation.engine import generate  # isort: skip  (first: it makes mani_skill importable)
 from tqdm import tqdm
 
-from infoatlas_rt import (
-    InputError,
-    Pose,
-    Position,
-    Subtasks,
-    Trajectories,
-    discover_keystates,
-)
-
-RATE = 20  # control steps a second
-
-
-def find_subtasks(task: str, sources: Sources) -> Subtasks:
-    """Sub-tasks of the demonstrations, with their reference objects."""
-    found = discover_keystates(
-        Trajectories(sources.states, sources.lengths, sources.names, rate=RATE)
-    )
-    objects = {
-        name: Pose(name) if f"{name}.qw" in sources.names else Position(name)
-        for name in TASKS[task].objects
-    }
-    return found.subtasks(tool=Pose("tool"), objects=objects)
-
-
-def wilson(successes: int, attempts: int) -> tuple[float, float]:
-    """The 95% interval of Wilson for a rate."""
-    rate, square = successes / attempts, 1.96**2 / attempts
-    half = 1.96 * sqrt((rate * (1 - rate) + square / 4) / attempts)
-    return (rate + square / 2 - half) / (1 + square), (rate + square / 2 + half) / (1 + square)
+from infoatlas_rt import InputError
+from infoatlas_tools.generation.sources import find_subtasks, read_sources
+from infoatlas_tools.generation.tasks import TASKS
+from infoatlas_tools.generation.writing import check, write
 
 
 def main() -> None:
@@ -65,37 +35,23 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the starts (%(default)s)")
     parser.add_argument("--noise", type=float, default=0.0, help="of joint targets, rad")
     parser.add_argument("--smooth", type=int, default=1, help="average sources over odd steps")
-    parser.add_argument("--formats", nargs="+", default=FORMATS, choices=FORMATS)
     chosen = parser.parse_args()
     try:
-        check(chosen.out, chosen.formats)
+        check(chosen.out)
         sources = read_sources(chosen.demonstrations)
         parts = find_subtasks(chosen.task, sources)
         for name, part in zip(parts.names, parts.parts, strict=True):
             print(f"{name}: about {part.reference}, {part.orientation}")
-        with tqdm(total=chosen.attempts, desc=chosen.task, file=sys.stderr) as bar:
-
-            def progress(attempts: int, successes: int) -> None:
-                bar.set_postfix(successes=successes)
-                bar.update()
-
+        with tqdm(total=chosen.attempts, desc=chosen.task) as bar:
+            options = {name: getattr(chosen, name) for name in ("seed", "noise", "smooth")}
             generated = generate(
-                chosen.task,
-                sources,
-                parts,
-                chosen.attempts,
-                seed=chosen.seed,
-                noise=chosen.noise,
-                smooth=chosen.smooth,
-                progress=progress,
+                *(chosen.task, sources, parts, chosen.attempts),
+                progress=lambda attempts, successes: bar.update(),
+                **options,
             )
-        successes = int(generated.successes.sum())
-        low, high = wilson(successes, chosen.attempts)
-        print(
-            f"{successes} of {chosen.attempts} attempts succeeded: {generated.rate:.0%} (95%: "
-            f"{low:.0%} to {high:.0%}), {generated.seconds / chosen.attempts:.2f} s an attempt"
-        )
-        print(write(generated, chosen.out, chosen.formats))
+        done, seconds = int(generated.successes.sum()), generated.seconds / chosen.attempts
+        print(f"{done} of {chosen.attempts} attempts succeeded, {seconds:.2f} s an attempt")
+        print(write(generated, chosen.out))
     except InputError as error:
         raise SystemExit(str(error)) from error
 

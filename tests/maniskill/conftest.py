@@ -12,11 +12,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples" / "maniskill"
 sys.path.insert(0, str(EXAMPLES))  # as for a script in that folder
 
-from examples.maniskill import headless  # noqa: E402  (makes mani_skill importable)
-
-# The examples import it as `headless`, and the benchmarks from the package. A second copy would
-# replace SAPIEN's class again, although materials of the first one exist.
-sys.modules["headless"] = headless
+from infoatlas_tools.generation import headless  # noqa: E402, F401  (makes mani_skill importable)
 
 
 def run_example(name, *arguments):

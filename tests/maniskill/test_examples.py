@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import gymnasium
-import headless
 from mani_skill.vector.wrappers.gymnasium import ManiSkillVectorEnv
 
 from infoatlas_rt import VectorTracker, discover_keystates, load_trajectories
+from infoatlas_tools.generation import headless
 
 PAGE = Path(__file__).parents[2] / "docs" / "maniskill.md"
 

@@ -2,7 +2,6 @@
 
 import gymnasium
 import h5py
-import headless
 import mani_skill.envs  # noqa: F401
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from mani_skill.utils.wrappers import RecordEpisode
 
 from infoatlas_rt import InputError, load_trajectories
 from infoatlas_rt.cli.main import main
+from infoatlas_tools.generation import headless
 
 
 def test_observations_of_the_example(demonstrations):

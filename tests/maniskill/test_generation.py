@@ -1,18 +1,16 @@
 """Short generation in the simulator, and its files."""
 
-import sys
-
 import h5py
 import numpy as np
 import pytest
 
-from examples.maniskill.generation import collect as collecting
-from examples.maniskill.generation.engine import FIRST_SEED, SEEDS, generate
-from examples.maniskill.generation.scene import Scene
-from examples.maniskill.generation.sources import poses, read_sources
-from examples.maniskill.generation.tasks import FLAG_AT, TASKS
-from examples.maniskill.generation.writing import check, write
 from infoatlas_rt import InputError, Subtask, Subtasks, load_trajectories
+from infoatlas_tools.generation import collect as collecting
+from infoatlas_tools.generation.engine import FIRST_SEED, SEEDS, generate
+from infoatlas_tools.generation.scene import Scene
+from infoatlas_tools.generation.sources import poses, read_sources
+from infoatlas_tools.generation.tasks import FLAG_AT, TASKS
+from infoatlas_tools.generation.writing import write
 
 TASK = "PickCube-v1"
 
@@ -115,7 +113,7 @@ def test_noise_is_executed_and_not_recorded(scene, sources, parts, generated):
 
 
 def test_files_are_read_back(generated, tmp_path):
-    folder = write(generated, tmp_path / "out", ["maniskill"])
+    folder = write(generated, tmp_path / "out")
     read = load_trajectories(folder / "trajectory.h5")
     np.testing.assert_array_equal(read.lengths, generated.lengths)
     np.testing.assert_array_equal(read.states, generated.states)  # the flag is left out
@@ -130,7 +128,7 @@ def test_files_are_read_back(generated, tmp_path):
         np.testing.assert_array_equal(back.seeds, generated.seeds)
         assert back.names == generated.names
     with pytest.raises(InputError, match="exists"):
-        write(generated, folder, ["maniskill"])
+        write(generated, folder)
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
@@ -169,12 +167,7 @@ def test_recorded_by_the_example(demonstrations, tmp_path):
 
 
 def test_the_script(demonstrations, example, tmp_path, capsys):
-    from infoatlas_rt import KeyStates
-
-    if not hasattr(KeyStates, "subtasks"):
-        pytest.skip("sub-tasks are not found yet")
-    sys.modules.pop("generation", None)
-    arguments = ("--attempts", "4", "--out", tmp_path / "out", "--formats", "maniskill")
+    arguments = ("--attempts", "4", "--out", tmp_path / "out")
     example("generate.py", TASK, demonstrations, *arguments)
     assert "of 4 attempts succeeded" in capsys.readouterr().out
     assert load_trajectories(tmp_path / "out" / "trajectory.h5").rate == 20
@@ -214,8 +207,3 @@ def test_refused_parts(sources, parts):
     )
     with pytest.raises(InputError, match="sub-tasks of 2 tools"):
         generate(TASK, sources, two, 1)
-
-
-def test_refused_formats(tmp_path):
-    with pytest.raises(InputError, match="no format 'csv'"):
-        check(tmp_path / "out", ["csv"])

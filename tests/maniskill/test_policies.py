@@ -32,10 +32,14 @@ def test_fast_simulation_repeats_a_demonstration(folder, task):
     end = 0
     for seed, length in zip(data["seeds"], data["lengths"], strict=True):
         start, end = end, end + length
-        judged = demos.Judged(task)  # a new scene, as in each demonstration
-        judged.reset(seed=int(seed))
-        done = [judged.step(action) for action in data["actions"][start : end - 1]]
-        np.testing.assert_array_equal(judged.states, data["states"][start:end])
+        scene = demos.fast(task)  # a new scene, as in each demonstration
+        scene.reset(seed=int(seed))
+        done = []
+        for action in data["actions"][start : end - 1]:
+            scene.step(action)
+            done.append(scene.success())
+        np.testing.assert_array_equal(scene.states, data["states"][start:end])
+        assert list(scene.names) == data["names"].tolist()
         assert done == data["success"][start + 1 : end].tolist()
 
 

@@ -2,7 +2,6 @@
 
 import gymnasium
 import h5py
-import headless
 import mani_skill.envs  # noqa: F401
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from infoatlas_rt import (
     discover_keystates,
     load_trajectories,
 )
+from infoatlas_tools.generation import headless
 
 COLUMNS = [column for column in range(42) if column != 18]
 

@@ -20,6 +20,7 @@ PACKAGES = {
     "train/infoatlas_train": "infoatlas_train",
     "train/checkpoints": "infoatlas_train/checkpoints",
     "export/infoatlas_export": "infoatlas_export",
+    "tools/infoatlas_tools": "infoatlas_tools",
 }
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from .scene import Scene
+from .sources import Sources
 
 SOLUTIONS = "mani_skill.examples.motionplanning.panda.solutions"
 TRIES = 10  # seeds for each episode
@@ -22,17 +23,6 @@ def collect(task: str, number: int, out: Path, first_seed: int = 0) -> Path:
     The file has what `Sources` has, and beside it `grasped_NAME` [sum] bool for each object that
     is grasped: the simulator's flag, for comparison.
 
-    Parameters
-    ----------
-    task : str
-        As "PickCube-v1".
-    number : int
-        Successful episodes.
-    out : Path
-        A folder.
-    first_seed : int
-        Of the first reset.
-
     Raises
     ------
     SystemExit
@@ -40,10 +30,8 @@ def collect(task: str, number: int, out: Path, first_seed: int = 0) -> Path:
     """
     scene = Scene(task, watch_grasps=True)
     module = scene.task.solution
-    if module.startswith("."):
-        solve = importlib.import_module(module, __package__).solve
-    else:
-        solve = importlib.import_module(f"{SOLUTIONS}.{module}").solve
+    own = module.startswith(".")
+    solve = importlib.import_module(module if own else f"{SOLUTIONS}.{module}", __package__).solve
     episodes: list[tuple[Any, Any, Any]] = []
     seeds: list[int] = []
     with tqdm(total=number, desc=task, file=sys.stderr) as bar:
@@ -62,16 +50,10 @@ def collect(task: str, number: int, out: Path, first_seed: int = 0) -> Path:
     scene.close()
     if len(episodes) < number:
         raise SystemExit(f"{task}: {len(episodes)} of {TRIES * number} seeds were solved")
+    states, actions, grasps = map(np.concatenate, zip(*episodes, strict=True))
+    lengths = np.array([len(own) for own, *_ in episodes], np.int64)
+    flags = {f"grasped_{name}": grasps[:, i] for i, name in enumerate(scene.task.grasped)}
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"{task}.npz"
-    grasps = np.concatenate([g for *_, g in episodes])
-    np.savez_compressed(
-        path,
-        states=np.concatenate([states for states, *_ in episodes]),
-        actions=np.concatenate([actions for _, actions, _ in episodes]),
-        lengths=np.array([len(states) for states, *_ in episodes], np.int64),
-        names=np.array(scene.names),
-        seeds=np.array(seeds, np.int64),
-        **{f"grasped_{name}": grasps[:, i] for i, name in enumerate(scene.task.grasped)},
-    )
+    Sources(states, actions, lengths, scene.names, np.array(seeds, np.int64)).save(path, **flags)
     return path

@@ -79,10 +79,6 @@ def generate(
     scene : Scene, optional
         Of this task, to use it again.
 
-    Returns
-    -------
-    Generated
-
     Raises
     ------
     InputError
@@ -96,41 +92,41 @@ def generate(
     if task not in TASKS:
         raise InputError(f"there is no task {task}: choose one of {', '.join(TASKS)}")
     taken = _checked(parts, sources, TASKS[task])
-    wanted = {p.reference for p in taken} | {p.held for p in taken if p.held}
-    wanted -= {WORLD}
+    wanted = {body for p in taken for body in (p.reference, p.held) if body not in ("", WORLD)}
     smoothed = sources.smoothed(smooth)
     known = [_source(smoothed, i, wanted) for i in range(len(sources.lengths))]
-    own = scene is None
-    scene = Scene(task) if scene is None else scene
+    used = Scene(task) if scene is None else scene
     successes = np.zeros(attempts, bool)
-    kept: list[tuple[int, list[NDArray[np.float32]], list[NDArray[np.float32]], list[bool]]] = []
+    states = [np.zeros((0, len(used.names)), np.float32)]
+    actions = [np.zeros((0, 8), np.float32)]
+    seeds: list[int] = []
+    grasped: list[bool] = []
     simulated: list[dict[str, NDArray[np.float32]]] = []
     began = time.perf_counter()
     for i in range(attempts):
         reset = FIRST_SEED + seed * SEEDS + i
-        rng = np.random.default_rng([seed, i])
-        attempt = _Attempt(scene, known, taken, noise, rng)
+        attempt = _Attempt(used, known, taken, noise, np.random.default_rng([seed, i]))
         successes[i] = attempt.run(reset)
         if successes[i]:
-            kept.append((reset, scene.states, scene.actions, attempt.grasped))
-            simulated += scene.simulator
+            states.append(np.array(used.states))
+            actions.append(np.array([*used.actions, used.actions[-1]]))
+            seeds.append(reset)
+            grasped += attempt.grasped
+            simulated += used.simulator
         if progress is not None:
             progress(i + 1, int(successes.sum()))
     seconds = time.perf_counter() - began
-    if own:
-        scene.close()
-    empty = np.zeros((0, len(scene.names)), np.float32)
+    if scene is None:
+        used.close()
     return Generated(
+        np.concatenate(states),
+        np.concatenate(actions),
+        np.array([len(own) for own in states[1:]], np.int64),
+        used.names,
+        np.array(seeds, np.int64),
         task,
-        np.concatenate([empty, *(s for _, states, _, _ in kept for s in [np.array(states)])]),
-        np.concatenate(
-            [np.zeros((0, 8), np.float32), *(np.array([*a, a[-1]]) for _, _, a, _ in kept)]
-        ),
-        np.array([len(states) for _, states, _, _ in kept], np.int64),
-        scene.names,
-        np.array([reset for reset, _, _, _ in kept], np.int64),
-        {name: np.array([state[name] for state in simulated]) for name in scene.simulator[0]},
-        np.array([g for *_, flags in kept for g in flags], bool) if TASKS[task].flag else None,
+        {name: np.array([state[name] for state in simulated]) for name in used.simulator[0]},
+        np.array(grasped, bool) if TASKS[task].flag else None,
         successes,
         seconds,
     )
@@ -250,7 +246,7 @@ class _Attempt:
     def _look(self) -> None:
         """Keep the flag of the observation, where there is one."""
         if self.scene.task.flag:
-            name = self.scene.task.grasped[0]
+            name = self.scene.task.first
             near = np.linalg.norm(self._here(name)[:3, 3] - self._here("tool")[:3, 3]) < 0.1
             first = len(self.scene.states) == 1  # the engine has contacts of the last episode
             self.grasped.append(bool(near and not first and self.scene.grasped(name)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,66 +15,46 @@ from numpy.typing import NDArray
 from infoatlas_rt import InputError
 
 from .sources import Generated
-from .tasks import FLAG_AT
+from .tasks import FLAG_AT, RATE
 
-FORMATS = ("maniskill", "lerobot")
-RATE = 20  # control steps a second of the tasks
 ACTIONS = (*(f"joint{i}" for i in range(1, 8)), "gripper")
 CODE = "v3.0"
 DATA = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 
 
-def check(out: str | os.PathLike[str], formats: Sequence[str] = FORMATS) -> None:
+def check(out: str | os.PathLike[str]) -> None:
     """Raise what `write` would raise, before anything is generated.
 
     Raises
     ------
     InputError
-        There is no such format, the package that writes it is not installed, or `out` exists.
+        A package that writes files is not installed, or `out` exists.
     """
-    unknown = sorted(set(formats) - set(FORMATS))
-    if unknown:
-        raise InputError(f"there is no format {unknown[0]!r}: choose from {', '.join(FORMATS)}")
-    if "lerobot" in formats:
-        try:
-            import pyarrow.parquet  # noqa: F401
-        except ImportError as error:
-            raise InputError(
-                f"pyarrow writes LeRobot data sets and cannot be imported ({error}): pip "
-                "install 'pyarrow<22', for ManiSkill's numpy, or take formats=('maniskill',)"
-            ) from error
+    try:
+        import h5py  # noqa: F401
+        import pyarrow.parquet  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            f"files of demonstrations cannot be written ({error}): pip install "
+            "'infoatlas-rt[maniskill]', with versions for ManiSkill's NumPy"
+        ) from error
     if Path(out).exists():
         raise InputError(f"{out} exists: choose a folder that does not")
 
 
-def write(
-    generated: Generated, out: str | os.PathLike[str], formats: Sequence[str] = FORMATS
-) -> Path:
+def write(generated: Generated, out: str | os.PathLike[str]) -> Path:
     """Write generated demonstrations into a new folder, all or nothing.
 
     OUT/TASK.npz has the arrays of `Sources`. OUT/trajectory.h5 and .json are as ManiSkill's
     `RecordEpisode` writes them for `obs_mode="state"`; `success` and `terminated` are true at the
     last step alone, where they were asked for. OUT/lerobot has a frame for each action.
 
-    Parameters
-    ----------
-    generated : Generated
-    out : path
-        A folder that does not exist.
-    formats : sequence of {"maniskill", "lerobot"}
-        Beside the .npz.
-
-    Returns
-    -------
-    Path
-        `out`.
-
     Raises
     ------
     InputError
         There is nothing to write, `out` cannot be written, or as `check`.
     """
-    check(out, formats)
+    check(out)
     if not len(generated.lengths):
         raise InputError(
             f"none of {len(generated.successes)} attempts succeeded: there is nothing to write"
@@ -84,30 +64,15 @@ def write(
     try:
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
-        np.savez_compressed(
-            part / f"{generated.task}.npz",
-            states=generated.states,
-            actions=generated.actions,
-            lengths=generated.lengths,
-            names=np.array(generated.names),
-            seeds=generated.seeds,
-        )
-        if "maniskill" in formats:
-            _write_maniskill(generated, part / "trajectory.h5")
-        if "lerobot" in formats:
-            _write_lerobot(generated, part / "lerobot")
+        generated.save(part / f"{generated.task}.npz")
+        _write_maniskill(generated, part / "trajectory.h5")
+        _write_lerobot(generated, part / "lerobot")
         part.rename(out)
     except OSError as error:
         raise InputError(f"{out} cannot be written ({error}): choose another folder") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return out
-
-
-def _episodes(generated: Generated) -> list[slice]:
-    ends = np.cumsum(generated.lengths)
-    pairs = zip(ends, generated.lengths, strict=True)
-    return [slice(int(end - length), int(end)) for end, length in pairs]
 
 
 def _write_maniskill(generated: Generated, path: Path) -> None:
@@ -119,9 +84,9 @@ def _write_maniskill(generated: Generated, path: Path) -> None:
         observed = np.insert(observed, FLAG_AT, flag, axis=1)
     about: list[dict[str, Any]] = []
     with h5py.File(path, "w") as file:
-        for i, own in enumerate(_episodes(generated)):
+        for i, (start, end) in enumerate(pairwise(generated.bounds)):
+            own, steps = slice(start, end), int(end - start) - 1
             group = file.create_group(f"traj_{i}")
-            steps = own.stop - own.start - 1
             done = np.arange(steps) == steps - 1
             group["obs"] = observed[own]
             group["actions"] = generated.actions[own][:-1]
@@ -160,9 +125,8 @@ def _write_lerobot(generated: Generated, folder: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    episodes = _episodes(generated)
-    rows = np.concatenate([np.arange(own.start, own.stop - 1) for own in episodes])
-    steps = np.array([own.stop - own.start - 1 for own in episodes])
+    rows = np.delete(np.arange(len(generated.states)), generated.bounds[1:] - 1)
+    steps = generated.lengths - 1
     frame = np.concatenate([np.arange(n) for n in steps])
     features: dict[str, NDArray[Any]] = {
         "observation.state": generated.states[rows],
@@ -206,38 +170,37 @@ def _write_lerobot(generated: Generated, folder: Path) -> None:
             return pa.array(values)
         return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
 
-    hugging_face = {
-        name: {"dtype": str(values.dtype), "_type": "Value"}
-        if values.ndim == 1
-        else {
-            "feature": {"dtype": str(values.dtype), "_type": "Value"},
-            "length": values.shape[1],
-            "_type": "List",
-        }
-        for name, values in features.items()
-    }
-    table = pa.table({name: column(values) for name, values in features.items()})
-    _save(
-        pq,
-        table.replace_schema_metadata(
-            {"huggingface": json.dumps({"info": {"features": hugging_face}})}
-        ),
+    def kind(values: NDArray[Any]) -> dict[str, Any]:
+        own = {"dtype": str(values.dtype), "_type": "Value"}
+        if values.ndim == 1:
+            return own
+        return {"feature": own, "length": values.shape[1], "_type": "List"}
+
+    def save(path: Path, columns: dict[str, Any], **about: Any) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        described = {key: json.dumps(value) for key, value in about.items()}
+        pq.write_table(pa.table(columns).replace_schema_metadata(described), path)
+
+    save(
         folder / DATA.format(chunk_index=0, file_index=0),
+        {name: column(values) for name, values in features.items()},
+        huggingface={"info": {"features": {name: kind(v) for name, v in features.items()}}},
     )
     what = f"{generated.task}: generated"
     ends = np.cumsum(steps)
+    first = np.zeros(len(steps), np.int64)
     listed = {
         "episode_index": np.arange(len(steps)),
         "tasks": [[what]] * len(steps),
         "length": steps,
-        "data/chunk_index": np.zeros(len(steps), np.int64),
-        "data/file_index": np.zeros(len(steps), np.int64),
+        "data/chunk_index": first,
+        "data/file_index": first,
         "dataset_from_index": ends - steps,
         "dataset_to_index": ends,
-        "meta/episodes/chunk_index": np.zeros(len(steps), np.int64),
-        "meta/episodes/file_index": np.zeros(len(steps), np.int64),
+        "meta/episodes/chunk_index": first,
+        "meta/episodes/file_index": first,
     }
-    _save(pq, pa.table(listed), folder / "meta/episodes/chunk-000/file-000.parquet")
+    save(folder / "meta/episodes/chunk-000/file-000.parquet", listed)
     # LeRobot reads tasks with pandas, the text as the index.
     index = {"name": "task", "pandas_type": "unicode", "numpy_type": "object"}
     number = {"name": "task_index", "pandas_type": "int64", "numpy_type": "int64"}
@@ -247,12 +210,7 @@ def _write_lerobot(generated: Generated, folder: Path) -> None:
         "columns": [{**c, "field_name": c["name"], "metadata": None} for c in (number, index)],
         "pandas_version": "2.0.0",
     }
-    tasks = pa.table({"task_index": np.zeros(1, np.int64), "task": [what]})
-    _save(
-        pq,
-        tasks.replace_schema_metadata({"pandas": json.dumps(pandas)}),
-        folder / "meta" / "tasks.parquet",
-    )
+    save(folder / "meta/tasks.parquet", {"task_index": [0], "task": [what]}, pandas=pandas)
 
 
 def _stats(values: NDArray[Any]) -> dict[str, list[float]]:
@@ -264,11 +222,6 @@ def _stats(values: NDArray[Any]) -> dict[str, list[float]]:
         "std": values.std(axis=0).tolist(),
         "count": [len(values)],
     }
-
-
-def _save(parquet: Any, table: Any, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    parquet.write_table(table, path)
 
 
 def _dump(path: Path, value: Any) -> None:

@@ -13,45 +13,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from infoatlas_rt.files.hdf5.poses import POSE
+
 Vector = NDArray[Any]
 JOINTS = (*(f"joint{i}" for i in range(1, 8)), "finger1", "finger2")
-POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
+RATE = 20  # control steps a second
 FLAG_AT = 18  # column of ManiSkill's flat observation that is_grasped has, where there is one
 
 
 @dataclass(frozen=True)
 class Column:
-    """An entry of the observation.
+    """An entry of the observation."""
 
-    Attributes
-    ----------
-    name : str
-        Prefix of its columns.
-    read : callable
-        Environment -> its values.
-    width : int
-    moves : bool
-        Whether it changes within an episode.
-    """
-
-    name: str
-    read: Callable[[Any], Vector]
+    name: str  # prefix of its columns
+    read: Callable[[Any], Vector]  # environment -> its values
     width: int
-    moves: bool = True
+    moves: bool = True  # within an episode
 
 
-def entity_pose(entity: Any) -> Vector:
+def _pose(entity: Any) -> Vector:
     """Position and quaternion [7] of a body of the physics engine, the real part first."""
-    pose = entity.pose
-    return np.concatenate([pose.p, pose.q])
-
-
-def _tool(env: Any) -> Vector:
-    return entity_pose(env.agent.tcp._objs[0].entity)
+    return np.concatenate([entity.pose.p, entity.pose.q])
 
 
 def _body(name: str, attribute: str, moves: bool = True) -> Column:
-    return Column(name, lambda env: entity_pose(getattr(env, attribute)._objs[0]), 7, moves)
+    return Column(name, lambda env: _pose(getattr(env, attribute)._objs[0]), 7, moves)
 
 
 def _place(name: str, attribute: str) -> Column:
@@ -65,14 +51,14 @@ def _fixed(name: str, read: Callable[[Any], Any], width: int) -> Column:
 def _way(name: str, one: str, other: str) -> Column:
     """From the position of one to the other's: attributes of the environment, or "tool"."""
 
-    def place(env: Any, attribute: str) -> Vector:
-        if attribute == "tool":
-            found: Vector = env.agent.tcp._objs[0].entity.pose.p
-            return found
-        place: Vector = getattr(env, attribute)._objs[0].pose.p
-        return place
+    def place(env: Any, attribute: str) -> Any:
+        tool = attribute == "tool"
+        return (env.agent.tcp._objs[0].entity if tool else getattr(env, attribute)._objs[0]).pose.p
 
     return Column(name, lambda env: place(env, other) - place(env, one), 3)
+
+
+TOOL = Column("tool", lambda env: _pose(env.agent.tcp._objs[0].entity), 7)
 
 
 @dataclass(frozen=True)
@@ -85,18 +71,15 @@ class Task:
         Module of the planner: ManiSkill's own, or one of this package (".pyramid").
     columns : tuple of Column
         After the joints.
-    grasped : tuple of str
-        Names of the objects that are grasped, in order.
     objects : tuple of str
         Names of the objects that a part can be about.
-    bodies : dict
-        Name of an object that is grasped -> attribute of the environment.
-    flag : bool
-        Whether the observation has the flag is_grasped.
-    first : str
-        What an uncut demonstration is moved with.
+    grasped : dict
+        Name of each object that is grasped, in order -> attribute of the environment. An uncut
+        demonstration is moved with the first.
     orientation : str
         What of its pose counts.
+    flag : bool
+        Whether the observation has the flag is_grasped.
     held_filter : float or None
         Share of a new measurement in the pose of what is held. None: measured once, when a part
         starts.
@@ -104,16 +87,18 @@ class Task:
 
     solution: str
     columns: tuple[Column, ...]
-    grasped: tuple[str, ...]
     objects: tuple[str, ...]
-    bodies: dict[str, str]
-    first: str
+    grasped: dict[str, str]
     orientation: str = "quarter turns"
     flag: bool = False
     held_filter: float | None = None
 
+    @property
+    def first(self) -> str:
+        """The object that is grasped first."""
+        return next(iter(self.grasped))
 
-TOOL = Column("tool", _tool, 7)
+
 TASKS = {
     "PickCube-v1": Task(
         "pick_cube",
@@ -124,10 +109,8 @@ TASKS = {
             _way("tool_to_cube", "tool", "cube"),
             _way("cube_to_goal", "cube", "goal_site"),
         ),
-        ("cube",),
         ("cube", "goal"),
         {"cube": "cube"},
-        "cube",
         flag=True,
     ),
     "StackCube-v1": Task(
@@ -140,32 +123,21 @@ TASKS = {
             _way("tool_to_cube_b", "tool", "cubeB"),
             _way("cube_a_to_cube_b", "cubeA", "cubeB"),
         ),
-        ("cube_a",),
         ("cube_a", "cube_b"),
         {"cube_a": "cubeA"},
-        "cube_a",
     ),
     "PullCubeTool-v1": Task(
         "pull_cube_tool",
         (TOOL, _body("cube", "cube"), _body("hook", "l_shape_tool")),
-        ("hook",),
         ("hook", "cube"),
         {"hook": "l_shape_tool"},
-        "hook",
         "pose",
     ),
     "PlaceSphere-v1": Task(
         "place_sphere",
-        (
-            TOOL,
-            _place("bin", "bin"),
-            _body("sphere", "obj"),
-            _way("tool_to_sphere", "tool", "obj"),
-        ),
-        ("sphere",),
+        (TOOL, _place("bin", "bin"), _body("sphere", "obj"), _way("tool_to_sphere", "tool", "obj")),
         ("sphere", "bin"),
         {"sphere": "obj"},
-        "sphere",
         "position",
         flag=True,
     ),
@@ -177,10 +149,8 @@ TASKS = {
             _body("receptacle", "receptacle", moves=False),
             _fixed("goal", lambda env: env.goal_pose.raw_pose, 7),
         ),
-        ("charger",),
         ("charger", "receptacle"),
         {"charger": "charger"},
-        "charger",
         "pose",
     ),
     "PegInsertionSide-v1": Task(
@@ -192,21 +162,13 @@ TASKS = {
             _fixed("hole", lambda env: env.box_hole_pose.raw_pose, 7),
             _fixed("hole_radius", lambda env: env.box_hole_radii, 1),
         ),
-        ("peg",),
         ("peg", "hole"),
         {"peg": "peg"},
-        "peg",
         "pose",
         held_filter=0.15,
     ),
     "LiftPegUpright-v1": Task(
-        "lift_peg_upright",
-        (TOOL, _body("peg", "peg")),
-        ("peg",),
-        ("peg",),
-        {"peg": "peg"},
-        "peg",
-        "pose",
+        "lift_peg_upright", (TOOL, _body("peg", "peg")), ("peg",), {"peg": "peg"}, "pose"
     ),
     "StackPyramid-v1": Task(
         ".pyramid",
@@ -222,10 +184,8 @@ TASKS = {
             _way("cube_b_to_cube_c", "cubeB", "cubeC"),
             _way("cube_a_to_cube_c", "cubeA", "cubeC"),
         ),
-        ("cube_a", "cube_c"),
         ("cube_a", "cube_b", "cube_c"),
         {"cube_a": "cubeA", "cube_c": "cubeC"},
-        "cube_a",
     ),
 }
 
@@ -234,8 +194,6 @@ def column_names(task: Task) -> tuple[str, ...]:
     """Names of the columns of a task's states."""
     names = [f"{joint}.{kind}" for kind in ("position", "velocity") for joint in JOINTS]
     for column in task.columns:
-        if column.width == 1:
-            names.append(column.name)
-        else:
-            names += [f"{column.name}.{axis}" for axis in POSE[: column.width]]
+        axes = [f".{axis}" for axis in POSE[: column.width]] if column.width > 1 else [""]
+        names += [f"{column.name}{axis}" for axis in axes]
     return tuple(names)

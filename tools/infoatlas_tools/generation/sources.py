@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt import InputError
+from infoatlas_rt import InputError, Pose, Position, Subtasks, Trajectories, discover_keystates
+from infoatlas_rt.files.hdf5.poses import POSE, pose_columns
 
 from . import arm
-from .tasks import FLAG_AT, JOINTS, POSE, TASKS, column_names
+from .tasks import FLAG_AT, JOINTS, RATE, TASKS, column_names
 from .transform import quaternion_matrix
 
 Float = NDArray[np.float64]
@@ -55,6 +56,13 @@ class Sources:
         if len(self.seeds) != len(self.lengths):
             raise InputError(f"{len(self.seeds)} seeds for {len(self.lengths)} demonstrations")
 
+    def save(self, path: Path, **flags: NDArray[np.bool_]) -> None:
+        """Write a file for `read_sources`, with flags [sum] by name."""
+        names = ("states", "actions", "lengths", "names", "seeds")
+        arrays: dict[str, Any] = {name: np.asarray(getattr(self, name)) for name in names}
+        arrays.update(flags)
+        np.savez_compressed(path, **arrays)
+
     @cached_property
     def bounds(self) -> NDArray[np.int64]:
         """First row of each demonstration, and the number of rows [N + 1]."""
@@ -65,18 +73,6 @@ class Sources:
         own = slice(self.bounds[i], self.bounds[i + 1])
         return self.states[own], self.actions[own]
 
-    def take(self, chosen: Any) -> Sources:
-        """Some of the demonstrations, by their numbers."""
-        numbers = np.atleast_1d(np.arange(len(self.lengths))[chosen])
-        parts = [self.episode(int(i)) for i in numbers]
-        return Sources(
-            np.concatenate([states for states, _ in parts]),
-            np.concatenate([actions for _, actions in parts]),
-            self.lengths[numbers],
-            self.names,
-            self.seeds[numbers],
-        )
-
     def smoothed(self, steps: int) -> Sources:
         """States and joint targets averaged over `steps` (odd) steps; the gripper is kept."""
         if steps < 1 or steps % 2 == 0:
@@ -84,9 +80,8 @@ class Sources:
         if steps == 1:
             return self
         states, actions = self.states.copy(), self.actions.copy()
-        quaternions = [
-            [self.names.index(f"{b}.{a}") for a in POSE[3:]] for b in _bodies(self.names)
-        ]
+        first = [i for i, name in enumerate(self.names) if name.endswith(".qw")]
+        quaternions = [slice(i, i + 4) for i in first]
         for i in range(len(self.lengths)):
             own = slice(self.bounds[i], self.bounds[i + 1])
             piece = states[own].copy()
@@ -100,14 +95,12 @@ class Sources:
 
 
 @dataclass(frozen=True, eq=False)
-class Generated:
-    """Successful attempts, in the layout of `Sources`.
+class Generated(Sources):
+    """Successful attempts; `seeds` are those of their resets.
 
     Attributes
     ----------
     task : str
-    states, actions, lengths, names, seeds
-        As in `Sources`; `seeds` are those of the resets.
     simulator : dict
         "actors/..." and "articulations/..." -> [sum, 13 or more] float32: states of the
         simulator, as ManiSkill stores them.
@@ -119,20 +112,10 @@ class Generated:
     """
 
     task: str
-    states: NDArray[np.float32]
-    actions: NDArray[np.float32]
-    lengths: NDArray[np.int64]
-    names: tuple[str, ...]
-    seeds: NDArray[np.int64]
     simulator: dict[str, NDArray[np.float32]]
     grasped: NDArray[np.bool_] | None
     successes: NDArray[np.bool_]
     seconds: float
-
-    @property
-    def rate(self) -> float:
-        """Share of attempts that succeeded."""
-        return float(np.mean(self.successes))
 
 
 def read_sources(path: str | os.PathLike[str]) -> Sources:
@@ -156,12 +139,24 @@ def read_sources(path: str | os.PathLike[str]) -> Sources:
                 np.asarray(file["states"], np.float32),
                 np.asarray(file["actions"], np.float32),
                 lengths,
-                tuple(str(name) for name in file["names"]),
-                np.asarray(file["seeds"]) if "seeds" in file.files else np.full(len(lengths), -1),
+                tuple(map(str, file["names"])),
+                file["seeds"] if "seeds" in file.files else np.full(len(lengths), -1),
             )
     if path.suffix in (".h5", ".hdf5"):
         return _read_maniskill(path)
     raise InputError(f"{path}: pass a file .npz, or ManiSkill's trajectory.h5")
+
+
+def find_subtasks(task: str, sources: Sources) -> Subtasks:
+    """Sub-tasks of the demonstrations of a task, with their reference objects."""
+    found = discover_keystates(
+        Trajectories(sources.states, sources.lengths, sources.names, rate=RATE)
+    )
+    objects = {
+        name: Pose(name) if f"{name}.qw" in sources.names else Position(name)
+        for name in TASKS[task].objects
+    }
+    return found.subtasks(tool=Pose("tool"), objects=objects)
 
 
 def poses(states: Any, names: tuple[str, ...], body: str) -> Float:
@@ -184,17 +179,14 @@ def poses(states: Any, names: tuple[str, ...], body: str) -> Float:
     return found
 
 
-def _bodies(names: tuple[str, ...]) -> list[str]:
-    return [name[:-3] for name in names if name.endswith(".qw")]
-
-
 def _averaged(rows: NDArray[np.float32], steps: int) -> NDArray[np.float32]:
     """Mean over a centred window of each row [T, d]; of what there is of it, at both ends."""
     sums = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0, dtype=np.float64)])
     at = np.arange(len(rows))
     half = np.minimum(steps // 2, np.minimum(at, len(rows) - 1 - at))[:, None]
     low, high = at - half[:, 0], at + half[:, 0] + 1
-    return ((sums[high] - sums[low]) / (high - low)[:, None]).astype(np.float32)
+    found: NDArray[np.float64] = (sums[high] - sums[low]) / (high - low)[:, None]
+    return found.astype(np.float32)
 
 
 def _read_maniskill(path: Path) -> Sources:
@@ -247,32 +239,9 @@ def _columns(path: Path, episode: Any, task: str) -> tuple[NDArray[np.float32], 
         raise InputError(f"{path}: the robot has {joints.shape[1] // 2} joints, and a Panda has 9")
     tool = arm.forward(joints[:, :7])
     names = tuple(f"{j}.{kind}" for kind in ("position", "velocity") for j in JOINTS)
-    parts = [joints, tool[:, :3, 3], _quaternions(tool[:, :3, :3])]
+    parts = [joints, pose_columns(tool)]
     names += tuple(f"tool.{axis}" for axis in POSE)
     for name, values in simulated["actors"].items():
         parts.append(np.asarray(values, np.float64)[:, :7])
         names += tuple(f"{name}.{axis}" for axis in POSE)
     return np.concatenate(parts, axis=1).astype(np.float32), names
-
-
-def _quaternions(turns: Float) -> Float:
-    """Quaternions [T, 4] of rotations [T, 3, 3], the real part first."""
-    found = np.empty((len(turns), 4))
-    for row, m in zip(found, turns, strict=True):
-        # The eigenvector of the largest eigenvalue of a symmetric matrix of its entries.
-        k = np.array(
-            [
-                [
-                    m[0, 0] + m[1, 1] + m[2, 2],
-                    m[2, 1] - m[1, 2],
-                    m[0, 2] - m[2, 0],
-                    m[1, 0] - m[0, 1],
-                ],
-                [0, m[0, 0] - m[1, 1] - m[2, 2], m[0, 1] + m[1, 0], m[0, 2] + m[2, 0]],
-                [0, 0, m[1, 1] - m[0, 0] - m[2, 2], m[1, 2] + m[2, 1]],
-                [0, 0, 0, m[2, 2] - m[0, 0] - m[1, 1]],
-            ]
-        )
-        row[:] = np.linalg.eigh(k, UPLO="U")[1][:, -1]
-        row *= 1 if row[0] >= 0 else -1
-    return found

@@ -11,10 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-if __package__.startswith("examples."):  # isort: skip  (first: it makes mani_skill importable)
-    from .. import headless
-else:
-    import headless
+from . import headless  # isort: skip  (first: it makes mani_skill importable)
 import gymnasium
 import mani_skill.envs  # noqa: F401  (registers the tasks)
 
@@ -91,7 +88,7 @@ class Scene:
     def grasped(self, name: str) -> bool:
         """Whether the robot grasps an object."""
         return bool(
-            self.unwrapped.agent.is_grasping(getattr(self.unwrapped, self.task.bodies[name]))
+            self.unwrapped.agent.is_grasping(getattr(self.unwrapped, self.task.grasped[name]))
         )
 
     def close(self) -> None:
@@ -113,19 +110,15 @@ class Scene:
         found: dict[str, Any] = {}
         for name, entity in self._actors.items():
             body, pose = self._components[name], entity.pose
-            still = body is None
-            moving = (
-                np.zeros(6)
-                if still
-                else np.concatenate([body.linear_velocity, body.angular_velocity])
-            )
-            found[f"actors/{name}"] = np.concatenate([pose.p, pose.q, moving]).astype(np.float32)
+            speeds = [np.zeros(6)]
+            if body is not None:
+                speeds = [body.linear_velocity, body.angular_velocity]
+            found[f"actors/{name}"] = np.concatenate([pose.p, pose.q, *speeds]).astype(np.float32)
         robot = self._robot
         root = robot.root_pose
         parts = (root.p, root.q, robot.root_linear_velocity, robot.root_angular_velocity)
-        found[f"articulations/{self._robot_name}"] = np.concatenate(
-            [*parts, positions, velocities]
-        ).astype(np.float32)
+        whole = np.concatenate([*parts, positions, velocities])
+        found[f"articulations/{self._robot_name}"] = whole.astype(np.float32)
         return found
 
 

@@ -12,6 +12,9 @@ Float = NDArray[np.float64]
 LOWEST = np.array([-2.8973, -1.7628, -2.8973, -3.0718, -2.8973, -0.0175, -2.8973])  # rad
 HIGHEST = np.array([2.8973, 1.7628, 2.8973, -0.0698, 2.8973, 3.7525, 2.8973])
 BASE = (-0.615, 0.0, 0.0)  # of the robot in ManiSkill's tabletop scenes, m
+ITERATIONS = 12
+PULL = 0.1  # share of the way to the posture in each iteration
+DAMPING = 0.02  # near singular postures, the tool falls behind rather than that a joint leaps
 _QUARTER = np.pi / 2
 # Place (m) and turn about x (rad) of each joint in the frame of the one before; its axis is z.
 _JOINTS = (
@@ -81,15 +84,7 @@ def jacobian(joints: Float) -> tuple[Float, Float]:
     return end, moved
 
 
-def inverse(
-    target: Float,
-    joints: Float,
-    posture: Float,
-    *,
-    pull: float = 0.1,
-    damping: float = 0.02,
-    iterations: int = 12,
-) -> Float:
+def inverse(target: Float, joints: Float, posture: Float) -> Float:
     """Joint positions for a pose of the tool, by damped least squares.
 
     Parameters
@@ -99,27 +94,22 @@ def inverse(
         Where to start: the solution of the step before.
     posture : [7] float64, rad
         The arm is pulled towards it as far as the tool stays where it is.
-    pull : float
-        Share of the way to the posture in each iteration.
-    damping : float
-        Near singular postures, the tool falls behind rather than that a joint leaps.
 
     Returns
     -------
     [7] float64, rad
         Within the joints' limits. Of a target out of reach, what comes near.
     """
-    joints = joints.copy()
-    for i in range(iterations):
+    for i in range(ITERATIONS):
         end, moved = jacobian(joints)
         error = np.empty(6)
         error[:3] = target[:3, 3] - end[:3, 3]
         error[3:] = rotation_vector(target[:3, :3] @ end[:3, :3].T)
         if i and error[:3] @ error[:3] < 1e-9 and error[3:] @ error[3:] < 1e-8:
             break  # 0.03 mm, 0.1 mrad
-        towards = pull * (posture - joints) if i == 0 else np.zeros(7)
+        towards = PULL * (posture - joints) if i == 0 else np.zeros(7)
         square = moved @ moved.T
-        square[np.diag_indices(6)] += damping**2 * min(1.0, float(error @ error) / 1e-4)
+        square[np.diag_indices(6)] += DAMPING**2 * min(1.0, float(error @ error) / 1e-4)
         square[np.diag_indices(6)] += 1e-8
         step = towards + moved.T @ np.linalg.solve(square, error - moved @ towards)
         longest = np.abs(step).max()

@@ -97,22 +97,11 @@ def about_vertical(turn: float) -> Float:
 
 
 def motion(orientation: str, before: Float, now: Float, tool_then: Float, tool_now: Float) -> Float:
-    """What takes a piece of a demonstration to the present pose of its object.
+    """What takes a piece of a demonstration to the present pose of its object [4, 4].
 
-    Parameters
-    ----------
-    orientation : {"position", "pose", "half turns", "quarter turns"}
-        "position" moves without a turn. "pose" is `now` @ inverse(`before`). With half or quarter
-        turns, the object's turn about the vertical is followed, up to such turns: the one is taken
-        that turns the tool least.
-    before, now : [4, 4]
-        Poses of the object, in the demonstration and at present.
-    tool_then, tool_now : [4, 4]
-        Poses of the tool: where the piece ends in the demonstration, and at present.
-
-    Returns
-    -------
-    [4, 4]
+    The orientation "position" moves without a turn; "pose" is `now` @ inverse(`before`). With half
+    or quarter turns, the object's turn about the vertical is followed, up to such turns: the one is
+    taken that turns the tool least, from `tool_now` to where the piece ends (`tool_then`).
     """
     if orientation == "pose":
         found: Float = now @ inverse(before)
@@ -147,20 +136,11 @@ def tool_in_held(orientation: str, held: Float, tool: Float) -> Float:
 
 
 def correction(orientation: str, grip_then: Float, grip_now: Float) -> Float:
-    """What to multiply the tool's path with, so that the held object follows the path.
+    """What to multiply the tool's path with, so that the held object follows the path [4, 4].
 
-    Parameters
-    ----------
-    orientation : str
-        What of the held object's pose counts: up to half or quarter turns, the turn of the object
-        about its own vertical is taken that turns the tool least.
-    grip_then, grip_now : [4, 4]
-        `tool_in_held`, in the demonstration and at present.
-
-    Returns
-    -------
-    [4, 4]
-        inverse(`grip_then`) @ turn @ `grip_now`.
+    inverse(`grip_then`) @ turn @ `grip_now`, of `tool_in_held` in the demonstration and at present:
+    up to half or quarter turns, the turn of the object about its own vertical is taken that turns
+    the tool least.
     """
     symmetry = TURNS.get(orientation, 1)
     turns = [about_vertical(2 * np.pi * i / symmetry) for i in range(symmetry)]
@@ -178,15 +158,7 @@ def between(one: Float, other: Float, share: float) -> Float:
 def stepped(
     one: Float, other: Float, length: float, turn: float, fewest: int = 1
 ) -> Iterator[Float]:
-    """Poses from one (left out) to the other, in equal steps.
-
-    Parameters
-    ----------
-    length, turn : float
-        Longest step, m and rad.
-    fewest : int
-        Smallest number of steps.
-    """
+    """Poses from one (left out) to the other, in equal steps of at most `length` m, `turn` rad."""
     far = np.linalg.norm(other[:3, 3] - one[:3, 3]) / length
     turned = angle(one[:3, :3], other[:3, :3]) / turn
     steps = max(fewest, int(np.ceil(max(far, turned) - 1e-9)))
@@ -213,18 +185,8 @@ def warped(pose: Float, first: Float, start: Float, moved: Float, u: float) -> F
     """A pose of a demonstration's path, which is bent to begin where the tool is.
 
     p + (1 - u) (start - first) + u (moved p - p), and its rotation alike: at u = 0 the path starts
-    from `start` instead of `first`, at u = 1 it is moved to the object's present pose.
-
-    Parameters
-    ----------
-    pose, first : [4, 4]
-        A pose of the path, and the path's first.
-    start : [4, 4]
-        Pose that the path has to begin with.
-    moved : [4, 4]
-        What `motion` returns.
-    u : float
-        In [0, 1], of `progress`.
+    from `start` instead of `first`, at u = 1 it is moved (by `motion`) to the object's present
+    pose. `progress` gives u.
     """
     offset = (1 - u) * (start[:3, 3] - first[:3, 3])
     goal = moved[:3, :3] @ pose[:3, 3] + moved[:3, 3]

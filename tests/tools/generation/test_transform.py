@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from examples.maniskill.generation import arm, transform
-from examples.maniskill.generation.transform import about_vertical, pose_matrix
+from infoatlas_tools.generation import arm, transform
+from infoatlas_tools.generation.transform import about_vertical, pose_matrix
 
 DOWN = np.diag([1.0, -1.0, -1.0])  # a tool that points down
 

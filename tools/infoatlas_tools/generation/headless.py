@@ -18,7 +18,9 @@ try:
     import sapien.pysapien.render
     import sapien.render
 except ModuleNotFoundError as error:
-    raise SystemExit(f"{error}: pip install '.[maniskill]' (Python 3.10 to 3.12)") from error
+    raise ModuleNotFoundError(
+        f"{error}: pip install 'infoatlas-rt[maniskill]' (Python 3.10 to 3.12)", name=error.name
+    ) from error
 
 OPTIONS = {"sim_backend": "physx_cpu", "render_backend": "none", "render_mode": None}
 

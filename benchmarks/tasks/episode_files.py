@@ -1,0 +1,43 @@
+"""Files of recorded episodes, and the first motion of an object in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+OUT = Path(__file__).parent / "data"
+POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
+MOVED = 0.003  # metres
+Episode = tuple[NDArray[np.float32], Mapping[str, NDArray[Any]]]
+
+
+def save(path: Path, episodes: Sequence[Episode], names: Any, seeds: Any) -> Path:
+    """Write episodes: states [T, d], whose columns have names, and arrays [T, ...] by name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    arrays = {
+        name: np.concatenate([others[name] for _, others in episodes])
+        for name in sorted(episodes[0][1])
+    }
+    np.savez_compressed(
+        path,
+        states=np.concatenate([states for states, _ in episodes]),
+        lengths=np.array([len(states) for states, _ in episodes], np.int64),
+        names=np.array(names),
+        seeds=np.array(seeds, np.int64),
+        **arrays,
+    )
+    return path
+
+
+def has_moved(place: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Whether an object at `place` [T, 3] has been 3 mm from where it lay after the first step.
+
+    Some objects are dropped on the table at the start.
+    """
+    away = np.linalg.norm(place - place[1], axis=1) >= MOVED
+    away[0] = False
+    return np.logical_or.accumulate(away)

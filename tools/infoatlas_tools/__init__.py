@@ -1,0 +1,1 @@
+"""What works on recordings, beside the runtime: so far, data generation from demonstrations."""
