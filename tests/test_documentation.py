@@ -131,13 +131,11 @@ def test_questions_page():
 
 
 def test_gradients_page():
-    """The share of the column that y depends on grows; the critic prefers the likely pair."""
+    """The share of the column that y depends on grows."""
     text = run("-c", "\n".join(blocks("docs/gradients.md")))
     found = re.findall(r"^(-?[\d.]+) nats, share of the first column ([\d.]+)$", text, re.M)
     (first, before), (last, after) = np.array(found, float)
     assert last > first + 0.3 and after > 0.9 > before
-    likely, unlikely = map(float, text[text.index("[") :].strip("[] \n").split())
-    assert likely > 0 > unlikely
 
 
 def test_the_tutorial_is_one_page():

@@ -16,7 +16,6 @@ from ..inputs.checks import as_count, as_flag, as_gpu_samples, as_groups, as_res
 from ..inputs.gpu_arrays import Array, on_gpu
 from ..models import model_file
 from . import slicing
-from .critic import Critic, write_critic
 from .directions import WAYS, reduced
 from .forward import forward
 from .parts import Samples, Timed, by_parts
@@ -356,42 +355,10 @@ class Estimator:
         """Raise InputError if sides would be sliced although `directions` is not "random"."""
         if self.directions != "random" and width > self.model_file.dim:
             raise InputError(
-                f"an estimator with directions={self.directions!r} gives estimates, and no test, "
-                f"critic or windows of several environments, of more than {self.model_file.dim} "
+                f"an estimator with directions={self.directions!r} gives estimates, and no test "
+                f"or windows of several environments, of more than {self.model_file.dim} "
                 "coordinates: use an Estimator with random directions"
             )
-
-    def critic(self, x: Any, y: Any, *, groups: Any = None) -> Critic:
-        """Generate a critic that is kept, for the local mutual information of new pairs.
-
-        Parameters
-        ----------
-        x, y : array-like [n] or [n, d]
-            Paired samples; of more than 1,500 pairs a random subset is used.
-        groups : array-like [n] of int, optional
-            Trajectory, episode or subject of each sample. The product of marginals then pairs
-            samples of different groups only.
-
-        Returns
-        -------
-        Critic
-            `Critic.pointwise(x, y)` computes nats for each new pair, with NumPy alone. It has no
-            bias correction, standard error or neighbour features. Its values rank moments; they are
-            below those of `estimate`.
-
-        Raises
-        ------
-        InputError
-            The samples cannot be used or do not fit `k` and `sides`, one of `groups` is too large,
-            or a side is constant.
-        ModelError
-            The model has no graph that writes critics to keep; "edge" has one.
-        """
-        if self.directions != "random":
-            self._check_width(
-                max(as_samples(side, name).shape[1] for side, name in ((x, "x"), (y, "y")))
-            )
-        return write_critic(x, y, groups, self.model_file, shifts=self.shifts, **self._slicing())
 
     def _slicing(self) -> dict[str, Any]:
         """Keyword arguments of `slicing.plan`."""
