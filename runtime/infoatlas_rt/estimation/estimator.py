@@ -47,14 +47,14 @@ class Estimator:
         Number of slices S if a side is sliced; 40 unless given.
     sides : {"auto", "both", "x", "y"}
         Which sides are sliced. "auto": both if `k` is given, else those wider than D.
-    directions : {"random", "canonical", "features"}
+    directions : {"random", "canonical"}
         How a side that is wider than D is reduced. "random": to slices, by random projections; the
-        estimate is the k-sliced mutual information. The other two find D directions in one half of
-        the samples and estimate in the other, and then exchange the halves. Then `mi` is a lower
-        bound of I(x; y) in expectation, and n has to be at least twice the model's n_min.
-        "canonical": linear relations, up to monotone maps of single coordinates; at most as many
-        directions as the narrower side has coordinates. "features": also relations through squares
-        and the common scale of a side; slower. `k`, `slices` and `sides` are for "random".
+        estimate is the k-sliced mutual information. "canonical": to the D directions (at most as
+        many as the narrower side has coordinates) that are linearly related to the other side, up
+        to monotone maps of single coordinates. They are found in one half of the samples and used
+        in the other; then the halves are exchanged. So `mi` is a lower bound of I(x; y) in
+        expectation, and n has to be at least twice the model's n_min. `k`, `slices` and `sides` are
+        for "random".
     shifts : int, optional
         Number M of cyclic shifts, whose pairs are samples of the product of marginals. At least 4;
         at most n-1 are used. The default is in the model's metadata. At small n, more shifts reduce
@@ -339,9 +339,7 @@ class Estimator:
         if self.directions == "random":
             found, seconds = unsliced_or_sliced(samples)
         else:
-            found, seconds = reduced(
-                samples, self.model_file, self.directions, self.seed, unsliced_or_sliced
-            )
+            found, seconds = reduced(samples, self.model_file, self.seed, unsliced_or_sliced)
         total = perf_counter() - start
         preparation = total - sum(seconds.values())
         seconds = {**seconds, "slicing": seconds["slicing"] + preparation, "total": total}
