@@ -22,8 +22,8 @@ from ..errors import InputError
 from ..inputs.gpu_arrays import Array, to_host
 from ..models.model_file import ModelFile
 from .canonical import RANK_TOLERANCE, normal_scores
-from .parts import Evaluate, Samples, Timed, average, split
-from .prepare import round_to, varying
+from .parts import Evaluate, Timed, average, split
+from .prepare import Samples, round_to, varying
 from .shuffling import largest_group
 from .slicing import GRID
 

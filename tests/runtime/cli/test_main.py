@@ -101,9 +101,9 @@ def test_flags_never_reach_the_curve(capsys, tmp_path, monkeypatch):
     given = []
     estimate = Estimator.estimate_checked
 
-    def spy(self, x, y, **options):
-        given.append((x, y))
-        return estimate(self, x, y, **options)
+    def spy(self, samples):
+        given.append((samples.x, samples.y))
+        return estimate(self, samples)
 
     monkeypatch.setattr(Estimator, "estimate_checked", spy)
     results = []

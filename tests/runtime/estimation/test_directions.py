@@ -9,7 +9,7 @@ import pytest
 
 from infoatlas_rt import Estimator, InputError, independence_test
 from infoatlas_rt.estimation.directions import _halves, _halves_of_groups, along, canonical
-from infoatlas_rt.estimation.parts import Samples
+from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.vector.windows import VectorWindows
 
 
