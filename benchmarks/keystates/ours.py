@@ -17,7 +17,6 @@ from infoatlas_rt import (
     discover_keystates,
     mi_curve,
 )
-from infoatlas_rt.estimation.prepare import Samples
 
 from ..peers.keystate_finders import Found, K, NotOffered
 from ..tasks.demonstrations import Demonstrations
@@ -36,7 +35,7 @@ class Remembering(Estimator):
         super().__init__(**options)
         self._known: dict[str, Estimate] = {}
 
-    def estimate_checked(self, samples: Samples) -> Estimate:
+    def estimate_checked(self, samples: Any) -> Estimate:
         key = hashlib.sha1(pickle.dumps(samples)).hexdigest()
         if key not in self._known:
             if len(self._known) > 300:  # moments of a curve; older ones are not needed again
