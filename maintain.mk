@@ -46,7 +46,6 @@ remake: .venv-dev/ready build/native/ready ## MODEL=edge: build a model from its
 
 # Afterwards renew the pages on accuracy (make accuracy).
 SHIPPED = train/checkpoints/$(MODEL)
-VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' recipes/$(MODEL).toml)
 ship: .venv-dev/ready ## MODEL=edge: replace the shipped model by that of `make remake`
 	test -e $(SHIPPED).pt # the model is a shipped one
 	test -e runs/$(MODEL)/evaluation.json # the build is complete
@@ -54,7 +53,6 @@ ship: .venv-dev/ready ## MODEL=edge: replace the shipped model by that of `make 
 	cp runs/$(MODEL)/corrected.pt $(SHIPPED).pt
 	cp runs/$(MODEL)/calibration.json $(SHIPPED).calibration.json
 	cp runs/$(MODEL)/manifest.json $(SHIPPED).manifest.json
-	$(if $(wildcard $(MODELS)/critics/$(MODEL).onnx),env -u PYTHONPATH $(DEV)/infoatlas-rt export $(SHIPPED).pt --critic --name $(MODEL) --version $(VERSION) --out $(MODELS)/critics/$(MODEL).onnx)
 	cd $(MODELS) && sha256sum *.onnx > SHA256SUMS
 	env -u PYTHONPATH $(DEV)/python tests/golden/make.py $(MODEL)
 

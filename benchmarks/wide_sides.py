@@ -3,8 +3,8 @@
     python -m benchmarks.wide_sides         # build/bmi/large -> benchmarks/results/wide_sides.*
     python -m benchmarks.wide_sides --quick --out build/results
 
-The seven tasks of the BMI benchmark with sides of 25 and 50 coordinates, and a development set of
-hidden directions (`tasks/wide.py`).
+The seven tasks of the BMI benchmark with sides of 25 and 50 coordinates, and a set of hidden
+directions (`tasks/wide.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .tasks.bmi_files import load_cases
 SIZES = (1000, 5000)
 BMI, HIDDEN = "BMI", "hidden directions"
 SLICES = "40 slices"
-WAYS = {SLICES: "random", "canonical": "canonical", "features": "features"}
+WAYS = {SLICES: "random", "canonical": "canonical"}
 
 
 def principal(estimator: Estimator) -> Score:
@@ -87,10 +87,9 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         "# Sides with more coordinates than the model accepts",
         f"Up to {max(len(row.estimates) for row in rows)} draws of each task. `40 slices` is the "
         "mean over 40 pairs of random projections, which is not the mutual information. "
-        "`canonical` and `features` search directions in one half of the samples and estimate in "
-        "the other half. Their estimate is a lower bound in expectation if the model is unbiased. "
-        "`principal components` estimates from the first components of each side. The settings of "
-        "`features` were chosen on the set of hidden directions, not on BMI.",
+        "`canonical` searches directions in one half of the samples and estimates in the other "
+        "half. Its estimate is a lower bound in expectation if the model is unbiased. "
+        "`principal components` estimates from the first components of each side.",
         report.byline(about),
         "## Mean of |estimate - truth|",
     ]

@@ -19,8 +19,8 @@ class RecordingEstimator:
         self.per_slice = np.array(per_slice)
         self.calls: list[SimpleNamespace] = []
 
-    def estimate_checked(self, x, y, **options):
-        return self.estimate(x, y, **options)
+    def estimate_checked(self, samples):
+        return self.estimate(**vars(samples))
 
     def estimate(self, x, y, **options):
         x, y = np.array(x), np.array(y)

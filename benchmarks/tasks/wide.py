@@ -1,8 +1,7 @@
 """Wide sides whose dependence is in a few hidden directions, or in the common scale of a side.
 
-A development set: the search of `infoatlas_rt.estimation.direction_search` was chosen on it. Each
-side has `d` coordinates, a random rotation of the related ones and of independent normals, so no
-single coordinate shows the dependence.
+Each side has `d` coordinates, a random rotation of the related ones and of independent normals, so
+no single coordinate shows the dependence.
 """
 
 from __future__ import annotations

@@ -43,18 +43,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         default="fp32",
         help="fp16: products of the hypernetwork's layers in FP16, the rest in FP32; for GPUs",
     )
-    parser.add_argument(
-        "--critic",
-        action="store_true",
-        help="write the graph that returns the critic, instead of the graph of the estimator",
-    )
     add_json(parser, "parity figures")
 
 
 def run(arguments: Namespace) -> None:
     """Run the command."""
     from infoatlas_export import fp16
-    from infoatlas_export.critic import export_critic
     from infoatlas_export.onnx import TOLERANCE, content, read_calibration, recalibrated
     from infoatlas_rt.models.model_file import OUTPUTS, available, load
 
@@ -62,12 +56,6 @@ def run(arguments: Namespace) -> None:
     calibration = read_calibration(arguments.calibration) if arguments.calibration else None
     labels = {"name": arguments.name, "version": arguments.version}
     half = arguments.precision == "fp16"
-    if arguments.critic:
-        if half:
-            raise InputError("a critic to keep is FP32: leave out --precision, or --critic")
-        worst = export_critic(arguments.checkpoint, arguments.out, **labels)
-        print(f"wrote {arguments.out}; largest difference to torch {worst:.1e} nats")
-        return
     rows: list[dict[str, float]] = []
     if Path(arguments.checkpoint).suffix == ".onnx" or arguments.checkpoint in available():
         if calibration is None and not half:

@@ -15,7 +15,6 @@ from .estimation.conditional import (
     transfer_entropy as transfer_entropy,
 )
 from .estimation.conditional_result import ConditionalEstimate as ConditionalEstimate
-from .estimation.critic import Critic as Critic
 from .estimation.estimator import Estimator as Estimator
 from .estimation.independence import (
     IndependenceResult as IndependenceResult,

@@ -16,6 +16,7 @@ from infoatlas_rt import Estimator
 from infoatlas_rt.backends import make_backend
 from infoatlas_rt.estimation import slicing
 from infoatlas_rt.estimation.canonical import Canonical, canonicalise, score_table, standardise
+from infoatlas_rt.estimation.prepare import checked
 from infoatlas_rt.models import model_file
 from inputs import REGIMES
 
@@ -218,7 +219,7 @@ def test_estimates(regime, model, n):
     assert backend.provider == "native"
     assert (found.rank_x, found.saturated) == (wanted.rank_x, wanted.saturated)
     assert found.gaussian == pytest.approx(wanted.gaussian, abs=1e-6)
-    prepared = estimator.prepare(x, y)
+    prepared = estimator.prepare(checked(x, y, "native"))
     if has_copies(canonicalise(*prepared.slices(slice(0, 1)), estimator.model_file.dim)):
         assert found.mi == pytest.approx(wanted.mi, abs=wanted.stderr)
         return

@@ -205,11 +205,11 @@ def test_no_pair_across_what_a_full_queue_dropped():
     real = Estimator(k=2, slices=2, threads=1)
     entered, go_on, pairs = threading.Semaphore(0), threading.Semaphore(0), set()
 
-    def estimate(x, y, **options):
-        pairs.update(zip(x[:, 0], y[:, 0], strict=True))
+    def estimate(samples):
+        pairs.update(zip(samples.x[:, 0], samples.y[:, 0], strict=True))
         entered.release()
         assert go_on.acquire(timeout=30)
-        return Estimator.estimate_checked(real, x, y, **options)
+        return real.estimate_checked(samples)
 
     slow = SimpleNamespace(
         model_file=real.model_file, seconds={"total": 1.0}, estimate_checked=estimate

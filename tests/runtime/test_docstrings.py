@@ -6,6 +6,7 @@ Each parameter and each field has a complete text, instead of "As in `Estimator`
 from __future__ import annotations
 
 import dataclasses
+import doctest
 import inspect
 import re
 from collections.abc import Iterator
@@ -74,6 +75,16 @@ def test_docstring(name):
         assert set(found) <= wanted(value), f"{name}: texts of parameters that it does not have"
     lines = [line for line in value.__doc__.splitlines() if PLACEHOLDER.search(line)]
     assert not lines, f"{name}: {lines}"
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, value in MEMBERS.items() if ">>>" in (value.__doc__ or "")]
+)
+def test_examples(name):
+    """The examples of docstrings print what they show."""
+    runner = doctest.DocTestRunner()
+    for test in doctest.DocTestFinder(recurse=False).find(MEMBERS[name], name):
+        assert not runner.run(test).failed
 
 
 def test_the_check_finds_missing_texts():

@@ -31,8 +31,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--directions",
         default="random",
-        help="how sides wider than the model are reduced. random: by slices. canonical, features: "
-        "to directions that are found in one half of the samples, for a lower bound",
+        help="how sides wider than the model are reduced. random: by slices. canonical: to "
+        "directions that are found in one half of the samples, for a lower bound",
     )
 
 

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InputError
 from ..estimation.estimator import Estimator, as_estimator
 from ..estimation.parallel import run_jobs
+from ..estimation.prepare import Samples
 from ..estimation.result import Estimate
 from ..inputs.checks import as_count, as_flag, as_number
 from ..inputs.trajectories import Trajectories, as_lengths, as_trajectories
@@ -257,7 +258,8 @@ def mi_curve(
 
 def _estimate(estimator: Estimator, x: NDArray[Any], y: NDArray[Any]) -> Estimate:
     # The states of Trajectories are checked; they may be shorter floats than float64.
-    return estimator.estimate_checked(*(np.ascontiguousarray(side, np.float64) for side in (x, y)))
+    x, y = (np.ascontiguousarray(side, np.float64) for side in (x, y))
+    return estimator.estimate_checked(Samples(x, y))
 
 
 def _constant_within(states: NDArray[np.floating], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -28,6 +28,7 @@ from .estimator import Estimator, as_estimator
 from .forward import pairing_means
 from .independence import PERMUTATIONS, compare, rv_coefficients
 from .lagged import lagged_rows, series_label, side_label
+from .prepare import Samples
 from .result import Estimate
 from .uncertainty import noise_of_trajectories, rank_noise, sampling_noise, standard_error
 
@@ -194,7 +195,7 @@ def _conditional(
     def terms(second: tuple[Any, Any]) -> list[Estimate]:
         """Estimates with x, and with y, as the first side."""
         pairs = zip((x, y), second, strict=True)
-        return [estimator.estimate_checked(a, b, time_series=time_series) for a, b in pairs]
+        return [estimator.estimate_checked(Samples(a, b, time_series)) for a, b in pairs]
 
     joint = terms((np.c_[y, given], np.c_[x, given]))
     single = terms((given, given))
@@ -258,8 +259,8 @@ def _test(
     progress: Callable[[int, int], None] | None,
 ) -> tuple[float, NDArray[np.float64]]:
     """P-value, and I(y; (x, z)) of B local permutations minus that of the given pairing [B]."""
-    prepared = estimator.prepare_checked(y, np.c_[x, given], time_series)
-    linear = estimator.prepare_checked(y, x, time_series)
+    prepared = estimator.prepare(Samples(y, np.c_[x, given], time_series))
+    linear = estimator.prepare(Samples(y, x, time_series))
     if prepared.degenerate or linear.degenerate:
         return 1.0, np.zeros(count)
     pairings = LocalPairings(prepared.order, cells(given), count, estimator.seed)

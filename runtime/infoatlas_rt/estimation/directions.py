@@ -1,18 +1,19 @@
 """Estimates of wide sides in directions that are found in the other half of the samples.
 
-A side of more than D coordinates is reduced to D linear combinations of its normal scores or
-features. One half of the samples determines those most related to the other side. The mutual
-information of the reduced sides is estimated in the other half. Then the halves are exchanged, and
-the two estimates are averaged. A function of a side has at most the information of the side (the
-data processing inequality), and samples that did not determine the directions cannot overfit them.
-So the result is a lower bound of I(x; y) in expectation, if the model's estimate of the reduced
-sides is unbiased.
+A side of more than D coordinates is reduced to D canonical directions (Hotelling, 1936). They are
+the linear combinations of its normal scores that correlate most with the other side. One half of
+the samples determines them, and the mutual information of the reduced sides is estimated in the
+other half. Then the halves are exchanged, and the two estimates are averaged. A function of a side
+has at most the information of the side (the data processing inequality), and samples that did not
+determine the directions cannot overfit them. So the result is a lower bound of I(x; y) in
+expectation, if the model's estimate of the reduced sides is unbiased.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,39 +21,20 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.gpu_arrays import Array, to_host
 from ..models.model_file import ModelFile
-from . import direction_search
-from .canonical import normal_scores
-from .direction_search import Floats
-from .parts import Evaluate, Samples, Timed, average, split
-from .prepare import round_to, varying
+from .canonical import RANK_TOLERANCE, normal_scores
+from .parts import Evaluate, Timed, average, split
+from .prepare import Samples, round_to, varying
 from .shuffling import largest_group
 from .slicing import GRID
 
-WAYS = ("random", "canonical", "features")
-MOST = 20_000  # samples that the directions are found in, at most: bounds time and memory
+Floats: TypeAlias = NDArray[np.float64]
+
+WAYS = ("random", "canonical")
+LARGEST_SEARCH = 20_000  # samples that the directions are found in: bounds time and memory
+RIDGE = 0.05  # added to the variances of normal scores, which are about 1
 
 
-@dataclass(frozen=True, eq=False)
-class Reduction:
-    """A side reduced to a few directions.
-
-    Attributes
-    ----------
-    weights : [p, k] float64
-        Directions among p = d normal scores, or among p = d + 1 with the log radius.
-    radius : bool
-        Whether the log radius of the normal scores is among them.
-    """
-
-    weights: Floats
-    radius: bool
-
-    def __call__(self, samples: Floats) -> Floats:
-        """Reduce samples [n, d] to [n, k], in steps of `GRID`: equal rows stay equal."""
-        return np.asarray(np.round(_features(samples, self.radius) @ self.weights / GRID) * GRID)
-
-
-def reduced(samples: Samples, model: ModelFile, way: str, seed: int, evaluate: Evaluate) -> Timed:
+def reduced(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -> Timed:
     """Estimate I(x; y), or a lower bound of it if a side has more than D non-constant coordinates.
 
     Samples on a GPU are copied to the host, where the directions are found.
@@ -61,11 +43,8 @@ def reduced(samples: Samples, model: ModelFile, way: str, seed: int, evaluate: E
     ----------
     samples : Samples
     model : ModelFile
-    way : {"canonical", "features"}
-        How directions are found: `direction_search.canonical` or `direction_search.features`.
     seed : int
-        Seed of the halves, and of the permutation that the directions of features are compared
-        with.
+        Seed of the halves.
     evaluate : callable
         Function that estimates samples unsliced.
 
@@ -89,7 +68,7 @@ def reduced(samples: Samples, model: ModelFile, way: str, seed: int, evaluate: E
         found, seconds = evaluate(samples)
     else:
         halves = _halves(samples, model, seed)
-        parts = list(_reduced_halves(samples, halves, model.dim, way, seed))
+        parts = list(_reduced_halves(samples, halves, model.dim, seed))
         found, seconds = average(samples, halves, model, map(evaluate, parts))
         wide = [
             getattr(part, name).shape[1]
@@ -97,7 +76,7 @@ def reduced(samples: Samples, model: ModelFile, way: str, seed: int, evaluate: E
             for name, side in (("x", x), ("y", y))
             if side.shape[1] > model.dim
         ]
-        found = replace(found, k=max(wide), directions=way)
+        found = replace(found, k=max(wide), directions="canonical")
     return replace(found, constant_x=constant_x, constant_y=constant_y), seconds
 
 
@@ -108,26 +87,20 @@ def _varying(side: Array) -> tuple[Floats, tuple[int, ...]]:
 
 
 def _reduced_halves(
-    samples: Samples, halves: Sequence[NDArray[np.int64]], dim: int, way: str, seed: int
+    samples: Samples, halves: Sequence[NDArray[np.int64]], dim: int, seed: int
 ) -> Iterator[Samples]:
     """Both halves, each with its wide sides reduced to directions of the other one."""
     for own, other in (halves, halves[::-1]):
-        rng = np.random.default_rng([seed, 2])
-        if len(other) > MOST:
-            other = np.sort(rng.choice(other, MOST, replace=False))
-        radius = way == "features"
-        x, y = (_features(side[other], radius) for side in (samples.x, samples.y))
-        if way == "canonical":
-            weights = direction_search.canonical(x, y, dim)
-        else:
-            order = _unrelated(len(other), samples.time_series, rng)
-            weights = direction_search.features(x, y, dim, order)
+        if len(other) > LARGEST_SEARCH:
+            rng = np.random.default_rng([seed, 2])
+            other = np.sort(rng.choice(other, LARGEST_SEARCH, replace=False))
+        found = canonical(_scores(samples.x[other]), _scores(samples.y[other]), dim)
         half = samples.take(own)
-        reduced_x, reduced_y = (
-            Reduction(found, radius)(side) if side.shape[1] > dim else side
-            for found, side in zip(weights, (half.x, half.y), strict=True)
+        x, y = (
+            along(weights, side) if side.shape[1] > dim else side
+            for weights, side in zip(found, (half.x, half.y), strict=True)
         )
-        yield replace(half, x=reduced_x, y=reduced_y)
+        yield replace(half, x=x, y=y)
 
 
 def _halves(samples: Samples, model: ModelFile, seed: int) -> list[NDArray[np.int64]]:
@@ -176,20 +149,44 @@ def _halves_of_groups(groups: NDArray[np.int64], seed: int) -> list[NDArray[np.i
     return [np.flatnonzero(second[groups] == half) for half in (False, True)]
 
 
-def _unrelated(n: int, time_series: bool, rng: np.random.Generator) -> NDArray[np.int64]:
-    """An order of one side that leaves it unrelated to the other: random, or shifted in time."""
-    if not time_series:
-        return rng.permutation(n)
-    return np.roll(np.arange(n), int(rng.integers(n // 4, n - n // 4)))
+def canonical(x: Floats, y: Floats, k: int) -> tuple[Floats, Floats]:
+    """Canonical directions of two sides.
+
+    Parameters
+    ----------
+    x, y : [n, p], [n, q] float64
+    k : int
+
+    Returns
+    -------
+    [p, k], [q, k] float64
+        The strongest correlation first; fewer columns than k if a side has fewer dimensions. If a
+        side is constant, all directions are equally good, and the first coordinates are used.
+    """
+    map_x, map_y = _whitener(x), _whitener(y)
+    if min(map_x.shape[1], map_y.shape[1]) == 0:
+        return np.eye(x.shape[1], k), np.eye(y.shape[1], k)
+    x, y = (x - x.mean(axis=0)) @ map_x, (y - y.mean(axis=0)) @ map_y
+    u, _, v = np.linalg.svd(x.T @ y / len(x), full_matrices=False)
+    return map_x @ u[:, :k], map_y @ v[:k].T
 
 
-def _features(samples: Floats, radius: bool) -> Floats:
-    """Normal scores [n, d], and [n, d + 1] with the logarithm of their radius."""
+def _whitener(z: Floats) -> Floats:
+    """A map [p, r] to r uncorrelated coordinates, of unit variance where the ridge is small."""
+    values, vectors = np.linalg.eigh(np.cov(z, rowvar=False, bias=True).reshape(z.shape[1], -1))
+    kept = values > RANK_TOLERANCE * max(values[-1], RANK_TOLERANCE)
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept] + RIDGE))
+
+
+def along(weights: Floats, samples: Floats) -> Floats:
+    """Samples [n, d] along directions [d, k] of their scores, [n, k], in steps of `GRID`.
+
+    The steps keep equal rows equal.
+    """
+    return np.asarray(np.round(_scores(samples) @ weights / GRID) * GRID)
+
+
+def _scores(samples: Floats) -> Floats:
+    """Normal scores of samples [n, d]."""
     scores: Floats = normal_scores(np.ascontiguousarray(samples.T)).T
-    if not radius:
-        return scores
-    # The deviation of the logarithm is sqrt(2 / d) if the scores are independent, so it becomes 1.
-    # The small constant bounds rows in which all coordinates have their median.
-    squared = np.mean(scores * scores, axis=1, keepdims=True)
-    scale = np.sqrt(scores.shape[1] / 2)
-    return np.concatenate([scores, scale * np.log(squared + 1e-3)], axis=1)
+    return scores

@@ -6,21 +6,16 @@ import os
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..backends import make_backend
 from ..backends.protocol import Backend
 from ..errors import InputError, ModelError
-from ..inputs.checks import as_count, as_flag, as_gpu_samples, as_groups, as_resolution, as_samples
-from ..inputs.gpu_arrays import Array, on_gpu
+from ..inputs.checks import as_count
 from ..models import model_file
 from . import slicing
-from .critic import Critic, write_critic
 from .directions import WAYS, reduced
 from .forward import forward
-from .parts import Samples, Timed, by_parts
-from .prepare import Prepared, check_lengths, prepare
+from .parts import Timed, by_parts
+from .prepare import Prepared, Samples, check_lengths, checked, prepare
 from .result import Estimate
 
 
@@ -48,14 +43,14 @@ class Estimator:
         Number of slices S if a side is sliced; 40 unless given.
     sides : {"auto", "both", "x", "y"}
         Which sides are sliced. "auto": both if `k` is given, else those wider than D.
-    directions : {"random", "canonical", "features"}
+    directions : {"random", "canonical"}
         How a side that is wider than D is reduced. "random": to slices, by random projections; the
-        estimate is the k-sliced mutual information. The other two find D directions in one half of
-        the samples and estimate in the other, and then exchange the halves. Then `mi` is a lower
-        bound of I(x; y) in expectation, and n has to be at least twice the model's n_min.
-        "canonical": linear relations, up to monotone maps of single coordinates; at most as many
-        directions as the narrower side has coordinates. "features": also relations through squares
-        and the common scale of a side; slower. `k`, `slices` and `sides` are for "random".
+        estimate is the k-sliced mutual information. "canonical": to the D directions (at most as
+        many as the narrower side has coordinates) that are linearly related to the other side, up
+        to monotone maps of single coordinates. They are found in one half of the samples and used
+        in the other; then the halves are exchanged. So `mi` is a lower bound of I(x; y) in
+        expectation, and n has to be at least twice the model's n_min. `k`, `slices` and `sides` are
+        for "random".
     shifts : int, optional
         Number M of cyclic shifts, whose pairs are samples of the product of marginals. At least 4;
         at most n-1 are used. The default is in the model's metadata. At small n, more shifts reduce
@@ -190,118 +185,27 @@ class Estimator:
             The model's output is not finite.
         """
         start = perf_counter()
-        samples = self._checked(x, y, time_series, resolution_x, resolution_y, groups)
+        provider = self.backend.provider
+        samples = checked(x, y, provider, time_series, resolution_x, resolution_y, groups)
         return self._estimate(samples, start)
 
-    def estimate_checked(
-        self,
-        x: Array,
-        y: Array,
-        *,
-        time_series: bool = False,
-        resolution_x: NDArray[np.float64] | None = None,
-        resolution_y: NDArray[np.float64] | None = None,
-        groups: NDArray[np.int64] | None = None,
-    ) -> Estimate:
-        """`estimate` without the checks of its arguments, for arrays that this package has made.
+    def estimate_checked(self, samples: Samples) -> Estimate:
+        """`estimate` without checks, for arrays that this package has made.
 
         Parameters
         ----------
-        x, y : [n, dx], [n, dy] float64, C-contiguous, finite
-            Both on the host, or both on the GPU that evaluates the graph; never written to.
-        time_series : bool
-            The samples are in order of time, and each depends on its neighbours.
-        resolution_x, resolution_y : [dx], [dy] float64, optional
-            Smallest difference that has a meaning, in the units of the data; finite and not
-            negative.
-        groups : [n] int64, optional
-            Trajectory of each sample, 0..G-1, each with samples.
-
-        Returns
-        -------
-        Estimate
-
-        Raises
-        ------
-        InputError
-            Too few or too many samples or coordinates for the model, a resolution that is too
-            small for the values, or a group that is too large.
-        ModelError
-            The model's output is not finite.
+        samples : Samples
+            The arguments of `estimate`, as arrays of fixed types.
         """
-        samples = Samples(x, y, time_series, resolution_x, resolution_y, groups)
         return self._estimate(samples, perf_counter())
 
-    def prepare(
-        self,
-        x: Any,
-        y: Any,
-        time_series: bool = False,
-        resolution_x: Any = None,
-        resolution_y: Any = None,
-        groups: Any = None,
-    ) -> Prepared:
-        """Check samples, and prepare all of them for one call of the graph, however many.
+    def prepare(self, samples: Samples) -> Prepared:
+        """Prepare checked samples for one call of the graph, however many they are.
 
         Parameters
         ----------
-        x, y : array-like [n] or [n, d]
-            Paired samples of any real type.
-        time_series : bool
-            The samples are in order of time, and each depends on its neighbours.
-        resolution_x, resolution_y : float or [d], optional
-            Smallest difference that has a meaning, in the units of the data.
-        groups : array-like [n] of int, optional
-            Trajectory, episode or subject of each sample.
-
-        Returns
-        -------
-        Prepared
-            Shuffled samples, shifts and projections: what the graph is evaluated on.
-
-        Raises
-        ------
-        InputError
-            The samples cannot be used, they do not fit `k` and `sides`, or a group is too large.
-        """
-        checked = self._checked(x, y, time_series, resolution_x, resolution_y, groups)
-        return self.prepare_checked(**checked.arguments())
-
-    def _checked(
-        self, x: Any, y: Any, time_series: Any, resolution_x: Any, resolution_y: Any, groups: Any
-    ) -> Samples:
-        read = as_gpu_samples if on_gpu(x, y, self.backend.provider) else as_samples
-        x, y = read(x, "x"), read(y, "y")
-        return Samples(
-            x,
-            y,
-            time_series=as_flag(time_series, "time_series"),
-            resolution_x=as_resolution(resolution_x, x.shape[1], "resolution_x"),
-            resolution_y=as_resolution(resolution_y, y.shape[1], "resolution_y"),
-            groups=None if groups is None else as_groups(groups, len(x)),
-        )
-
-    def prepare_checked(
-        self,
-        x: Array,
-        y: Array,
-        time_series: bool = False,
-        resolution_x: NDArray[np.float64] | None = None,
-        resolution_y: NDArray[np.float64] | None = None,
-        groups: NDArray[np.int64] | None = None,
-    ) -> Prepared:
-        """Prepare checked samples for one call of the graph, however many.
-
-        Parameters
-        ----------
-        x, y : [n, dx], [n, dy] float64, C-contiguous, finite
-            Both on the host, or both on the GPU that evaluates the graph; never written to.
-        time_series : bool
-            The samples are in order of time, and each depends on its neighbours.
-        resolution_x, resolution_y : [dx], [dy] float64, optional
-            Smallest difference that has a meaning; finite and not negative.
-        groups : [n] int64, optional
-            Trajectory of each sample, 0..G-1, each with samples.
+        samples : Samples
+            The arguments of `estimate`, as arrays of fixed types.
 
         Returns
         -------
@@ -314,84 +218,37 @@ class Estimator:
             Too few or too many samples or coordinates for the model, a resolution that is too
             small for the values, or a group that is too large.
         """
-        (n, dx), (ny, dy) = x.shape, y.shape
-        check_lengths(n, ny, self.model_file)
-        self._check_width(max(dx, dy))
-        plan = slicing.plan(dx, dy, self.model_file.dim, **self._slicing())
-        return prepare(
-            x,
-            y,
-            plan,
-            shifts=self.shifts or self.model_file.shift_count(n, plan.slices),
-            seed=self.seed,
-            time_series=time_series,
-            resolution_x=resolution_x,
-            resolution_y=resolution_y,
-            groups=groups,
-        )
+        model, dx, dy = self.model_file, samples.x.shape[1], samples.y.shape[1]
+        check_lengths(len(samples.x), len(samples.y), model)
+        if self.directions != "random" and max(dx, dy) > model.dim:
+            raise InputError(
+                f"an estimator with directions={self.directions!r} gives estimates, and no test "
+                f"or windows of several environments, of more than {model.dim} coordinates: use "
+                "an Estimator with random directions"
+            )
+        plan = slicing.plan(dx, dy, model.dim, **self._slicing())
+        shifts = self.shifts or model.shift_count(len(samples), plan.slices)
+        return prepare(samples, plan, shifts=shifts, seed=self.seed)
 
     def _estimate(self, samples: Samples, start: float) -> Estimate:
         """Estimate checked samples; `start` is the time of `perf_counter` at the beginning."""
-        check_lengths(len(samples.x), len(samples.y), self.model_file)
+        model = self.model_file
+        check_lengths(len(samples.x), len(samples.y), model)
+
+        def evaluate(some: Samples) -> Timed:
+            return forward(self.prepare(some), self)
 
         def unsliced_or_sliced(some: Samples) -> Timed:
-            return by_parts(some, self.model_file, self.seed, self._evaluate)
+            return by_parts(some, model, self.seed, evaluate)
 
         if self.directions == "random":
             found, seconds = unsliced_or_sliced(samples)
         else:
-            found, seconds = reduced(
-                samples, self.model_file, self.directions, self.seed, unsliced_or_sliced
-            )
+            found, seconds = reduced(samples, model, self.seed, unsliced_or_sliced)
         total = perf_counter() - start
         preparation = total - sum(seconds.values())
-        seconds = {**seconds, "slicing": seconds["slicing"] + preparation, "total": total}
-        self.seconds = seconds
+        self.seconds = {**seconds, "slicing": seconds["slicing"] + preparation, "total": total}
         return found
-
-    def _evaluate(self, samples: Samples) -> Timed:
-        return forward(self.prepare_checked(**samples.arguments()), self)
-
-    def _check_width(self, width: int) -> None:
-        """Raise InputError if sides would be sliced although `directions` is not "random"."""
-        if self.directions != "random" and width > self.model_file.dim:
-            raise InputError(
-                f"an estimator with directions={self.directions!r} gives estimates, and no test, "
-                f"critic or windows of several environments, of more than {self.model_file.dim} "
-                "coordinates: use an Estimator with random directions"
-            )
-
-    def critic(self, x: Any, y: Any, *, groups: Any = None) -> Critic:
-        """Generate a critic that is kept, for the local mutual information of new pairs.
-
-        Parameters
-        ----------
-        x, y : array-like [n] or [n, d]
-            Paired samples; of more than 1,500 pairs a random subset is used.
-        groups : array-like [n] of int, optional
-            Trajectory, episode or subject of each sample. The product of marginals then pairs
-            samples of different groups only.
-
-        Returns
-        -------
-        Critic
-            `Critic.pointwise(x, y)` computes nats for each new pair, with NumPy alone. It has no
-            bias correction, standard error or neighbour features. Its values rank moments; they are
-            below those of `estimate`.
-
-        Raises
-        ------
-        InputError
-            The samples cannot be used or do not fit `k` and `sides`, one of `groups` is too large,
-            or a side is constant.
-        ModelError
-            The model has no graph that writes critics to keep; "edge" has one.
-        """
-        if self.directions != "random":
-            self._check_width(
-                max(as_samples(side, name).shape[1] for side, name in ((x, "x"), (y, "y")))
-            )
-        return write_critic(x, y, groups, self.model_file, shifts=self.shifts, **self._slicing())
 
     def _slicing(self) -> dict[str, Any]:
         """Keyword arguments of `slicing.plan`."""

@@ -26,7 +26,7 @@ from ..inputs.gpu_arrays import Array, array_namespace, beside
 from .canonical import normal_scores
 from .estimator import Estimator, as_estimator
 from .forward import pairing_means
-from .prepare import Prepared
+from .prepare import Prepared, checked
 
 PERMUTATIONS = 199
 
@@ -157,7 +157,9 @@ def independence_test(
     """
     count = as_count(permutations, "permutations", 1, 10**7)
     estimator = as_estimator(estimator)
-    prepared = estimator.prepare(x, y, time_series, resolution_x, resolution_y)
+    provider = estimator.backend.provider
+    samples = checked(x, y, provider, time_series, resolution_x, resolution_y)
+    prepared = estimator.prepare(samples)
     pairings = Pairings(prepared, count, time_series, estimator.seed)
     values, rv = np.zeros((2, len(pairings)))
     if not prepared.degenerate:

@@ -22,6 +22,7 @@ from .estimator import Estimator, as_estimator
 from .forward import pairing_means
 from .independence import PERMUTATIONS, Pairings, compare, rv_coefficients
 from .parallel import run_jobs
+from .prepare import Samples
 from .result import Estimate
 from .uncertainty import noise_of_trajectories, standard_error
 
@@ -119,10 +120,11 @@ def _measure(
 
     The second index is 0 for the given pairing, and 1 to B for permuted ones.
     """
-    one = estimator.estimate_checked(x, y, time_series=time_series)
+    samples = Samples(x, y, time_series)
+    one = estimator.estimate_checked(samples)
     if not count:
         return one, np.zeros((2, 1))
-    prepared = estimator.prepare_checked(x, y, time_series)
+    prepared = estimator.prepare(samples)
     every = Pairings(prepared, count, time_series, estimator.seed)
     pairings: Sequence[NDArray[np.int64]] = every if null else [every[0]]
     if one.degenerate:

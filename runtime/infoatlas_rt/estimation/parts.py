@@ -9,47 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..inputs.gpu_arrays import Array, beside, contiguous
 from ..models.model_file import ModelFile
-from .prepare import autocorrelated, varying
+from .prepare import Samples, autocorrelated, varying
 from .result import Estimate
 from .shuffling import largest_group
 from .uncertainty import sampling_noise, standard_error
-
-
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """The arguments of `Estimator.estimate_checked`."""
-
-    x: Array
-    y: Array
-    time_series: bool = False
-    resolution_x: NDArray[np.float64] | None = None
-    resolution_y: NDArray[np.float64] | None = None
-    groups: NDArray[np.int64] | None = None
-
-    def __len__(self) -> int:
-        return len(self.x)
-
-    def arguments(self) -> dict[str, Any]:
-        """Keyword arguments of `Estimator.prepare_checked`."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    def take(self, rows: NDArray[np.int64]) -> Samples:
-        """Some of the samples; their groups are renumbered."""
-        groups = self.groups
-        if groups is not None:
-            groups = np.unique(groups[rows], return_inverse=True)[1].astype(np.int64)
-        x, y = (contiguous(side[beside(rows, side)]) for side in (self.x, self.y))
-        return replace(self, x=x, y=y, groups=groups)
-
 
 Timed: TypeAlias = tuple[Estimate, dict[str, float]]  # an estimate, with the seconds of its stages
 Evaluate: TypeAlias = Callable[[Samples], Timed]

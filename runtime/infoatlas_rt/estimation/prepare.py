@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..inputs.gpu_arrays import Array, array_namespace, beside, contiguous, to_host
+from ..inputs.checks import as_flag, as_gpu_samples, as_groups, as_resolution, as_samples
+from ..inputs.gpu_arrays import Array, array_namespace, beside, contiguous, on_gpu, to_host
 from ..models.model_file import LEAST_SHIFTS, ModelFile
 from . import slicing
 from .bounds import Repeats, repeats
@@ -21,6 +23,71 @@ MAX_SAMPLES = 1_000_000
 # Pairs of samples (slices x samples x shifts) in one call of the backend, which bounds its memory.
 CHUNK_PAIRS = 1_000_000
 AUTOCORRELATED = 0.25  # product of the two sides' autocorrelations; about 1/n if independent
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Checked samples: what `checked` makes of the arguments of `Estimator.estimate`.
+
+    Code of this package also makes them of its own arrays.
+
+    Attributes
+    ----------
+    x, y : [n, dx], [n, dy] float64, C-contiguous, finite
+        Both on the host, or both on the GPU that evaluates the graph; never written to.
+    time_series : bool
+        The samples are in order of time, and each depends on its neighbours.
+    resolution_x, resolution_y : [dx], [dy] float64, or None
+        Smallest difference that has a meaning, in the units of the data; finite, not negative.
+    groups : [n] int64, or None
+        Trajectory of each sample, 0..G-1, each with samples.
+    """
+
+    x: Array
+    y: Array
+    time_series: bool = False
+    resolution_x: NDArray[np.float64] | None = None
+    resolution_y: NDArray[np.float64] | None = None
+    groups: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def take(self, rows: NDArray[np.int64]) -> Samples:
+        """Some of the samples; their groups are renumbered."""
+        groups = self.groups
+        if groups is not None:
+            groups = np.unique(groups[rows], return_inverse=True)[1].astype(np.int64)
+        x, y = (contiguous(side[beside(rows, side)]) for side in (self.x, self.y))
+        return replace(self, x=x, y=y, groups=groups)
+
+
+def checked(
+    x: Any,
+    y: Any,
+    provider: str,
+    time_series: Any = False,
+    resolution_x: Any = None,
+    resolution_y: Any = None,
+    groups: Any = None,
+) -> Samples:
+    """Check the arguments of `Estimator.estimate`, for the engine of a provider.
+
+    Raises
+    ------
+    InputError
+        One of them cannot be used, or a side is on another device than the other side or the graph.
+    """
+    read = as_gpu_samples if on_gpu(x, y, provider) else as_samples
+    x, y = read(x, "x"), read(y, "y")
+    return Samples(
+        x,
+        y,
+        time_series=as_flag(time_series, "time_series"),
+        resolution_x=as_resolution(resolution_x, x.shape[1], "resolution_x"),
+        resolution_y=as_resolution(resolution_y, y.shape[1], "resolution_y"),
+        groups=None if groups is None else as_groups(groups, len(x)),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,37 +230,19 @@ def check_window(steps: int, model_file: ModelFile) -> None:
         )
 
 
-def prepare(
-    x: Array,
-    y: Array,
-    plan: slicing.Slicing,
-    *,
-    shifts: int,
-    seed: int,
-    time_series: bool = False,
-    resolution_x: NDArray[np.float64] | None = None,
-    resolution_y: NDArray[np.float64] | None = None,
-    groups: NDArray[np.int64] | None = None,
-) -> Prepared:
+def prepare(samples: Samples, plan: slicing.Slicing, *, shifts: int, seed: int) -> Prepared:
     """Round, drop constant coordinates, standardise what is projected, and shuffle.
 
     Constant coordinates are dropped first, so that no later step depends on their number.
 
     Parameters
     ----------
-    x, y : [n, dx], [n, dy] float64, finite
-        Checked samples, both on the host or on one GPU; they are not written to.
+    samples : Samples
     plan : Slicing
-        For the widths dx and dy.
+        For the widths of both sides.
     shifts : int
         Number of cyclic shifts; fewer if n is small, or so large that memory would be short.
     seed : int
-    time_series : bool
-        The samples are in order of time.
-    resolution_x, resolution_y : [dx], [dy] float64, optional
-        Rounding steps in the units of the data.
-    groups : [n] int64, optional
-        0..G-1.
 
     Returns
     -------
@@ -204,11 +253,11 @@ def prepare(
     InputError
         A resolution is too small for the values, or one of `groups` is too large.
     """
-    n = len(x)
+    n, groups = len(samples), samples.groups
     shifts = min(shifts, n - 1, max(LEAST_SHIFTS, CHUNK_PAIRS // n))
     order, place, offsets = shuffle(n, shifts, seed, groups)
-    x, constant_x = varying(round_to(resolution_x, x, "x"))
-    y, constant_y = varying(round_to(resolution_y, y, "y"))
+    x, constant_x = varying(round_to(samples.resolution_x, samples.x, "x"))
+    y, constant_y = varying(round_to(samples.resolution_y, samples.y, "y"))
     if constant_x or constant_y:
         plan = slicing.without_constants(plan, x.shape[1], y.shape[1], seed)
     degenerate = bool((x == x[0]).all() or (y == y[0]).all())
@@ -228,9 +277,9 @@ def prepare(
         y=y[rows],
         order=order,
         shifts=offsets,
-        sequence=place if time_series else np.arange(n),
+        sequence=place if samples.time_series else np.arange(n),
         groups=groups,
-        time_series=time_series,
+        time_series=samples.time_series,
         seed=seed,
         constant_x=constant_x,
         constant_y=constant_y,

@@ -82,9 +82,9 @@ class Estimate:
         Disjoint parts of the samples that were estimated one by one; the estimate is their
         average. More than 1 if n is larger than in training (the model's `n_max`), or if
         `directions` were found in the samples.
-    directions : {"random", "canonical", "features"} or None
+    directions : {"random", "canonical"} or None
         How sides wider than the model were reduced to k dimensions. "random": by random projections
-        (slices). Otherwise by directions found in the other half of the samples, and `mi` is a
+        (slices). "canonical": by directions found in the other half of the samples, and `mi` is a
         lower bound in expectation. None if unsliced.
     """
 

@@ -24,7 +24,7 @@ SIDES = ("auto", "both", "x", "y")
 # amplify that to full scale; on the grid, equal rows stay exact ties.
 GRID = 2.0**-30
 
-LARGEST = 10**8  # numbers in the projections of one side (0.8 GB)
+MOST_NUMBERS = 10**8  # numbers in the projections of one side (0.8 GB)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +118,10 @@ def plan(
                 f"{given} cannot be taken from {name}, which has {d} coordinates: "
                 f"{', or '.join(ways)}"
             )
-        if sliced and count * d * width > LARGEST:
+        if sliced and count * d * width > MOST_NUMBERS:
             raise InputError(
                 f"{count} slices from {d} to {width} dimensions are {count * d * width} numbers, "
-                f"and the limit is {LARGEST}: pass fewer slices or coordinates, or a smaller k"
+                f"and the limit is {MOST_NUMBERS}: pass fewer slices or coordinates, or a smaller k"
             )
         projections.append(_side(d, width, count, seed, side) if sliced else None)
     return Slicing(count, width, *projections)
@@ -151,7 +151,13 @@ def stiefel(d: int, k: int, slices: int, rng: np.random.Generator) -> NDArray[np
         raise InputError(f"k={k} dimensions cannot be taken from {d}: pass 1 <= k <= {d}")
     if slices < 1:
         raise InputError(f"slices={slices}: pass at least 1")
-    return _stored(_orthonormal(rng.standard_normal((slices, d, k))))
+    q, r = np.linalg.qr(rng.standard_normal((slices, d, k)))
+    # QR is unique only up to the signs of R's diagonal, and LAPACK does not choose them at random.
+    frames = q * np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)[:, None, :]
+    # Read-only, and stored as [slices, k, d], as `project` needs them.
+    stored = np.ascontiguousarray(np.swapaxes(frames, -1, -2))
+    stored.flags.writeable = False
+    return np.swapaxes(stored, -1, -2)
 
 
 @lru_cache(maxsize=16)
@@ -187,20 +193,6 @@ def _side(d: int, k: int, slices: int, seed: int, side: int) -> NDArray[np.float
     """Projections of side 0 (x) or 1 (y)."""
     stream = np.random.SeedSequence(seed).spawn(2)[side]
     return stiefel(d, k, slices, np.random.default_rng(stream))
-
-
-def _orthonormal(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Columns of matrices [S, d, k] made orthonormal, one after the other, with their signs."""
-    q, r = np.linalg.qr(matrices)
-    # QR is unique only up to the signs of R's diagonal, and LAPACK does not choose them at random.
-    return q * np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)[:, None, :]
-
-
-def _stored(projections: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Read-only projections [slices, d, k], stored as [slices, k, d], as `project` needs them."""
-    stored = np.ascontiguousarray(np.swapaxes(projections, -1, -2))
-    stored.flags.writeable = False
-    return np.swapaxes(stored, -1, -2)
 
 
 def project(samples: Array, projections: NDArray[np.float64]) -> Array:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.parallel import run_jobs
+from ..estimation.prepare import Samples
 from ..estimation.shuffling import largest_group
 from .pointwise import local_information
 from .segmentation import SHRINKAGE, increments, rest_limits
@@ -313,12 +314,9 @@ def _estimate(
     several = largest < len(labels) / 2
     if several and largest > largest_group(len(labels)):
         return float("nan"), float("nan")
-    found = estimator.estimate_checked(
-        np.ascontiguousarray(x),  # selected columns are not contiguous
-        np.ascontiguousarray(y),
-        time_series=not several,
-        groups=labels if several else None,
-    )
+    x, y = map(np.ascontiguousarray, (x, y))  # selected columns are not contiguous
+    groups = labels if several else None
+    found = estimator.estimate_checked(Samples(x, y, time_series=not several, groups=groups))
     return found.mi, found.stderr
 
 

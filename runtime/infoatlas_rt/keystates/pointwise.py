@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.parallel import run_jobs
+from ..estimation.prepare import Samples
 from .segmentation import increments, rest_limits
 
 Float = NDArray[np.float64]
@@ -209,7 +210,8 @@ def smooth(values: Float, width: float) -> Float:
 
 def _pointwise(estimator: Estimator, x: Float, y: Float) -> Float:
     # Selected columns are not contiguous.
-    return estimator.estimate_checked(np.ascontiguousarray(x), np.ascontiguousarray(y)).pointwise
+    samples = Samples(np.ascontiguousarray(x), np.ascontiguousarray(y))
+    return estimator.estimate_checked(samples).pointwise
 
 
 def _depths(curve: Float) -> Float:

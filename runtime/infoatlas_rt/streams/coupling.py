@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..estimation.estimator import Estimator, as_estimator
+from ..estimation.prepare import Samples
 from ..estimation.result import Estimate, WindowEstimate
 from ..inputs.copies import Stateful
 from .events import COUPLED, DECOUPLED, Event
@@ -198,8 +199,8 @@ class CouplingDetector(Stateful):
         if samples is None:
             return []
         x, y, steps = samples
-        motions = self._motions.with_noise(x, y, self.coupled)
-        estimate = self.estimator.estimate_checked(*motions, time_series=True)
+        motions = Samples(*self._motions.with_noise(x, y, self.coupled), time_series=True)
+        estimate = self.estimator.estimate_checked(motions)
         found = self.latest = self.window.dated(estimate, steps)
         rest = self._motions.rest
         if self.coupled and rest >= REST:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..estimation.estimator import Estimator
-from ..estimation.prepare import check_window
+from ..estimation.prepare import Samples, check_window
 from ..estimation.result import Estimate, WindowEstimate
 from ..inputs.arrays import Reals, as_reals
 from ..inputs.checks import (
@@ -270,14 +270,8 @@ class SlidingWindow(Stateful):
         if samples is None:
             return None
         x, y, steps = samples
-        estimate = estimator.estimate_checked(
-            x,
-            y,
-            time_series=True,
-            resolution_x=self._resolution_x,
-            resolution_y=self._resolution_y,
-        )
-        return self.dated(estimate, steps)
+        pairs = Samples(x, y, True, self._resolution_x, self._resolution_y)
+        return self.dated(estimator.estimate_checked(pairs), steps)
 
     def _fit_resolution(self, d: int, past: int) -> None:
         """Resolutions of both sides, [d] and [history past], once the dimensions are known."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..estimation.estimator import Estimator, as_estimator
 from ..estimation.forward import window_means
-from ..estimation.prepare import check_window
+from ..estimation.prepare import Samples, check_window
 from ..inputs.checks import as_count
 from ..inputs.ring import Ring
 from .episodes import VectorEpisodes
@@ -125,7 +125,7 @@ class VectorWindows(VectorEpisodes):
             steps = self._count[due, None] - reach + np.arange(reach)  # oldest first
             found = self._states[steps, due[:, None]]
             prepared = [
-                self.estimator.prepare_checked(own[self.lag :], own[: -self.lag], time_series=True)
+                self.estimator.prepare(Samples(own[self.lag :], own[: -self.lag], time_series=True))
                 for own in found
             ]
             self.information[due] = window_means(prepared, self.estimator)

@@ -8,22 +8,14 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, InputError, independence_test
-from infoatlas_rt.estimation.directions import WAYS, Reduction, _halves, _halves_of_groups
-from infoatlas_rt.estimation.parts import Samples
+from infoatlas_rt.estimation.directions import _halves, _halves_of_groups, along, canonical
+from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.vector.windows import VectorWindows
-
-FOUND = WAYS[1:]
-
-
-@pytest.fixture(scope="module", params=FOUND)
-def estimator(request):
-    return Estimator(threads=1, directions=request.param)
 
 
 @pytest.fixture(scope="module")
-def by_way():
-    few = {"random": {"slices": 8}}
-    return {way: Estimator(threads=1, directions=way, **few.get(way, {})) for way in WAYS}
+def estimator():
+    return Estimator(threads=1, directions="canonical")
 
 
 def rotated(related, d, rng):
@@ -39,39 +31,32 @@ def linear(n=600, dx=12, dy=12, seed=0):
     return rotated(x, dx, rng), rotated(0.8 * x + 0.6 * noise, dy, rng)
 
 
-def squares(n=2000, d=12, seed=0):
-    """One hidden pair, y the square of x plus noise: 0.6 nats."""
-    rng = np.random.default_rng(seed)
-    x, noise = rng.standard_normal((2, n, 1))
-    return rotated(x, d, rng), rotated((x * x - 1) / 2**0.5 + 0.5 * noise, d, rng)
-
-
-def scale(n=1000, d=12, seed=0):
-    """A common random scale of all coordinates: more than 0.6 nats."""
-    rng = np.random.default_rng(seed)
-    common = np.exp(rng.standard_normal((n, 1)) / 2)
-    x, y = rng.standard_normal((2, n, d))
-    return common * x, common * y
-
-
 def test_linear_directions_are_found(estimator):
     result = estimator.estimate(*linear())
     assert 0.75 < result.mi < 1.1
     assert (result.slices, result.k, result.parts) == (1, 5, 2)
-    assert result.directions == estimator.directions
-    assert f"5 {estimator.directions} directions: a lower bound" in str(result)
-    assert result.to_dict()["directions"] == estimator.directions
+    assert result.directions == "canonical"
+    assert "5 canonical directions: a lower bound" in str(result)
+    assert result.to_dict()["directions"] == "canonical"
     assert result.per_slice.shape == (1,)
     assert result.mi == pytest.approx(result.pointwise.mean(), abs=1e-4)
 
 
-def test_features_find_what_no_correlation_shows(by_way):
-    # Each direction contains a part of a common scale, and none a part of hidden squares.
-    for samples, least, share in ((squares(), 0.4, 0.5), (scale(), 0.5, 0.6)):
-        found = {way: estimator.estimate(*samples).mi for way, estimator in by_way.items()}
-        assert found["features"] > least
-        assert found["canonical"] < share * found["features"]
-        assert found["random"] < share * found["features"]
+def test_canonical_directions_of_a_correlation():
+    x, y = linear(3000, dx=10, dy=8)
+    u, v = canonical(x, y, 3)
+    assert u.shape == (10, 3) and v.shape == (8, 3)
+    correlations = np.corrcoef((x @ u).T, (y @ v).T)[:3, 3:]
+    assert np.allclose(correlations, np.diag(np.diag(correlations)), atol=0.01)
+    assert np.allclose(np.diag(correlations), [0.8, 0.8, 0], atol=0.1)
+    assert (np.diff(np.diag(correlations)) < 0).all()
+
+
+def test_no_more_directions_than_dimensions():
+    x, y = linear(dx=3, dy=2)
+    assert [found.shape for found in canonical(x, y, 5)] == [(3, 2), (2, 2)]
+    assert canonical(np.repeat(x, 4, axis=1), y, 5)[0].shape == (12, 2)
+    assert np.array_equal(canonical(np.zeros((600, 6)), y, 5)[0], np.eye(6, 5))
 
 
 def test_independent_sides_stay_near_zero(estimator):
@@ -85,14 +70,9 @@ def test_one_narrow_side_enters_as_it_is(estimator):
     result = estimator.estimate(x, y)
     assert 0.75 < result.mi < 1.15
     assert result.rank_y == 3
-    assert result.k == (3 if estimator.directions == "canonical" else 5)  # as many as there are
+    assert result.k == 3  # as many as there are
     swapped = estimator.estimate(y, x)
     assert swapped.mi == pytest.approx(result.mi, abs=0.1)
-    rng = np.random.default_rng(0)
-    z = rng.standard_normal((2000, 12))
-    w = (z[:, :3].sum(axis=1) / 3**0.5) ** 2 + 0.3 * rng.standard_normal(2000)
-    expected = estimator.directions == "features"
-    assert (estimator.estimate(z, w).mi > 0.5) == expected
 
 
 def test_narrow_sides_are_estimated_unsliced(estimator):
@@ -117,8 +97,7 @@ def test_constants_and_ranks(estimator):
     result = estimator.estimate(deficient, y)
     assert np.isfinite(result.mi) and result.mi < 1.1
     copies = np.repeat(x[:, :2], 6, axis=1)  # of rank two
-    radius = estimator.directions == "features"
-    assert estimator.estimate(copies, y).rank_x == 2 + radius
+    assert estimator.estimate(copies, y).rank_x == 2
     assert estimator.estimate(x, x).saturated
     constant = estimator.estimate(np.ones((600, 12)), y)
     assert constant.degenerate and constant.mi == constant.stderr == 0
@@ -130,10 +109,10 @@ def test_ties_and_equal_rows_stay_equal(estimator):
     flags = (x > 0).astype(float)
     result = estimator.estimate(flags, (y > 0).astype(float))
     assert np.isfinite(result.mi) and -0.1 <= result.mi < 1
-    reduction = Reduction(np.random.default_rng(0).standard_normal((12, 5)), False)
+    weights = np.random.default_rng(0).standard_normal((12, 5))
     few = np.repeat(flags[:7], 30, axis=0)
-    assert len(np.unique(reduction(few), axis=0)) == len(np.unique(few, axis=0))
-    assert len(np.unique(reduction(few[::-1]), axis=0)) == len(np.unique(few, axis=0))
+    assert len(np.unique(along(weights, few), axis=0)) == len(np.unique(few, axis=0))
+    assert len(np.unique(along(weights, few[::-1]), axis=0)) == len(np.unique(few, axis=0))
 
 
 def test_resolution(estimator):
@@ -144,14 +123,13 @@ def test_resolution(estimator):
     assert estimator.estimate(x, y, resolution_x=np.r_[100.0, steps[1:]]).constant_x == (0,)
 
 
-def test_increasing_maps_change_nothing(by_way):
+def test_increasing_maps_change_nothing(estimator):
     x, y = linear()
-    estimator = by_way["canonical"]
     assert estimator.estimate(np.exp(x), y**3).mi == pytest.approx(estimator.estimate(x, y).mi)
 
 
-def test_halves(by_way):
-    model = by_way["canonical"].model_file
+def test_halves(estimator):
+    model = estimator.model_file
     x, y = linear(n=101)
     series = _halves(Samples(x, y, time_series=True), model, 0)
     assert [own.tolist() for own in series] == [list(range(50)), list(range(50, 101))]
@@ -193,8 +171,8 @@ def test_few_samples(estimator):
     assert np.isfinite(estimator.estimate(*linear(n=64, dx=100, dy=90)).mi)
 
 
-def test_large_halves_are_estimated_in_parts(by_way):
-    estimator = copy.copy(by_way["canonical"])
+def test_large_halves_are_estimated_in_parts(estimator):
+    estimator = copy.copy(estimator)
     estimator.model_file = dataclasses.replace(estimator.model_file, n_max=150)
     result = estimator.estimate(*linear())
     assert result.parts == 4
@@ -203,7 +181,7 @@ def test_large_halves_are_estimated_in_parts(by_way):
 
 
 def test_the_same_bits_twice_and_after_pickling(estimator):
-    x, y = squares(300)
+    x, y = linear(300)
     found = estimator.estimate(x, y)
     for other in (estimator, copy.copy(estimator), pickle.loads(pickle.dumps(estimator))):
         assert other.directions == estimator.directions
@@ -225,12 +203,8 @@ def test_options_of_slices_are_refused(options):
 
 def test_options_of_slicing_are_refused(estimator):
     x, y = linear()
-    for call in (
-        lambda: independence_test(x, y, estimator),
-        lambda: estimator.critic(x, y),
-    ):
-        with pytest.raises(InputError, match="use an Estimator with random directions"):
-            call()
+    with pytest.raises(InputError, match="use an Estimator with random directions"):
+        independence_test(x, y, estimator)
     windows = VectorWindows(2, window=40, lag=1, estimator=estimator)
     with pytest.raises(InputError, match="use an Estimator with random directions"):
         for step in range(60):
@@ -240,5 +214,5 @@ def test_options_of_slicing_are_refused(estimator):
 
 @pytest.mark.parametrize("value", ["linear", None, 3])
 def test_unknown_directions(value):
-    with pytest.raises(InputError, match="use one of random, canonical, features"):
+    with pytest.raises(InputError, match="use one of random, canonical"):
         Estimator(directions=value)

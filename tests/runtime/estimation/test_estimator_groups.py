@@ -5,6 +5,7 @@ import pytest
 
 from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.estimation import shuffling
+from infoatlas_rt.estimation.prepare import checked
 from infoatlas_rt.estimation.uncertainty import clustered_variance
 
 
@@ -65,7 +66,7 @@ def test_no_product_pair_within_a_group(estimator, monkeypatch, sizes):
 def test_nothing_changes_without_groups(estimator):
     rng = np.random.default_rng(1)
     x, y = rng.standard_normal((2, 100, 2))
-    entered = estimator.prepare(x, y)
+    entered = estimator.prepare(checked(x, y, "cpu"))
     order, _, shifts = shuffling._shuffle(100, len(entered.shifts), estimator.seed)
     assert entered.groups is None
     np.testing.assert_array_equal(entered.order, order)
@@ -157,8 +158,8 @@ def test_labels_are_only_names(estimator):
 def test_a_time_series_in_groups(estimator, monkeypatch):
     """The order of time reaches the graph, and the error is clustered."""
     x, y, groups = pooled(4)
-    plain = estimator.prepare(x, y, groups=groups)
-    series = estimator.prepare(x, y, time_series=True, groups=groups)
+    plain = estimator.prepare(checked(x, y, "cpu", groups=groups))
+    series = estimator.prepare(checked(x, y, "cpu", time_series=True, groups=groups))
     np.testing.assert_array_equal(series.order[series.sequence], np.arange(len(x)))
     np.testing.assert_array_equal(series.order, plain.order)
     monkeypatch.setattr(estimator, "backend", Identity())

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from infoatlas_rt import Estimator
+from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.models import model_file
 
 N = 100
@@ -52,7 +53,7 @@ def test_checked_arrays_have_the_same_estimate(options):
         {"time_series": True},
         {"resolution_x": steps, "groups": groups},
     ):
-        checked = estimator.estimate_checked(x, y, **passed)
+        checked = estimator.estimate_checked(Samples(x, y, **passed))
         assert set(estimator.seconds) == {"slicing", "preprocessing", "inference", "total"}
         assert estimator.estimate(x, y, **passed).to_dict(True) == checked.to_dict(True)
 
