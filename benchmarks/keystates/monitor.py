@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from infoatlas_rt.keystates.progress.live_subtasks import STALLED, LiveSubtasks
 from numpy.typing import NDArray
 
 from infoatlas_rt import KeyStates, Subtasks, VectorTracker
-from infoatlas_rt.keystates.progress.live_subtasks import STALLED, LiveSubtasks
 
 from .run import finite
 

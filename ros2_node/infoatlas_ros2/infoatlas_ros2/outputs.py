@@ -8,7 +8,7 @@ from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, 
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Header
 
-from infoatlas_rt.keystates.tracker import KeyStateTracker
+from infoatlas_rt.live.tracker import KeyStateTracker
 from infoatlas_rt.streams.events import COUPLED, DECOUPLED, KEY_STATE
 
 from . import messages
@@ -68,8 +68,8 @@ class Outputs:
         if settings.coupling:
             self._add("couplings", 10)
             self._add("motion_information", 10)
-        if tracker is not None and tracker.live_subtasks is not None:
-            tools = tracker.live_subtasks.subtasks.tools
+        if tracker is not None and tracker.task.subtasks is not None:
+            tools = tracker.task.subtasks.tools
             self._add("subtask", QoSProfile(depth=len(tools), durability=LATCHED))
 
     def close(self) -> None:

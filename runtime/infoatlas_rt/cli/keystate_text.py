@@ -133,7 +133,7 @@ def _unusual(quality: Quality) -> str:
 
 def _print_live(found: KeyStates) -> None:
     """Print how well key states were followed in held-out demonstrations."""
-    live = found.live
+    live = found.detectors
     table(
         "Live, in demonstrations left out (0.5 s)",
         ("", "followed", "found", "median delay", "false reports an episode"),

@@ -162,7 +162,7 @@ def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list
 
 def _followed(found: KeyStates, column: int) -> dict[str, Any]:
     """Recall, delay and false reports of the tracker for a key state."""
-    live = found.live
+    live = found.detectors
     figures = {
         name: float(getattr(live, name)[column]) for name in ("recall", "delay", "false_reports")
     }

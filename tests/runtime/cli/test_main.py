@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infoatlas_rt import KeyStates
+from infoatlas_rt import Task
 from infoatlas_rt.cli import main
 from infoatlas_rt.cli.discovery import placed_labels
 from infoatlas_rt.errors import InputError
@@ -166,8 +166,8 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     own = np.array([state["steps"] for state in states], float)
     assert np.nanmin(np.abs(own - truth), axis=0).mean() == grasp["found"]["error"] <= 2
     assert grasp["found"]["within_2"] == 1 and grasp["even"]["error"] > 2
-    loaded = KeyStates.load(saved).steps[:, number - 1]
-    assert [None if s is np.ma.masked else int(s) for s in loaded] == first["steps"]
+    task = Task.load(saved)
+    assert task.detectors.followed[number - 1] == first["followed"]
     drawn = picture.read_text()
     for label in (
         f"key state {number}",
