@@ -20,10 +20,10 @@ from .worker import Published
 TOPICS: dict[str, tuple[Any, str]] = {
     "mutual_information": (MutualInformation, "estimate over the present window"),
     "extrema": (Extremum, "maxima, minima and steepest changes of the estimates over time"),
-    "key_states": (KeyState, "key states of demonstrations; with `keystates_file`"),
+    "key_states": (KeyState, "key states of demonstrations; with `task_file`"),
     "subtask": (
         Subtask,
-        "present sub-task, reference object, progress, stalls; if `keystates_file` has sub-tasks",
+        "present sub-task, reference object, progress, stalls; if `task_file` has sub-tasks",
     ),
     "couplings": (
         Coupling,
@@ -63,7 +63,7 @@ class Outputs:
 
     def open(self, settings: Settings, tracker: KeyStateTracker | None) -> None:
         """Add the topics of a configuration."""
-        if settings.keystates_file:
+        if settings.task_file:
             self._add("key_states", 10)
         if settings.coupling:
             self._add("couplings", 10)

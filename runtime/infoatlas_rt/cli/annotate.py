@@ -85,7 +85,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--save",
         metavar="FILE",
-        help="file of key states and sub-tasks for KeyStateTracker and the ROS 2 node",
+        help="task file for KeyStateTracker and the ROS 2 node",
     )
     add_plot(parser)
     parser.add_argument(

@@ -99,7 +99,7 @@ def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespa
         )
     if arguments.save:
         _print_live(found)
-        print(f"Saved: {arguments.save} (KeyStateTracker and the ROS 2 node read it)")
+        print(f"Saved: {arguments.save} (a task for KeyStateTracker and the ROS 2 node)")
     if arguments.plot:
         print(f"Picture: {arguments.plot}")
 

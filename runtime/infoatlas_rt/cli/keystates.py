@@ -55,7 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add_plot(parser)
     parser.add_argument(
-        "--save", metavar="FILE", help="file for KeyStateTracker and the ROS 2 node"
+        "--save", metavar="FILE", help="task file for KeyStateTracker and the ROS 2 node"
     )
     add_json(parser)
     add_topic(parser.add_argument_group("a folder of ROS bags"))

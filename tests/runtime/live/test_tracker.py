@@ -166,6 +166,6 @@ def test_invalid_trackers_are_refused(found, tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         KeyStateTracker(tmp_path / "none.json")
     with pytest.raises(
-        InputError, match="task is of type int: pass a Task, KeyStates, or the path"
+        InputError, match="task is of type int: pass a Task, KeyStates, or"
     ):
         KeyStateTracker(3)

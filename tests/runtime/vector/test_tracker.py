@@ -142,7 +142,7 @@ def test_infos_without_sub_tasks(found):
     tracker = VectorTracker(found, 2)
     assert list(tracker.infos()) == ["key_state"]
     with pytest.raises(
-        InputError, match="no sub-tasks to follow: pass KeyStates.follow\\(subtasks"
+        InputError, match="no sub-tasks to follow: pass KeyStates"
     ):
         tracker.subtask()
 
