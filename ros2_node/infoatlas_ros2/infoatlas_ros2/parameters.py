@@ -142,7 +142,7 @@ class Settings:
     )
     follow_all: bool = setting(
         False,
-        "also report key states and sub-tasks that the demonstrations do not allow to follow well",
+        "also report key states and sub-tasks that cannot be followed well",
         live=False,
     )
 

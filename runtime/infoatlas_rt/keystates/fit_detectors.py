@@ -1,9 +1,9 @@
 """Fits detectors: they find steps whose motion resembles that around given steps.
 
-A detector of a kind of key state is a ridge regression from the features of a step
-(`live/features.py`) to a target: 1 at the key states of demonstrations, 0 elsewhere. Labels
-(`labels.py`), reproduction (`reproduction.py`) and the tracker (`fit_live.py`) use them. The
-tracker's windows end shortly after the step.
+A detector of a kind of key state is a ridge regression from the features of a step to a target: 1
+at the key states of demonstrations, 0 elsewhere. The features are those of `live/features.py`.
+Labels (`labels.py`), reproduction (`reproduction.py`) and the tracker (`fit_live.py`) use
+detectors. The tracker's windows end shortly after the step.
 """
 
 from __future__ import annotations

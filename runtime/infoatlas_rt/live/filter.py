@@ -112,17 +112,13 @@ class LiveFilter(Stateful):
     def subtask_state(self, row: int, tool: int = 0) -> SubtaskState | None:
         """Sub-task and progress of an episode, for one tool; None if that is not known."""
         assert self._subtasks is not None  # there is a tool
-        about, own = self._subtasks.tools[tool], self.progress[tool]
-        part = int(own.part[row])
-        if part < 0 or not (self._every or about.followed[part]):
+        index, progress, total, waiting = (values[row].item() for values in self.place(tool))
+        if index < 0:
             return None
-        index, progress = int(about.model.parts[part]), float(own.progress[row])
-        one, before = self._subtasks.parts[index], about.before
-        waiting = float(own.waiting[row] / about.usual[part])
+        one, inside = self._subtasks.parts[index], int(self.progress[tool].inside[row])
         return SubtaskState(
-            index, one.name, one.tool, one.reference, one.held,
-            progress, float(before[part] + progress * (before[part + 1] - before[part])),
-            waiting > STALLED, waiting, int(own.inside[row]) / self._detectors.timing.frequency,
+            index, one.name, one.tool, one.reference, one.held, progress, total,
+            waiting > STALLED, waiting, inside / self._detectors.timing.frequency,
         )  # fmt: skip
 
     def push(self, states: Float, rows: Int) -> list[tuple[int, Event]]:

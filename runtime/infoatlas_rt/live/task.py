@@ -126,7 +126,7 @@ class Followable(Protocol):
 
 
 def as_task(task: Task | Followable | str | os.PathLike[str]) -> Task:
-    """A task as it is, fitted to key states, or loaded from a file; InputError for anything else."""
+    """A task as it is, fitted to key states, or loaded; InputError for anything else."""
     if isinstance(task, Task):
         return task
     if isinstance(task, str | os.PathLike):

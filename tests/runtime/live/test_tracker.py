@@ -165,7 +165,5 @@ def test_invalid_trackers_are_refused(found, tmp_path):
         KeyStateTracker(unknown, rate=50)
     with pytest.raises(InputError, match="does not exist"):
         KeyStateTracker(tmp_path / "none.json")
-    with pytest.raises(
-        InputError, match="task is of type int: pass a Task, KeyStates, or"
-    ):
+    with pytest.raises(InputError, match="task is of type int: pass a Task, KeyStates, or"):
         KeyStateTracker(3)

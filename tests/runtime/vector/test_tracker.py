@@ -141,9 +141,7 @@ def test_sub_tasks_are_those_of_single_trackers(parts, rate):
 def test_infos_without_sub_tasks(found):
     tracker = VectorTracker(found, 2)
     assert list(tracker.infos()) == ["key_state"]
-    with pytest.raises(
-        InputError, match="no sub-tasks to follow: pass KeyStates"
-    ):
+    with pytest.raises(InputError, match="no sub-tasks to follow: pass KeyStates"):
         tracker.subtask()
 
 
