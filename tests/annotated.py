@@ -17,6 +17,6 @@ def annotations(subtasks, episodes, states=(), names=(), labels=("grasp", "relea
     mask = np.reshape([part.end == part.start for part in parts], shape).astype(bool).T
     found = Steps(np.ma.array(steps, mask=mask), np.ones(len(parts)), origin=tuple(labels))
     keystates = KeyStates(
-        found, "labels", 1, rate=subtasks.rate, names=names, labels=tuple(labels), states=states
+        found, "labels", 1, states, None, (), rate=subtasks.rate, names=names, labels=tuple(labels)
     )
     return Annotations(keystates, subtasks, tuple(episodes))

@@ -3,8 +3,7 @@
     python -m benchmarks.keystates.monitor ROLLOUTS.npz TASK.json
 
 The rollouts are those of `policies.demos.record_rollouts`: states, lengths, success at each step,
-names.
-TASK.json has key states and sub-tasks of demonstrations (`KeyStates.save(path, subtasks)`).
+names. TASK.json has the sub-tasks of demonstrations (`KeyStates.save(path, subtasks)`).
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt import KeyStates, Subtasks, VectorTracker
-from infoatlas_rt.keystates.progress.live_subtasks import STALLED, LiveSubtasks
+from infoatlas_rt import Task, VectorTracker
+from infoatlas_rt.live.subtasks import STALLED
 
 from .run import finite
 
@@ -27,12 +26,7 @@ Float = NDArray[np.float64]
 NOMINAL = 20.0  # steps a second where the rate is not known
 
 
-def evaluate(
-    states: Sequence[Float],
-    success: Any,
-    subtasks: Subtasks | LiveSubtasks | None,
-    keystates: KeyStates | str | Path,
-) -> dict[str, float]:
+def evaluate(states: Sequence[Float], success: Any, task: Task) -> dict[str, float]:
     """Follow episodes and compare stalls with outcomes.
 
     Parameters
@@ -40,9 +34,8 @@ def evaluate(
     states : sequence of N arrays [T_i, d]
         Episodes at the rate of the demonstrations, each up to its success or its end.
     success : [N] bool
-    subtasks : Subtasks, LiveSubtasks or None
-        None: those saved with the key states.
-    keystates : KeyStates or path
+    task : Task
+        With sub-tasks.
 
     Returns
     -------
@@ -60,8 +53,8 @@ def evaluate(
         - timeout_seconds: 95% quantile of the length of successes
     """
     outcome = np.asarray(success, bool)
-    waiting = waits(states, subtasks, keystates)
-    rate = keystates.rate if isinstance(keystates, KeyStates) else KeyStates.load(keystates).rate
+    waiting = waits(states, task)
+    rate = task.detectors.timing.rate
     lengths = np.array([len(s) for s in states])
     seconds = np.array([np.argmax(w > STALLED) if (w > STALLED).any() else np.nan for w in waiting])
     seconds /= NOMINAL if rate is None else rate
@@ -84,13 +77,9 @@ def evaluate(
     }
 
 
-def waits(
-    states: Sequence[Float],
-    subtasks: Subtasks | LiveSubtasks | None,
-    keystates: KeyStates | str | Path,
-) -> list[Float]:
+def waits(states: Sequence[Float], task: Task) -> list[Float]:
     """Time without progress relative to the usual time [T_i], at each step of each episode."""
-    tracker = VectorTracker(keystates, len(states), subtasks=subtasks)
+    tracker = VectorTracker(task, len(states))
     made = [np.zeros(len(s)) for s in states]
     for step in range(max(map(len, states))):
         rows = np.array([row for row, own in enumerate(states) if step < len(own)])
@@ -120,13 +109,13 @@ def read(path: Path) -> tuple[list[Float], NDArray[np.bool_], tuple[str, ...]]:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser("benchmarks.keystates.monitor", description=__doc__)
     parser.add_argument("rollouts", type=Path)
-    parser.add_argument("keystates", type=Path, help="file of KeyStates.save(path, subtasks)")
+    parser.add_argument("task", type=Path, help="file of KeyStates.save(path, subtasks)")
     chosen = parser.parse_args(arguments)
     states, success, names = read(chosen.rollouts)
-    found = KeyStates.load(chosen.keystates)
-    if found.names and found.names != names:
-        parser.error(f"rollouts have the columns {names}, and the key states {found.names}")
-    print(json.dumps(finite(evaluate(states, success, None, found)), indent=1))
+    task = Task.load(chosen.task)
+    if task.columns and task.columns != names:
+        parser.error(f"rollouts have the columns {names}, and the task {task.columns}")
+    print(json.dumps(finite(evaluate(states, success, task)), indent=1))
 
 
 if __name__ == "__main__":

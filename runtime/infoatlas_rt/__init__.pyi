@@ -35,11 +35,12 @@ from .estimation.screening_results import (
 from .files.load import load_trajectories as load_trajectories
 from .inputs.trajectories import Trajectories as Trajectories
 from .keystates.discovery import discover_keystates as discover_keystates
-from .keystates.progress.live_subtasks import SubtaskState as SubtaskState
 from .keystates.result import KeyStates as KeyStates
 from .keystates.subtasks.poses import Pose as Pose, Position as Position
 from .keystates.subtasks.result import Subtask as Subtask, Subtasks as Subtasks
-from .keystates.tracker import KeyStateTracker as KeyStateTracker
+from .live.subtasks import SubtaskState as SubtaskState
+from .live.task import Task as Task
+from .live.tracker import KeyStateTracker as KeyStateTracker
 from .streams.coupling import CouplingDetector as CouplingDetector
 from .streams.events import Event as Event
 from .streams.online import OnlineEstimator as OnlineEstimator

@@ -15,7 +15,7 @@ from task_parts import visits
 @pytest.fixture(scope="module")
 def task():
     states, subtasks = visits(count=10, seed=1)
-    return discover_keystates(states, k=2, rate=20), subtasks
+    return discover_keystates(states, k=2, rate=20).follow(subtasks)
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +30,7 @@ def episodes():
 
 
 def test_stops_are_found_and_successes_left_alone(task, episodes):
-    found, subtasks = task
-    result = monitor.evaluate(*episodes, subtasks, found)
+    result = monitor.evaluate(*episodes, task)
     assert (result["successes"], result["failures"]) == (10, 10)
     assert result["false_alarms"] == 0 and result["found"] == 1
     assert result["auroc"] == result["auroc_length"] == 1 and result["auroc_early"] > 0.9
@@ -40,8 +39,7 @@ def test_stops_are_found_and_successes_left_alone(task, episodes):
 
 
 def test_without_failures_there_is_no_auroc(task, episodes):
-    found, subtasks = task
-    result = monitor.evaluate(episodes[0][:10], np.ones(10, bool), subtasks, found)
+    result = monitor.evaluate(episodes[0][:10], np.ones(10, bool), task)
     assert np.isnan(result["auroc"]) and np.isnan(result["detection_seconds"])
 
 
@@ -50,7 +48,6 @@ def test_auroc_counts_ties_by_halves():
 
 
 def test_command(task, episodes, tmp_path, capsys):
-    found, subtasks = task
     states, success = episodes
     lengths = np.array([len(s) for s in states])
     flags = np.zeros(lengths.sum(), bool)
@@ -62,6 +59,6 @@ def test_command(task, episodes, tmp_path, capsys):
         success=flags,
         names=np.array([f"c{i}" for i in range(6)]),
     )
-    found.save(tmp_path / "task.json", subtasks)
+    task.save(tmp_path / "task.json")
     monitor.main([str(tmp_path / "rollouts.npz"), str(tmp_path / "task.json")])
     assert json.loads(capsys.readouterr().out)["found"] == 1

@@ -18,8 +18,7 @@ ALLOWED |= {
     ("infoatlas_rt.keystates.subtasks.parts", "ordered_parts"),
     ("infoatlas_rt.keystates.subtasks.poses", "tracks"),
     ("infoatlas_rt.keystates.subtasks.references", "orientation"),
-    ("infoatlas_rt.keystates.progress.live_subtasks", "LiveSubtasks"),
-    ("infoatlas_rt.keystates.progress.live_subtasks", "STALLED"),
+    ("infoatlas_rt.live.subtasks", "STALLED"),
 }
 # A recording of two topics at different rates is paired like a bag.
 ALLOWED |= {("infoatlas_rt.messages.sync", "Synchroniser")}

@@ -141,7 +141,7 @@ def test_a_grasp_is_announced_after_15_demonstrations(bench, demonstrations, tmp
     assert tracker.followed[number]
     file = tmp_path / "task.json"
     found.save(file)
-    bench.up(fields=["position[:]", "velocity[:]"], lag_seconds=0.0, keystates_file=str(file))
+    bench.up(fields=["position[:]", "velocity[:]"], lag_seconds=0.0, task_file=str(file))
     publisher = bench.publisher()
     start = 1_700_000_000 * 10**9
     for episode in (20, 21, 22):
@@ -196,22 +196,22 @@ def test_topics_of_detectors_are_there_with_them(bench, demonstrations, tmp_path
 
     bench.up()
     wait_for()
-    bench.up(keystates_file=str(file))
+    bench.up(task_file=str(file))
     wait_for("key_states")
-    bench.up(**POSES, coupling=True, keystates_file="")
+    bench.up(**POSES, coupling=True, task_file="")
     wait_for("couplings", "motion_information")
     bench.down()
     wait_for()
 
 
-def test_a_keystates_file_that_cannot_work(bench, demonstrations, tmp_path):
-    bench.prepare(keystates_file=str(tmp_path / "none.json"))
+def test_a_task_file_that_cannot_work(bench, demonstrations, tmp_path):
+    bench.prepare(task_file=str(tmp_path / "none.json"))
     assert not bench.transition("configure")
     bench.diagnosis(lambda s: "none.json" in s.message, past=True)
     # Demonstrations of other coordinates, which only a message can reveal.
     file = tmp_path / "task.json"
     discover_keystates([states[:, :5] for states, _ in demonstrations[:3]], k=1).save(file)
-    bench.up(keystates_file=str(file))
+    bench.up(task_file=str(file))
     feed(bench.publisher(), joint_states(demonstrations[0][0][:20, :4]))
     status = bench.diagnosis(lambda s: "5" in values(s)["last error"], past=True)
     assert "coordinates" in values(status)["last error"]

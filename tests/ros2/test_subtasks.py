@@ -57,7 +57,7 @@ def late(bench):
 def test_the_node_reports_the_sub_task(bench, file):
     """Messages equal the library's; a new subscriber receives the newest one; a reset ends it."""
     states, grasps, _ = pickcube()
-    bench.up(lag_seconds=0.0, keystates_file=str(file))
+    bench.up(lag_seconds=0.0, task_file=str(file))
     publisher = bench.publisher()
     start = 1_700_000_000 * 10**9
     messages = joint_states(states[40], start, STEP)
@@ -94,7 +94,7 @@ def test_the_node_reports_the_sub_task(bench, file):
 
 def test_a_robot_that_stops_is_stalled(bench, file):
     states, grasps, _ = pickcube()
-    bench.up(lag_seconds=0.0, keystates_file=str(file))
+    bench.up(lag_seconds=0.0, task_file=str(file))
     publisher = bench.publisher()
     at = int(grasps[41]) - 10
     stream = np.concatenate([states[41][:at], np.repeat(states[41][at : at + 1], 250, axis=0)])
@@ -110,6 +110,6 @@ def test_without_sub_tasks_there_is_no_topic(bench, tmp_path):
     states, _, _ = pickcube()
     path = tmp_path / "plain.json"
     discover_keystates([s[:, :9] for s in states[:5]], k=1).save(path)
-    bench.up(keystates_file=str(path))
+    bench.up(task_file=str(path))
     bench.wait(lambda: bench.node.count_publishers("/infoatlas/key_states"))
     assert not bench.node.count_publishers("/infoatlas/subtask")

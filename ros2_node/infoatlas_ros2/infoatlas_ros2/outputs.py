@@ -8,7 +8,7 @@ from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, 
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Header
 
-from infoatlas_rt.keystates.tracker import KeyStateTracker
+from infoatlas_rt.live.tracker import KeyStateTracker
 from infoatlas_rt.streams.events import COUPLED, DECOUPLED, KEY_STATE
 
 from . import messages
@@ -20,10 +20,10 @@ from .worker import Published
 TOPICS: dict[str, tuple[Any, str]] = {
     "mutual_information": (MutualInformation, "estimate over the present window"),
     "extrema": (Extremum, "maxima, minima and steepest changes of the estimates over time"),
-    "key_states": (KeyState, "key states of demonstrations; with `keystates_file`"),
+    "key_states": (KeyState, "key states of demonstrations; with `task_file`"),
     "subtask": (
         Subtask,
-        "present sub-task, reference object, progress, stalls; if `keystates_file` has sub-tasks",
+        "present sub-task, reference object, progress, stalls; if `task_file` has sub-tasks",
     ),
     "couplings": (
         Coupling,
@@ -63,13 +63,13 @@ class Outputs:
 
     def open(self, settings: Settings, tracker: KeyStateTracker | None) -> None:
         """Add the topics of a configuration."""
-        if settings.keystates_file:
+        if settings.task_file:
             self._add("key_states", 10)
         if settings.coupling:
             self._add("couplings", 10)
             self._add("motion_information", 10)
-        if tracker is not None and tracker.live_subtasks is not None:
-            tools = tracker.live_subtasks.subtasks.tools
+        if tracker is not None and tracker.task.subtasks is not None:
+            tools = tracker.task.subtasks.tools
             self._add("subtask", QoSProfile(depth=len(tools), durability=LATCHED))
 
     def close(self) -> None:

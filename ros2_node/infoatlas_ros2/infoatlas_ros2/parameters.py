@@ -135,14 +135,14 @@ class Settings:
         "smallest motion within a step that the sensors resolve, for both topics or for each; "
         "0: estimated for each coordinate from its noise at rest",
     )
-    keystates_file: str = setting(
+    task_file: str = setting(
         "",
-        "file of `infoatlas-rt keystates --save` with the key states to follow",
+        "file of `--save` (`infoatlas-rt keystates`, `annotate`) with the task to follow",
         live=False,
     )
-    keystates_all: bool = setting(
+    follow_all: bool = setting(
         False,
-        "also report key states whose recall in the demonstrations is too low",
+        "also report key states and sub-tasks that cannot be followed well",
         live=False,
     )
 
@@ -243,10 +243,10 @@ class Settings:
         )
 
     def tracker(self) -> KeyStateTracker | None:
-        """The tracker of key states; None without `keystates_file`."""
-        if not self.keystates_file:
+        """The tracker of key states; None without `task_file`."""
+        if not self.task_file:
             return None
-        return KeyStateTracker(self.keystates_file, every=self.keystates_all)
+        return KeyStateTracker(self.task_file, every=self.follow_all)
 
 
 def check_topic(name: str, parameter: str, what: str = "topic") -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from infoatlas_rt.curves.extrema import Extremum
 from infoatlas_rt.errors import InfoAtlasError
 from infoatlas_rt.estimation.result import WindowEstimate
-from infoatlas_rt.keystates.progress.live_subtasks import SubtaskState
+from infoatlas_rt.live.subtasks import SubtaskState
 from infoatlas_rt.messages.stream import Output
 from infoatlas_rt.streams.events import Event
 

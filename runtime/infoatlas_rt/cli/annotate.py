@@ -79,7 +79,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add_loading(parser)
     add_discovery(parser)
-    add_save(parser, "key states and sub-tasks")
+    add_save(parser)
     add_plot(parser)
     parser.add_argument(
         "--episode",

@@ -60,7 +60,7 @@ def print_annotations(
     else:
         print(f"No data set is written. --out COPY writes {result['format']}: {written}")
     if arguments.save:
-        print(f"Saved: {arguments.save} (KeyStateTracker and the ROS 2 node read it)")
+        print(f"Saved: {arguments.save} (a task for KeyStateTracker and the ROS 2 node)")
     if arguments.plot:
         print(f"Picture: {arguments.plot}")
 

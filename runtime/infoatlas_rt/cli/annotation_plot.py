@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..files.annotations.annotations import Annotations
-from ..keystates.result import trajectories
 from .drawing import INK, draw_heading, new_figure, style_axes
 from .keystate_plots import COLOURS
 from .labels import Label, Place, fit, new_label, place_labels, renderer, shorten
@@ -46,9 +45,9 @@ def annotation_figure(
     Raises
     ------
     InputError
-        matplotlib is not installed, or the key states were loaded from a file.
+        matplotlib is not installed.
     """
-    states = trajectories(annotations.keystates)
+    states = annotations.keystates.states
     count, tools = len(demonstrations), len(annotations.subtasks.tools)
     height = 1.4 + count * (2.5 + 0.3 * tools)
     figure = new_figure(10, height)

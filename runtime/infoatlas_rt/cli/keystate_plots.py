@@ -9,7 +9,7 @@ import numpy as np
 
 from ..keystates.coordinates.choices import short_name
 from ..keystates.explanation import Information
-from ..keystates.result import KeyStates, trajectories
+from ..keystates.result import KeyStates
 from .drawing import GRID, INK, NOTE, QUIET, draw_heading, new_figure, style_axes
 from .labels import fit, renderer, shorten
 
@@ -49,9 +49,8 @@ def raster_figure(
     Raises
     ------
     InputError
-        matplotlib is not installed, or the key states were loaded from a file.
+        matplotlib is not installed.
     """
-    trajectories(found)
     nats = {i.keystate: f"{i.local:.1f} nats ({i.percentile:.0f}%)" for i in information}
     bodies = _bodies(found.names)
     count = found.steps.shape[1]

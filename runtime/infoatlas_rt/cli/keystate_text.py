@@ -79,7 +79,7 @@ def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespa
                 )
     if arguments.save:
         _print_live(found)
-        print(f"Saved: {arguments.save} (KeyStateTracker and the ROS 2 node read it)")
+        print(f"Saved: {arguments.save} (a task for KeyStateTracker and the ROS 2 node)")
     if arguments.plot:
         print(f"Picture: {arguments.plot}")
 
@@ -113,7 +113,7 @@ def _unusual(quality: Quality) -> str:
 
 def _print_live(found: KeyStates) -> None:
     """Print how well key states were followed in held-out demonstrations."""
-    live = found.live
+    live = found.detectors
     table(
         "Live, in demonstrations left out (0.5 s)",
         ("", "followed", "found", "median delay", "false reports an episode"),

@@ -42,7 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "of names, as cube=cube.",
     )
     add_plot(parser)
-    add_save(parser, "key states")
+    add_save(parser)
     add_json(parser)
     add_topic(parser.add_argument_group("a folder of ROS bags"))
     add_estimator(parser, slices=10)
@@ -123,7 +123,7 @@ def _followed(found: KeyStates, column: int) -> dict[str, Any]:
     """Recall, delay and false reports of the tracker for a key state."""
     from ..keystates.tables import finite
 
-    live = found.live
+    live = found.detectors
     figures = {
         name: float(getattr(live, name)[column]) for name in ("recall", "delay", "false_reports")
     }

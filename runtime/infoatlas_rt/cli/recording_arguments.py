@@ -44,9 +44,9 @@ def add_plot(parser: ArgumentParser, what: str = "picture") -> None:
     parser.add_argument("--plot", action=Picture, metavar="FILE", help=text)
 
 
-def add_save(parser: ArgumentParser, what: str) -> None:
+def add_save(parser: ArgumentParser) -> None:
     """--save."""
-    text = f"file of {what} for KeyStateTracker and the ROS 2 node"
+    text = "task file for KeyStateTracker and the ROS 2 node"
     parser.add_argument("--save", action=Target, metavar="FILE", help=text)
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..estimation.estimator import Estimator, as_estimator
+from ..estimation.pairs import Pairs
 from ..estimation.parallel import run_jobs
 from ..estimation.prepare import Samples
 from ..estimation.result import Estimate
@@ -267,26 +268,6 @@ def _constant_within(states: NDArray[np.floating], lengths: NDArray[np.int64]) -
     moved: NDArray[np.bool_] = states[1:] != states[:-1]
     moved[np.cumsum(lengths)[:-1] - 1] = False  # from one trajectory to the next
     return np.asarray(~moved.any(axis=0))
-
-
-class Pairs(NamedTuple):
-    """Samples of (s_t, s_<t-Δt).
-
-    Attributes
-    ----------
-    x : [n, d]
-        States s_t.
-    y : [n, history * d]
-        s_(t-lag), s_(t-lag-1), ... side by side.
-    samples : [n] int64
-        Identity of each sample: the same number in two sets of pairs is the same trajectory
-        (`ensemble_pairs`) or the same environment and step (`PooledPairs`). The detector
-        of extrema matches the samples of two estimates by it.
-    """
-
-    x: NDArray[Any]
-    y: NDArray[Any]
-    samples: NDArray[np.int64]
 
 
 def ensemble_pairs(

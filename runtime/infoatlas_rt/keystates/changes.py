@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .timing import Timing
+from ..live.timing import Timing
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

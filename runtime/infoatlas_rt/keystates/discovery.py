@@ -30,11 +30,12 @@ from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..inputs.checks import as_count, as_rate, as_resolution
 from ..inputs.trajectories import Trajectories, as_trajectories
+from ..live.timing import Timing
 from . import pointwise
 from .changes import fit_changes
-from .coordinates import Coordinates, as_ignored, columns_of, read_coordinates
-from .detector import COORDINATES
+from .coordinates import ReadCoordinates, as_ignored, columns_of, read_coordinates
 from .events import NEAR, Candidates, find_candidates, group, interleave, repeated_kinds
+from .fit_detectors import COORDINATES
 from .labels import as_labels, spread_labels
 from .quality import assess
 from .recordings import Recordings
@@ -42,7 +43,7 @@ from .reproduction import has_bursts, phases_reproduced, steps_reproduced
 from .result import METHODS, KeyStates
 from .segmentation import SHORTEST, SPANS, motion_scores, ranked_cuts
 from .steps import Steps, empty_steps
-from .timing import Timing, choose_timing
+from .timing import choose_timing
 
 REPEATED = 0.65  # boundaries of phases are used if fits to halves find this share of them again
 MOST = 8  # key states of a demonstration from which k="auto" chooses
@@ -214,7 +215,7 @@ def discover_keystates(
     )
 
 
-def _nothing_left(coordinates: Coordinates, ignored: NDArray[np.bool_]) -> str:
+def _nothing_left(coordinates: ReadCoordinates, ignored: NDArray[np.bool_]) -> str:
     """Why no coordinate of the demonstrations is left, and what to do."""
     if len(coordinates.constant) == coordinates.width:
         return f"all {coordinates.width} coordinates are constant: record states that move"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.checks import as_count
 from .changes import Changes, relative, running_max
-from .detector import CENTRED, fit_detectors, make_features
+from .fit_detectors import CENTRED, fit_detectors, make_features
 
 Float = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .changes import Changes
-from .detector import CENTRED, fit_detectors, make_features
+from .fit_detectors import CENTRED, fit_detectors, make_features
 from .steps import Steps
 
 Float = NDArray[np.float64]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..live.timing import Timing
 from .changes import Changes
-from .coordinates import Coordinates
-from .timing import Timing
+from .coordinates import ReadCoordinates
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -21,7 +21,7 @@ class Recordings:
 
     Attributes
     ----------
-    coordinates : Coordinates
+    coordinates : ReadCoordinates
     changes : Changes
     states : list of [T_i, p] float64
         Working steps.
@@ -29,7 +29,7 @@ class Recordings:
         Working steps.
     """
 
-    coordinates: Coordinates
+    coordinates: ReadCoordinates
     changes: Changes
     states: list[Float]
     lag: int

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .changes import Changes, bursts
-from .detector import CENTRED, fit_detectors, make_features
+from .fit_detectors import CENTRED, fit_detectors, make_features
 from .segmentation import ranked_cuts
 
 Float = NDArray[np.float64]

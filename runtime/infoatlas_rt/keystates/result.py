@@ -1,7 +1,7 @@
 """Key states: boundaries between the sub-tasks of each demonstration.
 
 `discover_keystates` (`discovery.py`) finds them in recorded demonstrations, and `KeyStateTracker`
-(`tracker.py`) follows them in a running episode.
+follows them in a running episode.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from . import keystate_file, tables
-from .live import LiveModel, fit_live
-from .progress.live_subtasks import LiveSubtasks, fit_subtasks
+from ..estimation.estimator import Estimator
+from ..live.detectors import Detectors
+from ..live.task import Task
+from ..live.timing import NOMINAL
+from . import explanation, tables
+from .explanation import CoordinateChange, GroupChange, Information
+from .fit_live import fit_live
+from .fit_subtasks import fit_subtasks
 from .quality import Quality
 from .recordings import Recordings
 from .steps import Steps
+from .subtasks.parts import find_subtasks
 from .subtasks.result import Subtasks
-from .timing import NOMINAL
-
-if TYPE_CHECKING:  # a tracker on a robot needs no estimator
-    from ..estimation.estimator import Estimator
-    from .explanation import CoordinateChange, GroupChange, Information
 
 METHODS = ("auto", "events", "phase", "pointwise")
 LOW = 0.5  # share of key states that is found again, below which there is a warning
@@ -47,6 +47,12 @@ class KeyStates:
         How they were found; "labels" if a few demonstrations were labelled.
     lag : int
         Working steps between a state and its past.
+    states : tuple of [T_i, d] float64
+        The demonstrations, with bad frames replaced.
+    recordings : Recordings
+        The data that detectors are fitted to.
+    quality : tuple of Quality
+        Quality of each demonstration.
     stride : int
         Recorded steps of a working step.
     rate : float or None
@@ -63,26 +69,19 @@ class KeyStates:
         bursts, key states have no basis.
     notes : tuple of str
         Sentences about what was recognised, left out or replaced.
-    quality : tuple of Quality
-        Quality of each demonstration; empty after `load`.
     local : tuple of [T_i] float64, or None
         Local information of every step with its past, nats ("pointwise").
-    states : tuple of [T_i, d] float64
-        The demonstrations, with bad frames replaced; empty after `load`.
     resolution : [d] float64, or None
         Smallest difference that the sensors resolve, in the units of the states; None unless
         given.
-    recordings : Recordings or None
-        The data that detectors are fitted to; None after `load`.
-    loaded : LiveModel or None
-        Detectors that were saved with the key states; None before `load`.
-    live_subtasks : LiveSubtasks or None
-        Sub-tasks that were saved with the key states, for a tracker; None before `load`.
     """
 
     found: Steps
     method: str
     lag: int
+    states: tuple[NDArray[np.float64], ...] = field(repr=False)
+    recordings: Recordings = field(repr=False)
+    quality: tuple[Quality, ...] = field(repr=False)
     stride: int = 1
     rate: float | None = None
     names: tuple[str, ...] = ()
@@ -90,13 +89,8 @@ class KeyStates:
     reproduced: float = float("nan")
     evident: bool = True
     notes: tuple[str, ...] = ()
-    quality: tuple[Quality, ...] = field(default=(), repr=False)
     local: tuple[NDArray[np.float64], ...] | None = field(default=None, repr=False)
-    states: tuple[NDArray[np.float64], ...] = field(default=(), repr=False)
     resolution: NDArray[np.float64] | None = None
-    recordings: Recordings | None = field(default=None, repr=False)
-    loaded: LiveModel | None = field(default=None, repr=False)
-    live_subtasks: LiveSubtasks | None = field(default=None, repr=False)
 
     @property
     def steps(self) -> Any:
@@ -142,22 +136,11 @@ class KeyStates:
         return rank
 
     @cached_property
-    def live(self) -> LiveModel:
+    def detectors(self) -> Detectors:
         """Detectors of the key states for running episodes, with their recall and delay.
 
         They are fitted and cross-validated at the first access.
-
-        Raises
-        ------
-        InputError
-            The key states were loaded from a file without detectors.
         """
-        if self.loaded is not None:
-            return self.loaded
-        if self.recordings is None:
-            raise InputError(
-                "these key states have no demonstrations to learn from: discover them again"
-            )
         return fit_live(self.recordings, self.found)
 
     def table(self) -> Any:
@@ -263,23 +246,20 @@ class KeyStates:
         Raises
         ------
         InputError
-            There are no trajectories (loaded from a file), columns do not exist, or a name stands
-            for two bodies.
+            Columns do not exist, or a name stands for two bodies.
         """
-        from .subtasks.parts import find_subtasks
-
-        states = trajectories(self)
         frequency = NOMINAL * self.stride if self.rate is None else self.rate
         columns = np.flatnonzero(self.shared)
         labels = [self.name(j) or f"key state {j + 1}" for j in columns.tolist()]
         parts, places, notes = find_subtasks(
-            states, self.names, self.steps[:, columns], labels, frequency, tool, objects, estimator
-        )
+            self.states, self.names, self.steps[:, columns], labels, frequency, tool, objects,
+            estimator,
+        )  # fmt: skip
         if self.rate is None and objects:
             notes.append(
                 f"The rate is not known: {NOMINAL:g} working steps count as a second (rate=)."
             )
-        lengths = np.array([len(s) for s in states], np.int64)
+        lengths = np.array([len(s) for s in self.states], np.int64)
         return Subtasks(tuple(parts), lengths, self.rate, notes=tuple(notes), places=places)
 
     def explain(
@@ -312,16 +292,14 @@ class KeyStates:
         Raises
         ------
         InputError
-            No trajectories (loaded from a file), or groups that do not exist.
+            Groups do not exist.
         """
-        from . import explanation
-
-        states, lag = trajectories(self), self.lag * self.stride
+        lag = self.lag * self.stride
         if groups is None:
-            return explanation.coordinate_changes(states, self.steps, lag, self.names)
+            return explanation.coordinate_changes(self.states, self.steps, lag, self.names)
         columns = np.flatnonzero(self.shared)
         found = explanation.group_changes(
-            states, self.steps[:, columns], lag, self.resolution, groups, estimator, executor
+            self.states, self.steps[:, columns], lag, self.resolution, groups, estimator, executor
         )
         return [replace(one, keystate=int(columns[one.keystate])) for one in found]
 
@@ -343,87 +321,53 @@ class KeyStates:
         list of Information
             Local information at the step and its percentile within the trajectory, and the sliced
             information of states with their past before and after it.
-
-        Raises
-        ------
-        InputError
-            No trajectories (loaded from a file).
         """
-        from . import explanation
-
         lag, columns = self.lag * self.stride, np.flatnonzero(self.shared)
         found = explanation.information(
-            trajectories(self), self.steps[:, columns], lag, self.local, estimator, executor
+            self.states, self.steps[:, columns], lag, self.local, estimator, executor
         )
         return [replace(one, keystate=int(columns[one.keystate])) for one in found]
 
-    def follow(self, subtasks: Subtasks) -> LiveSubtasks:
-        """A model of the sub-tasks for running episodes, cross-validated.
+    def follow(self, subtasks: Subtasks | None = None) -> Task:
+        """What a tracker needs to follow the key states, cross-validated on the demonstrations.
 
         Parameters
         ----------
-        subtasks : Subtasks
-            Sub-tasks of these demonstrations.
+        subtasks : Subtasks, optional
+            Sub-tasks of these demonstrations, to be followed, too.
 
         Returns
         -------
-        LiveSubtasks
-            For `KeyStateTracker`, `VectorTracker` or `save`.
+        Task
+            For `KeyStateTracker` or `VectorTracker`.
 
         Raises
         ------
         InputError
-            There are no trajectories (loaded from a file), or the sub-tasks are of other ones.
+            The sub-tasks are of other demonstrations, or cannot be followed.
         """
-        states = trajectories(self)
-        if self.recordings is None:
-            raise InputError(
-                "these key states have no demonstrations to learn from: discover them again"
-            )
-        return fit_subtasks(self.recordings, states, self.names, subtasks)
+        names = tuple(self.name(j) for j in range(self.steps.shape[1]))
+        models = None
+        if subtasks is not None:
+            models = fit_subtasks(self.recordings, self.states, self.names, subtasks)
+        return Task(names, self.names, self.detectors, models)
 
-    def save(
-        self, path: str | os.PathLike[str], subtasks: Subtasks | LiveSubtasks | None = None
-    ) -> None:
-        """Write a .json file: steps, strengths and detectors, without the trajectories.
+    def save(self, path: str | os.PathLike[str], subtasks: Subtasks | None = None) -> None:
+        """Write `follow(subtasks)` to a .json file.
 
         Parameters
         ----------
         path : path
-            The .json file to write; one that exists is replaced.
-        subtasks : Subtasks or LiveSubtasks, optional
-            Sub-tasks to save for a tracker: of these demonstrations, or from `follow`.
+            The file to write; one that exists is replaced.
+        subtasks : Subtasks, optional
+            Sub-tasks of these demonstrations, to be followed, too.
 
         Raises
         ------
         InputError
-            The file cannot be written, the key states have no trajectories, or the sub-tasks are
-            of other demonstrations.
+            The file cannot be written, or the sub-tasks are of other demonstrations.
         """
-        if isinstance(subtasks, Subtasks):
-            subtasks = self.follow(subtasks)
-        fields = {name: getattr(self, name) for name in (*keystate_file.PLAIN, "found", "live")}
-        keystate_file.write(fields, path, self.live_subtasks if subtasks is None else subtasks)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> KeyStates:
-        """Read key states.
-
-        Parameters
-        ----------
-        path : path
-            File that `save` wrote.
-
-        Returns
-        -------
-        KeyStates
-
-        Raises
-        ------
-        InputError
-            The file is missing, damaged or of another format.
-        """
-        return cls(**keystate_file.read(path))
+        self.follow(subtasks).save(path)
 
     def __str__(self) -> str:
         count, total = self.steps.shape[1], len(self.steps)
@@ -435,13 +379,3 @@ class KeyStates:
         names = [self.name(j) for j in range(count)]
         rows = tables.lines(self.found, names, self.rank)
         return "\n".join([head, *rows, *self.warnings])
-
-
-def trajectories(keystates: KeyStates) -> tuple[NDArray[np.float64], ...]:
-    """The trajectories of key states; InputError if these were loaded from a file."""
-    if not keystates.states:
-        raise InputError(
-            "these key states were loaded from a file, which contains no trajectories: call "
-            "discover_keystates on the trajectories again"
-        )
-    return keystates.states

@@ -17,8 +17,8 @@ from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.result import WindowEstimate
 from ..inputs.copies import Stateful
-from ..keystates.progress.live_subtasks import SubtaskState
-from ..keystates.tracker import KeyStateTracker
+from ..live.subtasks import SubtaskState
+from ..live.tracker import KeyStateTracker
 from ..streams.coupling import CouplingDetector
 from ..streams.events import Event
 from ..streams.sliding_window import SlidingWindow
@@ -120,8 +120,8 @@ class Stream(Stateful):
             raise InputError(f"grid is {grid!r}: pass seconds between estimates, or 0")
         self.window, self.estimator, self.detector, self.sync = window, estimator, detector, sync
         self.coupling, self.tracker = coupling, tracker
-        live = None if tracker is None else tracker.live_subtasks
-        self.tools = () if live is None else live.subtasks.tools
+        subtasks = None if tracker is None else tracker.task.subtasks
+        self.tools = () if subtasks is None else subtasks.tool_names
         self._reported: list[SubtaskState | None] = [None] * len(self.tools)
         self.rate_limit, self.grid, self.limited = rate_limit, grid, 0
         self.reason = window.reason

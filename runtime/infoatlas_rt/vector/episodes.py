@@ -62,7 +62,7 @@ class VectorEpisodes(Stateful, ABC):
         """Forget the episodes of some environments [m]."""
 
     @abstractmethod
-    def _take(self, rows: NDArray[np.int64], states: NDArray[np.float64]) -> None:
+    def _take(self, states: NDArray[np.float64], rows: NDArray[np.int64]) -> None:
         """Take finite states [m, d] of some environments [m]."""
 
     @abstractmethod
@@ -107,7 +107,7 @@ class VectorEpisodes(Stateful, ABC):
         if not usable.all():
             self.refused[rows[~usable]] += 1
             self._skip(rows[~usable])
-        self._take(rows[usable], given[usable])
+        self._take(given[usable], rows[usable])
 
     def bonus(self, obs: Any, done: Any, final_observation: Any = None) -> Any:
         """Take one step of a loop with resets in the same step, and return its bonus.

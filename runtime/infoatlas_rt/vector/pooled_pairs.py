@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..curves.ensemble_curve import Pairs
 from ..errors import InputError
+from ..estimation.pairs import Pairs
 from ..inputs.arrays import Reals, as_reals, merge
 from ..inputs.checks import as_count
 from ..inputs.copies import Stateful

@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.checks import as_flag
-from ..keystates.live_filter import LiveFilter
-from ..keystates.progress.live_subtasks import STALLED, LiveSubtasks
-from ..keystates.result import KeyStates
-from ..keystates.subtasks import Subtasks
-from ..keystates.tracker import live_model, live_subtasks
+from ..live.filter import LiveFilter
+from ..live.subtasks import STALLED
+from ..live.task import Followable, Task, as_task
 from .episodes import VectorEpisodes
 
 
@@ -25,58 +23,49 @@ class VectorTracker(VectorEpisodes):
 
     Parameters
     ----------
-    keystates : KeyStates or path
-        Key states of demonstrations, or a file of `KeyStates.save`.
+    task : Task, KeyStates or path
+        Key states and sub-tasks to follow, or the file of a task. Of `KeyStates`, it is
+        `KeyStates.follow()`.
     envs : int
         E, environments.
     rate : float, optional
         States a second (Hz); that of the demonstrations unless given.
     every : bool
         Follow key states and sub-tasks that cannot be followed well, too.
-    subtasks : Subtasks or LiveSubtasks, optional
-        Sub-tasks to follow: of the same demonstrations, or from `KeyStates.follow`. Unless given,
-        those that were saved with the key states, if any.
 
     Attributes
     ----------
-    keystates : KeyStates
-        The key states, loaded if a path was given.
+    task : Task
+        What is followed.
     newest : [E] int64
         Column of the newest key state of each running episode; -1 before the first.
     steps : [E, K] int64
         Newest step of each key state in the running episode, counted from its first state; -1 if it
         was not reached.
-    live_subtasks : LiveSubtasks or None
-        Model of the sub-tasks that are followed; None if there are none.
 
     Raises
     ------
     InputError
-        The key states have no detectors, or the file cannot be read. A rate is given but that of
-        the demonstrations is not known. The sub-tasks are of other demonstrations, or there is less
-        than one environment. In every method: states are not [E, d], or have another d than before.
+        The file cannot be read. A rate is given but that of the demonstrations is not known. There
+        is less than one environment. In every method: states are not [E, d], or have another d than
+        before.
     """
 
     key = "key_state"
 
     def __init__(
         self,
-        keystates: KeyStates | str | os.PathLike[str],
+        task: Task | Followable | str | os.PathLike[str],
         envs: int,
         *,
         rate: float | None = None,
         every: bool = False,
-        subtasks: Subtasks | LiveSubtasks | None = None,
     ) -> None:
         super().__init__(envs)
-        self.keystates, model = live_model(keystates)
-        self.live_subtasks = live_subtasks(self.keystates, subtasks)
-        self._width = model.coordinates.width
-        self._filter = LiveFilter(
-            model, self.envs, rate, as_flag(every, "every"), self.live_subtasks
-        )
+        self.task = as_task(task)
+        self._filter = LiveFilter(self.task, self.envs, rate, as_flag(every, "every"))
         self.newest = np.empty(self.envs, np.int64)
-        self.steps = np.empty((self.envs, len(model.offset)), np.int64)
+        self.steps = np.empty((self.envs, len(self.task.keystates)), np.int64)
         self._gain = np.zeros(self.envs, np.float32)
         self._restart(np.arange(self.envs))
 
@@ -107,9 +96,12 @@ class VectorTracker(VectorEpisodes):
         InputError
             There are no sub-tasks, or none of this tool.
         """
-        if self.live_subtasks is None:
-            raise InputError("there are no sub-tasks to follow: pass subtasks=")
-        tools = self.live_subtasks.subtasks.tools
+        if self.task.subtasks is None:
+            raise InputError(
+                "there are no sub-tasks to follow: pass KeyStates.follow(subtasks), or a file of "
+                "KeyStates.save(path, subtasks)"
+            )
+        tools = self.task.subtasks.tool_names
         tool = tools[0] if tool is None else tool
         if tool not in tools:
             raise InputError(f"tool is {tool!r}: use one of {', '.join(tools)}")
@@ -124,7 +116,7 @@ class VectorTracker(VectorEpisodes):
 
     def infos(self) -> dict[str, NDArray[Any]]:
         """Values for the info of an environment: the newest key state, and the sub-task if any."""
-        return super().infos() | ({} if self.live_subtasks is None else self.subtask())
+        return super().infos() | ({} if self.task.subtasks is None else self.subtask())
 
     def gain(self) -> NDArray[np.float32]:
         """Key states that were reached with the newest state of each environment [E]."""
@@ -142,14 +134,15 @@ class VectorTracker(VectorEpisodes):
     def _skip(self, rows: NDArray[np.int64]) -> None:
         self._gain[rows] = 0.0
 
-    def _take(self, rows: NDArray[np.int64], states: NDArray[np.float64]) -> None:
-        if states.shape[1] != self._width:
+    def _take(self, states: NDArray[np.float64], rows: NDArray[np.int64]) -> None:
+        width = self.task.detectors.coordinates.width
+        if states.shape[1] != width:
             raise InputError(
                 f"states have {states.shape[1]} coordinates, and the key states were found with "
-                f"{self._width}: pass the same ones in the same order"
+                f"{width}: pass the same ones in the same order"
             )
         self._gain[rows] = 0.0
-        for row, event in self._filter.push(rows, states):
+        for row, event in self._filter.push(states, rows):
             assert event.keystate is not None  # an event of a key state
             self.newest[row] = event.keystate
             self.steps[row, event.keystate] = event.step

@@ -107,7 +107,7 @@ class VectorWindows(VectorEpisodes):
         self._since[rows] += 1
         self._evaluated[rows] = False
 
-    def _take(self, rows: NDArray[np.int64], states: NDArray[np.float64]) -> None:
+    def _take(self, states: NDArray[np.float64], rows: NDArray[np.int64]) -> None:
         if self._states is None:
             self._states = self._allocate(states.shape[1])
         reach, d = len(self._states), self._states.values.shape[2]

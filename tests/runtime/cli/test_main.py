@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infoatlas_rt import KeyStates
+from infoatlas_rt import Task
 from infoatlas_rt.cli import main
 from infoatlas_rt.cli.discovery import placed_labels
 from infoatlas_rt.errors import InputError
@@ -135,8 +135,8 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     assert result["reproduced"] > 0.8 and result["evident"] and result["warnings"] == []
     assert len(result["quality"]) == 30
     assert near_grasps(result, thirty) == 1
-    loaded = KeyStates.load(saved).steps[:, number - 1]
-    assert [None if s is np.ma.masked else int(s) for s in loaded] == first["steps"]
+    task = Task.load(saved)
+    assert task.detectors.followed[number - 1] == first["followed"]
     drawn = picture.read_text()
     assert f"<!-- key state {number} -->" in drawn
     assert f"{first['information']['local']:.1f} nats (" in drawn

@@ -124,7 +124,7 @@ def test_curve_of_frames(frames):
 
 def test_rows_of_a_frame_are_states(frames):
     tracker = KeyStateTracker(discover_keystates(frames[:10], k=2))
-    other = KeyStateTracker(tracker.keystates)
+    other = KeyStateTracker(tracker.task)
     for (_, row), state in zip(frames[11].iterrows(), frames[11].to_numpy(), strict=True):
         assert tracker.push(row) == other.push(state)
     with pytest.raises(InputError, match="pass the same ones in the same order"):

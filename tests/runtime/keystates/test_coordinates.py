@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from infoatlas_rt import InputError
-from infoatlas_rt.keystates.coordinates import Coordinates, read_coordinates, tied
+from infoatlas_rt.keystates.coordinates import read_coordinates, tied
 from infoatlas_rt.keystates.coordinates.choices import columns_of
+from infoatlas_rt.live.coordinates import Follower
 
 DATA = Path(__file__).parents[3]
 QUATERNION = ("tool.qw", "tool.qx", "tool.qy", "tool.qz")
+ROW = np.zeros(1, np.int64)  # of the only episode
 
 
 def smooth(rng, steps, d, size=1.0):
@@ -514,7 +515,6 @@ def test_plain_columns_keep_their_bits():
     assert made.notes == () and not outliers and made.constant == (4,)
     for path, s in zip(paths, states, strict=True):
         np.testing.assert_array_equal(path, s[:, :4])
-        np.testing.assert_array_equal(made.apply(s), s[:, :4])
 
 
 def test_scale_of_late_motion_does_not_collapse():
@@ -584,19 +584,19 @@ def mixed():
     return read_coordinates(states, names), states
 
 
-def test_follower_gives_what_apply_gives():
+def test_follower_gives_what_was_read():
     (made, _, paths, _), states = mixed()
     assert set(made.kinds) == {"plain", "quaternion", "angle", "rotation_vector"}
-    follower = made.begin()
+    follower = Follower(made, 1)
     for s, path in zip(states, paths, strict=True):
-        np.testing.assert_allclose(made.apply(s), path, atol=1e-12)
-        follower.reset()
-        np.testing.assert_allclose([follower.push(row) for row in s], path, atol=1e-12)
+        follower.reset(ROW)
+        got = [follower.push(row[None], ROW)[0] for row in s]
+        np.testing.assert_allclose(got, path, atol=1e-12)
 
 
 def test_follower_of_several_episodes():
     (made, _, paths, _), states = mixed()
-    follower = made.begin(3)
+    follower = Follower(made, 3)
     for t in range(70):
         rows = np.array([0, 2]) if t % 2 else np.array([2, 0, 1])
         got = follower.push(np.stack([states[r][t if r != 1 else t // 2] for r in rows]), rows)
@@ -606,64 +606,12 @@ def test_follower_of_several_episodes():
 
 def test_follower_holds_rotations_that_are_none():
     (made, _, paths, _), states = mixed()
-    follower = made.begin()
+    follower = Follower(made, 1)
     bad = states[0].copy()
     bad[30, 3:7] = 0.0
-    got = np.array([follower.push(row) for row in bad])
+    got = np.array([follower.push(row[None], ROW)[0] for row in bad])
     np.testing.assert_allclose(got[30, 3:6], paths[0][29, 3:6], atol=1e-12)
-    np.testing.assert_allclose(made.apply(bad), got, atol=1e-12)
     assert np.isfinite(got).all()
-
-
-def test_states_of_another_width_are_refused():
-    (made, _, _, _), states = mixed()
-    follower = made.begin()
-    follower.push(states[0][0])
-    for bad in (states[0][1, :-1], np.full(11, np.nan), states[0][:2]):
-        with pytest.raises(InputError):
-            follower.push(bad)
-    with pytest.raises(InputError, match="10 columns"):
-        made.apply(states[0][:, :-1])
-    np.testing.assert_allclose(follower.push(states[0][1]), made.apply(states[0])[1], atol=1e-12)
-
-
-def test_dictionaries():
-    (made, _, _, _), states = mixed()
-    values = json.loads(json.dumps(made.to_dict()))
-    again = Coordinates.from_dict(values)
-    assert again.to_dict() == made.to_dict()
-    assert again.kinds == made.kinds and again.sources == made.sources
-    np.testing.assert_array_equal(again.apply(states[1]), made.apply(states[1]))
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("width", 0),
-        ("width", 5),
-        ("groups", [{"kind": "quaternion", "columns": [3, 4, 5], "degrees": False}]),
-        ("groups", [{"kind": "pose", "columns": [3], "degrees": False}]),
-        ("groups", []),
-        ("parts", [[-1, 99]]),
-        ("parts", [[-1, 0]] * 10),
-        ("names", ["x"]),
-        ("names", [1.0] * 10),
-        ("scale", [1.0]),
-        ("scale", [0.0] * 10),
-        ("rest", [float("nan")] * 10),
-        ("rounding", [-1.0] * 10),
-        ("constant", [11]),
-        ("notes", None),
-    ],
-)
-def test_damaged_dictionaries(key, value):
-    (made, _, _, _), _ = mixed()
-    with pytest.raises((ValueError, KeyError, TypeError, IndexError)):
-        Coordinates.from_dict({**made.to_dict(), key: value})
-    values = made.to_dict()
-    del values[key]
-    with pytest.raises(KeyError):
-        Coordinates.from_dict(values)
 
 
 FILES = sorted(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError, KeyStates, discover_keystates, load_trajectories
+from infoatlas_rt import InputError, discover_keystates, load_trajectories
 from infoatlas_rt.inputs.trajectories import Trajectories
 from infoatlas_rt.keystates.segmentation import Segmentation, motion_scores
 from regimes import demonstrations
@@ -180,66 +179,6 @@ def test_units_and_constant_coordinates_change_nothing():
 def test_noise_of_a_third_of_a_percent():
     states, cuts = demonstrations(noise=0.003)
     assert np.abs(discover_keystates(states, k=2).steps - cuts).mean() < 1.5
-
-
-def test_saved_key_states_are_the_same(tmp_path):
-    states, _ = demonstrations()
-    found = discover_keystates([s[:, :4] for s in states], k=4, rate=20)
-    found.save(tmp_path / "task.json")
-    again = KeyStates.load(tmp_path / "task.json")
-    np.testing.assert_array_equal(found.steps.filled(-1), again.steps.filled(-1))
-    for name in ("strength", "order", "kind", "shared"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(again, name))
-    for name in ("threshold", "recall", "delay", "false_reports", "coefficients", "followed"):
-        np.testing.assert_array_equal(getattr(found.live, name), getattr(again.live, name))
-    assert str(again) == str(found)
-    assert (again.rate, again.stride, again.lag) == (20, 1, 2)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda v: v.pop("steps"),
-        lambda v: v.update(format=99),
-        lambda v: v.update(steps=[[1]]),
-        lambda v: v.update(kind=[0]),
-        lambda v: v.update(shared=[True]),
-        lambda v: v.update(origin=["a"]),
-        lambda v: v.update(strength=["x", 1]),
-        lambda v: v.update(lag=0),
-        lambda v: v.update(stride=7),
-        lambda v: v.update(names=["a"]),
-        lambda v: v["live"].update(stride=0),
-        lambda v: v["live"].update(rate=-1),
-        lambda v: v["live"].update(offset=[]),
-        lambda v: v["live"].update(once=[True]),
-        lambda v: v["live"].update(coefficients=[[1.0], [2.0]]),
-        lambda v: v["live"]["features"].update(columns=[99]),
-        lambda v: v["live"]["features"].update(windows=[[0, 2]]),
-        lambda v: v["live"]["features"].update(scale=[0.0] * 6),
-        lambda v: v["live"]["features"].update(weight=["x"] * 6),
-        lambda v: v["live"]["coordinates"].update(width=0),
-        lambda v: v["live"]["coordinates"].update(names=[]),
-    ],
-)
-def test_a_damaged_file_is_refused(tmp_path, damage):
-    path = tmp_path / "task.json"
-    discover_keystates(demonstrations()[0], k=2).save(path)
-    values = json.loads(path.read_text())
-    damage(values)
-    path.write_text(json.dumps(values))
-    with pytest.raises(InputError, match=r"no file of key states.*--save"):
-        KeyStates.load(path)
-
-
-def test_files_that_are_no_json(tmp_path):
-    with pytest.raises(InputError, match="does not exist"):
-        KeyStates.load(tmp_path / "none.json")
-    (tmp_path / "a.json").write_text("[" * 100_000)
-    with pytest.raises(InputError, match="no file of key states"):
-        KeyStates.load(tmp_path / "a.json")
-    with pytest.raises(InputError, match="cannot be written"):
-        discover_keystates(demonstrations()[0], k=1).save(tmp_path / "missing" / "a.json")
 
 
 def test_trajectories_object_gives_the_same():

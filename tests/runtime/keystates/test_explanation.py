@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator, InputError, KeyStates, discover_keystates
+from infoatlas_rt import Estimator, InputError, discover_keystates
 from infoatlas_rt.keystates import explanation
 from infoatlas_rt.keystates.explanation import group_changes
 
@@ -84,14 +84,6 @@ def test_information_and_percentile(grasps):
 def test_groups_that_do_not_exist(grasps, groups, message):
     with pytest.raises(InputError, match=message):
         grasps.explain(groups)
-
-
-def test_a_loaded_file_has_no_trajectories(grasps, tmp_path):
-    grasps.save(tmp_path / "task.json")
-    loaded = KeyStates.load(tmp_path / "task.json")
-    for call in (loaded.explain, loaded.information, lambda: loaded.explain(GROUPS)):
-        with pytest.raises(InputError, match="discover_keystates on the trajectories again"):
-            call()
 
 
 def test_short_phases_are_explained():

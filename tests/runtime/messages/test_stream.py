@@ -12,7 +12,7 @@ from fakes import RecordingEstimator
 from infoatlas_rt.curves.extrema import ExtremumDetector
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
-from infoatlas_rt.keystates.progress.live_subtasks import SubtaskState
+from infoatlas_rt.live.subtasks import SubtaskState
 from infoatlas_rt.messages.receiver import Sample
 from infoatlas_rt.messages.stream import Stream, differs
 from infoatlas_rt.streams.online import OnlineEstimator

@@ -107,17 +107,16 @@ def test_refusals(found):
 def parts():
     states, subtasks = visits(seed=1)
     found = discover_keystates(states, k=2, rate=20)
-    return found, found.follow(subtasks)
+    return found.follow(subtasks)
 
 
 @pytest.mark.parametrize("rate", [None, 40.0, 10.0])
 def test_sub_tasks_are_those_of_single_trackers(parts, rate):
     """One of the parallel episodes stops half-way; no report is early."""
-    found, live = parts
     states, _ = visits(count=4, seed=5)
     states[3] = np.concatenate([states[3][:30], np.repeat(states[3][30:31], 200, axis=0)])
-    tracker = VectorTracker(found, 4, rate=rate, subtasks=live)
-    single = [KeyStateTracker(found, rate=rate, subtasks=live) for _ in states]
+    tracker = VectorTracker(parts, 4, rate=rate)
+    single = [KeyStateTracker(parts, rate=rate) for _ in states]
     assert list(tracker.subtask()["subtask"]) == [-1] * 4
     for step in range(max(map(len, states))):
         rows = [row for row, episode in enumerate(states) if step < len(episode)]
@@ -142,11 +141,10 @@ def test_sub_tasks_are_those_of_single_trackers(parts, rate):
 def test_infos_without_sub_tasks(found):
     tracker = VectorTracker(found, 2)
     assert list(tracker.infos()) == ["key_state"]
-    with pytest.raises(InputError, match="no sub-tasks to follow: pass subtasks="):
+    with pytest.raises(InputError, match="no sub-tasks to follow: pass KeyStates"):
         tracker.subtask()
 
 
 def test_sub_tasks_of_another_tool(parts):
-    found, live = parts
     with pytest.raises(InputError, match="tool is 'left': use one of tool"):
-        VectorTracker(found, 2, subtasks=live).subtask("left")
+        VectorTracker(parts, 2).subtask("left")

@@ -71,7 +71,7 @@ def test_sub_tasks_in_infos(layout):
     states, subtasks = visits(seed=1)
     found = discover_keystates(states, k=2, rate=20)
     episodes, _ = visits(count=4, seed=6)
-    tracker = VectorTracker(found, 2, subtasks=subtasks)
+    tracker = VectorTracker(found.follow(subtasks), 2)
     envs = KeyStateWrapper(ReplayEnv([episodes[:2], episodes[2:]], layout), tracker)
     _, info = envs.reset(seed=0)
     assert list(info["subtask"]) == [0, 0] and (info["task_progress"] < 0.1).all()

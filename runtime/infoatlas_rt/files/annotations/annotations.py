@@ -208,19 +208,8 @@ class Annotations:
         return found
 
     def idle(self, demonstration: int) -> NDArray[np.bool_]:
-        """Whether every coordinate is at rest at each step [T].
-
-        Raises
-        ------
-        InputError
-            The key states were loaded from a file.
-        """
+        """Whether every coordinate is at rest at each step [T]."""
         recordings = self.keystates.recordings
-        if recordings is None:
-            raise InputError(
-                "these key states were loaded from a file, which contains no motion: discover them "
-                "again"
-            )
         still = at_rest(recordings.changes, recordings.states[demonstration])
         length = int(self.lengths[demonstration])
         found = np.zeros(length, bool)
@@ -232,8 +221,7 @@ class Annotations:
     def outliers(self, demonstration: int) -> NDArray[np.bool_]:
         """Whether a step was an outlier, and was replaced before the search [T]."""
         found = np.zeros(int(self.lengths[demonstration]), bool)
-        if self.keystates.quality:
-            found[list(self.keystates.quality[demonstration].outliers)] = True
+        found[list(self.keystates.quality[demonstration].outliers)] = True
         return found
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
 from ...keystates.quality import COMMON
 from ...keystates.steps import kind_letter
 from .annotations import Annotations
@@ -35,14 +34,7 @@ def episode_reasons(annotations: Annotations, demonstration: int) -> str:
     Its key states are unlike those of the others, or it is at rest for more than half of the time.
     Missing key states and parts are added to the text. They are no reason alone, because they may
     have been overlooked.
-
-    Raises
-    ------
-    InputError
-        The key states were loaded from a file.
     """
-    if not annotations.keystates.quality:
-        raise InputError("these key states were loaded from a file: discover them again")
     quality = annotations.keystates.quality[demonstration]
     found = []
     if quality.unlike:

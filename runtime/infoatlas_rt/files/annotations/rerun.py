@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError, OutputError
-from ...keystates.result import trajectories
 from ..lerobot.features import STATE
 from ..lerobot.meta import read_info
 from ..lerobot.reader import is_lerobot
@@ -84,8 +83,8 @@ def write_rerun(
     Raises
     ------
     InputError
-        rerun-sdk is not installed; the key states were loaded from a file; there is no such
-        demonstration; or the videos are larger than 5 GB.
+        rerun-sdk is not installed, there is no such demonstration, or the videos are larger than
+        5 GB.
     OutputError
         `out` cannot be written.
     """
@@ -97,7 +96,7 @@ def write_rerun(
             f"there is no demonstration {unknown[0] if unknown else 'chosen'}: pass some of "
             f"{', '.join(annotations.episodes[:5])}"
         )
-    states = trajectories(annotations.keystates)
+    states = annotations.keystates.states
     rows = [annotations.episodes.index(name) for name in chosen]
     clips: dict[int, list[Clip]] = {i: [] for i in rows}
     notes: list[str] = []

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, first_names
-from .orientation import (
+from ...live.orientation import (
     ANGLE,
     EULER,
     MATRIX,

@@ -8,8 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from .orientation import ANGLE, EULER, Bool, Float, Group, angles_between, held, quaternions, valid
+from ...live.orientation import ANGLE, EULER, Bool, Float, Group, quaternions, valid
 from .outliers import FAR, JUMP, Int, dropped_frames, far_out
+from .paths import angles_between, held
 from .recognition import few_values
 
 SHOWN = 8  # frames with a note of their own, at most

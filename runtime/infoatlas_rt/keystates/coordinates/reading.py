@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ import numpy as np
 from ...errors import InputError
 from ...inputs.checks import as_resolution
 from ...inputs.trajectories import Trajectories, as_trajectories
+from ...live.coordinates import Coordinates
+from ...live.orientation import ANGLE, EULER, MATRIX, QUATERNION, SIX, VECTOR, Bool, Float, Group
 from .choices import as_groups, as_ignored
 from .faults import find_faults
-from .mapping import Coordinates, paths
-from .orientation import ANGLE, EULER, MATRIX, QUATERNION, SIX, VECTOR, Bool, Float, Group
+from .paths import paths
 from .recognition import label, recognised
 from .rounding import roundings
 
@@ -24,6 +26,50 @@ FEWEST = 8  # increments from which a clock is recognised
 CLOCKS = {"time", "timestamp", "timestamps", "stamp", "t", "index", "frame_index", "step", "frame"}
 
 
+@dataclass(frozen=True, eq=False)
+class ReadCoordinates(Coordinates):
+    """The map from recorded states to p coordinates, with their scales in the demonstrations.
+
+    Attributes
+    ----------
+    names : tuple of p str
+        As "tool.rotation_x" of a rotation; numbers of columns if these have no names.
+    scale : [p] float64
+        The larger one of two ranges, above 0: from the 1% to the 99% quantile of the values, and
+        the median range within the demonstrations in which the coordinate moves.
+    rest : [p] float64
+        Smaller increments over one step are rest. The largest one of: rounding of the number
+        format, 1e-4 of `scale` (the largest of a rotation), and the resolution, if given.
+    rounding : [p] float64
+        Increments that differ by no more than this may differ by rounding alone (`rounding.tied`).
+        0 if values are exact, as those of switches.
+    constant : tuple of int
+        Columns left out because they do not change within any demonstration.
+    left_out : tuple of int
+        Columns left out because they are clocks or the caller ignores them.
+    notes : tuple of str
+        Sentences about what was recognised and replaced.
+    """
+
+    names: tuple[str, ...]
+    scale: Float
+    rest: Float
+    rounding: Float
+    constant: tuple[int, ...]
+    left_out: tuple[int, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kind of each coordinate: "plain", or that of its group."""
+        return tuple("plain" if g < 0 else self.groups[g].kind for g, _ in self.parts)
+
+    @property
+    def sources(self) -> tuple[tuple[int, ...], ...]:
+        """Columns of the raw states that each coordinate comes from."""
+        return tuple((axis,) if g < 0 else self.groups[g].columns for g, axis in self.parts)
+
+
 def read_coordinates(
     states: Sequence[Any] | Trajectories,
     names: Sequence[str] = (),
@@ -31,7 +77,7 @@ def read_coordinates(
     orientation: Mapping[Any, str] | str | None = None,
     ignore: Sequence[int | str] = (),
     resolution: Any = None,
-) -> tuple[Coordinates, list[Float], list[Float], list[tuple[int, int]]]:
+) -> tuple[ReadCoordinates, list[Float], list[Float], list[tuple[int, int]]]:
     """Read the raw states of demonstrations.
 
     Parameters
@@ -51,7 +97,7 @@ def read_coordinates(
 
     Returns
     -------
-    coordinates : Coordinates
+    coordinates : ReadCoordinates
     repaired : list of [T_i, d] float64
         The states, with frames that are no measurements replaced.
     paths : list of [T_i, p] float64
@@ -108,7 +154,7 @@ def read_coordinates(
         ),
         *faults.notes(values, bound),
     ]
-    made = Coordinates(
+    made = ReadCoordinates(
         d,
         tuple(groups),
         parts,
@@ -125,7 +171,7 @@ def read_coordinates(
 
 
 def _layout(groups: Sequence[Group], plain: Bool) -> list[tuple[int, int]]:
-    """`Coordinates.parts`, in the order of the columns."""
+    """`parts`, in the order of the columns."""
     places = [(int(c), -1, int(c)) for c in np.flatnonzero(plain)]
     for g, group in enumerate(groups):
         axes = 1 if group.kind == ANGLE else 3
@@ -168,7 +214,7 @@ def _limits(
     least: Float,
     resolution: Float | None,
 ) -> tuple[Float, Float]:
-    """`Coordinates.rest` and `Coordinates.rounding` from those of the columns [d]."""
+    """`rest` and `rounding` from those of the columns [d]."""
     rest, rounding = np.empty((2, len(parts)))
     for j, (g, axis) in enumerate(parts):
         together = [i for i, (other, _) in enumerate(parts) if g >= 0 and other == g] or [j]

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .orientation import (
+from ...live.orientation import (
     ANGLE,
     EULER,
     MATRIX,
@@ -26,11 +26,10 @@ from .orientation import (
     Bool,
     Float,
     Group,
-    angles_between,
-    held,
     quaternions,
     valid,
 )
+from .paths import angles_between, held
 
 UNIT = 5e-3  # tolerance of squared norms and products of unit vectors with three decimals
 NAMED = 0.1  # the same if the names are those of a quaternion

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
+from ...live.orientation import ANGLE, SIZES, Group, quaternions, valid
 from ..coordinates.choices import KINDS, columns_of, full_name
-from ..coordinates.orientation import ANGLE, SIZES, Group, quaternions, valid
 
 Float = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Positions of tools and objects in recorded states, and their relative positions."""
+"""Positions of tools and objects in recorded states, and pairs whose distance a part changes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..subtasks.result import WORLD, Subtask, Subtasks
+from .result import WORLD, Subtask, Subtasks
 
-Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 AXES = ("x", "y", "z")
-
-
-def relative(states: Float, pairs: Int) -> Float:
-    """Relative positions [..., 3 m] of recorded states [..., d], for pairs [m, 6] of columns."""
-    apart = states[..., pairs[:, 3:]] - states[..., pairs[:, :3]]
-    return np.asarray(apart.reshape(*states.shape[:-1], 3 * len(pairs)))
 
 
 def positions_of(subtasks: Subtasks, names: Sequence[str]) -> dict[str, list[int]]:

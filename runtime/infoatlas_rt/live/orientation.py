@@ -112,29 +112,6 @@ def between(a: Float, b: Float) -> Float:
     return np.asarray(np.where(w < 0, -factor, factor) * v)
 
 
-def angles_between(a: Float, b: Float) -> Float:
-    """Angle of a^-1 b, radians, 0 to pi: [...] of unit quaternions [..., 4] and [..., 4]."""
-    near = np.minimum(((a - b) ** 2).sum(axis=-1), ((a + b) ** 2).sum(axis=-1))
-    return np.asarray(4 * np.arcsin(np.minimum(np.sqrt(near) / 2, 1.0)))
-
-
-def held(good: Bool, first: Bool) -> NDArray[np.int64]:
-    """Row to use for each row [n]: itself, or the last good one before it in its demonstration.
-
-    `first` [n] marks the first row of each demonstration. Rows before the first good one use that
-    one. In a demonstration without good rows, each uses itself.
-    """
-    row = np.arange(len(good))
-    if good.all():
-        return row
-    start = np.maximum.accumulate(np.where(first, row, 0))
-    last = np.maximum.accumulate(np.where(good, row, -1))
-    following = np.minimum.accumulate(np.where(good, row, len(row))[::-1])[::-1]
-    end = np.append(np.flatnonzero(first)[1:], len(row))[np.cumsum(first) - 1]
-    later = np.where(following < end, following, row)
-    return np.where(last >= start, last, later)
-
-
 def _triples(values: Float) -> Float:
     return values.reshape(*values.shape[:-1], -1, 3)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...inputs.ring import Ring
-from .model import ProgressModel
+from ..inputs.ring import Ring
+from .progress_model import ProgressModel
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -73,7 +73,7 @@ class ProgressFilter:
         self.inside[rows] = self.waiting[rows] = 0
         self.progress[rows] = self.reached[rows] = self.misfit[rows] = 0.0
 
-    def push(self, rows: Int, x: Float, between: Float) -> None:
+    def push(self, x: Float, between: Float, rows: Int) -> None:
         """Take a working step of some episodes: coordinates [m, p], relative positions [m, 3 m]."""
         if not len(rows):
             return

@@ -1,209 +1,37 @@
-"""Sub-tasks in a running episode, judged on demonstrations before they are used.
+"""Fits models of sub-tasks for running episodes, and judges them on demonstrations.
 
-`fit_subtasks` fits a model of progress (`model.py`) for each tool and cross-validates it in up to
-ten folds of demonstrations. The results are kept: how often the part is right, the error of its
-progress, and the longest time without progress in successful demonstrations. A part that is right
-in less than 0.8 of the steps is not followed.
+`fit_subtasks` fits a model of progress for each tool and cross-validates it in up to ten folds of
+demonstrations. The results are kept: how often the part is right, the error of its progress, and
+the longest time without progress in successful demonstrations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
-from ..live import FOLDS, JUDGED
-from ..recordings import Recordings
-from ..subtasks.result import Subtasks
-from ..subtasks.subtask_file import subtasks_from_dict, subtasks_to_dict
-from .bodies import pairs_of, positions_of, relative
-from .filter import ProgressFilter
-from .model import BACK, Example, ProgressModel, fit_progress
+from ..errors import InputError
+from ..live.progress_filter import ProgressFilter
+from ..live.progress_model import relative
+from ..live.subtasks import LiveSubtasks, Part, ToolProgress
+from .fit_live import FOLDS, JUDGED
+from .fit_progress import Example, fit_progress
+from .recordings import Recordings
+from .subtasks.bodies import pairs_of, positions_of
+from .subtasks.result import Subtasks
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-FOLLOWED = 0.8  # share of right steps from which a part is followed
+BACK = 0.25  # seconds over which velocities are taken
 ASIDE = 0.25  # seconds on either side of a cut that are not judged
-STALLED = 3.0  # times the longest usual time without progress: a stall
 LEAST = 0.1  # of the median demonstration: lower limit of the usual time
 BORROWED = 0.5  # of the longest time in any part: lower limit, as few demonstrations vary little
 # Quantile of the distances from bins in held-out demonstrations: states farther away are unlike the
 # demonstrations, and do not count as progress.
 TYPICAL = 0.99
-
-
-@dataclass(frozen=True)
-class SubtaskState:
-    """Sub-task and progress of a running episode.
-
-    Attributes
-    ----------
-    index : int
-        Index of the part in `Subtasks.parts`.
-    name : str
-        Name of the part, as "reach cube".
-    tool : str
-        Name of the tool that moves.
-    reference : str
-        Name of the reference object; "world" or "" if there is none.
-    held : str
-        Name of the object that moves with the tool; "" if none.
-    progress : float
-        Share of the part's duration in the demonstrations that has passed, 0 to 1. It does not fall
-        while the part lasts.
-    total : float
-        Progress of the task, 0 to 1.
-    stalled : bool
-        There was no progress for 3 times the longest such time in the demonstrations.
-    waiting : float
-        Time without progress, divided by that longest time.
-    seconds : float
-        Time since the part began; a working step counts as 0.05 s if the rate is not known.
-    """
-
-    index: int
-    name: str
-    tool: str
-    reference: str
-    held: str
-    progress: float
-    total: float
-    stalled: bool
-    waiting: float
-    seconds: float
-
-
-@dataclass(frozen=True, eq=False)
-class ToolProgress:
-    """The parts of one tool, with their model and its accuracy.
-
-    Attributes
-    ----------
-    model : ProgressModel
-    right : [P] float64
-        The smaller one of recall and precision of the part, over the steps of held-out
-        demonstrations, except those within 0.25 s of a cut. NaN if it was not judged (one
-        demonstration).
-    error : [P] float64
-        Mean absolute error of the progress at the right steps; NaN if not judged.
-    usual : [P] float64
-        The longest time, in working steps, in which a demonstration reached no further bin.
-    limit : float
-        Distance from its bin above which a state is unlike the demonstrations.
-    """
-
-    model: ProgressModel
-    right: Float
-    error: Float
-    usual: Float
-    limit: float
-
-    @property
-    def followed(self) -> NDArray[np.bool_]:
-        """Whether each part can be followed [P]."""
-        return np.isnan(self.right) | (self.right >= FOLLOWED)
-
-    @cached_property
-    def before(self) -> Float:
-        """Share of the task's duration before each part, and 1 [P + 1]."""
-        time = np.bincount(self.model.part, self.model.duration, len(self.model.bins))
-        return np.concatenate([[0.0], np.cumsum(time) / time.sum()])
-
-    def filter(self, rows: int) -> ProgressFilter:
-        """A filter for so many episodes."""
-        return ProgressFilter(self.model, rows, self.limit)
-
-    def waiting(self, own: ProgressFilter) -> Float:
-        """Time without progress, divided by the usual longest one [E]."""
-        return np.asarray(own.waiting / self.usual[np.maximum(own.part, 0)])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain lists, for a JSON file."""
-        return {
-            "model": self.model.to_dict(),
-            "right": [float(v) if np.isfinite(v) else None for v in self.right],
-            "error": [float(v) if np.isfinite(v) else None for v in self.error],
-            "usual": self.usual.tolist(),
-            "limit": self.limit if np.isfinite(self.limit) else None,
-        }
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any], coordinates: int, columns: int) -> ToolProgress:
-        """Inverse of `to_dict`; ValueError, KeyError or TypeError if it does not fit together."""
-        model = ProgressModel.from_dict(values["model"], coordinates, columns)
-        right, error = (
-            np.array([np.nan if v is None else v for v in values[name]], np.float64)
-            for name in ("right", "error")
-        )
-        usual = np.asarray(values["usual"], np.float64)
-        if any(a.shape != model.bins.shape for a in (right, error, usual)):
-            raise ValueError(f"figures of other than {len(model.bins)} parts")
-        if not (np.isfinite(usual) & (usual > 0)).all():
-            raise ValueError(f"usual times {usual}")
-        limit = np.inf if values["limit"] is None else float(values["limit"])
-        return cls(model, right, error, usual, limit)
-
-
-@dataclass(frozen=True, eq=False)
-class LiveSubtasks:
-    """Sub-tasks of demonstrations, and models to follow them.
-
-    Attributes
-    ----------
-    subtasks : Subtasks
-    tools : tuple of ToolProgress
-        In the order of `subtasks.tools`.
-    """
-
-    subtasks: Subtasks
-    tools: tuple[ToolProgress, ...]
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Names of the parts."""
-        return self.subtasks.names
-
-    def describe(self) -> str:
-        """Text: which parts are followed, with their accuracy in the demonstrations."""
-        lines = []
-        for tool in self.tools:
-            figures = zip(
-                tool.model.parts.tolist(), tool.followed, tool.right, tool.error, strict=True
-            )
-            for index, followed, right, error in figures:
-                judged = "not judged"
-                if not np.isnan(right):
-                    judged = f"right at {right:.0%} of the steps"
-                    if not np.isnan(error):
-                        judged += f", progress off by {error:.2f}"
-                lines.append(
-                    f"sub-task {index + 1} ({self.names[index]}): "
-                    f"{'followed' if followed else 'NOT followed'}; {judged}"
-                )
-        return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for a JSON file."""
-        return {
-            "subtasks": subtasks_to_dict(self.subtasks),
-            "tools": [tool.to_dict() for tool in self.tools],
-        }
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any], coordinates: int, columns: int) -> LiveSubtasks:
-        """Inverse of `to_dict`; ValueError, KeyError or TypeError if it does not fit together."""
-        subtasks = subtasks_from_dict(values["subtasks"])
-        tools = tuple(ToolProgress.from_dict(t, coordinates, columns) for t in values["tools"])
-        own = [subtasks.indices(tool) for tool in subtasks.tools]
-        if [tool.model.parts.tolist() for tool in tools] != own:
-            raise ValueError("models of other sub-tasks")
-        return cls(subtasks, tools)
 
 
 def fit_subtasks(
@@ -257,7 +85,11 @@ def fit_subtasks(
                 "objects"
             )
         tools.append(_fit_tool(examples, np.array(which, np.int64), pairs, recordings))
-    return LiveSubtasks(subtasks, tuple(tools))
+    parts = [
+        Part(name, part.tool, part.reference, part.held)
+        for name, part in zip(subtasks.names, subtasks.parts, strict=True)
+    ]
+    return LiveSubtasks(tuple(parts), tuple(tools))
 
 
 def _cuts(
@@ -327,7 +159,7 @@ def _left_out(
             rows = np.array([r for r, i in enumerate(left.tolist()) if t < len(examples[i].x)])
             now = [examples[i] for i in left[rows].tolist()]
             running.push(
-                rows, np.stack([e.x[t] for e in now]), np.stack([e.between[t] for e in now])
+                np.stack([e.x[t] for e in now]), np.stack([e.between[t] for e in now]), rows
             )
             for r in rows.tolist():
                 made[r].append(

@@ -15,10 +15,12 @@ from ..inputs.checks import as_rate
 from ..inputs.copies import Stateful
 from ..inputs.ring import Ring
 from ..streams.events import KEY_STATE, Event
-from .live import LiveModel
-from .progress.bodies import relative
-from .progress.filter import ProgressFilter
-from .progress.live_subtasks import STALLED, LiveSubtasks, SubtaskState
+from .coordinates import Follower
+from .progress_filter import ProgressFilter
+from .progress_model import relative
+from .subtasks import STALLED, SubtaskState
+from .task import Task
+from .timing import Timing
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -29,14 +31,13 @@ class LiveFilter(Stateful):
 
     Parameters
     ----------
-    model : LiveModel
+    task : Task
     rows : int
         E, episodes.
     rate : float, optional
         States a second (Hz); the rate of the demonstrations unless given.
     every : bool
         Follow key states and sub-tasks that cannot be followed well, too.
-    subtasks : LiveSubtasks, optional
 
     Attributes
     ----------
@@ -48,32 +49,26 @@ class LiveFilter(Stateful):
     """
 
     def __init__(
-        self,
-        model: LiveModel,
-        rows: int,
-        rate: float | None = None,
-        every: bool = False,
-        subtasks: LiveSubtasks | None = None,
+        self, task: Task, rows: int, rate: float | None = None, every: bool = False
     ) -> None:
-        self._model = model
-        self.followed = np.isfinite(model.threshold) if every else model.followed
-        self._stride, self._parts = _pace(model, rate)
-        self._path = model.coordinates.begin(rows)
-        self._subtasks, self._every = subtasks, every
-        tools = () if subtasks is None else subtasks.tools
+        self._detectors = own = task.detectors
+        self.followed = own.reported(every)
+        self._stride, self._parts = _pace(own.timing, rate)
+        self._path = Follower(own.coordinates, rows)
+        self._subtasks, self._every = task.subtasks, every
+        tools = () if task.subtasks is None else task.subtasks.tools
         self.progress: tuple[ProgressFilter, ...] = tuple(tool.filter(rows) for tool in tools)
         self._pairs = np.concatenate(
             [np.empty((0, 6), np.int64), *(tool.model.pairs for tool in tools)]
         )
         ends = np.cumsum([0, *(3 * len(tool.model.pairs) for tool in tools)]).tolist()
         self._own = [slice(a, b) for a, b in pairwise(ends)]  # of each tool
-        self._width = width = len(model.coordinates.names)
-        features = model.features
-        self._depth = features.before + features.after + 1
+        self._width = width = len(own.coordinates.parts)
+        self._depth = own.features.before + own.features.after + 1
         self._recent = Ring(self._depth, rows, width)
         self._sum, self._newest = np.zeros((2, rows, width + 3 * len(self._pairs)))
-        self._scores = np.full((rows, 2, len(model.offset)), -np.inf)  # of the last two steps
-        self._last = np.empty((rows, len(model.offset)), np.int64)  # reported working step
+        self._scores = np.full((rows, 2, len(own.offset)), -np.inf)  # of the last two steps
+        self._last = np.empty((rows, len(own.offset)), np.int64)  # reported working step
         self.step = np.empty(rows, np.int64)
         self._working = np.empty(rows, np.int64)
         self.reset(np.arange(rows))
@@ -85,8 +80,8 @@ class LiveFilter(Stateful):
         self._scores[rows] = -np.inf
         self._last[rows] = np.iinfo(np.int64).min // 2
         self._path.reset(rows)
-        for own in self.progress:
-            own.reset(rows)
+        for progress in self.progress:
+            progress.reset(rows)
 
     def place(self, tool: int = 0) -> tuple[Int, Float, Float, Float]:
         """Sub-task and progress of each episode, for one tool.
@@ -94,8 +89,8 @@ class LiveFilter(Stateful):
         Returns
         -------
         index : [E] int64
-            Index in `Subtasks.parts`; -1 before the first working step, and in a part that is not
-            followed.
+            Index in `LiveSubtasks.parts`; -1 before the first working step, and in a part that is
+            not followed.
         progress, total : [E] float64
             Progress within the part and the task; 0 if the index is -1.
         waiting : [E] float64
@@ -111,26 +106,22 @@ class LiveFilter(Stateful):
             np.where(known, about.model.parts[part], -1),
             np.where(known, own.progress, 0.0),
             np.where(known, total, 0.0),
-            about.waiting(own),
+            own.waiting / about.usual[part],
         )
 
     def subtask_state(self, row: int, tool: int = 0) -> SubtaskState | None:
         """Sub-task and progress of an episode, for one tool; None if that is not known."""
         assert self._subtasks is not None  # there is a tool
-        about, own = self._subtasks.tools[tool], self.progress[tool]
-        part = int(own.part[row])
-        if part < 0 or not (self._every or about.followed[part]):
+        index, progress, total, waiting = (values[row].item() for values in self.place(tool))
+        if index < 0:
             return None
-        index, progress = int(about.model.parts[part]), float(own.progress[row])
-        one, before = self._subtasks.subtasks.parts[index], about.before
-        waiting = float(own.waiting[row] / about.usual[part])
+        one, inside = self._subtasks.parts[index], int(self.progress[tool].inside[row])
         return SubtaskState(
-            index, self._subtasks.names[index], one.tool, one.reference, one.held,
-            progress, float(before[part] + progress * (before[part + 1] - before[part])),
-            waiting > STALLED, waiting, int(own.inside[row]) / self._model.timing.frequency,
+            index, one.name, one.tool, one.reference, one.held, progress, total,
+            waiting > STALLED, waiting, inside / self._detectors.timing.frequency,
         )  # fmt: skip
 
-    def push(self, rows: Int, states: Float) -> list[tuple[int, Event]]:
+    def push(self, states: Float, rows: Int) -> list[tuple[int, Event]]:
         """Take the next state [m, d], finite, of the episodes in `rows` [m], all different.
 
         Returns (row, event) for each key state that is detected, without stamps.
@@ -149,22 +140,23 @@ class LiveFilter(Stateful):
             for part in range(1, self._parts + 1):
                 now = np.flatnonzero(~first) if part < self._parts else np.arange(len(rows))
                 between = before + (path - before) * (part / self._parts)
-                found += self._advance(rows[now], between[now])
+                found += self._advance(between[now], rows[now])
             return found
         self._sum[rows] += path
         full = (self.step[rows] + 1) % self._stride == 0
         mean = self._sum[rows[full]] / self._stride
         self._sum[rows[full]] = 0.0
-        return self._advance(rows[full], mean)
+        return self._advance(mean, rows[full])
 
-    def _advance(self, rows: Int, path: Float) -> list[tuple[int, Event]]:
+    def _advance(self, path: Float, rows: Int) -> list[tuple[int, Event]]:
         """Take a working step."""
         self._working[rows] += 1
         path, apart = path[:, : self._width], path[:, self._width :]
         self._recent[self._working[rows], rows] = path
-        for own, columns in zip(self.progress, self._own, strict=True):
-            own.push(rows, path, apart[:, columns])
-        ahead = self._model.features.after
+        for progress, columns in zip(self.progress, self._own, strict=True):
+            progress.push(path, apart[:, columns], rows)
+        own = self._detectors
+        ahead = own.features.after
         found: list[tuple[int, Event]] = []
         for length in np.unique(np.minimum(self._working[rows] + 1, self._depth)).tolist():
             if length <= ahead:
@@ -173,18 +165,17 @@ class LiveFilter(Stateful):
             back = self._working[same, None] - np.arange(length - 1, -1, -1)
             states = self._recent[back, same[:, None]]
             at = np.array([length - 1 - ahead])
-            features = self._model.features.compute(states, at)[:, 0]
-            score = features @ self._model.coefficients.T + self._model.offset
-            found += self._maxima(same, score)
+            features = own.features.compute(states, at)[:, 0]
+            found += self._maxima(features @ own.coefficients.T + own.offset, same)
         return found
 
-    def _maxima(self, rows: Int, score: Float) -> list[tuple[int, Event]]:
+    def _maxima(self, score: Float, rows: Int) -> list[tuple[int, Event]]:
         """Events at the working step before the one that `score` [m, K] belongs to."""
-        model, earlier, middle = self._model, self._scores[rows, 0], self._scores[rows, 1]
-        step = self._working[rows] - model.features.after - 1
-        peak = (middle > earlier) & (middle >= score) & (middle > model.threshold) & self.followed
+        own, earlier, middle = self._detectors, self._scores[rows, 0], self._scores[rows, 1]
+        step = self._working[rows] - own.features.after - 1
+        peak = (middle > earlier) & (middle >= score) & (middle > own.threshold) & self.followed
         peak &= np.isfinite(earlier)
-        wait = np.where(model.once, np.iinfo(np.int64).max // 4, model.gap)
+        wait = np.where(own.once, np.iinfo(np.int64).max // 4, own.gap)
         peak &= step[:, None] - self._last[rows] >= wait
         self._scores[rows, 0], self._scores[rows, 1] = middle, score
         found = []
@@ -203,15 +194,15 @@ class LiveFilter(Stateful):
         return working * self._stride + (self._stride - 1) // 2
 
 
-def _pace(model: LiveModel, rate: float | None) -> tuple[int, int]:
+def _pace(timing: Timing, rate: float | None) -> tuple[int, int]:
     """States of a working step, and working steps of a state; one of them is 1."""
     if rate is None:
-        return model.timing.stride, 1
+        return timing.stride, 1
     rate = as_rate(rate, "rate")
-    if model.timing.rate is None:
+    if timing.rate is None:
         raise InputError(
             f"rate is {rate:g} Hz, and that of the demonstrations is unknown: discover the key "
             "states with rate=, or push states at the same rate and leave it out here"
         )
-    ratio = rate / model.timing.frequency
+    ratio = rate / timing.frequency
     return (max(1, round(ratio)), 1) if ratio >= 0.75 else (1, max(1, round(1 / ratio)))

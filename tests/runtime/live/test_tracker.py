@@ -9,7 +9,6 @@ import pytest
 
 from infoatlas_rt import InputError, KeyStateTracker, discover_keystates
 from infoatlas_rt.files.load import load_trajectories
-from infoatlas_rt.keystates.live import LiveModel
 from regimes import demonstrations
 
 PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
@@ -68,10 +67,10 @@ def test_grasps_of_unseen_demonstrations_within_three_steps():
 
 
 def test_it_is_judged_by_demonstrations_left_out(found):
-    live = found.live
-    np.testing.assert_array_equal(live.recall, [1, 1])
-    assert (live.false_reports <= 0.2).all()
-    assert ((live.delay > 0.1) & (live.delay < 0.5)).all()
+    own = found.detectors
+    np.testing.assert_array_equal(own.recall, [1, 1])
+    assert (own.false_reports <= 0.2).all()
+    assert ((own.delay > 0.1) & (own.delay < 0.5)).all()
     assert "followed" in KeyStateTracker(found).describe()
 
 
@@ -79,9 +78,9 @@ def test_unreliable_key_states_are_reported_only_on_request():
     rng = np.random.default_rng(0)
     walks = [np.cumsum(rng.standard_normal((80, 3)), axis=0) for _ in range(8)]
     found = discover_keystates(walks, k=2, method="phase")
-    assert (found.live.recall < 0.6).any()
+    assert (found.detectors.recall < 0.6).any()
     tracker, every = KeyStateTracker(found), KeyStateTracker(found, every=True)
-    np.testing.assert_array_equal(tracker.followed, found.live.followed)
+    np.testing.assert_array_equal(tracker.followed, found.detectors.followed)
     assert every.followed.all() and not tracker.followed.all()
     assert "NOT followed" in tracker.describe()
     reported = {event.keystate for walk in walks for event in follow(tracker, walk)}
@@ -106,12 +105,12 @@ def test_reset_starts_a_new_episode(found):
     assert follow(tracker, episode) == first
 
 
-def test_a_saved_file_gives_the_same_tracker(found, tmp_path):
+def test_a_task_and_its_file_give_the_same_tracker(found, tmp_path):
     found.save(tmp_path / "task.json")
     (episode,), _ = demonstrations(count=1, seed=7)
-    assert follow(KeyStateTracker(tmp_path / "task.json"), episode) == follow(
-        KeyStateTracker(found), episode
-    )
+    expected = follow(KeyStateTracker(found), episode)
+    for task in (found.follow(), tmp_path / "task.json", str(tmp_path / "task.json")):
+        assert follow(KeyStateTracker(task), episode) == expected
 
 
 @pytest.mark.parametrize("factor", [5.0, 2.0, 0.5])
@@ -155,12 +154,6 @@ def test_a_robot_at_rest_reports_nothing(found):
     assert follow(KeyStateTracker(found), np.zeros((100, 6))) == []
 
 
-def test_model_survives_a_dictionary(found):
-    again = LiveModel.from_dict(found.live.to_dict())
-    np.testing.assert_array_equal(again.coefficients, found.live.coefficients)
-    np.testing.assert_array_equal(again.followed, found.live.followed)
-
-
 def test_invalid_trackers_are_refused(found, tmp_path):
     for rate in (0, -5, "fast", np.inf):
         with pytest.raises(InputError, match="rate is"):
@@ -172,3 +165,5 @@ def test_invalid_trackers_are_refused(found, tmp_path):
         KeyStateTracker(unknown, rate=50)
     with pytest.raises(InputError, match="does not exist"):
         KeyStateTracker(tmp_path / "none.json")
+    with pytest.raises(InputError, match="task is of type int: pass a Task, KeyStates, or"):
+        KeyStateTracker(3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from itertools import pairwise
 
@@ -10,8 +9,6 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import InputError, KeyStateTracker, Trajectories, discover_keystates
-from infoatlas_rt.keystates.progress.live_subtasks import LiveSubtasks
-from infoatlas_rt.keystates.result import KeyStates
 from infoatlas_rt.keystates.subtasks import Subtask, Subtasks
 from task_parts import RATE, pickcube, reach_and_carry, visits
 
@@ -39,25 +36,41 @@ def resampled(states, factor):
 
 
 @pytest.fixture(scope="module")
-def pick():
-    """Ten demonstrations, their sub-tasks, and 30 other episodes with their grasps."""
+def demos():
+    """Key states of ten demonstrations, and their sub-tasks."""
     states, grasps, names = pickcube()
     found = discover_keystates(packed(states[:10], names), k=1)
-    subtasks = reach_and_carry(states[:10], grasps[:10])
-    return found, found.follow(subtasks), states[40:70], grasps[40:70]
+    return found, reach_and_carry(states[:10], grasps[:10])
+
+
+@pytest.fixture(scope="module")
+def task(demos):
+    found, subtasks = demos
+    return found.follow(subtasks)
+
+
+@pytest.fixture(scope="module")
+def episodes():
+    """30 other episodes."""
+    return pickcube()[0][40:70]
+
+
+@pytest.fixture(scope="module")
+def grasps():
+    """Their grasps."""
+    return pickcube()[1][40:70]
 
 
 @pytest.fixture(scope="module")
 def three():
+    """Key states of demonstrations that visit three places, and their sub-tasks."""
     states, subtasks = visits(seed=1)
-    found = discover_keystates(packed(states), k=2)
-    return found, found.follow(subtasks)
+    return discover_keystates(packed(states), k=2), subtasks
 
 
-def test_parts_of_unseen_episodes(pick):
+def test_parts_of_unseen_episodes(task, episodes, grasps):
     """The part is right at 97% of the steps that are at least 0.25 s from the grasp."""
-    found, live, episodes, grasps = pick
-    tracker, right, off = KeyStateTracker(found, subtasks=live), [], []
+    tracker, right, off = KeyStateTracker(task), [], []
     for states, grasp in zip(episodes, grasps, strict=True):
         tracker.reset()
         assert tracker.subtask is None
@@ -75,9 +88,8 @@ def test_parts_of_unseen_episodes(pick):
     assert np.mean(off) < 0.12
 
 
-def test_progress_rises_to_one_and_so_does_that_of_the_task(pick):
-    found, live, episodes, _ = pick
-    tracker = KeyStateTracker(found, subtasks=live)
+def test_progress_rises_to_one_and_so_does_that_of_the_task(task, episodes):
+    tracker = KeyStateTracker(task)
     reported = follow(tracker, episodes[3])
     for a, b in pairwise(reported):
         assert b.index >= a.index
@@ -89,18 +101,16 @@ def test_progress_rises_to_one_and_so_does_that_of_the_task(pick):
     assert ((total >= 0) & (total <= 1)).all() and (np.diff(total) > -0.1).all()
 
 
-def test_waiting_begins_anew_with_progress(pick):
-    found, live, episodes, _ = pick
-    waiting = [now.waiting for now in follow(KeyStateTracker(found, subtasks=live), episodes[3])]
+def test_waiting_begins_anew_with_progress(task, episodes):
+    waiting = [now.waiting for now in follow(KeyStateTracker(task), episodes[3])]
     assert sum(b < a for a, b in pairwise(waiting)) >= 5  # of about 16 bins
     assert max(waiting) < 1.5
 
 
-def test_it_is_judged_by_demonstrations_left_out(pick):
-    found, live, _, _ = pick
-    (tool,) = live.tools
+def test_it_is_judged_by_demonstrations_left_out(task):
+    (tool,) = task.subtasks.tools
     assert (tool.right > 0.95).all() and (tool.error < 0.15).all() and tool.followed.all()
-    text = KeyStateTracker(found, subtasks=live).describe()
+    text = str(task)
     assert "sub-task 1 (reach cube): followed; right at" in text
     assert "key state 1" in text
 
@@ -113,20 +123,21 @@ def test_unreliable_parts_are_reported_only_on_request():
     lengths = np.full(8, 80)
     parts = Subtask("tool", 0 * cuts, cuts), Subtask("tool", cuts, lengths)
     found = discover_keystates(walks, k=2, method="phase")
-    live = found.follow(Subtasks(parts, lengths))
-    assert not live.tools[0].followed.any()
-    tracker = KeyStateTracker(found, subtasks=live)
+    task = found.follow(Subtasks(parts, lengths))
+    assert not task.subtasks.tools[0].followed.any()
+    tracker = KeyStateTracker(task)
     assert "NOT followed" in tracker.describe()
     assert follow(tracker, walks[0]) == [None] * 80
-    every = follow(KeyStateTracker(found, subtasks=live, every=True), walks[0])
-    assert all(now is not None for now in every)
+    every = KeyStateTracker(task, every=True)
+    assert "NOT followed" not in every.describe()
+    assert all(now is not None for now in follow(every, walks[0]))
 
 
 def test_a_part_that_a_demonstration_lacks():
     """Half of the demonstrations do not visit the second place, and half of the others, too."""
     states, subtasks = visits(count=16, seed=2, lacking=0.5)
     found = discover_keystates(packed(states), k=2)
-    tracker = KeyStateTracker(found, subtasks=subtasks)
+    tracker = KeyStateTracker(found.follow(subtasks))
     others, truth = visits(count=8, seed=3, lacking=0.5)
     for i, episode in enumerate(others):
         tracker.reset()
@@ -136,10 +147,9 @@ def test_a_part_that_a_demonstration_lacks():
         assert ((reported == 1).sum() > 12) == (i >= 4)
 
 
-def test_a_stop_is_a_stall_but_an_episode_is_not(pick):
+def test_a_stop_is_a_stall_but_an_episode_is_not(task, episodes, grasps):
     """The end of a task is not a stall, either, however long it lasts."""
-    found, live, episodes, grasps = pick
-    tracker = KeyStateTracker(found, subtasks=live)
+    tracker = KeyStateTracker(task)
     rng = np.random.default_rng(0)
     false, missed = 0, 0
     for states, grasp in zip(episodes, grasps, strict=True):
@@ -156,15 +166,14 @@ def test_a_stop_is_a_stall_but_an_episode_is_not(pick):
     assert missed <= 3
 
 
-def test_a_cube_left_behind_is_a_stall(pick):
+def test_a_cube_left_behind_is_a_stall(task, episodes):
     """The arm does the complete motion, and the cube stays."""
-    found, live, episodes, _ = pick
-    names = list(found.names)
+    names = list(task.columns)
     cube = [names.index(f"cube.{axis}") for axis in ("x", "y", "z", "qw", "qx", "qy", "qz")]
     to_cube = [names.index(f"tool_to_cube.{axis}") for axis in "xyz"]
     to_goal = [names.index(f"cube_to_goal.{axis}") for axis in "xyz"]
     tool = [names.index(f"tool.{axis}") for axis in "xyz"]
-    tracker, stalled = KeyStateTracker(found, subtasks=live), 0
+    tracker, stalled = KeyStateTracker(task), 0
     for states in episodes:
         left = states.copy()
         left[:, cube], left[:, to_goal] = states[0, cube], states[0, to_goal]
@@ -177,11 +186,11 @@ def test_a_cube_left_behind_is_a_stall(pick):
 
 def test_a_retry_begins_the_part_anew(three):
     """From the third place back to the first: the part is an earlier one again."""
-    found, live = three
+    found, subtasks = three
     (episode,), truth = visits(count=1, seed=9)
     second, third = int(truth.parts[1].start[0]), int(truth.parts[2].start[0])
     back = episode[second:third][::-1]
-    tracker = KeyStateTracker(found, subtasks=live)
+    tracker = KeyStateTracker(found.follow(subtasks))
     reported = follow(
         tracker, np.concatenate([episode[:third], np.repeat(back, 2, axis=0), episode])
     )
@@ -190,81 +199,30 @@ def test_a_retry_begins_the_part_anew(three):
 
 
 @pytest.mark.parametrize("factor", [5.0, 2.0, 0.5])
-def test_other_rates_by_argument_and_by_stamps(pick, factor):
+def test_other_rates_by_argument_and_by_stamps(task, episodes, grasps, factor):
     """Streams of 100, 40 and 10 Hz, followed with demonstrations of 20 Hz."""
-    found, live, episodes, grasps = pick
     stream, rate = resampled(episodes[5], factor), 20 * factor
     stamps = np.arange(len(stream)) / rate
-    for tracker in (
-        KeyStateTracker(found, rate=rate, subtasks=live),
-        KeyStateTracker(found, subtasks=live),
-    ):
+    for tracker in (KeyStateTracker(task, rate=rate), KeyStateTracker(task)):
         reported = follow(tracker, stream, stamps)
         carries = next(i for i, now in enumerate(reported) if now is not None and now.index == 1)
         assert abs(stamps[carries] - grasps[5] / 20) <= 0.3
         assert reported[-1].total > 0.9 and not any(now and now.stalled for now in reported)
 
 
-def test_a_saved_file_gives_the_same_tracker(pick, tmp_path):
-    found, live, episodes, _ = pick
-    expected = follow(KeyStateTracker(found, subtasks=live), episodes[0])
-    for subtasks in (live, live.subtasks):
-        found.save(tmp_path / "task.json", subtasks)
-        tracker = KeyStateTracker(tmp_path / "task.json")
-        assert follow(tracker, episodes[0]) == expected
-        own = tracker.live_subtasks.subtasks
-        assert own.names == live.subtasks.names and own.rate == RATE
-        np.testing.assert_array_equal(own.parts[1].start, live.subtasks.parts[1].start)
-    KeyStates.load(tmp_path / "task.json").save(tmp_path / "again.json")
-    assert (tmp_path / "again.json").read_text() == (tmp_path / "task.json").read_text()
-
-
-def test_files_of_the_format_before_are_read(pick, tmp_path):
-    found, _, episodes, _ = pick
-    found.save(tmp_path / "task.json")
-    values = json.loads((tmp_path / "task.json").read_text())
-    assert values["format"] == 4 and values.pop("subtasks") is None
-    values["format"] = 3
-    (tmp_path / "task.json").write_text(json.dumps(values))
+def test_a_saved_file_gives_the_same_tracker(demos, task, episodes, tmp_path):
+    found, subtasks = demos
+    found.save(tmp_path / "task.json", subtasks)
     tracker = KeyStateTracker(tmp_path / "task.json")
-    assert tracker.live_subtasks is None
-    assert follow(tracker, episodes[0][:5]) == [None] * 5 and tracker.subtask_states == ()
-    values["format"] = 2
-    (tmp_path / "task.json").write_text(json.dumps(values))
-    with pytest.raises(InputError, match="format 2, this version reads 3 and 4"):
-        KeyStateTracker(tmp_path / "task.json")
-
-
-@pytest.mark.parametrize(
-    ("where", "value"),
-    [
-        (("tools", 0, "model", "bins"), [8, 0]),
-        (("tools", 0, "model", "means"), [[1.0]]),
-        (("tools", 0, "model", "pairs"), [[0, 1, 2, 3, 4, 99]]),
-        (("tools", 0, "usual"), [1.0, 0.0]),
-        (("tools", 0, "model", "back"), 0),
-        (("subtasks", "parts", 0, "orientation"), "sideways"),
-        (("subtasks", "parts", 0, "end"), [5]),
-        (("tools",), []),
-    ],
-)
-def test_a_damaged_file_is_refused(pick, tmp_path, where, value):
-    found, live, _, _ = pick
-    found.save(tmp_path / "task.json", live)
-    values = json.loads((tmp_path / "task.json").read_text())
-    at = values["subtasks"]
-    for key in where[:-1]:
-        at = at[key]
-    at[where[-1]] = value
-    (tmp_path / "task.json").write_text(json.dumps(values))
-    with pytest.raises(InputError, match="no file of key states"):
-        KeyStates.load(tmp_path / "task.json")
+    assert follow(tracker, episodes[0]) == follow(KeyStateTracker(task), episodes[0])
+    assert tracker.task.subtasks.parts == task.subtasks.parts
+    found.save(tmp_path / "task.json")
+    assert KeyStateTracker(tmp_path / "task.json").subtask_states == ()
 
 
 def test_two_tools(three):
     """Each tool has its own state; the first one is that of the tracker."""
-    found, live = three
-    one = live.subtasks
+    found, one = three
     both = replace(
         one,
         parts=(
@@ -273,7 +231,7 @@ def test_two_tools(three):
             Subtask("other", one.parts[2].start, one.parts[2].end),
         ),
     )
-    tracker = KeyStateTracker(found, subtasks=both)
+    tracker = KeyStateTracker(found.follow(both))
     (episode,), _ = visits(count=1, seed=7)
     follow(tracker, episode)
     first, second = tracker.subtask_states
@@ -286,26 +244,20 @@ def test_positions_by_columns_are_those_by_name():
     states, subtasks = visits(seed=1)
     parts = (replace(subtasks.parts[0], reference="first"), *subtasks.parts[1:])
     subtasks = replace(subtasks, parts=parts)
-    named = discover_keystates(packed(states, NAMES), k=2).follow(subtasks)
+    named = discover_keystates(packed(states, NAMES), k=2).follow(subtasks).subtasks
     placed = replace(subtasks, places=POSITIONS)
-    plain = discover_keystates(packed(states), k=2).follow(placed)
+    plain = discover_keystates(packed(states), k=2).follow(placed).subtasks
     np.testing.assert_array_equal(named.tools[0].model.pairs, [[0, 1, 2, 3, 4, 5]])
     np.testing.assert_array_equal(named.tools[0].model.means, plain.tools[0].model.means)
-    assert not len(discover_keystates(packed(states), k=2).follow(subtasks).tools[0].model.pairs)
-
-
-def test_a_model_survives_a_dictionary(pick):
-    found, live, _, _ = pick
-    width = found.live.coordinates.width
-    values = json.loads(json.dumps(live.to_dict()))
-    again = LiveSubtasks.from_dict(values, len(found.live.coordinates.names), width)
-    assert again.to_dict() == live.to_dict()
+    assert not len(
+        discover_keystates(packed(states), k=2).follow(subtasks).subtasks.tools[0].model.pairs
+    )
 
 
 def test_one_demonstration_is_followed_and_not_judged():
     states, subtasks = visits(count=1, seed=4)
     found = discover_keystates(packed(states), k=2)
-    tracker = KeyStateTracker(found, subtasks=subtasks)
+    tracker = KeyStateTracker(found.follow(subtasks))
     assert "followed; not judged" in tracker.describe()
     assert follow(tracker, states[0])[-1].index == 2
 
@@ -320,17 +272,16 @@ def changed(parts, i, bounds):
     return tuple(out)
 
 
-def test_a_part_that_is_lacking_or_in_another_order(pick):
-    found, live, _, _ = pick
-    own = live.subtasks
+def test_a_part_that_is_lacking_or_in_another_order(demos):
+    found, own = demos
     bounds = [[(int(p.start[i]), int(p.end[i])) for p in own.parts] for i in range(2)]
     first, second, *rest = bounds[0]
     lacking = changed(own.parts, 0, [(first[0], second[1]), (0, 0), *rest])
-    assert found.follow(replace(own, parts=lacking)).subtasks.tools == own.tools
+    assert found.follow(replace(own, parts=lacking)).subtasks.tool_names == own.tools
     first, second, *rest = bounds[1]
     longer = second[1] - second[0]
     swapped = changed(lacking, 1, [(longer, second[1]), (0, longer), *rest])
-    assert found.follow(replace(own, parts=swapped)).subtasks.tools == own.tools
+    assert found.follow(replace(own, parts=swapped)).subtasks.tool_names == own.tools
     every = own.parts
     for i in range(len(own.lengths)):
         first, second, *rest = [(int(p.start[i]), int(p.end[i])) for p in own.parts]
@@ -340,15 +291,11 @@ def test_a_part_that_is_lacking_or_in_another_order(pick):
         found.follow(replace(own, parts=every))
 
 
-def test_invalid_sub_tasks_are_refused(pick, tmp_path):
-    found, live, _, _ = pick
-    own = live.subtasks
+def test_invalid_sub_tasks_are_refused(demos):
+    found, own = demos
     with pytest.raises(InputError, match=r"9 demonstrations.*of the same demonstrations"):
         found.follow(replace(own, lengths=own.lengths[:9]))
     with pytest.raises(InputError, match="do not cover demonstration 0 completely"):
         found.follow(replace(own, parts=own.parts[1:]))
     with pytest.raises(InputError, match="no sub-tasks to follow"):
         found.follow(replace(own, parts=()))
-    found.save(tmp_path / "task.json")
-    with pytest.raises(InputError, match="loaded from a file"):
-        KeyStateTracker(tmp_path / "task.json", subtasks=own)

@@ -1,0 +1,98 @@
+"""Detectors of key states in running episodes, with their accuracy in demonstrations.
+
+A detector is linear in the features of a step (`features.py`), and scores a step 0.2 s after it. A
+key state is reported at a maximum of its score above a threshold. It is not followed if it was
+found in less than 0.6 of the demonstrations left out, or reported falsely more than once in two of
+them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .coordinates import Coordinates
+from .features import Features
+from .task_file import floats
+from .timing import Timing
+
+Float = NDArray[np.float64]
+
+GAP = 0.5  # seconds between two reports of one key state, at least
+FOLLOWED = 0.6  # recall from which a key state is followed
+FALSE = 0.5  # false reports an episode up to which it is followed
+
+
+@dataclass(frozen=True, eq=False)
+class Detectors:
+    """Detectors of K key states, and their recall, delay and false reports.
+
+    Attributes
+    ----------
+    coordinates : Coordinates
+    timing : Timing
+    features : Features
+    coefficients : [K, f] float64
+    offset : [K] float64
+    threshold : [K] float64
+        A score above it is a report; infinite for a key state that is not shared.
+    once : [K] bool
+        Reported once an episode: it never repeats in the demonstrations.
+    recall : [K] float64
+        Share of the demonstrations left out in which it is reported within 0.5 s; NaN if it was
+        not judged (one demonstration).
+    delay : [K] float64
+        Median seconds from a key state to its report; NaN without any. A working step counts as
+        0.05 s if the rate is not known.
+    false_reports : [K] float64
+        False reports in an episode, on average.
+    """
+
+    coordinates: Coordinates
+    timing: Timing
+    features: Features
+    coefficients: Float
+    offset: Float
+    threshold: Float
+    once: NDArray[np.bool_]
+    recall: Float
+    delay: Float
+    false_reports: Float
+
+    @property
+    def followed(self) -> NDArray[np.bool_]:
+        """Whether each key state can be followed [K]."""
+        good = (self.recall >= FOLLOWED) & (self.false_reports <= FALSE)
+        return np.isfinite(self.threshold) & (good | np.isnan(self.recall))
+
+    def reported(self, every: bool) -> NDArray[np.bool_]:
+        """Key states that are reported [K]: all shared ones, or those that can be followed."""
+        return np.isfinite(self.threshold) if every else self.followed
+
+    @property
+    def gap(self) -> int:
+        """Working steps between two reports of one key state, at least."""
+        return self.timing.steps(GAP)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], count: int) -> Detectors:
+        """From the values of a file; ValueError, KeyError or TypeError if they do not fit."""
+        coordinates = Coordinates.from_dict(values["coordinates"])
+        rate = values["timing"]["rate"]
+        timing = Timing(int(values["timing"]["stride"]), None if rate is None else float(rate))
+        if timing.stride < 1 or not 0 < timing.frequency < np.inf:
+            raise ValueError(f"stride {timing.stride}, rate {rate}")
+        features = Features.from_dict(values["features"], len(coordinates.parts))
+        threshold = floats(values, "threshold", count, gaps=True)
+        once = np.asarray(values["once"], bool)
+        if once.shape != (count,):
+            raise ValueError(f"once has shape {once.shape}, and there are {count} key states")
+        return cls(
+            coordinates, timing, features,
+            floats(values, "coefficients", count, features.count), floats(values, "offset", count),
+            np.where(np.isnan(threshold), np.inf, threshold), once,
+            *(floats(values, n, count, gaps=True) for n in ("recall", "delay", "false_reports")),
+        )  # fmt: skip

@@ -1,0 +1,150 @@
+"""Progress within each part of a task: a model of one step, fitted to demonstrations.
+
+Each part is split into bins of equal time. The features of a step are the coordinates, relative
+positions of tool, held and reference objects, and mean velocities of the last quarter of a second.
+They are projected onto the directions that separate the bins (shrunk linear discriminants). There,
+each bin is a Gaussian of the same covariance. `progress_filter.py` follows an episode through the
+bins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .coordinates import Coordinates
+from .task_file import floats, indices
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+NEAREST = 0.002  # metres: the resolution of distances
+CLIP = 6.0  # standard deviations of a feature, at most
+
+
+@dataclass(frozen=True, eq=False)
+class ProgressModel:
+    """Bins of the parts of one tool, and the distribution of states in each.
+
+    Attributes
+    ----------
+    parts : [P] int64
+        Indices in `Subtasks.parts`, in order of time.
+    bins : [P] int64
+        Number of bins of each part; K in all.
+    pairs : [m, 6] int64
+        Columns of the recorded states: two positions whose difference is a feature.
+    back : int
+        Working steps over which velocities are taken.
+    centre, scale, rms : [p] float64
+        Mean, standard deviation, and root mean square increment over `back`, of each coordinate.
+    centre_between, scale_between : [5 m] float64
+        The same of the relative positions, the logarithms of their lengths, and the logarithms of
+        their lengths relative to those at the start.
+    projection : [f, q] float64
+    offset : [q] float64
+    means : [K, q] float64
+        Mean of the projected features in each bin; the standard deviation within a bin is 1 in all
+        directions.
+    duration : [K] float64
+        Working steps of a bin in the median demonstration.
+    absent : [P] float64
+        Share of the demonstrations that lack the part.
+    """
+
+    parts: Int
+    bins: Int
+    pairs: Int
+    back: int
+    centre: Float
+    scale: Float
+    rms: Float
+    centre_between: Float
+    scale_between: Float
+    projection: Float
+    offset: Float
+    means: Float
+    duration: Float
+    absent: Float
+
+    @property
+    def first(self) -> Int:
+        """First bin of each part [P]."""
+        return np.concatenate([[0], np.cumsum(self.bins)[:-1]]).astype(np.int64)
+
+    @property
+    def part(self) -> Int:
+        """Part of each bin [K], as index within the tool's parts."""
+        return np.repeat(np.arange(len(self.bins)), self.bins)
+
+    def project(self, x: Float, earlier: Float, between: Float, start: Float) -> Float:
+        """Projected features [..., q] of working steps.
+
+        Parameters
+        ----------
+        x, earlier : [..., p] float64
+            Coordinates of the step, and of `back` steps before.
+        between, start : [..., 3 m] float64
+            Relative positions at the step, and at the first step of the episode, m.
+        """
+        return self.features(x, earlier, between, start) @ self.projection - self.offset
+
+    def features(self, x: Float, earlier: Float, between: Float, start: Float) -> Float:
+        """Features [..., f] of working steps; arguments are those of `project`."""
+        return np.concatenate(
+            [
+                ((x - self.centre) / self.scale).clip(-CLIP, CLIP),
+                _velocity((x - earlier) / self.rms),
+                ((with_lengths(between, start) - self.centre_between) / self.scale_between).clip(
+                    -CLIP, CLIP
+                ),
+            ],
+            axis=-1,
+        )
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], coordinates: Coordinates) -> ProgressModel:
+        """From the values of a file; ValueError, KeyError or TypeError if they do not fit."""
+        parts, bins = (np.asarray(values[name], np.int64) for name in ("parts", "bins"))
+        if parts.ndim != 1 or not len(parts) or parts.shape != bins.shape or bins.min() < 1:
+            raise ValueError(f"{parts} parts with {bins} bins")
+        pairs = indices(values, "pairs", coordinates.width).reshape(-1, 6)
+        back, count, p = int(values["back"]), int(bins.sum()), len(coordinates.parts)
+        m, q = 5 * len(pairs), len(values["offset"])
+        if back < 1 or q < 1:
+            raise ValueError(f"back {back}, {q} directions")
+        shapes = {
+            "centre": (p,), "scale": (p,), "rms": (p,), "centre_between": (m,),
+            "scale_between": (m,), "projection": (2 * p + m, q), "offset": (q,),
+            "means": (count, q), "duration": (count,), "absent": (len(parts),),
+        }  # fmt: skip
+        positive = ("scale", "rms", "scale_between", "duration")
+        arrays = {
+            name: floats(values, name, *shape, positive=name in positive)
+            for name, shape in shapes.items()
+        }
+        return cls(parts, bins, pairs, back, **arrays)
+
+
+def relative(states: Float, pairs: Int) -> Float:
+    """Relative positions [..., 3 m] of recorded states [..., d], for pairs [m, 6] of columns."""
+    apart = states[..., pairs[:, 3:]] - states[..., pairs[:, :3]]
+    return np.asarray(apart.reshape(*states.shape[:-1], 3 * len(pairs)))
+
+
+def _velocity(ratio: Float) -> Float:
+    return np.asarray(np.sign(ratio) * np.log1p(np.abs(ratio)))
+
+
+def with_lengths(between: Float, start: Float) -> Float:
+    """Relative positions, logarithms of their lengths, and logarithms relative to the start."""
+    now, first = _log_length(between), _log_length(start)
+    return np.concatenate([between, now, now - first], axis=-1)
+
+
+def _log_length(between: Float) -> Float:
+    apart = between.reshape(*between.shape[:-1], -1, 3)
+    return np.asarray(np.log(np.sqrt((apart**2).sum(axis=-1)) + NEAREST))

@@ -1,0 +1,176 @@
+"""Sub-tasks in running episodes: models of their progress, and the accuracy of these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .coordinates import Coordinates
+from .progress_filter import ProgressFilter
+from .progress_model import ProgressModel
+from .task_file import floats
+
+Float = NDArray[np.float64]
+
+FOLLOWED = 0.8  # share of right steps from which a part is followed
+STALLED = 3.0  # times the longest usual time without progress: a stall
+
+
+@dataclass(frozen=True)
+class SubtaskState:
+    """Sub-task and progress of a running episode.
+
+    Attributes
+    ----------
+    index : int
+        Index of the part in `Subtasks.parts`.
+    name : str
+        Name of the part, as "reach cube".
+    tool : str
+        Name of the tool that moves.
+    reference : str
+        Name of the reference object; "world" or "" if there is none.
+    held : str
+        Name of the object that moves with the tool; "" if none.
+    progress : float
+        Share of the part's duration in the demonstrations that has passed, 0 to 1. It does not fall
+        while the part lasts.
+    total : float
+        Progress of the task, 0 to 1.
+    stalled : bool
+        There was no progress for 3 times the longest such time in the demonstrations.
+    waiting : float
+        Time without progress, divided by that longest time.
+    seconds : float
+        Time since the part began; a working step counts as 0.05 s if the rate is not known.
+    """
+
+    index: int
+    name: str
+    tool: str
+    reference: str
+    held: str
+    progress: float
+    total: float
+    stalled: bool
+    waiting: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Part:
+    """One sub-task; its fields are those of `SubtaskState`."""
+
+    name: str
+    tool: str
+    reference: str
+    held: str
+
+
+@dataclass(frozen=True, eq=False)
+class ToolProgress:
+    """The parts of one tool, with their model and its accuracy.
+
+    Attributes
+    ----------
+    model : ProgressModel
+    right : [P] float64
+        The smaller one of recall and precision of the part, over the steps of held-out
+        demonstrations, except those within 0.25 s of a cut. NaN if it was not judged (one
+        demonstration).
+    error : [P] float64
+        Mean absolute error of the progress at the right steps; NaN if not judged.
+    usual : [P] float64
+        The longest time, in working steps, in which a demonstration reached no further bin.
+    limit : float
+        Distance from its bin above which a state is unlike the demonstrations.
+    """
+
+    model: ProgressModel
+    right: Float
+    error: Float
+    usual: Float
+    limit: float
+
+    @property
+    def followed(self) -> NDArray[np.bool_]:
+        """Whether each part can be followed [P]."""
+        return np.isnan(self.right) | (self.right >= FOLLOWED)
+
+    @cached_property
+    def before(self) -> Float:
+        """Share of the task's duration before each part, and 1 [P + 1]."""
+        time = np.bincount(self.model.part, self.model.duration, len(self.model.bins))
+        return np.concatenate([[0.0], np.cumsum(time) / time.sum()])
+
+    def filter(self, rows: int) -> ProgressFilter:
+        """A filter for so many episodes."""
+        return ProgressFilter(self.model, rows, self.limit)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], coordinates: Coordinates) -> ToolProgress:
+        """From the values of a file; ValueError, KeyError or TypeError if they do not fit."""
+        model = ProgressModel.from_dict(values["model"], coordinates)
+        count, limit = len(model.parts), values["limit"]
+        return cls(
+            model,
+            floats(values, "right", count, gaps=True),
+            floats(values, "error", count, gaps=True),
+            floats(values, "usual", count, positive=True),
+            np.inf if limit is None else float(limit),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LiveSubtasks:
+    """Sub-tasks of demonstrations, and models to follow them.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+        In the order of `Subtasks.parts`.
+    tools : tuple of ToolProgress
+        In the order of `tool_names`.
+    """
+
+    parts: tuple[Part, ...]
+    tools: tuple[ToolProgress, ...]
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """Names of the tools, in the order of the parts."""
+        return tuple(dict.fromkeys(part.tool for part in self.parts))
+
+    def describe(self, every: bool = False) -> str:
+        """Text: which parts are followed, with their accuracy in the demonstrations."""
+        lines = []
+        for tool in self.tools:
+            figures = zip(
+                tool.model.parts.tolist(), tool.followed, tool.right, tool.error, strict=True
+            )
+            for index, followed, right, error in figures:
+                judged = "not judged"
+                if not np.isnan(right):
+                    judged = f"right at {right:.0%} of the steps"
+                    if not np.isnan(error):
+                        judged += f", progress off by {error:.2f}"
+                lines.append(
+                    f"sub-task {index + 1} ({self.parts[index].name}): "
+                    f"{'followed' if every or followed else 'NOT followed'}; {judged}"
+                )
+        return "\n".join(lines)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], coordinates: Coordinates) -> LiveSubtasks:
+        """From the values of a file; ValueError, KeyError or TypeError if they do not fit."""
+        parts = tuple(Part(**{name: str(v) for name, v in p.items()}) for p in values["parts"])
+        tools = tuple(ToolProgress.from_dict(tool, coordinates) for tool in values["tools"])
+        made = cls(parts, tools)
+        own = [[i for i, p in enumerate(parts) if p.tool == name] for name in made.tool_names]
+        if [tool.model.parts.tolist() for tool in tools] != own:
+            raise ValueError("models of other sub-tasks")
+        return made

@@ -1,0 +1,113 @@
+"""Files of tasks: complete, and refused if they are damaged."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import InputError, Task, Trajectories, discover_keystates
+from infoatlas_rt.live.task_file import plain
+from task_parts import RATE, visits
+
+NAMES = ("tool.x", "tool.y", "tool.z", "cube.x", "cube.y", "cube.z")
+
+
+@pytest.fixture(scope="module")
+def task():
+    states, subtasks = visits(seed=1)
+    lengths = np.array([len(s) for s in states])
+    demonstrations = Trajectories(np.concatenate(states), lengths, NAMES, RATE)
+    ends = subtasks.parts[0].end
+    labels = {i: {"first": int(ends[i]), "second": int(ends[i]) + 20} for i in (0, 1)}
+    return discover_keystates(demonstrations, labels=labels).follow(subtasks)
+
+
+def test_a_loaded_task_is_the_same(task, tmp_path):
+    task.save(tmp_path / "task.json")
+    again = Task.load(tmp_path / "task.json")
+    assert json.dumps(plain(again)) == json.dumps(plain(task))
+    assert str(again) == str(task) and "key state 1 (first): followed" in str(task)
+    assert (again.keystates, again.columns) == (("first", "second"), NAMES)
+    again.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_text() == (tmp_path / "task.json").read_text()
+
+
+def test_what_is_not_shared_or_not_judged_survives(tmp_path):
+    states, _ = visits(count=1, seed=2)
+    own = discover_keystates(states, k=2).follow()
+    own.detectors.threshold[0] = np.inf
+    own.save(tmp_path / "task.json")
+    again = Task.load(tmp_path / "task.json")
+    for name in ("threshold", "recall", "delay", "false_reports"):
+        np.testing.assert_array_equal(getattr(again.detectors, name), getattr(own.detectors, name))
+    assert "key state 1: NOT followed; not shared" in str(again)
+    assert again.subtasks is None
+
+
+DETECTORS, FEATURES = ("detectors",), ("detectors", "features")
+COORDINATES, TOOL = ("detectors", "coordinates"), ("subtasks", "tools", 0)
+
+
+@pytest.mark.parametrize(
+    ("where", "key", "value"),
+    [
+        ((), "format", 4),
+        ((), "keystates", ["first"]),
+        ((), "columns", ["x"]),
+        ((), "detectors", None),
+        (("detectors", "timing"), "stride", 0),
+        (("detectors", "timing"), "rate", -1),
+        (DETECTORS, "offset", []),
+        (DETECTORS, "once", [True]),
+        (DETECTORS, "coefficients", [[1.0], [2.0]]),
+        (FEATURES, "columns", [99]),
+        (FEATURES, "windows", [[0, 2]]),
+        (FEATURES, "windows", []),
+        (FEATURES, "scale", [0.0] * 6),
+        (FEATURES, "weight", ["x"] * 6),
+        (COORDINATES, "width", 0),
+        (COORDINATES, "width", 2),
+        (COORDINATES, "groups", [{"kind": "quaternion", "columns": [3, 4, 5], "degrees": False}]),
+        (COORDINATES, "groups", [{"kind": "pose", "columns": [3], "degrees": False}]),
+        (COORDINATES, "parts", [[-1, 99]]),
+        (COORDINATES, "parts", [[-1, 0]] * 6),
+        (COORDINATES, "parts", []),
+        (TOOL, "usual", [1.0, 0.0, 1.0]),
+        (TOOL, "right", [1.0]),
+        ((*TOOL, "model"), "bins", [8, 0, 8]),
+        ((*TOOL, "model"), "means", [[1.0]]),
+        ((*TOOL, "model"), "pairs", [[0, 1, 2, 3, 4, 99]]),
+        ((*TOOL, "model"), "back", 0),
+        (("subtasks",), "tools", []),
+        (("subtasks",), "parts", []),
+        (("subtasks", "parts", 0), "grip", ""),
+    ],
+)
+def test_a_damaged_file_is_refused(task, tmp_path, where, key, value):
+    path = tmp_path / "task.json"
+    task.save(path)
+    values = json.loads(path.read_text())
+    at = values
+    for step in where:
+        at = at[step]
+    at[key] = value
+    path.write_text(json.dumps(values))
+    with pytest.raises(InputError, match=r"no task file.*--save"):
+        Task.load(path)
+    at.pop(key)
+    if key != "grip":
+        path.write_text(json.dumps(values))
+        with pytest.raises(InputError, match="no task file"):
+            Task.load(path)
+
+
+def test_files_that_are_no_json(task, tmp_path):
+    with pytest.raises(InputError, match="does not exist"):
+        Task.load(tmp_path / "none.json")
+    (tmp_path / "a.json").write_text("[" * 100_000)
+    with pytest.raises(InputError, match="no task file"):
+        Task.load(tmp_path / "a.json")
+    with pytest.raises(InputError, match="cannot be written"):
+        task.save(tmp_path / "missing" / "a.json")
