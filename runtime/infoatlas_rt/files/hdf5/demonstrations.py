@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ...inputs.arrays import as_reals, merge
+from ...inputs.arrays import as_shifted, shift_notes
 from ...inputs.trajectories import Trajectories
 from ..numbers import LARGEST
 from .arrays import Source, unstored
@@ -84,6 +84,7 @@ class DemoReader:
         self.keys: list[str] = [] if features is None else list(features)
         self.chosen = features is not None
         self.left_out: dict[str, str] = {}
+        self._shifts: list[str] = []
         self.episodes: list[str] = []
         self.lengths: list[int] = []
         self._parts: list[list[NDArray[Any]]] = []
@@ -155,9 +156,11 @@ class DemoReader:
         states, names = [], list[str]()
         for i, key in enumerate(self.keys):
             values = np.concatenate([part[i] for part in self._parts])
+            own = _column_names(key, values.shape[1], self._pose_of(key))
             if values.dtype.kind != "f" or values.dtype.itemsize > 8:
-                values = merge(as_reals(values, key))
-            names += _column_names(key, values.shape[1], self._pose_of(key))
+                values, origins = as_shifted(values, key)
+                self._shifts += shift_notes(origins, own)
+            names += own
             states.append(values)
         twice = [name for name in names if names.count(name) > 1]
         if twice:
@@ -168,8 +171,9 @@ class DemoReader:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences about what was left out."""
-        return [f"Left out: {where} ({why})." for where, why in self.left_out.items()]
+        """Sentences about what was left out or shifted."""
+        left_out = [f"Left out: {where} ({why})." for where, why in self.left_out.items()]
+        return left_out + self._shifts
 
     def trajectories(self, rate: float | None = None, notes: Sequence[str] = ()) -> Trajectories:
         """All trajectories; `notes` come before those about what was left out.
