@@ -10,51 +10,37 @@ class Format(NamedTuple):
     """A format that annotations are written in."""
 
     written: str
-    data: tuple[str, ...] = ()  # kinds of data sets that it is for; any if empty
     in_place: bool = False
     quality: bool = False
 
 
-HDF5 = ("robomimic", "Isaac Lab")
 FORMATS = {
     "lerobot": Format(
         "columns language_persistent (v3.0), subtask_index and key_state, names of sub-tasks, "
         "SARM's stages, proportions and progress",
-        ("LeRobot",),
         in_place=True,
         quality=True,
     ),
     "mimicgen": Format(
         "datagen_info/subtask_term_signals and a list of complete demonstrations",
-        HDF5,
         in_place=True,
     ),
     "isaaclab": Format(
-        "obs/datagen_info/subtask_term_signals and subtask_start_signals", HDF5, in_place=True
+        "obs/datagen_info/subtask_term_signals and subtask_start_signals", in_place=True
     ),
     "maniskill": Format(
         "sub-tasks and key states beside the observations of each episode",
-        ("ManiSkill",),
         in_place=True,
     ),
     "mimicgen-config": Format(
-        "reference objects of the parts, JSON for a configuration of MimicGen", HDF5
+        "reference objects of the parts, JSON for a configuration of MimicGen"
     ),
-    "isaaclab-config": Format(
-        "reference objects of the parts, JSON of Isaac Lab's SubTaskConfig", HDF5
-    ),
-    "autodata": Format("reference objects and signals of the parts, YAML of AutoData", HDF5),
+    "isaaclab-config": Format("reference objects of the parts, JSON of Isaac Lab's SubTaskConfig"),
+    "autodata": Format("reference objects and signals of the parts, YAML of AutoData"),
     "rerun": Format("a folder of recordings for Rerun's viewer"),
     "mcap": Format("a folder of .mcap files of foxglove_msgs/Event"),
     "csv": Format("a row for each part and each key state of each demonstration", quality=True),
     "json": Format("parts, key states and demonstrations", quality=True),
-}
-DEFAULT = {
-    "LeRobot": "lerobot",
-    "robomimic": "mimicgen",
-    "Isaac Lab": "isaaclab",
-    "ManiSkill": "maniskill",
-    "bags": "mcap",
 }
 
 

@@ -72,10 +72,10 @@ def run(arguments: Namespace) -> None:
     from ..curves.extrema import KINDS, ExtremumDetector
     from .flags import compare_moments, flag_times, load_flags
 
-    check_data(arguments.data, "curve")
+    dataset = check_data(arguments.data, "curve")
     # Checks --z and --delay before minutes of computing.
     ExtremumDetector(z=arguments.z, delay=1.0 if arguments.delay is None else arguments.delay)
-    trajectories = load_data(arguments)
+    trajectories = load_data(arguments, dataset)
     flags = load_flags(arguments.data)
     estimator = make_estimator(arguments)
     with progress("curve") as advance:

@@ -19,6 +19,7 @@ from infoatlas_rt.cli import annotate, annotation_formats, keystate_plots
 from infoatlas_rt.cli.arguments import check_data
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.files.annotations import lerobot
+from infoatlas_rt.files.formats import open_dataset
 from infoatlas_rt.keystates.subtasks.poses import Pose, Position
 from lerobot_sets import write_lerobot
 from pictures import words
@@ -170,7 +171,7 @@ def test_names_of_maniskill_episodes(states, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--format", "mimicgen"], "is for data of robomimic or Isaac Lab"),
+        (["--format", "mimicgen"], "is for data of Isaac Lab or robomimic"),
         (["--format", "csv", "--in-place"], "is a file of its own: pass --out FILE"),
         (["--out", "new", "--in-place"], "both given: choose one"),
         (["--out", "{set}"], "exists: choose a name that does not"),
@@ -292,12 +293,12 @@ def test_arrays_that_are_not_read_are_reported(command, tmp_path, capsys):
 def test_bodies_are_those_that_were_read(tmp_path):
     path = write_mimicgen(tmp_path / "demos.hdf5")
     read = load_trajectories(path, features=["gripper", "eef_pose", "cubeB"])
-    assert annotate.known_bodies(path, read) == (
+    assert annotate.known_bodies(open_dataset(path), read) == (
         {"eef_pose": Pose("eef_pose")},
         {"cubeB": Pose("cubeB")},
     )
     read = load_trajectories(path, features=["gripper", "cubeB"])  # without a tool
-    assert annotate.known_bodies(path, read) == ({}, {})
+    assert annotate.known_bodies(open_dataset(path), read) == ({}, {})
 
 
 def test_folders_of_hdf5_files_are_demonstrations(tmp_path):

@@ -140,7 +140,7 @@ def write(path: Path, kind: str) -> Path:
         ("truncated", "cannot be read"),
         ("foreign", "cannot be read"),
         ("pickled", "save plain arrays, not objects"),
-        ("folder", "cannot be read"),
+        ("folder", "is neither the folder of a data set"),
         ("suffix", "is of a kind that is not read: in Matlab, use writematrix"),
         ("nan", "1 states are NaN, masked or infinite, the first at row 3, column 1"),
         ("no states", "has no array `states`"),

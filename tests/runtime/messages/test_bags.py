@@ -502,7 +502,7 @@ def test_the_intact_part_of_a_truncated_mcap(bags, tmp_path, capsys, monkeypatch
 
 def test_folders_that_are_no_bags(bags, tmp_path, capsys):
     assert run(tmp_path, "--topic", "/x") == 2
-    assert "has no metadata.yaml: pass a bag" in capsys.readouterr().err
+    assert "nor one of ROS bags: check the path" in capsys.readouterr().err
     folder = shutil.copytree(bags / "mcap", tmp_path / "bag")
     (folder / "metadata.yaml").unlink()
     assert run(folder, "--topic", "/x") == 2

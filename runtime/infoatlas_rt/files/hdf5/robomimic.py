@@ -129,6 +129,19 @@ def opened_demos(path: Path) -> Iterator[Any]:
         yield file
 
 
+def holds_demos(file: Any) -> bool:
+    """Whether an open file has demonstrations in `data`."""
+    data = file.get("data")
+    return hasattr(data, "keys") and len(data) > 0
+
+
+def is_isaaclab(file: Any) -> bool:
+    """Whether an open file is of Isaac Lab: its recorder writes the initial state of an episode."""
+    first = next(iter(demo_names(file["data"])), None) if holds_demos(file) else None
+    demo: Any = None if first is None else file["data"].get(first)
+    return hasattr(demo, "keys") and ("obs/datagen_info" in demo or "initial_state" in demo)
+
+
 def demo_names(data: Any) -> list[str]:
     """Names of the demonstrations in `data`, in the order of their numbers."""
     return numbered(data, _DEMO)

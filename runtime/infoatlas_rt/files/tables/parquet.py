@@ -11,8 +11,6 @@ from ..lerobot.frames import require_pyarrow
 from ..numbers import LARGEST, check_regular
 from .table import Columns, Table, is_list
 
-SUFFIXES = (".parquet", ".pq")
-
 
 def read_parquet_table(path: Path, is_label: Callable[[str], bool], missing: bool = False) -> Table:
     """Columns of a .parquet file.

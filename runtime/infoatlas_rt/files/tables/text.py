@@ -19,7 +19,6 @@ from ..numbers import LARGEST, check_regular
 from .dialects import DECIMAL, MISSING, SEPARATORS, Dialect, dialect_of, is_number
 from .table import Columns, Table
 
-SUFFIXES = (".csv", ".tsv", ".txt")
 LARGEST_TEXT = 2**31 - 1  # bytes; pyarrow infers the types of columns from one block
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # or three decimals
 
