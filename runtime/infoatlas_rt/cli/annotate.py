@@ -17,7 +17,7 @@ from .discovery import add_discovery, check_discovery, discover, listed
 from .loading import DEMONSTRATIONS, add_loading, load_data
 
 if TYPE_CHECKING:
-    from ..files.annotations.annotations import Annotations
+    from ..files.annotations.content import Annotations
     from ..files.formats import Dataset
     from ..inputs.trajectories import Trajectories
 
@@ -103,7 +103,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Run the command."""
-    from ..files.annotations.tables import as_tree
+    from ..files.annotations.csv_and_json import as_tree
     from .annotate_text import print_annotations
 
     dataset = check_data(arguments.data, "annotate")
@@ -191,7 +191,7 @@ def annotate(
     arguments: Namespace, trajectories: Trajectories, tools: dict[str, Any], objects: dict[str, Any]
 ) -> Annotations:
     """Key states and sub-tasks of the data."""
-    from ..files.annotations.annotations import Annotations
+    from ..files.annotations.content import Annotations
 
     estimator = make_estimator(arguments)
     with progress("annotations") as advance:

@@ -47,25 +47,25 @@ FORMATS = {
 def writers() -> dict[str, Callable[..., tuple[str, ...]]]:
     """The function that writes each format."""
     from ..files.annotations import (
+        csv_and_json,
         foxglove,
-        lerobot,
-        maniskill,
+        lerobot_writer,
+        maniskill_writer,
         mimicgen,
         rerun,
         subtask_configs,
-        tables,
     )
 
     return {
-        "lerobot": lerobot.write_lerobot,
+        "lerobot": lerobot_writer.write_lerobot,
         "mimicgen": mimicgen.write_mimicgen,
         "isaaclab": mimicgen.write_isaaclab,
-        "maniskill": maniskill.write_maniskill,
+        "maniskill": maniskill_writer.write_maniskill,
         "mimicgen-config": subtask_configs.write_mimicgen_config,
         "isaaclab-config": subtask_configs.write_isaaclab_config,
         "autodata": subtask_configs.write_autodata,
         "rerun": rerun.write_rerun,
         "mcap": foxglove.write_foxglove,
-        "csv": tables.write_csv,
-        "json": tables.write_json,
+        "csv": csv_and_json.write_csv,
+        "json": csv_and_json.write_json,
     }

@@ -16,14 +16,14 @@ from ..errors import InputError
 from ..inputs.trajectories import Trajectories
 from .hdf5.aloha import read_aloha
 from .hdf5.d4rl import read_d4rl
-from .hdf5.demonstrations import SHOWN
+from .hdf5.demonstrations import ARRAYS_SHOWN
 from .hdf5.maniskill import maniskill_episodes, read_maniskill
 from .hdf5.minari import minari_episodes, minari_file, read_minari
-from .hdf5.opening import SUFFIXES as HDF5, files_in, first_names, opened, shown_name
+from .hdf5.opening import HDF5_SUFFIXES, files_in, first_names, opened, shown_name
 from .hdf5.robomimic import holds_demos, is_isaaclab, read_robomimic
 from .lerobot.reader import is_lerobot, read_lerobot
-from .numbers import SUFFIXES as NUMPY, read_arrays
-from .tables.reading import READERS as TABLES, read_table
+from .numbers import NUMPY_SUFFIXES, read_arrays
+from .tables.reading import READERS, read_table
 
 # Options of readers, and the data that they are for.
 OPTIONS = {
@@ -88,8 +88,8 @@ FORMATS = (  # in the order of recognition
     Format("Minari", lambda _, file: bool(minari_episodes(file)), read_minari),
     Format("D4RL", lambda _, file: hasattr(file.get("observations"), "shape"), read_d4rl),
     Format("ALOHA", lambda _, file: hasattr(file.get("observations"), "keys"), read_aloha),
-    Format("table", lambda path, _: _ends(path, TABLES), read_table, ("episode_column",)),
-    Format("NumPy", lambda path, _: _ends(path, NUMPY), read_arrays, ()),
+    Format("table", lambda path, _: _ends(path, READERS), read_table, ("episode_column",)),
+    Format("NumPy", lambda path, _: _ends(path, NUMPY_SUFFIXES), read_arrays, ()),
 )
 
 SUPPORTED = (
@@ -165,13 +165,13 @@ def open_dataset(path: str | os.PathLike[str]) -> Dataset:
             raise InputError(f"{path} is of a kind that is not read: {way}")
         if path.is_dir():
             hdf5 = minari_file(path) or next(iter(files_in(path)), None)
-        elif path.suffix in HDF5:
+        elif path.suffix in HDF5_SUFFIXES:
             hdf5 = path
     content: Any = opened(hdf5) if hdf5 else nullcontext(({}, None))
     with content as (file, _):
         found = next((each for each in FORMATS if each.recognises(path, file)), None)
         if hdf5 and found is None:
-            inside = ", ".join(_described(file, name) for name in list(file)[:SHOWN])
+            inside = ", ".join(_described(file, name) for name in list(file)[:ARRAYS_SHOWN])
             raise InputError(f"{hdf5} has {inside or 'nothing'}: {SUPPORTED}")
     if found is None:
         raise no_reader(path)

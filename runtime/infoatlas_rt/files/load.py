@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
 from .formats import no_reader, open_dataset
-from .numbers import SUFFIXES as NUMPY, read_numpy
+from .numbers import NUMPY_SUFFIXES, read_numpy
 from .tables.columns import as_sample
 from .tables.reading import READERS
 
@@ -118,7 +118,7 @@ def load_samples(
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
         return values, tuple(f"{path}: {note}" for note in notes)
-    if suffix not in NUMPY:
+    if suffix not in NUMPY_SUFFIXES:
         raise no_reader(path)
     arrays = read_numpy(path)
     if len(arrays) != 1:

@@ -17,7 +17,7 @@ from ..inputs.trajectories import Trajectories
 
 LARGEST = 10**8  # numbers in a file (0.8 GB): a small archive can expand to any number of zeros
 LONGEST_HEADER = 10_000  # bytes, of an .npy
-SUFFIXES = (".npy", ".npz")
+NUMPY_SUFFIXES = (".npy", ".npz")
 
 
 def check_regular(path: Path) -> int:

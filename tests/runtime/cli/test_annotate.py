@@ -18,7 +18,7 @@ from infoatlas_rt import InputError, KeyStateTracker, load_trajectories
 from infoatlas_rt.cli import annotate, annotation_formats, keystate_plots
 from infoatlas_rt.cli.arguments import check_data
 from infoatlas_rt.cli.main import main
-from infoatlas_rt.files.annotations import lerobot
+from infoatlas_rt.files.annotations import lerobot_writer
 from infoatlas_rt.files.formats import open_dataset
 from infoatlas_rt.keystates.subtasks.poses import Pose, Position
 from lerobot_sets import write_lerobot
@@ -84,17 +84,17 @@ def test_a_copy_of_a_lerobot_data_set(folder, tmp_path, capsys):
 
 def test_in_place(folder, tmp_path, capsys, monkeypatch):
     before = everything(tmp_path)
-    write = lerobot._write_progress
+    write = lerobot_writer._write_progress
 
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr(lerobot, "_write_progress", fail)
+    monkeypatch.setattr(lerobot_writer, "_write_progress", fail)
     command = ["annotate", str(folder), "--count", "2", "--in-place"]
     assert main(command) == 1
     assert "cannot be written (disk full)" in capsys.readouterr().err
     assert everything(tmp_path) == before
-    monkeypatch.setattr(lerobot, "_write_progress", write)
+    monkeypatch.setattr(lerobot_writer, "_write_progress", write)
     assert main(command) == 0
     assert os.listdir(tmp_path) == ["set"] and (folder / "sarm_progress.parquet").is_file()
     assert load_trajectories(folder, features=["subtask_index"]).states.max() == 2

@@ -15,7 +15,7 @@ from ...errors import InputError
 from ...keystates.subtasks import WORLD, Subtask
 from ..formats import open_dataset
 from ..hdf5.robomimic import OBJECT_POSES, datagen_info, opened_demos
-from .annotations import Annotations
+from .content import Annotations
 from .mimicgen import MASK, eef_names, incomplete, signal_names
 
 # Values from the configurations of these programs for stacking cubes.

@@ -17,8 +17,8 @@ from ..numbers import LARGEST
 from .arrays import Source, unstored
 from .poses import POSE, pose_columns
 
-WIDEST = 256  # columns of an observation: wider ones are features of images, or images
-SHOWN = 30  # arrays that an error lists, at most
+WIDEST_OBSERVATION = 256  # columns of an observation: wider ones are features of images, or images
+ARRAYS_SHOWN = 30  # arrays that an error lists, at most
 FLOATS, NUMBERS = "f", "iuf"  # kinds of dtypes
 
 
@@ -209,7 +209,7 @@ class DemoReader:
         node = demo.arrays[key].node
         if key in demo.poses:
             return None  # refused later if it cannot be read
-        fault = _fault(node, self.kinds, WIDEST)
+        fault = _fault(node, self.kinds, WIDEST_OBSERVATION)
         if fault is None and demo.length is not None and len(node) != demo.length:
             return f"{len(node)} rows for {demo.length} samples"
         return fault
@@ -296,8 +296,8 @@ def made(
 
 def _listing(demo: Demo) -> str:
     texts = [f"{name} {source.text}" for name, source in demo.arrays.items()]
-    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
-    return ", ".join(texts[:SHOWN]) + more if texts else "no arrays"
+    more = f" and {len(texts) - ARRAYS_SHOWN} more" if len(texts) > ARRAYS_SHOWN else ""
+    return ", ".join(texts[:ARRAYS_SHOWN]) + more if texts else "no arrays"
 
 
 def _fault(node: Any, kinds: str, widest: int | None, pose: bool = False) -> str | None:

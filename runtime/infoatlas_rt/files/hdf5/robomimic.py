@@ -33,7 +33,7 @@ OBJECT_POSES = ("object_poses", "object_pose")  # in datagen_info of MimicGen an
 STATES = "states"  # states of the simulator; those of MuJoCo begin with its time
 _DEMO = re.compile(r"(demo|episode|ep|traj|trajectory)[_-]?[0-9]{1,18}")
 _DATAGEN = "datagen_info"
-EVEN = 1e-3  # of the median: steps of a simulator's time differ from it by at most so much
+EVEN_CLOCK = 1e-3  # of the median: steps of a simulator's time differ from it by at most so much
 _HINT = (
     "pass features=['states'] (--features states) or others of them, or extract observations, as "
     "robomimic's dataset_states_to_obs does"
@@ -300,7 +300,7 @@ def _clock(column: NDArray[np.floating], lengths: NDArray[np.int64]) -> float | 
     if len(steps) < 2:
         return None
     step = float(np.median(steps))
-    return step if step > 0 and (np.abs(steps - step) <= EVEN * step).all() else None
+    return step if step > 0 and (np.abs(steps - step) <= EVEN_CLOCK * step).all() else None
 
 
 def _rate(data: Any) -> float | None:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from .annotations import Annotations
+from .content import Annotations
 from .quality_flags import quality_table
 
 PART = ("tool", "reference", "orientation", "held", "information", "runner_up", "certain")
