@@ -155,8 +155,8 @@ def open_dataset(path: str | os.PathLike[str]) -> Dataset:
     Raises
     ------
     InputError
-        The path has none of the formats, or h5py is needed and not installed. The message says how
-        to convert it.
+        The path has none of the formats, or h5py is needed and not installed. The message states
+        how to convert it.
     """
     path = Path(path)
     hdf5 = None

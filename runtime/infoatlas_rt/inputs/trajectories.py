@@ -23,7 +23,7 @@ class Trajectories:
     ----------
     states : array-like [sum(lengths), d]
         Real numbers; an array of floats is used as it is. A column with integers beyond 2^53 has
-        its first value subtracted, so that differences are exact; a note says so.
+        its first value subtracted, so that differences are exact; a note names it.
     lengths : array-like [N] int
         Steps of each trajectory.
     names : sequence of str, d of them, or empty

@@ -154,7 +154,7 @@ class Extractor(Stateful):
             The message has none of the joints, or is of another body.
         InputError
             The joints are other ones than before, or arrays have another length, so that the
-            dimension would change; the message is of another type, or has an integer beyond 2^53.
+            dimension would change. The message is of another type, or has an integer beyond 2^53.
             If most of the last messages have the same layout, the state changes to it instead, and
             `notice` is set.
         """
