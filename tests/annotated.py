@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from infoatlas_rt.files.annotations.annotations import Annotations
+from infoatlas_rt.files.annotations.content import Annotations
 from infoatlas_rt.keystates.result import KeyStates
 from infoatlas_rt.keystates.steps import Steps
 

@@ -202,7 +202,7 @@ def fault(columns: Columns, cells: dict[str, list[Any]]) -> None:
         else:
             if row == 0 and columns.header == "none":
                 case.outcome = ANY  # it may be a header
-            cells[name][row] = pick(rng, ("yes", "1.2.3", "0x1f", "1_000", "12:30:01", "1,2,3"))
+            cells[name][row] = pick(rng, ("yes", "1.2.3", "1_000", "12:30:01", "1,2,3"))
     else:
         order = rng.permutation(len(columns.number))
         moved = columns.number[order]

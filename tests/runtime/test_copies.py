@@ -26,7 +26,6 @@ from infoatlas_rt import (
 )
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.result import WindowEstimate
-from infoatlas_rt.inputs.arrays import as_reals
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.receiver import Receiver, Sample
 from infoatlas_rt.messages.schema import FieldType, Schema
@@ -84,7 +83,7 @@ def estimated(found):
 
 
 def pairs(window, state, t):
-    window.add(as_reals(state, ""), as_reals(state, ""), float(t))
+    window.add(state, state, float(t))
     return repr(window.samples())
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, first_names
-from .annotation_formats import DEFAULT, FORMATS, HDF5, writers
+from .annotation_formats import FORMATS, writers
 from .arguments import add_estimator, add_json, make_estimator
 from .console import check_target, progress, write_json
 from .discovery import add_discovery, check_discovery, discover, listed
@@ -18,7 +18,8 @@ from .loading import DEMONSTRATIONS, add_loading, load_data
 from .recording_arguments import add_plot, add_save, add_topic, check_data
 
 if TYPE_CHECKING:
-    from ..files.annotations.annotations import Annotations
+    from ..files.annotations.content import Annotations
+    from ..files.formats import Dataset
     from ..inputs.trajectories import Trajectories
 
 HELP = "key states and sub-tasks, written into a copy of a data set"
@@ -95,20 +96,20 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Run the command."""
-    from ..files.annotations.tables import as_tree
+    from ..files.annotations.csv_and_json import as_tree
     from .annotate_text import print_annotations
 
-    check_data(arguments.data, "annotate")
+    dataset = check_data(arguments.data, "annotate")
     check_discovery(arguments)
-    name = check_format(arguments)
-    trajectories = load_data(arguments)
+    name = check_format(arguments, dataset)
+    trajectories = load_data(arguments, dataset)
     tools = parse_bodies("--tool", arguments.tool or [], trajectories)
     objects = parse_bodies("--object", arguments.object or [], trajectories)
     if bool(tools) != bool(objects):
         missing, given = ("--object", "--tool") if tools else ("--tool", "--object")
         raise InputError(f"{given} is given without {missing}: a part is about both, so name both")
     if not tools:
-        tools, objects = known_bodies(arguments.data, trajectories)
+        tools, objects = known_bodies(dataset, trajectories)
     annotations = annotate(arguments, trajectories, tools, objects)
     picture = None
     which = choose_episodes(annotations, arguments.episode or [])
@@ -138,24 +139,25 @@ def run(arguments: Namespace) -> None:
         print_annotations(annotations, result, arguments, FORMATS[name].written)
 
 
-def check_format(arguments: Namespace) -> str:
-    """Name of the format to write, checked before the computation.
+def check_format(arguments: Namespace, dataset: Dataset | None) -> str:
+    """Name of the format to write, checked before the computation; no data set means bags.
 
     Raises
     ------
     InputError
         The format is not for such data, or cannot be written in place; or the target exists.
     """
-    from ..files.kinds import kind_of
-    from ..messages.bags import bags_in
+    from ..files.formats import FORMATS as DATA
 
-    kind = "bags" if bags_in(arguments.data) else kind_of(arguments.data)
-    name = arguments.format or DEFAULT.get(kind, "csv")
+    own = dataset.format.annotations if dataset else ("mcap",)
+    name = arguments.format or next(iter(own), "csv")
     chosen = FORMATS[name]
-    if chosen.data and kind not in chosen.data:
-        others = [n for n, f in FORMATS.items() if not f.data or kind in f.data]
+    kinds = [each.name for each in DATA if name in each.annotations]
+    if kinds and name not in own:
+        special = {other for each in DATA for other in each.annotations}
+        others = [other for other in FORMATS if other in own or other not in special]
         raise InputError(
-            f"--format {name} is for data of {' or '.join(chosen.data)}, and {arguments.data} is "
+            f"--format {name} is for data of {' or '.join(kinds)}, and {arguments.data} is "
             f"none: use {', '.join(others)}"
         )
     if arguments.language and name != "lerobot":
@@ -181,7 +183,7 @@ def annotate(
     arguments: Namespace, trajectories: Trajectories, tools: dict[str, Any], objects: dict[str, Any]
 ) -> Annotations:
     """Key states and sub-tasks of the data."""
-    from ..files.annotations.annotations import Annotations
+    from ..files.annotations.content import Annotations
 
     estimator = make_estimator(arguments)
     with progress("annotations") as advance:
@@ -268,17 +270,18 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
     return found
 
 
-def known_bodies(data: str, trajectories: Trajectories) -> tuple[dict[str, Any], dict[str, Any]]:
+def known_bodies(
+    dataset: Dataset | None, trajectories: Trajectories
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Tools and objects with poses in a file of MimicGen or Isaac Lab; otherwise empty."""
     from ..files.hdf5.robomimic import EEF_POSE, pose_names
-    from ..files.kinds import kind_of
     from ..keystates.subtasks.poses import Pose
 
-    if kind_of(data) not in HDF5:
+    if dataset is None or "mimicgen" not in dataset.format.annotations:
         return {}, {}
     tools, objects = (
         [name for name in names if any(n.startswith(f"{name}.") for n in trajectories.names)]
-        for names in pose_names(data, trajectories.episodes[0])
+        for names in pose_names(dataset.path, trajectories.episodes[0])
     )
     if not tools or not objects:
         return {}, {}

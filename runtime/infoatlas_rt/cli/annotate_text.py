@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from ..files.annotations.annotations import Annotations
+from ..files.annotations.content import Annotations
 from ..files.annotations.quality_flags import RESTING, quality_table
 from .console import table
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..files.annotations.annotations import Annotations
+from ..files.annotations.content import Annotations
 from .drawing import INK, draw_heading, new_figure, style_axes
 from .keystate_plots import COLOURS
 from .labels import Label, Place, fit, new_label, place_labels, renderer, shorten

@@ -59,10 +59,10 @@ def run(arguments: Namespace) -> None:
     from ..curves.ensemble_curve import mi_curve
     from ..curves.extrema import ExtremumDetector
 
-    check_data(arguments.data, "curve")
+    dataset = check_data(arguments.data, "curve")
     # Checks --z and --delay before minutes of computing.
     ExtremumDetector(z=arguments.z, delay=1.0 if arguments.delay is None else arguments.delay)
-    trajectories = load_data(arguments)
+    trajectories = load_data(arguments, dataset)
     estimator = make_estimator(arguments)
     with progress("curve") as advance:
         curve = mi_curve(

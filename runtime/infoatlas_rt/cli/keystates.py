@@ -53,9 +53,9 @@ def run(arguments: Namespace) -> None:
     from ..keystates.tables import finite
     from .keystate_text import print_keystates
 
-    check_data(arguments.data, "keystates")
+    dataset = check_data(arguments.data, "keystates")
     check_discovery(arguments)
-    trajectories = load_data(arguments)
+    trajectories = load_data(arguments, dataset)
     groups = parse_groups(arguments.group or [], trajectories)
     estimator = make_estimator(arguments)
     with progress("key states") as advance:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ..errors import InputError
 
 if TYPE_CHECKING:
+    from ..files.formats import Dataset
     from ..inputs.trajectories import Trajectories
 
 DATA_SET = (
@@ -42,21 +43,18 @@ def add_loading(parser: ArgumentParser) -> None:
     )
 
 
-def load_data(arguments: Namespace) -> Trajectories:
-    """Demonstrations in a file, a data set or a folder of bags."""
-    from ..files.load import load_trajectories
-    from ..messages.bags import bags_in
+def load_data(arguments: Namespace, dataset: Dataset | None) -> Trajectories:
+    """Demonstrations in a data set, or without one in a folder of bags."""
     from ..messages.demonstrations import load_demonstrations
 
-    bags = bags_in(arguments.data)
     for name in ("topic", "field", "joints"):
-        if not bags and getattr(arguments, name, None) is not None:
+        if dataset and getattr(arguments, name, None) is not None:
             raise InputError(
                 f"--{name} is for a folder of ROS bags, and {arguments.data} is none: leave it out"
             )
     chosen = {name: getattr(arguments, name) for name in ("features", "split", "episode_column")}
-    if not bags:
-        return load_trajectories(arguments.data, **chosen)
+    if dataset:
+        return dataset.load(**chosen)
     for name, value in chosen.items():
         if value is not None:
             raise InputError(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from .arguments import Target
+
+if TYPE_CHECKING:
+    from ..files.formats import Dataset
 
 
 def add_pairs(parser: ArgumentParser) -> None:
@@ -92,8 +95,8 @@ def add_extrema(parser: Any, delay: float | None, text: str) -> None:
     parser.add_argument("--delay", type=float, default=delay, help=text)
 
 
-def check_data(data: str, command: str) -> None:
-    """Raise InputError if data do not exist, or are for another command.
+def check_data(data: str, command: str) -> Dataset | None:
+    """The data set of a command; None if it is a ROS bag or a folder of bags.
 
     Parameters
     ----------
@@ -101,42 +104,36 @@ def check_data(data: str, command: str) -> None:
     command : {"keystates", "annotate", "curve", "bag"}
         "keystates" and "annotate" are for demonstrations and folders of bags, "curve" is for
         demonstrations, and "bag" for one ROS bag.
+
+    Raises
+    ------
+    InputError
+        The data do not exist, cannot be read, or are for another command.
     """
-    from ..files.formats import known_way
-    from ..files.kinds import TABLE, kind_of
-    from ..files.lerobot.reader import is_lerobot
-    from ..messages.bags import SUFFIXES, bags_in, is_bag
+    from ..files.formats import open_dataset
+    from ..messages.bags import SUFFIXES, bags_in
 
     path = Path(data)
     if not data:
         raise InputError("the path of the data is empty: pass a file or a folder")
     if not path.exists():
         raise InputError(f"{data} does not exist: check the path")
-    if way := known_way(path):
-        raise InputError(f"{data} is of a kind that is not read: {way}")
-    bags = bags_in(path)
-    files = [*path.glob("metadata.yaml"), *(f for end in SUFFIXES for f in path.glob(f"*{end}"))]
-    if is_lerobot(path) or not is_bag(path) or (not files and kind_of(path) != TABLE):
-        if command == "bag":
-            raise InputError(
-                f"{data} is no ROS bag: pass one, or use infoatlas-rt keystates or infoatlas-rt "
-                "curve if it contains demonstrations"
-            )
-    elif bags:
+    if bags_in(path):
         if command not in ("keystates", "annotate"):
             raise InputError(
                 f"{data} is a folder of ROS bags: use infoatlas-rt keystates, or infoatlas-rt bag "
                 "with one of them"
             )
-    elif command != "bag":
-        if path.is_dir() and not files:
-            if any(file.suffix in (".csv", ".parquet", ".npz") for file in path.iterdir()):
-                raise InputError(
-                    f"{data} is a folder of tables, which is not read: join them into one with a "
-                    "column `episode`, as pandas.concat does"
-                )
-            raise InputError(
-                f"{data} is neither the folder of a data set (LeRobot, Minari, ALOHA's .hdf5) nor "
-                "one of ROS bags: check the path"
-            )
-        raise InputError(f"{data} is a ROS bag, one robot's stream: use infoatlas-rt bag")
+        return None
+    inside = [file.name for file in path.glob("*")] if path.is_dir() else [path.name]
+    if any(name == "metadata.yaml" or name.endswith(SUFFIXES) for name in inside):
+        if command != "bag":
+            raise InputError(f"{data} is a ROS bag, one robot's stream: use infoatlas-rt bag")
+        return None
+    dataset = open_dataset(path)
+    if command == "bag":
+        raise InputError(
+            f"{data} is no ROS bag: pass one, or use infoatlas-rt keystates or infoatlas-rt "
+            "curve if it contains demonstrations"
+        )
+    return dataset

@@ -111,7 +111,7 @@ def curve_point(
 
 def _numbers(values: ArrayLike | None, name: str) -> NDArray[np.float64]:
     """Values of each sample or slice [n], finite nats; empty if None."""
-    numbers = np.zeros(0) if values is None else as_reals(values, name).high
+    numbers = np.zeros(0) if values is None else as_reals(values, name)
     if numbers.ndim != 1 or not (np.abs(numbers) <= LARGEST_STATE).all():
         raise InputError(
             f"{name} has shape {numbers.shape}, from {numbers.min(initial=np.inf)} to "

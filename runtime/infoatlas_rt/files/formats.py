@@ -1,12 +1,102 @@
-"""Advice for files of other programs that cannot be read."""
+"""The formats of data sets: how each is recognised, read and annotated.
+
+A new format is a line in `FORMATS`.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable, Container
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-KNOWN = ".csv, .parquet, .npy or .npz"
+from ..errors import InputError
+from ..inputs.trajectories import Trajectories
+from .hdf5.aloha import read_aloha
+from .hdf5.d4rl import read_d4rl
+from .hdf5.demonstrations import ARRAYS_SHOWN
+from .hdf5.maniskill import maniskill_episodes, read_maniskill
+from .hdf5.minari import minari_episodes, minari_file, read_minari
+from .hdf5.opening import HDF5_SUFFIXES, files_in, first_names, opened, shown_name
+from .hdf5.robomimic import holds_demos, is_isaaclab, read_robomimic
+from .lerobot.reader import is_lerobot, read_lerobot
+from .numbers import NUMPY_SUFFIXES, read_arrays
+from .tables.reading import READERS, read_table
+
+# Options of readers, and the data that they are for.
+OPTIONS = {
+    "features": "a LeRobot data set or an HDF5 file",
+    "only_successful": "a ManiSkill file (.h5)",
+    "env_states": "a ManiSkill file (.h5)",
+    "split": "a file of robomimic, MimicGen or Isaac Lab (.hdf5)",
+    "episode_column": "a table (.csv, .parquet)",
+}
+
+
+class Format(NamedTuple):
+    """A format of data sets.
+
+    Attributes
+    ----------
+    name : str
+    recognises : function of a path, and of its open HDF5 file or None
+    read : function of a path and options
+        Returns `Trajectories`.
+    options : tuple of str
+        Those of `OPTIONS` that `read` has.
+    annotations : tuple of str
+        Formats that `annotate` writes for such data alone, the default first.
+    """
+
+    name: str
+    recognises: Callable[[Path, Any], bool]
+    read: Callable[..., Trajectories]
+    options: tuple[str, ...] = ("features",)
+    annotations: tuple[str, ...] = ()
+
+
+def _ends(path: Path, suffixes: Container[str]) -> bool:
+    return path.suffix.lower() in suffixes and not path.is_dir()
+
+
+_SUBTASKS = ("mimicgen-config", "isaaclab-config", "autodata")
+FORMATS = (  # in the order of recognition
+    Format("LeRobot", lambda path, _: is_lerobot(path), read_lerobot, annotations=("lerobot",)),
+    Format(
+        "Isaac Lab",
+        lambda _, file: is_isaaclab(file),
+        read_robomimic,
+        ("features", "split"),
+        ("isaaclab", "mimicgen", *_SUBTASKS),
+    ),
+    Format(
+        "robomimic",
+        lambda _, file: holds_demos(file),
+        read_robomimic,
+        ("features", "split"),
+        ("mimicgen", "isaaclab", *_SUBTASKS),
+    ),
+    Format(
+        "ManiSkill",
+        lambda _, file: bool(maniskill_episodes(file)),
+        read_maniskill,
+        ("features", "only_successful", "env_states"),
+        ("maniskill",),
+    ),
+    Format("Minari", lambda _, file: bool(minari_episodes(file)), read_minari),
+    Format("D4RL", lambda _, file: hasattr(file.get("observations"), "shape"), read_d4rl),
+    Format("ALOHA", lambda _, file: hasattr(file.get("observations"), "keys"), read_aloha),
+    Format("table", lambda path, _: _ends(path, READERS), read_table, ("episode_column",)),
+    Format("NumPy", lambda path, _: _ends(path, NUMPY_SUFFIXES), read_arrays, ()),
+)
+
+SUPPORTED = (
+    "data/demo_0 (robomimic, MimicGen, Isaac Lab, robosuite), traj_0 (ManiSkill), "
+    "observations/qpos (ALOHA), observations with terminals (D4RL) and episode_0/observations "
+    "(Minari) are read; or save .npz with states [sum, d] and lengths [N]"
+)
 _FROM_PYTHON = "in Python, save its numbers with numpy.save, or numpy.savez with states and lengths"
 _WAYS = {
     ".ulg": "convert it with `ulog2csv FILE` (pip install pyulog), and pass one of the .csv files",
@@ -34,6 +124,87 @@ _SAME = {
     ".bz2": ".gz",
     ".xz": ".gz",
 }
+
+
+class Dataset(NamedTuple):
+    """A data set whose format is known; `load` reads it."""
+
+    path: Path
+    format: Format
+
+    def load(self, **options: Any) -> Trajectories:
+        """Read it, with options as in `load_trajectories`; None is the default of each.
+
+        Raises
+        ------
+        InputError
+            An option is for other formats, or the reader raises it.
+        """
+        given = {name: value for name, value in options.items() if value is not None}
+        for name in given:
+            if name not in self.format.options:
+                raise InputError(
+                    f"{name} is for {OPTIONS[name]}, and {self.path} is none: leave it out"
+                )
+        return self.format.read(self.path, **given)
+
+
+def open_dataset(path: str | os.PathLike[str]) -> Dataset:
+    """Determine the format of a data set.
+
+    Raises
+    ------
+    InputError
+        The path has none of the formats, or h5py is needed and not installed. The message states
+        how to convert it.
+    """
+    path = Path(path)
+    hdf5 = None
+    if not is_lerobot(path):
+        if way := known_way(path):
+            raise InputError(f"{path} is of a kind that is not read: {way}")
+        if path.is_dir():
+            hdf5 = minari_file(path) or next(iter(files_in(path)), None)
+        elif path.suffix in HDF5_SUFFIXES:
+            hdf5 = path
+    content: Any = opened(hdf5) if hdf5 else nullcontext(({}, None))
+    with content as (file, _):
+        found = next((each for each in FORMATS if each.recognises(path, file)), None)
+        if hdf5 and found is None:
+            inside = ", ".join(_described(file, name) for name in list(file)[:ARRAYS_SHOWN])
+            raise InputError(f"{hdf5} has {inside or 'nothing'}: {SUPPORTED}")
+    if found is None:
+        raise no_reader(path)
+    if hdf5 and path.is_dir() and found.name not in ("ALOHA", "Minari"):
+        raise InputError(
+            f"{path} is a folder with {hdf5.name}, a file of {found.name}, which contains all "
+            "demonstrations: pass that file"
+        )
+    return Dataset(path, found)
+
+
+def no_reader(path: Path) -> InputError:
+    """The error for a file or folder that cannot be read."""
+    if (way := known_way(path)) or not path.is_dir():
+        way = way or _way_out(path)
+        return InputError(f"{path} is no .csv, .parquet, .npy or .npz file: {way}")
+    if any(file.suffix in (".csv", ".parquet", ".npz") for file in path.iterdir()):
+        return InputError(
+            f"{path} is a folder of tables, which is not read: join them into one with a column "
+            "`episode`, as pandas.concat does"
+        )
+    return InputError(
+        f"{path} is neither the folder of a data set (LeRobot, Minari, ALOHA's .hdf5) nor one of "
+        "ROS bags: check the path"
+    )
+
+
+def _described(file: Any, name: str) -> str:
+    node = file.get(name)
+    if hasattr(node, "shape"):
+        return f"{shown_name(name)} {node.shape} {node.dtype}"
+    inside = ", ".join(first_names(node)) if hasattr(node, "keys") else "a link"
+    return f"{shown_name(name)} ({inside})"
 
 
 def known_way(path: Path) -> str | None:
@@ -77,7 +248,7 @@ def _data_format(path: Path) -> Any:
     return node.get("data_format") if isinstance(node, dict) else None
 
 
-def way_out(path: Path) -> str:
+def _way_out(path: Path) -> str:
     """How to convert any other file to a table or a file of NumPy."""
     if path.suffix.lower() in (".bag", ".mcap", ".db3"):
         return "it is a ROS bag: use infoatlas-rt bag"

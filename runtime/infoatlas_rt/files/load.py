@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,18 +15,10 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.trajectories import Trajectories
-from .formats import KNOWN, known_way, way_out
-from .hdf5.aloha import read_aloha
-from .hdf5.d4rl import read_d4rl
-from .hdf5.maniskill import read_maniskill
-from .hdf5.minari import read_minari
-from .hdf5.robomimic import read_robomimic
-from .kinds import ALOHA, D4RL, ISAACLAB, LEROBOT, MANISKILL, MINARI, ROBOMIMIC, TABLE, kind_of
-from .lerobot.reader import read_lerobot
-from .numbers import read_numpy
-from .tables.columns import as_demonstrations, as_sample, label_columns
-from .tables.parquet import SUFFIXES as PARQUET, read_parquet_table
-from .tables.text import SUFFIXES as TEXT, Table, read_csv
+from .formats import no_reader, open_dataset
+from .numbers import NUMPY_SUFFIXES, read_numpy
+from .tables.columns import as_sample
+from .tables.reading import READERS
 
 
 def load_trajectories(
@@ -87,90 +79,13 @@ def load_trajectories(
         that no column names. An option is for another kind of file. The message names the file and
         the remedy.
     """
-    path = Path(path)
-    kind = kind_of(path)
-    for name, value, kinds, what in (
-        (
-            "features",
-            features,
-            (LEROBOT, ROBOMIMIC, ISAACLAB, MANISKILL, ALOHA, D4RL, MINARI),
-            "a LeRobot data set or an HDF5 file",
-        ),
-        ("only_successful", only_successful, (MANISKILL,), "a ManiSkill file (.h5)"),
-        ("env_states", env_states, (MANISKILL,), "a ManiSkill file (.h5)"),
-        (
-            "split",
-            split,
-            (ROBOMIMIC, ISAACLAB),
-            "a file of robomimic, MimicGen or Isaac Lab (.hdf5)",
-        ),
-        ("episode_column", episode_column, (TABLE,), "a table (.csv, .parquet)"),
-    ):
-        if value is not None and kind not in kinds:
-            raise InputError(f"{name} is for {what}, and {path} is none: leave it out")
-    if kind == MANISKILL:
-        return read_maniskill(path, only_successful is not False, bool(env_states), features)
-    if kind in (ROBOMIMIC, ISAACLAB):
-        return read_robomimic(path, split, features)
-    if kind in (ALOHA, D4RL, MINARI):
-        return {ALOHA: read_aloha, D4RL: read_d4rl, MINARI: read_minari}[kind](path, features)
-    if kind == TABLE and path.is_dir():
-        raise InputError(
-            f"{path} cannot be read: it is a folder, and none of LeRobot, Minari or ALOHA's .hdf5 "
-            "files: pass one, or a file"
-        )
-    if kind == LEROBOT:
-        return read_lerobot(path, features)
-    return _read_table(path, episode_column)
-
-
-def _read_table(path: Path, episode_column: str | None) -> Trajectories:
-    """Trajectories in a table, or in an .npz or .npy file."""
-    read = _table_reader(path)
-    if read is not None:
-        table = read(path, label_columns(episode_column))
-        try:
-            return as_demonstrations(table, episode_column)
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from error
-    if episode_column is not None:
-        raise InputError(
-            f"episode_column is for a table (.csv, .parquet), and {path} is none: leave it out"
-        )
-    arrays = read_numpy(path, only=("states", "lengths", "names", "rate"))
-    if "states" not in arrays:
-        raise InputError(f"{path} has no array `states` [sum(lengths), d]: add it")
-    states, rate = arrays["states"], None
-    names = tuple(str(name) for name in np.atleast_1d(arrays.get("names", ())))
-    if "rate" in arrays:
-        if arrays["rate"].ndim:
-            raise InputError(
-                f"{path}: rate has shape {arrays['rate'].shape}: store one number, samples per "
-                "second (Hz), or leave it out"
-            )
-        rate = arrays["rate"].item()
-    if states.dtype.kind not in "buif":
-        raise InputError(
-            f"{path}: states have shape {states.shape}, dtype {states.dtype}: store numbers [n, d]"
-        )
-    states = states[:, None] if states.ndim == 1 else states
-    lengths = arrays.get("lengths", np.array([len(states)]))
-    try:
-        return Trajectories(states, lengths, names, rate)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
-
-
-def _table_reader(path: Path) -> Callable[..., Table] | None:
-    """The reader of a table; None for arrays of NumPy; InputError for other files."""
-    suffix = path.suffix.lower()
-    if suffix in TEXT:
-        return read_csv
-    if suffix in PARQUET:
-        return read_parquet_table
-    if suffix in (".npy", ".npz"):
-        return None
-    raise InputError(f"{path} is no {KNOWN} file: {known_way(path) or way_out(path)}")
+    return open_dataset(path).load(
+        features=features,
+        only_successful=only_successful,
+        env_states=env_states,
+        split=split,
+        episode_column=episode_column,
+    )
 
 
 def load_samples(
@@ -194,14 +109,16 @@ def load_samples(
         As in `load_trajectories`; but the estimator checks the numbers.
     """
     path = Path(path)
-    read = _table_reader(path)
-    if read is not None:
-        table = read(path, lambda name: False, missing)
+    suffix = path.suffix.lower()
+    if suffix in READERS:
+        table = READERS[suffix](path, lambda name: False, missing)
         try:
             values, notes = as_sample(table)
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
         return values, tuple(f"{path}: {note}" for note in notes)
+    if suffix not in NUMPY_SUFFIXES:
+        raise no_reader(path)
     arrays = read_numpy(path)
     if len(arrays) != 1:
         raise InputError(f"{path} has {sorted(arrays)}: pass a file with one array [n, d]")

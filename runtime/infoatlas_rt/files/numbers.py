@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..inputs.trajectories import Trajectories
 
 LARGEST = 10**8  # numbers in a file (0.8 GB): a small archive can expand to any number of zeros
 LONGEST_HEADER = 10_000  # bytes, of an .npy
+NUMPY_SUFFIXES = (".npy", ".npz")
 
 
 def check_regular(path: Path) -> int:
@@ -35,6 +37,32 @@ def check_regular(path: Path) -> int:
     if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
         raise InputError(f"{path} is a pipe or a device: save what it gives to a file")
     return found.st_size
+
+
+def read_arrays(path: Path) -> Trajectories:
+    """Trajectories in an .npz or .npy file, as in `load_trajectories`."""
+    arrays = read_numpy(path, only=("states", "lengths", "names", "rate"))
+    if "states" not in arrays:
+        raise InputError(f"{path} has no array `states` [sum(lengths), d]: add it")
+    states, rate = arrays["states"], None
+    names = tuple(str(name) for name in np.atleast_1d(arrays.get("names", ())))
+    if "rate" in arrays:
+        if arrays["rate"].ndim:
+            raise InputError(
+                f"{path}: rate has shape {arrays['rate'].shape}: store one number, samples per "
+                "second (Hz), or leave it out"
+            )
+        rate = arrays["rate"].item()
+    if states.dtype.kind not in "buif":
+        raise InputError(
+            f"{path}: states have shape {states.shape}, dtype {states.dtype}: store numbers [n, d]"
+        )
+    states = states[:, None] if states.ndim == 1 else states
+    lengths = arrays.get("lengths", np.array([len(states)]))
+    try:
+        return Trajectories(states, lengths, names, rate)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def read_numpy(path: Path, only: tuple[str, ...] | None = None) -> dict[str, NDArray[Any]]:

@@ -1,39 +1,25 @@
-"""Real numbers of any type as float64, without loss.
+"""Real numbers of any type as float64.
 
-`as_reals` reads all data: samples, states that are pushed, steps of parallel environments and
-trajectories. So types, masks and large integers are treated in one way everywhere.
+`as_reals` and `as_shifted` read all data: samples, states that are pushed, steps of parallel
+environments and trajectories. So types, masks and large integers are treated in one way everywhere.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
 
-_NUMBERS = (int, float, np.integer, np.floating, np.bool_)
+_INTEGERS = (int, np.integer)
+_NUMBERS = (*_INTEGERS, float, np.floating, np.bool_)
 EXACT = 2**53  # integers up to here are floats without loss
 
 
-class Reals(NamedTuple):
-    """Real numbers without loss: each is `high + low`.
-
-    Attributes
-    ----------
-    high : [...] float64
-        The nearest float; NaN where an entry is masked.
-    low : [...] float64, or None
-        The rounding error of `high`, for integers above 2^53 (encoder counts, nanoseconds since
-        1970) and long doubles. None if all errors are 0.
-    """
-
-    high: NDArray[np.float64]
-    low: NDArray[np.float64] | None
-
-
-def as_reals(values: Any, name: str) -> Reals:
+def as_reals(values: Any, name: str) -> NDArray[np.float64]:
     """Real numbers of an array-like of any shape; masked entries become NaN.
 
     Parameters
@@ -45,14 +31,79 @@ def as_reals(values: Any, name: str) -> Reals:
 
     Returns
     -------
-    Reals
-        `high` is the input itself if that is a float64 array: do not write to it.
+    [...] float64
+        The input itself if that is a float64 array: do not write to it.
+
+    Raises
+    ------
+    InputError
+        The values are no array of real numbers, or have an integer beyond 2^53.
+    """
+    array, mask = _read(values, name)
+    large = _large(array)
+    if large.any():
+        raise InputError(
+            f"{name} has the integer {array[large].flat[0]}, and float64 is exact to 2^53: "
+            "subtract the first of these integers from all of them"
+        )
+    return _floats(array, mask, name)
+
+
+def as_shifted(values: Any, name: str) -> tuple[NDArray[np.float64], dict[int, int]]:
+    """As `as_reals`, but a column with integers beyond 2^53 has its first integer subtracted.
+
+    The subtraction is exact. So differences are exact to 2^53, as of encoder counts and of
+    nanoseconds since 1970.
+
+    Parameters
+    ----------
+    values : array-like [n] or [n, d]
+    name : str
+
+    Returns
+    -------
+    [n] or [n, d] float64
+    dict of int to int
+        What was subtracted, by column.
 
     Raises
     ------
     InputError
         The values are no array of real numbers.
     """
+    array, mask = _read(values, name)
+    large = _large(array)
+    if not large.any() or not array.ndim:
+        return _floats(array, mask, name), {}
+    array = array.astype(object, order="C")
+    rows, origins = array.reshape(len(array), -1), dict[int, int]()
+    for column in np.flatnonzero(large.reshape(len(array), -1).any(axis=0)).tolist():
+        own = [int(v) if isinstance(v, _INTEGERS) else v for v in rows[:, column]]
+        origins[column] = origin = next(v for v in own if isinstance(v, int))
+        rows[:, column] = [v - origin for v in own]
+    return _floats(array, mask, name), origins
+
+
+def side_by_side(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Columns of all parts [n, ...]; as objects if their common type would round integers."""
+    if len({part.dtype for part in parts}) > 1 and any(_large(part).any() for part in parts):
+        parts = [part.astype(object) for part in parts]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+
+def shift_notes(origins: Mapping[int, int], names: Sequence[str]) -> list[str]:
+    """A sentence about what `as_shifted` subtracted from columns, which may have names."""
+    if not origins:
+        return []
+    each = [
+        f"{origin} from {repr(names[column]) if names else f'column {column}'}"
+        for column, origin in origins.items()
+    ]
+    return [f"Subtracted, because float64 is exact for integers to 2^53: {', '.join(each)}."]
+
+
+def _read(values: Any, name: str) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """Numbers of a real dtype, or objects that are numbers, and a mask."""
     mask, values = None, as_array_like(values, name)
     if has_mask(values):
         values, mask = _without_mask(values), np.asarray(_mask(values))
@@ -66,16 +117,35 @@ def as_reals(values: Any, name: str) -> Reals:
             f"{name} ({type(values).__name__}) cannot be read as a NumPy array ({error}): pass an "
             "array of real numbers, with rows of one length"
         ) from error
-    if array.dtype == object and all(isinstance(v, _NUMBERS) for v in array.flat):
-        reals = _split_objects(array, name)
-    elif array.dtype.kind in "buif":
-        reals = _split(array)
+    if array.dtype == object:
+        real = all(isinstance(v, _NUMBERS) for v in array.flat)
     else:
+        real = array.dtype.kind in "buif"
+    if not real:
         raise InputError(f"{name} {_no_numbers(array)}")
-    high, low = reals
-    if mask is not None:
-        high = np.where(mask, np.nan, high)
-    return Reals(high, low if low is not None and low.any() else None)
+    return array, mask
+
+
+def _large(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where an array has integers beyond `EXACT`."""
+    if array.dtype == object:
+        large = np.frompyfunc(lambda v: isinstance(v, _INTEGERS) and abs(int(v)) > EXACT, 1, 1)
+        return np.asarray(large(array), np.bool_)
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+        return np.asarray((array > EXACT) | (array < -EXACT))
+    return np.zeros(0, np.bool_)
+
+
+def _floats(array: NDArray[Any], mask: NDArray[np.bool_] | None, name: str) -> NDArray[np.float64]:
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # a long double may become infinite
+            floats = array.astype(np.float64, copy=False)
+    except OverflowError as error:
+        bits = max(int(v).bit_length() for v in array.flat if isinstance(v, _INTEGERS))
+        raise InputError(
+            f"{name} contains an integer of {bits} bits, but real numbers end at 1.8e308: scale it"
+        ) from error
+    return floats if mask is None else np.where(mask, np.nan, floats)
 
 
 def _no_numbers(array: NDArray[Any]) -> str:
@@ -105,31 +175,6 @@ def _no_numbers(array: NDArray[Any]) -> str:
     return f"is {what}: pass an array of real numbers"
 
 
-def merge(reals: Reals) -> NDArray[np.float64]:
-    """Floats in the order of exact numbers.
-
-    A coordinate that float64 would round is shifted so that the middle one of its samples becomes
-    0. Numbers that would still be rounded to one value are separated by the smallest possible
-    steps. So the order and all ties are exact, and distances are exact to about 1e-16 of the
-    largest.
-
-    Parameters
-    ----------
-    reals : Reals of shape [n, d]
-
-    Returns
-    -------
-    [n, d] float64; `reals.high` itself if nothing was rounded
-    """
-    high, low = reals
-    if low is None or not low.any():
-        return high
-    merged: NDArray[np.float64] = high.copy()
-    for column in np.flatnonzero(low.any(axis=0)):
-        merged[:, column] = _apart(high[:, column], low[:, column])
-    return merged
-
-
 def has_mask(values: Any, depth: int = 4) -> bool:
     """Whether a masked array, possibly within lists, has masked entries."""
     if isinstance(values, np.ma.MaskedArray):
@@ -157,67 +202,6 @@ def _rounded_by_numpy(values: Any, array: NDArray[Any]) -> bool:
     if hasattr(values, "dtype") or array.dtype != np.float64:
         return False
     return bool((np.abs(array) >= EXACT).any())
-
-
-def _split(array: NDArray[Any]) -> Reals:
-    """Numbers of a real dtype as `high` and `low`."""
-    if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
-        if array.min() < -EXACT or array.max() > EXACT:
-            array = array.astype(array.dtype.newbyteorder("="), copy=False)
-            half = np.array(32, array.dtype)
-            # Both halves are exact, so the rounding error of their sum is exact, too (Dekker's fast
-            # two-sum).
-            top = (array >> half).astype(np.float64) * 2.0**32
-            rest = (array & np.array(0xFFFFFFFF, array.dtype)).astype(np.float64)
-            high = top + rest
-            return Reals(high, rest - (high - top))
-    with np.errstate(over="ignore", invalid="ignore"):  # a long double may become infinite
-        high = array.astype(np.float64, copy=False)
-        if array.dtype.kind != "f" or array.dtype.itemsize <= 8:
-            return Reals(high, None)
-        low = (array - high).astype(np.float64)
-    return Reals(high, np.where(np.isfinite(high), low, 0.0))
-
-
-def _split_objects(array: NDArray[Any], name: str) -> Reals:
-    high, low = np.empty(array.shape), np.zeros(array.shape)
-    for at, value in np.ndenumerate(array):
-        try:
-            high[at] = float(value)
-        except OverflowError as error:
-            raise InputError(
-                f"{name} contains an integer of {value.bit_length()} bits, but real numbers end at "
-                "1.8e308: scale it"
-            ) from error
-        if isinstance(value, int | np.integer):
-            low[at] = float(int(value) - int(high[at]))
-    return Reals(high, low)
-
-
-def _apart(high: NDArray[np.float64], low: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One coordinate [n] of `merge`; values that are not finite are unchanged."""
-    finite = np.isfinite(high)
-    if not finite.all():
-        merged: NDArray[np.float64] = high.copy()
-        merged[finite] = _apart(high[finite], low[finite])
-        return merged
-    order = np.lexsort((low, high))
-    high, low = high[order], low[order]
-    middle = len(order) // 2
-    with np.errstate(over="ignore"):
-        value = (high - high[middle]) + (low - low[middle])
-    if not np.isfinite(value).all():  # its range exceeds that of floats: do not shift it
-        value = high
-    new = np.r_[True, (high[1:] != high[:-1]) | (low[1:] != low[:-1])]
-    # Positive floats have the order of their bits, so the next float is the next integer.
-    bits = (value[new] + 0.0).view(np.int64)
-    key = np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
-    count = np.arange(len(key))
-    key = np.maximum.accumulate(key - count) + count
-    bits = np.where(key < 0, np.iinfo(np.int64).min - key, key)
-    merged = np.empty(len(order))
-    merged[order] = bits.view(np.float64)[np.cumsum(new) - 1]
-    return merged
 
 
 # Tables with named columns, as those of pandas, which is not imported.
@@ -259,7 +243,7 @@ def as_array_like(values: Any, name: str) -> Any:
     if all(isinstance(dtype, np.dtype) and dtype.kind in "buif" for dtype in dtypes):
         array = values.to_numpy()
         # Integers beside floats become floats, which rounds large ones; as objects they stay exact.
-        rounded = len(set(dtypes)) > 1 and bool((np.abs(array) >= 2**53).any())
+        rounded = len(set(dtypes)) > 1 and bool((np.abs(array) >= EXACT).any())
         return values.to_numpy(dtype=object) if rounded else array
     objects = np.where(values.isna(), np.nan, values.to_numpy(dtype=object))
     for column, dtype in enumerate(dtypes):

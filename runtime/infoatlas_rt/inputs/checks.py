@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from . import gpu_arrays
-from .arrays import Reals, as_reals, column_label, has_mask, merge
+from .arrays import as_reals, as_shifted, column_label, has_mask
 from .gpu_arrays import Array, array_namespace
 
 LARGEST_STATE = 1e100  # the variance of larger values overflows; no sensor reports them
 
 
-def as_samples(values: Any, name: str) -> NDArray[np.float64]:
+def as_samples(values: Any, name: str, shift: bool = True) -> NDArray[np.float64]:
     """Samples of one variable as a two-dimensional array of finite numbers.
 
     Parameters
@@ -26,12 +26,13 @@ def as_samples(values: Any, name: str) -> NDArray[np.float64]:
         Any real type: booleans, integers, any float; any memory layout; nested lists.
     name : str
         Name of the samples in error messages.
+    shift : bool
+        Shift coordinates with integers beyond 2^53 (`as_shifted`), instead of refusing them.
 
     Returns
     -------
     [n, d] float64, C-contiguous
-        The input itself if it already has this form; it is never written to. Coordinates with
-        numbers that float64 would round are shifted (`merge`).
+        The input itself if it already has this form; it is never written to.
 
     Raises
     ------
@@ -41,11 +42,10 @@ def as_samples(values: Any, name: str) -> NDArray[np.float64]:
     """
     if has_mask(values):
         raise InputError(f"{name} has masked entries: {_without(name)}")
-    high, low = as_reals(values, name)
-    if high.ndim == 1:
-        high, low = high[:, None], None if low is None else low[:, None]
-    _check_samples(high, values, name)
-    return np.ascontiguousarray(merge(Reals(high, low)))
+    samples = as_shifted(values, name)[0] if shift else as_reals(values, name)
+    samples = samples[:, None] if samples.ndim == 1 else samples
+    _check_samples(samples, values, name)
+    return np.ascontiguousarray(samples)
 
 
 def as_gpu_samples(values: Array, name: str) -> Array:
@@ -142,7 +142,7 @@ def as_resolution(value: Any, d: int | None, name: str) -> NDArray[np.float64] |
     if gpu_arrays.gpu_of(value) is not None:
         value = gpu_arrays.to_host(value)
     try:
-        steps = as_reals(value, name).high
+        steps = as_reals(value, name)
         step = np.broadcast_to(steps, (steps.size if d is None else d,))
     except ValueError as error:
         raise InputError(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .arrays import as_reals, column_label, column_names, is_table, merge
+from .arrays import as_shifted, column_label, column_names, is_table, shift_notes
 from .checks import as_rate, as_samples
 
 
@@ -22,8 +22,8 @@ class Trajectories:
     Parameters
     ----------
     states : array-like [sum(lengths), d]
-        Real numbers; an array of floats is used as it is. Integers that float64 would round are
-        shifted, so that differences are exact.
+        Real numbers; an array of floats is used as it is. A column with integers beyond 2^53 has
+        its first value subtracted, so that differences are exact; a note names it.
     lengths : array-like [N] int
         Steps of each trajectory.
     names : sequence of str, d of them, or empty
@@ -51,11 +51,10 @@ class Trajectories:
 
     def __post_init__(self) -> None:
         given = self.states
-        states = as_reals(given, "states")
-        high = states.high
-        if high.ndim != 2 or high.size == 0:
-            raise InputError(f"states have shape {high.shape}: store numbers [n, d]")
-        bad = np.argwhere(~np.isfinite(high))
+        states, origins = as_shifted(given, "states")
+        if states.ndim != 2 or states.size == 0:
+            raise InputError(f"states have shape {states.shape}: store numbers [n, d]")
+        bad = np.argwhere(~np.isfinite(states))
         if len(bad):
             row, column = bad[0]
             raise InputError(
@@ -63,13 +62,13 @@ class Trajectories:
                 f"{column_label(given, int(column))}: cut those trajectories, or fill in these "
                 "values"
             )
-        lengths = as_lengths(self.lengths, len(high))
+        lengths = as_lengths(self.lengths, len(states))
         names = column_names(given) if self.names == () else self.names
         if not isinstance(names, list | tuple):
             raise InputError(f"names are {names!r}: pass a tuple of str, or none at all: ()")
-        if names and len(names) != high.shape[1]:
+        if names and len(names) != states.shape[1]:
             raise InputError(
-                f"{len(names)} names for {high.shape[1]} coordinates: store one for each"
+                f"{len(names)} names for {states.shape[1]} coordinates: store one for each"
             )
         if self.episodes and len(self.episodes) != len(lengths):
             raise InputError(
@@ -77,12 +76,12 @@ class Trajectories:
             )
         rate = None if self.rate is None else as_rate(self.rate, "rate")
         short = type(given) is np.ndarray and given.dtype in (np.float16, np.float32)
-        object.__setattr__(self, "states", given if short else merge(states))
+        object.__setattr__(self, "states", given if short else states)
         object.__setattr__(self, "lengths", lengths)
         object.__setattr__(self, "names", tuple(names))
         object.__setattr__(self, "rate", rate)
         object.__setattr__(self, "episodes", tuple(self.episodes))
-        object.__setattr__(self, "notes", tuple(self.notes))
+        object.__setattr__(self, "notes", (*self.notes, *shift_notes(origins, names)))
 
 
 def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
@@ -117,7 +116,7 @@ def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
         given = list(values)
     except TypeError as error:
         raise InputError(f"trajectories cannot be iterated ({error}): pass a list") from error
-    states = [as_samples(s, f"trajectory {i}") for i, s in enumerate(given)]
+    states = [as_samples(s, f"trajectory {i}", shift=False) for i, s in enumerate(given)]
     if not states:
         raise InputError("there are no trajectories: pass at least one [T, d] array")
     names = column_names(given[0])

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..inputs.arrays import EXACT
 from ..inputs.copies import Stateful
 from .bodies import MAJORITY, RECENT, Bodies
 from .defaults import chosen_fields
@@ -153,8 +154,9 @@ class Extractor(Stateful):
             The message has none of the joints, or is of another body.
         InputError
             The joints are other ones than before, or arrays have another length, so that the
-            dimension would change; or the message is of another type. If most of the last messages
-            have the same layout, the state changes to it instead, and `notice` is set.
+            dimension would change. The message is of another type, or has an integer beyond 2^53.
+            If most of the last messages have the same layout, the state changes to it instead, and
+            `notice` is set.
         """
         try:
             bodies = self._bodies
@@ -215,6 +217,10 @@ class Extractor(Stateful):
                 raise self._changed(leaf, found, length)
             complete = stop - start == found
             state[start:stop] = values if complete else values[leaf.start : leaf.stop]
+        if len(self._long) and np.abs(state[self._long]).max() >= EXACT:
+            raise InputError(
+                "an integer beyond 2^53, which float64 rounds: publish it relative to the first one"
+            )
         return state
 
     def _lay_out(self, given: Sequence[str], lengths: Sequence[int]) -> None:
@@ -229,12 +235,13 @@ class Extractor(Stateful):
         """
         _check_distinct(given)
         names: list[str] = []
-        arrays, single, where = [], [], []
+        arrays, single, where, long = [], [], [], list[int]()
         for leaf, length in zip(self._leaves, lengths, strict=True):
             start = len(names)
             if leaf.length is None:
                 single.append(leaf)
                 where.append(start)
+                long += [start] if leaf.long else []
                 names.append(leaf.path)
                 continue
             joints: tuple[str, ...] = (leaf.joint,) if leaf.joint else ()
@@ -248,11 +255,12 @@ class Extractor(Stateful):
                     raise self._changed(leaf, len(given), stop)
                 joints = tuple(given[leaf.start : leaf.stop])
             names += [f"{leaf.path}[{i}]" for i in joints or range(leaf.start, stop)]
+            long += range(start, len(names)) if leaf.long else ()
             arrays.append((leaf, start, len(names), leaf.length or stop, joints))
         if not names:
             raise InputError(f"no numbers in {', '.join(self.fields)}: the arrays are empty")
         self._arrays, self._single = arrays, together(single)
-        self._where = np.array(where, np.intp)
+        self._where, self._long = np.array(where, np.intp), np.array(long, np.intp)
         self._order = tuple(given)
         self._needed = list(dict.fromkeys(name for row in arrays for name in row[-1]))
         self._given: list[str] = []  # names in the last message

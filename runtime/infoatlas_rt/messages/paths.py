@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import InputError
 from .identity import NAME_LISTS, Missing, Place, chooser, keys_of, parse
-from .schema import HEADER, NUMBERS, FieldType, Schema
+from .schema import HEADER, LONG, NUMBERS, FieldType, Schema
 
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 LATEST = 2.0**31  # seconds, as in a ROS time
@@ -40,6 +40,7 @@ class Leaf:
     joint: str = ""  # the requested element, by name
     places: tuple[Place, ...] = ()
     inner: str = ""
+    long: bool = False  # integers of 64 bits, which float64 may round
 
     @property
     def open(self) -> bool:
@@ -136,7 +137,7 @@ def resolve(field: str, schema: Schema) -> list[Leaf]:
         elif kind.base not in NUMBERS:
             raise InputError(f"field {field!r} is {kind}, no number. {schema}")
         else:
-            where = (tuple(places), inner)
+            where = (tuple(places), inner, kind.base in LONG)
             return [
                 Leaf(path, _chain(getters), kind.length, start, stop, named, joint or "", *where)
             ]
@@ -207,7 +208,8 @@ def _under(
     inner = f"{inner}.{name}" if inner else name
     if kind.base in NUMBERS:
         stop = kind.length or None
-        return [Leaf(path, _chain(getters), kind.length, 0, stop, places=places, inner=inner)]
+        where = (places, inner, kind.base in LONG)
+        return [Leaf(path, _chain(getters), kind.length, 0, stop, False, "", *where)]
     nested = schema.nested(kind.base)
     return [
         leaf

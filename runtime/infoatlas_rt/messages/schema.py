@@ -15,6 +15,7 @@ HEADER = "std_msgs/msg/Header"
 _ROS = {"double": "float64", "float": "float32", "boolean": "bool"}
 _SIZES = ("8", "16", "32", "64")
 NUMBERS = {"bool", "float32", "float64"} | {f"{u}int{n}" for u in ("", "u") for n in _SIZES}
+LONG = {"int64", "uint64"}
 
 
 @dataclass(frozen=True)

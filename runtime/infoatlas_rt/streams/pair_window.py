@@ -12,7 +12,6 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs.arrays import Reals, merge
 from ..inputs.copies import Stateful
 from ..inputs.ring import Ring
 
@@ -23,6 +22,7 @@ REMEMBERED = 500  # newest steps from which the share of holes is estimated
 WIDE = 0.75  # of a step: the nearest state is within it, even if steps are uneven
 
 
+Array = NDArray[np.float64]
 _PAIRED, _REFUSED, _ALONE = range(3)  # what became of each step
 
 
@@ -72,15 +72,15 @@ class PairWindow(Stateful):
         self._pace = Pace()
         self._since = 0  # no pair reaches back beyond this step
         self._fates: deque[int] = deque(maxlen=max(window, REMEMBERED))  # of the last steps
-        self._states: tuple[Ring, Ring] | None = None  # [reach, d'] high and low, as `Reals`
-        self._before: tuple[int, Reals, Reals] | None = None  # newest accepted step and its states
+        self._states: Ring | None = None  # [reach, d']
+        self._before: tuple[int, Array, Array] | None = None  # newest accepted step and its states
 
     @property
     def sizes(self) -> tuple[int | None, int | None]:
         """Coordinates of a state, and of the state whose past counts; None before the first one."""
         if self._states is None:
             return None, None
-        return self._x[0].values.shape[1], self._states[0].values.shape[1]
+        return self._x.values.shape[1], self._states.values.shape[1]
 
     @property
     def pairs(self) -> int:
@@ -123,14 +123,14 @@ class PairWindow(Stateful):
         # The message of this step has come: another message with this stamp is no new step.
         self.newest = stamp if np.isfinite(stamp) else self.newest
 
-    def add(self, now: Reals, then: Reals, stamp: float) -> bool:
+    def add(self, now: Array, then: Array, stamp: float) -> bool:
         """Store a state, and its pair if its past is there.
 
         Parameters
         ----------
-        now : Reals [d]
+        now : [d] float64
             The state.
-        then : Reals [d']
+        then : [d'] float64
             The state of the stream whose past counts: `now` itself, or the other stream's.
         stamp : float
             Seconds, above `newest`.
@@ -141,7 +141,7 @@ class PairWindow(Stateful):
             Whether a pair was formed.
         """
         if self._states is None:
-            self._states = self._allocate(now.high.size, then.high.size)
+            self._states = self._allocate(now.size, then.size)
         self.newest = stamp
         if self.lag_seconds is not None:
             self._pace.add(stamp)
@@ -150,15 +150,14 @@ class PairWindow(Stateful):
             before, self._before = self._before, (self.step, now, then)
             known = before is not None and before[0] == self.step - 1 >= self._since
             if before is not None and known:
-                now, then = _change(before[1], now), _change(before[2], then)
-        _store(self._states, self.step, then)
+                now, then = now - before[1], then - before[2]
+        self._states[self.step] = then
         self._stamps[self.step] = stamp if known else np.nan
         past = self._past(stamp) if known else None
         self._paired[self.step] = past is not None
         self._fates.append(_PAIRED if past is not None else _ALONE if known else _REFUSED)
         if past is not None:
-            _store(self._x, self.step, now)
-            _store(self._y, self.step, Reals(*(ring[past].reshape(-1) for ring in self._states)))
+            self._x[self.step], self._y[self.step] = now, self._states[past].reshape(-1)
             self.first = self.step if self.first is None else self.first
         self.step += 1
         return past is not None
@@ -176,17 +175,13 @@ class PairWindow(Stateful):
         """
         steps = np.arange(self.step - self.window, self.step)
         steps = steps[self._paired[steps]]
-        x, y = (merge(Reals(*(ring[steps] for ring in side))) for side in (self._x, self._y))
-        return x, y, steps
+        return self._x[steps], self._y[steps], steps
 
     def newest_pair(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """The pair of the newest step, [d] and [history d']; None if it has none."""
         if not self.step or not self.newest_is_paired:
             return None
-        x, y = (
-            merge(Reals(*(ring[self.step - 1] for ring in side))) for side in (self._x, self._y)
-        )
-        return x, y
+        return self._x[self.step - 1], self._y[self.step - 1]
 
     def why_no_pair(self) -> str | None:
         """Why no past state was found by stamp, and what to do; None if one may still be found."""
@@ -221,15 +216,13 @@ class PairWindow(Stateful):
             f"{refused:.0%} {what} and {alone:.0%} have no past state: {way}"
         )
 
-    def _allocate(self, d: int, past: int) -> tuple[Ring, Ring]:
+    def _allocate(self, d: int, past: int) -> Ring:
         """Make the rings over steps, and return those of the states."""
         reach = self.window + self.lag + self.history
         self._stamps = Ring(reach, fill=np.nan)  # NaN: a hole
-        self._x = Ring(self.window, d), Ring(self.window, d)
-        width = self.history * past
-        self._y = Ring(self.window, width), Ring(self.window, width)
+        self._x, self._y = Ring(self.window, d), Ring(self.window, self.history * past)
         self._paired = Ring(self.window, fill=False, dtype=bool)
-        return Ring(reach, past), Ring(reach, past)
+        return Ring(reach, past)
 
     def _ages(self) -> NDArray[np.float64]:
         """Seconds between a state and its past states [history]."""
@@ -250,17 +243,6 @@ class PairWindow(Stateful):
         off = np.abs(self._stamps.values - (stamp - self._ages())[:, None])  # [history, reach]
         slots = np.where(np.isnan(off), np.inf, off).argmin(1)
         return slots if (off[np.arange(self.history), slots] <= tolerance).all() else None
-
-
-def _change(before: Reals, now: Reals) -> Reals:
-    """The increment of a state. The high parts cancel, so the low parts are needed."""
-    low = (0.0 if now.low is None else now.low) - (0.0 if before.low is None else before.low)
-    return Reals(now.high - before.high + low, None)
-
-
-def _store(rings: tuple[Ring, Ring], step: int, state: Reals) -> None:
-    """Write a state into the rings of its high and low parts."""
-    rings[0][step], rings[1][step] = state.high, 0.0 if state.low is None else state.low
 
 
 class Pace:

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.prepare import Samples, check_window
 from ..estimation.result import Estimate, WindowEstimate
-from ..inputs.arrays import Reals, as_reals
+from ..inputs.arrays import as_reals
 from ..inputs.checks import (
     LARGEST_STATE,
     as_count,
@@ -169,7 +169,7 @@ class SlidingWindow(Stateful):
             return False
         assert now is not None and then is not None
         if pairs.sizes == (None, None):
-            self._fit_resolution(now.high.size, then.high.size)
+            self._fit_resolution(now.size, then.size)
         self.counts["accepted"] += 1
         if pairs.add(now, then, time):
             self._fresh += 1
@@ -279,7 +279,7 @@ class SlidingWindow(Stateful):
         step = as_resolution(self.resolution, past, "resolution")
         self._resolution_y = None if step is None else np.tile(step, self.history)
 
-    def _fault(self, now: Reals | None, then: Reals | None, time: float) -> tuple[str, str] | None:
+    def _fault(self, now: Array | None, then: Array | None, time: float) -> tuple[str, str] | None:
         """Why a state cannot be used: the key of `counts`, and the reason; None if it can."""
         newest = self._pairs.newest
         if not np.isfinite(time):
@@ -290,8 +290,8 @@ class SlidingWindow(Stateful):
             by, least = newest - time, self.reset_after
             return "older stamp", f"older stamp (by {by:.3g} s; a restart is {least:g} s or more)"
         if now is None or then is None:
-            return "dtype", "not real numbers"
-        for (state, _), size in zip((now, then), self._pairs.sizes, strict=True):
+            return "dtype", "not real numbers, or an integer beyond 2^53"
+        for state, size in zip((now, then), self._pairs.sizes, strict=True):
             expected = max(state.size, 1) if size is None else size
             if state.ndim > 1 or state.size != expected:
                 found = state.size if state.ndim < 2 else state.shape
@@ -316,8 +316,8 @@ class SlidingWindow(Stateful):
                 self.reason += f"; {few}"
 
 
-def _reals(state: ArrayLike) -> Reals | None:
-    """A state as numbers; None, which is refused, if it is ragged or not numeric."""
+def _reals(state: ArrayLike) -> Array | None:
+    """A state as numbers; None, which is refused, if it is ragged, not numeric or too large."""
     try:
         return as_reals(state, "state")
     except InputError:

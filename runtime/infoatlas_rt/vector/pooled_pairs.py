@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError
 from ..estimation.pairs import Pairs
-from ..inputs.arrays import Reals, as_reals, merge
+from ..inputs.arrays import as_reals
 from ..inputs.checks import as_count
 from ..inputs.copies import Stateful
 from ..inputs.ring import Ring
@@ -33,7 +33,8 @@ class PooledPairs(Stateful):
     Raises
     ------
     InputError
-        An argument is below 1. In `push`: values are not real numbers, a shape is not [E, d] or
+        An argument is below 1. In `push`: values are not real numbers, or are integers beyond 2^53,
+        a shape is not [E, d] or
         [E], or d has changed.
     """
 
@@ -49,7 +50,7 @@ class PooledPairs(Stateful):
                 "that fit: use a shorter window"
             )
         self._reach = reach
-        self._states: tuple[Ring, Ring] | None = None  # [reach, E, d] high and low, as `Reals`
+        self._states: Ring | None = None  # [reach, E, d]
         self._usable = Ring(reach, self.envs, fill=False, dtype=bool)
         self._episode = Ring(reach, self.envs, fill=0, dtype=np.int64)
         self._step = 0
@@ -71,10 +72,10 @@ class PooledPairs(Stateful):
         Pairs
             Pairs of the last `window` steps, oldest first; empty before lag + history steps.
         """
-        now, low = as_reals(states, "states")
+        now = as_reals(states, "states")
         if now.ndim != 2 or len(now) != self.envs or not now.size:
             raise InputError(f"states have shape {now.shape}: pass numbers [{self.envs}, d]")
-        flags = np.zeros(self.envs) if done is None else as_reals(done, "done").high
+        flags = np.zeros(self.envs) if done is None else as_reals(done, "done")
         if flags.shape != (self.envs,) or not np.isin(flags, (0, 1)).all():
             raise InputError(
                 f"done has shape {flags.shape}, from {flags.min(initial=np.inf):g} to "
@@ -82,15 +83,15 @@ class PooledPairs(Stateful):
             )
         ended = flags == 1
         if self._states is None:
-            self._states = Ring(self._reach, *now.shape), Ring(self._reach, *now.shape)
-        before = self._states[0].values.shape[1:]
+            self._states = Ring(self._reach, *now.shape)
+        before = self._states.values.shape[1:]
         if now.shape != before:
             raise InputError(
                 f"states have shape {now.shape}, before they had {before}: "
                 "make new PooledPairs for another robot"
             )
         step = self._step
-        self._states[0][step], self._states[1][step] = now, 0.0 if low is None else low
+        self._states[step] = now
         self._usable[step] = np.isfinite(now).all(1) & ~ended
         self._episode[step] = self._episode[step - 1] + ended
         self._step += 1
@@ -101,10 +102,7 @@ class PooledPairs(Stateful):
         usable = self._usable[both].all(1)
         usable &= (self._episode[both] == self._episode[both[:, :1]]).all(1)
         which, env = np.nonzero(usable)
-        rows = [ring[both[which], env[:, None]] for ring in self._states]  # [n, 1 + history, d]
-        # Both sides are merged together, so that both have the same origin.
-        merged = merge(Reals(*(part.reshape(-1, now.shape[1]) for part in rows)))
-        merged = merged.reshape(rows[0].shape)
+        rows = self._states[both[which], env[:, None]]  # [n, 1 + history, d]
         samples = steps[which] * self.envs + env
         width = self.history * now.shape[1]
-        return Pairs(merged[:, 0], merged[:, 1:].reshape(len(merged), width), samples)
+        return Pairs(rows[:, 0], rows[:, 1:].reshape(len(rows), width), samples)

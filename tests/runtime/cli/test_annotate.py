@@ -18,7 +18,8 @@ from infoatlas_rt import InputError, KeyStateTracker, load_trajectories
 from infoatlas_rt.cli import annotate, annotation_formats, keystate_plots
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.cli.recording_arguments import check_data
-from infoatlas_rt.files.annotations import lerobot
+from infoatlas_rt.files.annotations import lerobot_writer
+from infoatlas_rt.files.formats import open_dataset
 from infoatlas_rt.keystates.subtasks.poses import Pose, Position
 from lerobot_sets import write_lerobot
 from pictures import words
@@ -83,17 +84,17 @@ def test_a_copy_of_a_lerobot_data_set(folder, tmp_path, capsys):
 
 def test_in_place(folder, tmp_path, capsys, monkeypatch):
     before = everything(tmp_path)
-    write = lerobot._write_progress
+    write = lerobot_writer._write_progress
 
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr(lerobot, "_write_progress", fail)
+    monkeypatch.setattr(lerobot_writer, "_write_progress", fail)
     command = ["annotate", str(folder), "--count", "2", "--in-place"]
     assert main(command) == 1
     assert "cannot be written (disk full)" in capsys.readouterr().err
     assert everything(tmp_path) == before
-    monkeypatch.setattr(lerobot, "_write_progress", write)
+    monkeypatch.setattr(lerobot_writer, "_write_progress", write)
     assert main(command) == 0
     assert os.listdir(tmp_path) == ["set"] and (folder / "sarm_progress.parquet").is_file()
     assert load_trajectories(folder, features=["subtask_index"]).states.max() == 2
@@ -170,7 +171,7 @@ def test_names_of_maniskill_episodes(states, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--format", "mimicgen"], "is for data of robomimic or Isaac Lab"),
+        (["--format", "mimicgen"], "is for data of Isaac Lab or robomimic"),
         (["--format", "csv", "--in-place"], "is a file of its own: pass --out FILE"),
         (["--out", "new", "--in-place"], "both given: choose one"),
         (["--out", "{set}"], "exists: choose a name that does not"),
@@ -292,12 +293,12 @@ def test_arrays_that_are_not_read_are_reported(command, tmp_path, capsys):
 def test_bodies_are_those_that_were_read(tmp_path):
     path = write_mimicgen(tmp_path / "demos.hdf5")
     read = load_trajectories(path, features=["gripper", "eef_pose", "cubeB"])
-    assert annotate.known_bodies(path, read) == (
+    assert annotate.known_bodies(open_dataset(path), read) == (
         {"eef_pose": Pose("eef_pose")},
         {"cubeB": Pose("cubeB")},
     )
     read = load_trajectories(path, features=["gripper", "cubeB"])  # without a tool
-    assert annotate.known_bodies(path, read) == ({}, {})
+    assert annotate.known_bodies(open_dataset(path), read) == ({}, {})
 
 
 def test_folders_of_hdf5_files_are_demonstrations(tmp_path):

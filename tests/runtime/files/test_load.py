@@ -139,7 +139,7 @@ def write(path: Path, kind: str) -> Path:
         ("truncated", "cannot be read"),
         ("foreign", "cannot be read"),
         ("pickled", "save plain arrays, not objects"),
-        ("folder", "cannot be read"),
+        ("folder", "is neither the folder of a data set"),
         ("suffix", "is of a kind that is not read: in Matlab, use writematrix"),
         ("nan", "1 states are NaN, masked or infinite, the first at row 3, column 1"),
         ("no states", "has no array `states`"),
@@ -160,7 +160,7 @@ def write(path: Path, kind: str) -> Path:
         ("csv ragged", "rows of different length"),
         ("csv empty", "no rows"),
         ("csv header", "no rows"),
-        ("csv nan", "a.csv, line 3: 'nan' is a missing value"),
+        ("csv nan", "a.csv, line 3: 'b' is a missing value"),
         ("csv episodes", "rows of an episode are not together"),
         ("csv binary", "save it as UTF-8 text"),
     ],
@@ -220,27 +220,27 @@ def test_samples_are_one_array(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "what"),
+    ("text", "line", "column"),
     [
-        ("1\n2\n\n4\n", 3, "the row is blank"),
-        ("\n2\n3\n4\n", 1, "the row is blank"),
-        ("NA\n2\n3\n4\n", 1, "'NA' is a missing value"),
-        ('1\n" "\n3\n', 2, "'' is a missing value"),
-        ("a\n1\n\n\n4\n", 3, "the row is blank"),
-        ("a,b\n1,2\n,4\n5,6\n", 3, "'' is a missing value"),
-        ("1,2\n3,n/a\n5,6\n", 2, "'n/a' is a missing value"),
-        ('"1\n",2\n3,null\n', 3, "'null' is a missing value"),  # a cell over two lines
-        ("1,2\r\n\r\n3,4\r\n", 2, "the row is blank"),
-        ('1\n2\n""\n', 3, "'' is a missing value"),  # as pandas writes NaN
+        ("1\n2\n\n4\n", 3, "column 0"),  # a blank row
+        ("\n2\n3\n4\n", 1, "column 0"),
+        ("NA\n2\n3\n4\n", 1, "column 0"),
+        ('1\n" "\n3\n', 2, "column 0"),
+        ("a\n1\n\n\n4\n", 3, "a"),
+        ("a,b\n1,2\n,4\n5,6\n", 3, "a"),
+        ("1,2\n3,n/a\n5,6\n", 2, "column 1"),
+        ("1,2\n3,   \n5,6\n", 2, "column 1"),
+        ("1,2\r\n\r\n3,4\r\n", 2, "column 0"),
+        ('1\n2\n""\n', 3, "column 0"),  # as pandas writes NaN
     ],
 )
-def test_missing_values_are_named_by_file_and_line(tmp_path, text, line, what):
+def test_missing_values_are_named_by_file_and_line(tmp_path, text, line, column):
     path = tmp_path / "a.csv"
     path.write_text(text, newline="")
     for load in (load_samples, load_trajectories):
         with pytest.raises(InputError) as caught:
             load(path)
-        assert f"{path}, line {line}: {what}" in str(caught.value)
+        assert f"{path}, line {line}: {column!r} is a missing value" in str(caught.value)
         assert "--drop-missing" in str(caught.value)
     rows, _ = load_samples(path, missing=True)
     assert np.isnan(rows).any(axis=1).sum() == (2 if text.startswith("a\n1") else 1)
@@ -285,7 +285,7 @@ def test_pairs_with_missing_values_are_dropped_on_both_sides(tmp_path):
     np.testing.assert_array_equal(found_x[:, 0], x[there])
     np.testing.assert_array_equal(found_y[:, 0], y[there])
     assert dropped == 2
-    with pytest.raises(InputError, match=r"x\.csv, line 1: 'NA' is a missing value"):
+    with pytest.raises(InputError, match=r"x\.csv, line 1: 'column 0' is a missing value"):
         load_pairs(*paths)
     (tmp_path / "y.csv").write_text("1\n2\n")
     with pytest.raises(InputError, match="as many of each"):
@@ -298,8 +298,12 @@ def test_large_integers_survive_every_kind_of_file(tmp_path):
     np.savez(tmp_path / "a.npz", states=stamps)
     (tmp_path / "a.csv").write_text("encoder,x\n" + "".join(f"{s},0.5\n" for s in stamps))
     for name in ("a.npy", "a.npz", "a.csv"):
-        states = load_trajectories(tmp_path / name).states
-        np.testing.assert_array_equal(np.diff(states[:, 0]), [1, 1, 3])
+        found = load_trajectories(tmp_path / name)
+        np.testing.assert_array_equal(found.states[:, 0], [0, 1, 2, 5])
+        column = "'encoder'" if name == "a.csv" else "column 0"
+        assert (
+            f"float64 is exact for integers to 2^53: {stamps[0]} from {column}." in found.notes[0]
+        )
     np.testing.assert_array_equal(np.diff(load_samples(tmp_path / "a.csv")[0][:, 0]), [1, 1, 3])
 
 
@@ -360,7 +364,7 @@ def hostile(folder: Path, kind: str) -> Path:
         ("zero device", "is a pipe or a device"),
         ("pipe", "is a pipe or a device"),
         ("csv pipe", "is a pipe or a device"),
-        ("csv zeros", "has a line of 10000000 characters|field larger than field limit|NUL"),
+        ("csv zeros", "more than 2147483647 bytes"),
         ("long header", "a header of 2147483648 bytes"),
         ("claim", "41000000000 numbers are more than 100000000"),
         ("bytes", "1000000 numbers are more than"),

@@ -10,6 +10,7 @@ import pytest
 from fakes import RecordingEstimator
 from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.inputs.checks import as_samples
+from infoatlas_rt.inputs.trajectories import Trajectories, as_trajectories
 from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
 
@@ -35,19 +36,12 @@ LARGE = {
     "int64": NOW + COUNTS,
     "uint64": np.uint64(2**64 - 1) - COUNTS.astype(np.uint64),
     "smallest": np.iinfo(np.int64).min + COUNTS,
-    "both ends": np.where(COUNTS % 2, COUNTS + np.iinfo(np.int64).min, 2**63 - 1 - COUNTS),
-    "zeros among them": np.where(COUNTS % 3, NOW + COUNTS, 0),
     "big endian": (NOW + COUNTS).astype(">i8"),
     "strided": np.repeat(NOW + COUNTS, 2)[::2],
     "list": (NOW + COUNTS).tolist(),
-    "list beyond int64": [2**63 + int(c) if c % 2 else -int(c) for c in COUNTS],
     "list beyond uint64": [2**70 + int(c) for c in COUNTS],
-    "list with floats": [NOW + int(c) if c % 5 else float(c) for c in COUNTS],
     "objects": np.array((NOW + COUNTS).tolist(), dtype=object),
-    "long double": np.longdouble(NOW) + COUNTS,
 }
-if np.finfo(np.longdouble).nmant < 63:
-    del LARGE["long double"]
 
 
 @pytest.mark.parametrize("kind", LARGE)
@@ -55,11 +49,7 @@ def test_large_numbers_keep_their_order_and_their_ties(estimator, kind):
     values = LARGE[kind]
     found = as_samples(values, "x")
     assert found.dtype == np.float64 and found.shape == (N, 1)
-    exact = (
-        list(values)
-        if kind == "long double"
-        else [v if isinstance(v, float) else int(v) for v in values]
-    )
+    exact = [int(v) for v in values]
     assert ranks(found[:, 0].tolist()) == ranks(exact)
     # Unsliced estimates depend only on ranks, so this one equals that of the ranks, bit for bit.
     assert estimator.estimate(values, OTHER).mi == estimator.estimate(ranks(exact), OTHER).mi
@@ -96,32 +86,35 @@ def test_values_that_floats_represent_are_unchanged():
     assert as_samples(floats, "x") is floats
 
 
-@pytest.mark.parametrize("form", ["int64", "uint64", "list", "mixed"])
-def test_large_integers_in_a_window(estimator, form):
-    """Steps of a counter that starts at 0 and jumps; also if the type changes."""
-
-    def state(t):
-        value = 0 if t < 5 else NOW + int(COUNTS[t])
-        if form == "list":
-            return [value, float(OTHER[t])]
-        kind = {"mixed": np.int64 if t % 2 else np.uint64}.get(form) or form
-        return np.array([value, OTHER[t]], kind)
-
-    online = OnlineEstimator(estimator, window=60)
-    for t in range(N):
-        newest = online.push(state(t))
-    small = np.stack([COUNTS, OTHER], axis=1)
-    expected = estimator.estimate(small[40:], small[38:98], time_series=True)
-    assert not newest.estimate.degenerate and newest.estimate.constant_x == ()
-    assert newest.estimate.mi == expected.mi
+def test_columns_that_range_beyond_the_exact_integers_are_rounded():
+    found = as_samples([[0, 1], [NOW, 2]], "x")
+    np.testing.assert_array_equal(found, [[0, 1], [float(NOW), 2]])
 
 
-def test_large_integers_in_a_pool():
-    pool = PooledPairs(4, 50, lag=1)
-    for t in range(40):
-        pairs = pool.push(np.full((4, 1), NOW + int(COUNTS[t])) if t else np.zeros((4, 1)))
-    steps = np.repeat(np.diff(COUNTS[1:40]), 4)
-    np.testing.assert_array_equal((pairs.x - pairs.y)[4:, 0], steps)
+def test_notes_name_what_was_subtracted():
+    found = Trajectories([[NOW, 0.5], [NOW + 3, 1.5]], [2], ("stamp", "x"), notes=("First.",))
+    np.testing.assert_array_equal(found.states, [[0, 0.5], [3, 1.5]])
+    assert found.notes[0] == "First." and f"2^53: {NOW} from 'stamp'." in found.notes[1]
+
+
+def test_trajectories_of_a_list_have_one_origin():
+    with pytest.raises(InputError, match=rf"trajectory 1 has the integer {NOW}.* subtract"):
+        as_trajectories([[[0.0], [1.0]], [[NOW], [NOW + 1]]])
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64, list])
+def test_a_large_integer_in_a_window_is_refused(kind):
+    online = OnlineEstimator(RecordingEstimator(8), window=10)
+    for t in range(12):
+        online.push([float(t), 0.0])
+    assert online.push([NOW, 0] if kind is list else np.array([NOW, 0], kind)) is None
+    assert online.reason == "refused: not real numbers, or an integer beyond 2^53"
+    assert online.counts["dtype"] == 1
+
+
+def test_a_large_integer_in_a_pool_is_refused():
+    with pytest.raises(InputError, match=f"states has the integer {NOW}, and float64 is exact to"):
+        PooledPairs(4, 50, lag=1).push(np.full((4, 1), NOW))
 
 
 # ---- masks --------------------------------------------------------------------------------------

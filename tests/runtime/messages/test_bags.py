@@ -474,7 +474,7 @@ def test_damaged_and_foreign_files_are_reported(bags, tmp_path, capsys):
 
 def test_folders_that_are_no_bags(bags, tmp_path, capsys):
     assert run(tmp_path, "--topic", "/x") == 2
-    assert "has no metadata.yaml: pass a bag" in capsys.readouterr().err
+    assert "nor one of ROS bags: check the path" in capsys.readouterr().err
     folder = shutil.copytree(bags / "mcap", tmp_path / "bag")
     (folder / "metadata.yaml").unlink()
     assert run(folder, "--topic", "/x") == 2

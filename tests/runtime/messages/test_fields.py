@@ -110,6 +110,15 @@ def test_types_of_numbers():
     assert extractor.names[-2:] == ("ends[1].z", "ends[0].z")
 
 
+def test_integers_that_floats_round_are_refused():
+    extract = Extractor(["force", "count"], schema("lab_msgs/msg/Grip"))
+    message = grip()
+    assert extract(message)[-1] == message.count
+    message.count = 2**60 + 1
+    with pytest.raises(InputError, match="an integer beyond 2\\^53"):
+        extract(message)
+
+
 def test_one_array_for_all_messages():
     extractor = Extractor(["position[:]"], schema("sensor_msgs/msg/JointState"))
     first = extractor(joints([1, 2]))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError, OutputError
 from ..bags.bag_files import BagFiles
-from .annotations import Annotations
+from .content import Annotations
 
 TOPIC = "/infoatlas/events"
 EVENT, PAIR = "foxglove_msgs/msg/Event", "foxglove_msgs/msg/KeyValuePair"

@@ -23,7 +23,7 @@ from ...errors import InputError
 from ...keystates.subtasks import Subtasks
 from ..hdf5.opening import changed_copy
 from ..hdf5.robomimic import EEF_POSE, demos_of, opened_demos, step_count
-from .annotations import Annotations
+from .content import Annotations
 
 MASK = "infoatlas"  # name of the list of demonstrations that have all parts
 LEFT_OUT = "left_out"  # group for demonstrations that Isaac Lab cannot use

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...keystates.quality import COMMON
 from ...keystates.steps import kind_letter
-from .annotations import Annotations
+from .content import Annotations
 
 Int = NDArray[np.int64]
 

@@ -24,7 +24,7 @@ from ...errors import InputError, OutputError
 from ..lerobot.features import STATE
 from ..lerobot.meta import read_info
 from ..lerobot.reader import is_lerobot
-from .annotations import Annotations
+from .content import Annotations
 
 APPLICATION = "infoatlas-rt"
 TIME, STEP = "time", "step"
@@ -37,7 +37,7 @@ SIGNALS, SUBTASKS, KEY_STATES, EVENTS, VIDEO = (
 )
 # Bytes of video: in v3 of LeRobot many episodes share a file, which each recording contains.
 LARGEST_VIDEO = 5 * 10**9
-WIDEST = 12  # curves in one view
+CURVES_IN_VIEW = 12  # curves in one view
 VIEWS = 3  # views of curves in one tab
 AXIS = re.compile(r"[wxyz]|r[xyz]|roll|pitch|yaw|\d+")
 # Colours of Okabe and Ito, which differ for every kind of colour vision.
@@ -238,8 +238,8 @@ def _groups(annotations: Annotations) -> Iterator[tuple[str, list[int], list[str
     bodies |= set(annotations.subtasks.tools)
     used: set[str] = set()
     for beginning, every in sorted(groups.items(), key=lambda group: group[0] not in bodies):
-        for first in range(0, len(every), WIDEST):
-            columns = every[first : first + WIDEST]
+        for first in range(0, len(every), CURVES_IN_VIEW):
+            columns = every[first : first + CURVES_IN_VIEW]
             entity, number = f"{SIGNALS}/{_plain(beginning)}", 1
             while entity in used:
                 number += 1

@@ -13,9 +13,9 @@ from typing import Any
 
 from ...errors import InputError
 from ...keystates.subtasks import WORLD, Subtask
+from ..formats import open_dataset
 from ..hdf5.robomimic import OBJECT_POSES, datagen_info, opened_demos
-from ..kinds import ISAACLAB, ROBOMIMIC, kind_of
-from .annotations import Annotations
+from .content import Annotations
 from .mimicgen import MASK, eef_names, incomplete, signal_names
 
 # Values from the configurations of these programs for stacking cubes.
@@ -175,10 +175,8 @@ def _fields(
     subtasks = annotations.subtasks
     eefs = {tool: tool for tool in subtasks.tools}
     known: list[str] = []
-    if path.exists() and kind_of(path) in (
-        ROBOMIMIC,
-        ISAACLAB,
-    ):  # otherwise the configuration is for a file that will be recorded later
+    # Without a file, the configuration is for one that will be recorded later.
+    if path.is_file() and "mimicgen" in open_dataset(path).format.annotations:
         with opened_demos(path) as file:
             demo = file["data"].get(annotations.episodes[0])
             info = None if demo is None else datagen_info(demo)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ...errors import InputError
 from .opening import shown_name
 
-DEEPEST = 32  # levels of groups
+DEEPEST_GROUP = 32  # levels of groups
 
 
 class Source(NamedTuple):
@@ -75,7 +75,7 @@ def _walk(
     import h5py
 
     info = h5py.h5o.get_info(group.id)
-    if (info.fileno, info.addr) in above or len(above) > DEEPEST:
+    if (info.fileno, info.addr) in above or len(above) > DEEPEST_GROUP:
         raise InputError(f"{path}: {group.name} links to a group around it: remove the link")
     for key in group:
         if key in skip:

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ...inputs.arrays import as_reals, merge
+from ...inputs.arrays import as_shifted, shift_notes
 from ...inputs.trajectories import Trajectories
 from ..numbers import LARGEST
 from .arrays import Source, unstored
 from .poses import POSE, pose_columns
 
-WIDEST = 256  # columns of an observation: wider ones are features of images, or images
-SHOWN = 30  # arrays that an error lists, at most
+WIDEST_OBSERVATION = 256  # columns of an observation: wider ones are features of images, or images
+ARRAYS_SHOWN = 30  # arrays that an error lists, at most
 FLOATS, NUMBERS = "f", "iuf"  # kinds of dtypes
 
 
@@ -84,6 +84,7 @@ class DemoReader:
         self.keys: list[str] = [] if features is None else list(features)
         self.chosen = features is not None
         self.left_out: dict[str, str] = {}
+        self._shifts: list[str] = []
         self.episodes: list[str] = []
         self.lengths: list[int] = []
         self._parts: list[list[NDArray[Any]]] = []
@@ -155,9 +156,11 @@ class DemoReader:
         states, names = [], list[str]()
         for i, key in enumerate(self.keys):
             values = np.concatenate([part[i] for part in self._parts])
+            own = _column_names(key, values.shape[1], self._pose_of(key))
             if values.dtype.kind != "f" or values.dtype.itemsize > 8:
-                values = merge(as_reals(values, key))
-            names += _column_names(key, values.shape[1], self._pose_of(key))
+                values, origins = as_shifted(values, key)
+                self._shifts += shift_notes(origins, own)
+            names += own
             states.append(values)
         twice = [name for name in names if names.count(name) > 1]
         if twice:
@@ -168,8 +171,9 @@ class DemoReader:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences about what was left out."""
-        return [f"Left out: {where} ({why})." for where, why in self.left_out.items()]
+        """Sentences about what was left out or shifted."""
+        left_out = [f"Left out: {where} ({why})." for where, why in self.left_out.items()]
+        return left_out + self._shifts
 
     def trajectories(self, rate: float | None = None, notes: Sequence[str] = ()) -> Trajectories:
         """All trajectories; `notes` come before those about what was left out.
@@ -205,7 +209,7 @@ class DemoReader:
         node = demo.arrays[key].node
         if key in demo.poses:
             return None  # refused later if it cannot be read
-        fault = _fault(node, self.kinds, WIDEST)
+        fault = _fault(node, self.kinds, WIDEST_OBSERVATION)
         if fault is None and demo.length is not None and len(node) != demo.length:
             return f"{len(node)} rows for {demo.length} samples"
         return fault
@@ -292,8 +296,8 @@ def made(
 
 def _listing(demo: Demo) -> str:
     texts = [f"{name} {source.text}" for name, source in demo.arrays.items()]
-    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
-    return ", ".join(texts[:SHOWN]) + more if texts else "no arrays"
+    more = f" and {len(texts) - ARRAYS_SHOWN} more" if len(texts) > ARRAYS_SHOWN else ""
+    return ", ".join(texts[:ARRAYS_SHOWN]) + more if texts else "no arrays"
 
 
 def _fault(node: Any, kinds: str, widest: int | None, pose: bool = False) -> str | None:

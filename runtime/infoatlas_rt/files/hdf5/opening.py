@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import InputError, OutputError
 from ..numbers import check_regular
 
-SUFFIXES = (".h5", ".hdf5")
+HDF5_SUFFIXES = (".h5", ".hdf5")
 
 
 @contextmanager
@@ -92,7 +92,9 @@ def files_in(folder: Path) -> list[Path]:
         names = [
             entry.name
             for entry in folder.iterdir()
-            if entry.suffix in SUFFIXES and not entry.name.startswith(".") and not entry.is_dir()
+            if entry.suffix in HDF5_SUFFIXES
+            and not entry.name.startswith(".")
+            and not entry.is_dir()
         ]
     except OSError as error:
         raise InputError(f"{folder} cannot be read ({error}): check the path") from error

@@ -33,7 +33,7 @@ OBJECT_POSES = ("object_poses", "object_pose")  # in datagen_info of MimicGen an
 STATES = "states"  # states of the simulator; those of MuJoCo begin with its time
 _DEMO = re.compile(r"(demo|episode|ep|traj|trajectory)[_-]?[0-9]{1,18}")
 _DATAGEN = "datagen_info"
-EVEN = 1e-3  # of the median: steps of a simulator's time differ from it by at most so much
+EVEN_CLOCK = 1e-3  # of the median: steps of a simulator's time differ from it by at most so much
 _HINT = (
     "pass features=['states'] (--features states) or others of them, or extract observations, as "
     "robomimic's dataset_states_to_obs does"
@@ -127,6 +127,19 @@ def opened_demos(path: Path) -> Iterator[Any]:
                 "of robomimic, MimicGen, Isaac Lab or robosuite"
             )
         yield file
+
+
+def holds_demos(file: Any) -> bool:
+    """Whether an open file has demonstrations in `data`."""
+    data = file.get("data")
+    return hasattr(data, "keys") and len(data) > 0
+
+
+def is_isaaclab(file: Any) -> bool:
+    """Whether an open file is of Isaac Lab: its recorder writes the initial state of an episode."""
+    first = next(iter(demo_names(file["data"])), None) if holds_demos(file) else None
+    demo: Any = None if first is None else file["data"].get(first)
+    return hasattr(demo, "keys") and ("obs/datagen_info" in demo or "initial_state" in demo)
 
 
 def demo_names(data: Any) -> list[str]:
@@ -287,7 +300,7 @@ def _clock(column: NDArray[np.floating], lengths: NDArray[np.int64]) -> float | 
     if len(steps) < 2:
         return None
     step = float(np.median(steps))
-    return step if step > 0 and (np.abs(steps - step) <= EVEN * step).all() else None
+    return step if step > 0 and (np.abs(steps - step) <= EVEN_CLOCK * step).all() else None
 
 
 def _rate(data: Any) -> float | None:

@@ -17,8 +17,8 @@ from ...errors import InputError
 STATE = "observation.state"
 COUNTERS = ("timestamp", "frame_index", "episode_index", "index", "task_index")
 OBSERVED = ("observation", "observations", "obs", "state", "states", "qpos")
-DEEPEST = 8  # lists in lists of names
-SHOWN = 20  # features in a message, at most
+DEEPEST_NAMES = 8  # lists in lists of names
+FEATURES_SHOWN = 20  # features in a message, at most
 NUMBERS, FLAGS, PICTURES, OTHER = "numbers", "truth values", "pictures", "neither numbers nor flags"
 
 
@@ -120,9 +120,9 @@ def _ways(features: dict[str, Any], kinds: dict[str, str]) -> str:
             for name, own in kinds.items()
             if own == kind and name not in COUNTERS
         ]
-        more = f" and {len(found) - SHOWN} others" if len(found) > SHOWN else ""
+        more = f" and {len(found) - FEATURES_SHOWN} others" if len(found) > FEATURES_SHOWN else ""
         if found:
-            texts.append(f"{kind} are {', '.join(found[:SHOWN])}{more}")
+            texts.append(f"{kind} are {', '.join(found[:FEATURES_SHOWN])}{more}")
     listed = "; ".join(texts) or "it has none of numbers"
     return f"pass --features NAME (features=[NAME] in Python); {listed}"
 
@@ -166,7 +166,7 @@ Leaf = tuple[tuple[str, ...], Any]
 
 def _leaves(given: Any, path: tuple[str, ...] = (), depth: int = 0) -> Iterator[Leaf]:
     """Values in lists and dictionaries, in their order, and the path of keys to each."""
-    if isinstance(given, dict | list) and depth < DEEPEST:
+    if isinstance(given, dict | list) and depth < DEEPEST_NAMES:
         pairs = given.items() if isinstance(given, dict) else ((None, value) for value in given)
         for key, value in pairs:
             yield from _leaves(value, path if key is None else (*path, str(key)), depth + 1)

@@ -3,7 +3,7 @@
 `meta/info.json` describes the features. `data/` has .parquet files with a row for each frame, of
 one episode (v2) or many (v3). The lengths of episodes are in `meta/episodes.jsonl` (v2) or in
 `meta/episodes/` (v3). The layouts are those of huggingface/lerobot, `lerobot/datasets/utils.py`.
-Videos are not read. Only pyarrow is needed. `annotations/lerobot.py` writes such data sets.
+Videos are not read. Only pyarrow is needed. `annotations/lerobot_writer.py` writes such data sets.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError, first_names
+from ...inputs.arrays import side_by_side
 from ...inputs.trajectories import Trajectories
 from ..numbers import LARGEST
 from ..rates import EVEN, stated_rate
@@ -72,10 +73,9 @@ def read_lerobot(
         found, note = column_names(feature, info["features"][feature], values.shape[1])
         names += found
         notes += [note] if note else []
-    states = read.values[0] if len(chosen) == 1 else np.concatenate(read.values, axis=1)
     episodes, first, lengths = np.unique(read.episodes, return_index=True, return_counts=True)
     expected = episode_lengths(folder, info)
-    reasons = _incomplete(read, states, chosen, expected, (episodes, first, lengths), folder)
+    reasons = _incomplete(read, chosen, expected, (episodes, first, lengths), folder)
     complete = np.array([episode not in reasons for episode in episodes.tolist()])
     left_out = _left_out(reasons, len(set(expected) | set(reasons)))
     if not complete.any():
@@ -92,7 +92,7 @@ def read_lerobot(
     rate, note = _rate(info, read.times[rows], lengths[complete])
     notes += [note] if note else []
     return Trajectories(
-        states[rows],
+        side_by_side([values[rows] for values in read.values]),
         lengths[complete],
         tuple(names),
         rate,
@@ -172,7 +172,6 @@ def _read_files(files: list[Path], features: list[str], info: dict[str, Any]) ->
 
 def _incomplete(
     read: _Read,
-    states: NDArray[Any],
     features: list[str],
     expected: dict[int, int],
     found: tuple[Int, Int, Int],
@@ -187,8 +186,8 @@ def _incomplete(
     """
     reasons: dict[int, str] = {}
     gone = read.missing.any(axis=1)
-    if states.dtype.kind == "f":
-        gone |= ~np.isfinite(states).all(axis=1)
+    for values in read.values:
+        gone |= ~np.isfinite(values).all(axis=1)
     gone_at = np.flatnonzero(gone)
     ends = found[1] + found[2]
     counts = np.searchsorted(gone_at, ends) - np.searchsorted(gone_at, found[1])

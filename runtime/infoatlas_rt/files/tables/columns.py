@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
+from ...inputs.arrays import shift_notes
 from ...inputs.trajectories import Trajectories
 from ..rates import EVEN, even_rate, is_rest, is_time, time_unit
-from .text import Table
+from .table import Table
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -104,6 +105,7 @@ def as_demonstrations(table: Table, chosen: str | None) -> Trajectories:
     keep = [c for c in range(table.values.shape[1]) if c not in left]
     if not keep:
         raise InputError(f"no coordinates ({notes[-1][:-1]}): add some, or rename those columns")
+    notes += _shifts(table, keep)
     states = table.values[:, keep] if left else table.values
     return Trajectories(
         states,
@@ -136,7 +138,12 @@ def as_sample(table: Table) -> tuple[Float, tuple[str, ...]]:
             f"Used as coordinates like the others: {', '.join(doubtful)}. Remove what only counts "
             "rows, demonstrations or time."
         )
+    notes += _shifts(table, keep)
     return (table.values[:, keep] if left else table.values), tuple(notes)
+
+
+def _shifts(table: Table, keep: list[int]) -> list[str]:
+    return shift_notes({c: o for c, o in table.origins.items() if c in keep}, table.names)
 
 
 def _starts(table: Table, chosen: str | None) -> tuple[str | None, bool, Int]:

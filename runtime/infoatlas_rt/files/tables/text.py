@@ -1,70 +1,26 @@
 """Tables of numbers in text files (.csv, .tsv, .txt), in the dialects that programs write.
 
-The separator (comma, semicolon, tab or space) is determined from the first rows. A comma within a
-cell is a decimal comma if the rest of the file requires it. `columns.py` classifies the columns.
+`dialects.py` determines the separator and the names of columns from the first rows, and pyarrow
+reads the cells. A column with commas has decimal commas if no number of the file has a point.
 """
 
 from __future__ import annotations
 
 import csv
+import math
 import re
-from array import array
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from ...errors import InputError
-from ...inputs.arrays import EXACT, Reals, merge
+from ..lerobot.frames import require_pyarrow
 from ..numbers import LARGEST, check_regular
-from .dialects import (
-    DECIMAL,
-    LONGEST_LINE,
-    MISSING,
-    SEPARATORS,
-    TRUTHS,
-    beginning,
-    is_header,
-    is_number,
-    looks_decimal,
-    may_be_number,
-    rows_of,
-    separator_of,
-)
+from .dialects import DECIMAL, MISSING, SEPARATORS, Dialect, dialect_of, is_number
+from .table import Columns, Table
 
-SUFFIXES = (".csv", ".tsv", ".txt")
+LARGEST_TEXT = 2**31 - 1  # bytes; pyarrow infers the types of columns from one block
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # or three decimals
-
-
-class Table(NamedTuple):
-    """Columns of a file.
-
-    Attributes
-    ----------
-    values : [n, d] float64
-        Columns of numbers; a missing value is NaN. Integers that float64 would round are shifted
-        (`arrays.merge`).
-    names : tuple of str, d of them, or empty
-        Names of the columns of numbers; empty without a header.
-    labels : dict of str to list of str, n of them
-        Columns that were requested as text, by name.
-    clocks : dict of int to float
-        Columns of numbers whose type is a time, and their unit in seconds.
-    flags : tuple of int
-        Columns of numbers whose type is a truth value.
-    notes : tuple of str
-        Sentences about what was left out.
-    """
-
-    values: NDArray[np.float64]
-    names: tuple[str, ...]
-    labels: dict[str, list[str]]
-    clocks: dict[int, float] = {}  # noqa: RUF012 (never written to)
-    flags: tuple[int, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 def read_csv(path: Path, is_label: Callable[[str], bool], missing: bool = False) -> Table:
@@ -81,211 +37,135 @@ def read_csv(path: Path, is_label: Callable[[str], bool], missing: bool = False)
     Raises
     ------
     InputError
-        The file is missing, is no table of numbers, has missing values without `missing`, or its
-        numbers are ambiguous.
+        pyarrow is not installed; the file is missing, is no table of numbers, has missing values
+        without `missing`, or its numbers are ambiguous.
     """
-    check_regular(path)
+    if check_regular(path) > LARGEST_TEXT:
+        raise InputError(f"{path}: more than {LARGEST_TEXT} bytes: save a part of it")
+    pyarrow, _ = require_pyarrow(path)
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = _lines(file, path)
-            comments, sample, skipped = beginning(lines)
-            reader = _Reader(path, separator_of(sample), is_label, missing)
-            if reader.separator == "," and looks_decimal(sample):
-                raise InputError(
-                    f"{path}: the commas look like decimal marks ({sample[0].strip()[:40]!r}), and "
-                    "they separate cells: write numbers with points, and without leading zeros"
-                )
-            for line, row in rows_of(chain(sample, lines), reader.separator):
-                reader.add(row, line + skipped, comments)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} cannot be read ({error}): save it as UTF-8 text") from error
-    return reader.table()
-
-
-def _lines(file: IO[str], path: Path) -> Iterator[str]:
-    """Lines of a text file, none longer than `LONGEST_LINE`."""
-    while line := file.readline(LONGEST_LINE):
-        if len(line) == LONGEST_LINE:
-            raise InputError(f"{path} has a line of {LONGEST_LINE} characters: is it a CSV file?")
-        yield line
-
-
-class _Reader:
-    """Collects the rows of a text file, with 8 bytes a number."""
-
-    def __init__(
-        self, path: Path, separator: str, is_label: Callable[[str], bool], missing: bool
-    ) -> None:
-        self.path, self.separator = path, separator
-        self._is_label, self._missing = is_label, missing
-        self._names: tuple[str, ...] = ()  # of all columns
-        self._width = 0  # of all columns
-        self._labels: dict[int, list[str]] = {}
-        self._strings = 0  # of labels; each counts as 8 numbers
-        self._values = array("d")
-        self._large: dict[int, int] = {}  # integers that floats round, by place
-        self._blank: list[int] = []  # blank lines; at the end of a file they are ignored
-        self._decimal = self._unclear = self._point = ""  # first cell of each kind
-        self._truths: dict[int, int] = {}  # cells of true or false, by column of numbers
-
-    def add(self, row: list[str], line: int, comments: list[str]) -> None:
-        if not row:
-            self._blank.append(line)
-            return
-        if not self._width:
-            self._width = len(row)
-            cells = [cell.strip() for cell in row]
-            header = not self._blank and is_header(cells)
-            if header and any(map(may_be_number, cells)) and self._commented(comments):
-                header = False  # a faulty row below the names
-            self._set_names(cells if header else self._commented(comments))
-            if header:
-                return
-        for blank in self._blank:
-            if not self._missing or self._labels:
-                raise self._fault("the row is blank", blank)
-            self._values.extend([np.nan] * self._width)
-        self._blank.clear()
-        if len(row) != self._width:
-            raise self._ragged(len(row), line)
-        for column in reversed(self._labels):
-            label = row.pop(column).strip()
-            if not label:
-                raise InputError(
-                    f"{self.path}, line {line}: {self._names[column]!r} is empty: fill it"
-                )
-            labels = self._labels[column]
-            known = labels[-1:] == [label]  # the rows of a demonstration share one string
-            labels.append(labels[-1] if known else label)
-            self._strings += not known
-        self._add_numbers(row, line)
-        if len(self._values) + 8 * self._strings > LARGEST:
-            raise InputError(f"{self.path}: more than {LARGEST} numbers: save a part of them")
-
-    def table(self) -> Table:
-        width = self._width - len(self._labels)
-        if not width or not len(self._values):
-            raise InputError(f"{self.path}: no rows, or no columns of numbers: save a full table")
-        if (comma := self._decimal or self._unclear) and self._point:
-            raise InputError(
-                f"{self.path} has numbers with a comma ({comma!r}) and others with a point "
-                f"({self._point!r}): write all with points, as 1234.5"
-            )
-        if self._unclear and not self._decimal:
-            raise InputError(
-                f"{self.path}: {self._unclear!r} may be a number with three decimals or thousands, "
-                "and no number of the file shows which: write numbers with points, as 1234.5"
-            )
-        high = np.array(self._values).reshape(-1, width)
-        low = np.zeros_like(high) if self._large else None
-        for at, number in self._large.items():
-            low.flat[at] = float(number - int(high.flat[at]))  # type: ignore[union-attr]
-        names = tuple(n for i, n in enumerate(self._names) if i not in self._labels)
-        labels = {self._names[i]: labels for i, labels in self._labels.items()}
-        for column, count in self._truths.items():
-            if count < len(high):
-                raise InputError(
-                    f"{self.path}: column {names[column] if names else column} has {count} cells "
-                    f"of true or false, and {len(high) - count} others: write one kind"
-                )
-        flags = tuple(sorted(self._truths))
-        return Table(merge(Reals(high, low)), names, labels, flags=flags)
-
-    def _set_names(self, names: Sequence[str]) -> None:
-        self._names = tuple(names)
-        found = [i for i, name in enumerate(names) if self._is_label(name)]
-        if len({names[i] for i in found}) < len(found):
-            raise InputError(f"{self.path}: two columns are called {names[found[0]]!r}: rename one")
-        self._labels = {i: [] for i in found}
-
-    def _commented(self, comments: list[str]) -> Sequence[str]:
-        """Names in the last comment above the numbers, with any separator; empty if there are none.
-
-        If the words have the separator of the numbers but another count, the numbers are separated
-        wrongly: their commas are decimal marks.
-        """
-        for separator in (self.separator, *SEPARATORS) if comments else ():
-            rows = [row for _, row in rows_of(comments[-1:], separator)]
-            names = [cell.strip().strip(",;") for row in rows for cell in row]
-            if not all(names) or not is_header(names):
-                continue
-            if len(names) == self._width:
-                return names
-            words = len(names) > 1 and not any(" " in name for name in names)
-            if separator == self.separator != " " and words:
-                raise InputError(
-                    f"{self.path}: the comment {comments[-1][:40]!r} names {len(names)} columns, "
-                    f"and rows have {self._width} cells, separated by {SEPARATORS[separator]}: "
-                    "name all columns; where commas are decimal marks, separate by semicolons"
-                )
-        return ()
-
-    def _add_numbers(self, row: list[str], line: int) -> None:
-        text = "".join(row)
-        if not self._point and "." in text:
-            self._point = next(cell.strip() for cell in row if "." in cell)
-        plain = row
-        if self._decimal and "." not in text and "," in text:
-            plain = [cell.replace(",", ".") for cell in row]
-        try:
-            numbers = [*map(float, plain)]
-        except ValueError:
-            numbers = []
-        # A sum is NaN if a number is; float() accepts 1_000, which is source code.
-        if numbers and sum(numbers) == sum(numbers) and "_" not in text:
-            if -EXACT <= min(numbers) and max(numbers) <= EXACT:
-                self._values.extend(numbers)
-                return
-        for column, cell in enumerate(row):
-            self._add_number(cell.strip(), line, column)
-
-    def _add_number(self, cell: str, line: int, column: int) -> None:
-        if cell.lower() in MISSING:
-            if not self._missing:
-                raise self._fault(f"{cell!r} is a missing value", line)
-            self._values.append(np.nan)
-            return
-        if is_number(cell):
-            self._values.append(float(cell))
-        elif DECIMAL.fullmatch(cell):
-            self._values.append(float(cell.replace(",", ".")))
-            if _THOUSANDS.fullmatch(cell):
-                self._unclear = self._unclear or cell
-            else:
-                self._decimal = self._decimal or cell
-        elif cell.lower() in TRUTHS:
-            self._truths[column] = self._truths.get(column, 0) + 1
-            self._values.append(float(TRUTHS[cell.lower()]))
+        dialect = dialect_of(path)
+        labels = [i for i, name in enumerate(dialect.names) if is_label(name)]
+        cells = _cells(path, dialect, labels, pyarrow).columns
+    except (OSError, UnicodeDecodeError, csv.Error, pyarrow.ArrowException) as error:
+        what = str(error).split("\n")[0]
+        raise InputError(f"{path} cannot be read ({what}): save it as UTF-8 text") from error
+    if sum(map(len, cells)) > LARGEST:
+        raise InputError(f"{path}: more than {LARGEST} numbers: save a part of them")
+    columns = Columns(path, pyarrow, missing, lambda row: f"line {row + dialect.skipped + 1}")
+    names = dialect.names or [f"column {i}" for i in range(dialect.width)]
+    numbers = {i: cells[i] for i in range(len(cells)) if i not in labels}
+    decimals = _decimals(path, dialect, numbers, pyarrow)
+    for i, column in enumerate(cells):
+        if i in labels:
+            columns.add_labels(names[i], column)
         else:
-            raise self._no_number(cell, line, column)
-        if abs(self._values[-1]) > EXACT and cell.lstrip("+-").isdecimal():
-            self._large[len(self._values) - 1] = int(cell)
+            columns.add(names[i], decimals.get(i, column))
+    table = columns.table()
+    return table if dialect.names else table._replace(names=())
 
-    def _no_number(self, cell: str, line: int, column: int) -> InputError:
-        names = [name for i, name in enumerate(self._names) if i not in self._labels]
-        where = f", column {names[column]!r}" if names and names[column] else ""
-        how = f"cells are separated by {SEPARATORS[self.separator]} here"
-        if re.fullmatch(r"[+-]?\d{1,3}([., ']\d{3})+([.,]\d*)?", cell):
-            hint = "write numbers without marks of thousands, as 1234.5"
-        elif re.search(r"\d\d\d\d-\d\d|\d:\d\d", cell):
-            hint = "write dates and times in seconds, or remove that column"
-        elif any(mark in cell for mark in ";,\t"):
-            hint = f"{how}; separate all by commas, and write numbers with points"
-        else:
-            hint = f"remove that row or column ({how})"
-        return InputError(f"{self.path}, line {line}{where}: {cell!r} is no number: {hint}")
 
-    def _ragged(self, cells: int, line: int) -> InputError:
-        hint = "save a full table"
-        if self.separator == "," and cells == 2 * self._width:
+def _cells(path: Path, dialect: Dialect, labels: list[int], pyarrow: Any) -> Any:
+    """All rows as a table of pyarrow, whose columns have the types of their cells."""
+    from pyarrow import csv as arrow_csv
+
+    text = path.read_bytes().rstrip(b"\r\n")
+    if dialect.separator == " ":
+        text = b"\n".join(b" ".join(line.split()) for line in text.splitlines())
+    ragged: list[Any] = []
+
+    def skip(row: Any) -> str:
+        ragged.append(row)
+        return "skip"
+
+    names = [str(i) for i in range(dialect.width)]
+    found = arrow_csv.read_csv(
+        pyarrow.BufferReader(text),
+        arrow_csv.ReadOptions(
+            use_threads=False,  # else faulty rows have no numbers
+            block_size=len(text) + 1,
+            skip_rows=dialect.skipped,
+            column_names=names,
+        ),
+        arrow_csv.ParseOptions(
+            delimiter=dialect.separator,
+            quote_char=False if dialect.separator == " " else '"',
+            ignore_empty_lines=False,
+            invalid_row_handler=skip,
+        ),
+        arrow_csv.ConvertOptions(
+            column_types={names[i]: pyarrow.string() for i in labels},
+            strings_can_be_null=True,
+            null_values=["NaN", *(form for word in MISSING for form in _forms(word))],
+            true_values=_forms("true"),
+            false_values=_forms("false"),
+        ),
+    )
+    if ragged:
+        count, hint = ragged[0].actual_columns, "save a full table"
+        if dialect.separator == "," and count == 2 * dialect.width:
             hint = "if commas are decimal marks too, separate cells by semicolons"
-        return InputError(
-            f"{self.path}, line {line}: rows of different length ({cells} cells, separated by "
-            f"{SEPARATORS[self.separator]}, instead of {self._width}): {hint}"
+        raise InputError(
+            f"{path}, line {ragged[0].number}: rows of different length ({count} cells, separated "
+            f"by {SEPARATORS[dialect.separator]}, instead of {dialect.width}): {hint}"
         )
+    return found
 
-    def _fault(self, what: str, line: int) -> InputError:
-        return InputError(
-            f"{self.path}, line {line}: {what}: fill it, or remove the row (and its partner in the "
-            "other file, which --drop-missing of `estimate` and `test` does)"
+
+def _decimals(
+    path: Path, dialect: Dialect, numbers: dict[int, Any], pyarrow: Any
+) -> dict[int, Any]:
+    """Columns with decimal commas or padded cells, as floats, by their place.
+
+    Raises
+    ------
+    InputError
+        A cell is no number, or the file does not show what commas in numbers mean.
+    """
+    found, commas, points = {}, list[str](), list[str]()
+    for i, column in numbers.items():
+        kind = column.type
+        if pyarrow.types.is_floating(kind):
+            points += [str(v) for v in column.drop_null().to_pylist() if math.isfinite(v) and v % 1]
+        elif kind not in (pyarrow.int64(), pyarrow.bool_(), pyarrow.null()):
+            cells = [(cell or "").strip() for cell in column.cast(pyarrow.string()).to_pylist()]
+            for row, cell in enumerate(cells):
+                if not (is_number(cell) or DECIMAL.fullmatch(cell) or cell.lower() in MISSING):
+                    raise _no_number(path, dialect, row, i, cell)
+            commas += [cell for cell in cells if "," in cell]
+            points += [cell for cell in cells if "." in cell]
+            values = [
+                None if cell.lower() in MISSING else float(cell.replace(",", ".")) for cell in cells
+            ]
+            found[i] = pyarrow.chunked_array([values], pyarrow.float64())
+    if commas and points:
+        raise InputError(
+            f"{path} has numbers with a comma ({commas[0]!r}) and others with a point "
+            f"({points[0]!r}): write all with points, as 1234.5"
         )
+    if commas and all(map(_THOUSANDS.fullmatch, commas)):
+        raise InputError(
+            f"{path}: {commas[0]!r} may be a number with three decimals or thousands, and no "
+            "number of the file shows which: write numbers with points, as 1234.5"
+        )
+    return found
+
+
+def _no_number(path: Path, dialect: Dialect, row: int, column: int, cell: str) -> InputError:
+    where = f", column {dialect.names[column]!r}" if any(dialect.names[column:][:1]) else ""
+    how = f"cells are separated by {SEPARATORS[dialect.separator]} here"
+    if re.fullmatch(r"[+-]?\d{1,3}([., ']\d{3})+([.,]\d*)?", cell):
+        hint = "write numbers without marks of thousands, as 1234.5"
+    elif re.search(r"\d\d\d\d-\d\d|\d:\d\d", cell):
+        hint = "write dates and times in seconds, or remove that column"
+    elif any(mark in cell for mark in ";,\t"):
+        hint = f"{how}; separate all by commas, and write numbers with points"
+    else:
+        hint = f"remove that row or column ({how})"
+    line = row + dialect.skipped + 1
+    return InputError(f"{path}, line {line}{where}: {cell!r} is no number: {hint}")
+
+
+def _forms(word: str) -> list[str]:
+    """A word in the cases that programs write."""
+    return [word, word.upper(), word.title()] if word else ["", " "]

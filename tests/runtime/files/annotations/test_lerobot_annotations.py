@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from infoatlas_rt import InputError, discover_keystates, load_trajectories
-from infoatlas_rt.files.annotations.annotations import Annotations
-from infoatlas_rt.files.annotations.lerobot import write_lerobot
+from infoatlas_rt.files.annotations.content import Annotations
+from infoatlas_rt.files.annotations.lerobot_writer import write_lerobot
 from infoatlas_rt.files.annotations.quality_flags import episode_reasons
 from infoatlas_rt.keystates.subtasks import Subtask, Subtasks
 from lerobot_sets import write_lerobot as write_set

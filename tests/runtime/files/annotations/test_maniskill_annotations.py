@@ -9,7 +9,7 @@ import pytest
 from annotated import annotations
 from hdf5_sets import subtasks
 from infoatlas_rt import InputError, load_trajectories
-from infoatlas_rt.files.annotations.maniskill import write_maniskill
+from infoatlas_rt.files.annotations.maniskill_writer import write_maniskill
 
 LENGTHS = (40, 30, 50)
 EPISODES = ("traj_0", "traj_2", "traj_10")

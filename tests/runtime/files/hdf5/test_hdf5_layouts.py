@@ -21,7 +21,7 @@ from hdf5_sets import (
     write_robosuite,
 )
 from infoatlas_rt import InputError, load_trajectories
-from infoatlas_rt.files.kinds import kind_of
+from infoatlas_rt.files.formats import open_dataset
 
 
 def changed(path, change):
@@ -136,7 +136,8 @@ def test_lists_of_demonstrations(values, expected, tmp_path):
 
 def test_aloha(tmp_path):
     folder = write_aloha_folder(tmp_path / "aloha")
-    assert kind_of(folder) == kind_of(folder / "episode_0.hdf5") == "ALOHA"
+    assert open_dataset(folder).format.name == "ALOHA"
+    assert open_dataset(folder / "episode_0.hdf5").format.name == "ALOHA"
     found = load_trajectories(folder)
     assert found.episodes == ("episode_0", "episode_2", "episode_10") and found.rate is None
     np.testing.assert_array_equal(found.lengths, (30, 20, 25))
@@ -191,7 +192,7 @@ def test_minari(tmp_path):
     folder = write_minari(tmp_path / "set")
     for path in (folder, folder / "data", folder / "data/main_data.hdf5"):
         found = load_trajectories(path)
-        assert kind_of(path) == "Minari"
+        assert open_dataset(path).format.name == "Minari"
         assert found.episodes == ("episode_0", "episode_1", "episode_10")
         np.testing.assert_array_equal(found.lengths, (13, 10, 16))
         np.testing.assert_array_equal(found.states[13:23], walk(10, 5, 1))

@@ -11,9 +11,9 @@ import pytest
 
 from hdf5_sets import LENGTHS, NAMES, observations, pose, write_isaac, write_mimicgen
 from infoatlas_rt import InputError, load_trajectories
+from infoatlas_rt.files.formats import open_dataset
 from infoatlas_rt.files.hdf5.poses import POSE, quaternions
 from infoatlas_rt.files.hdf5.robomimic import pose_names
-from infoatlas_rt.files.kinds import ROBOMIMIC, kind_of
 
 
 def test_observations_and_poses_of_mimicgen(tmp_path):
@@ -101,7 +101,7 @@ def test_a_rate_that_is_not_stated_is_unknown(tmp_path, arguments):
 
 def test_the_content_decides_and_not_the_name(tmp_path):
     write_mimicgen(tmp_path / "demo.h5")
-    assert kind_of(tmp_path / "demo.h5") == ROBOMIMIC
+    assert open_dataset(tmp_path / "demo.h5").format.name == "robomimic"
     assert len(load_trajectories(tmp_path / "demo.h5").lengths) == 3
     with pytest.raises(InputError, match="only_successful is for a ManiSkill file"):
         load_trajectories(tmp_path / "demo.h5", only_successful=True)

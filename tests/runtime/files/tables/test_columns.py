@@ -9,6 +9,7 @@ import pytest
 from infoatlas_rt.cli.loading import add_loading, load_data
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.files.formats import open_dataset
 from infoatlas_rt.files.load import load_pairs, load_samples, load_trajectories
 
 LENGTHS = (20, 25, 15)
@@ -234,9 +235,9 @@ def test_the_option_of_the_commands(tmp_path, options, lengths):
     arguments = parser.parse_args([str(path), *options])
     if lengths is None:
         with pytest.raises(InputError, match="--episode-column"):
-            load_data(arguments)
+            load_data(arguments, open_dataset(path))
     else:
-        np.testing.assert_array_equal(load_data(arguments).lengths, lengths)
+        np.testing.assert_array_equal(load_data(arguments, open_dataset(path)).lengths, lengths)
 
 
 @pytest.mark.parametrize("more", [["estimate"], ["estimate", "--json"], ["test"]])

@@ -79,10 +79,11 @@ def test_nulls_are_missing_values_and_integers_are_exact(tmp_path):
     x = write(tmp_path / "x.parquet", x=pa.array([1.0, None, 3.0, 4.0]))
     y = write(tmp_path / "y.parquet", y=pa.array([*count[:3].tolist(), None]), z=[0, 1, 2, 3])
     for load in (load_samples, load_trajectories):
-        with pytest.raises(InputError, match=r"x\.parquet, row 1: 'x' is null, a missing value"):
+        with pytest.raises(InputError, match=r"x\.parquet, row 1: 'x' is a missing value"):
             load(x)
     pairs = load_pairs(x, y, drop_missing=True)
-    assert pairs.dropped == 2 and pairs.notes == ()
+    assert pairs.dropped == 2
+    assert ["y.parquet: Subtracted" in note for note in pairs.notes] == [True]
     np.testing.assert_array_equal(pairs.x, [[1], [3]])
     np.testing.assert_array_equal(np.diff(pairs.y, axis=0), [[2, 2]])
     write(y, y=count)
@@ -94,10 +95,10 @@ def test_nulls_are_missing_values_and_integers_are_exact(tmp_path):
     [
         ({"x": pa.array([[1.0, 2.0], [3.0]])}, "'x' has rows of different lengths"),
         ({"x": pa.array([[1.0, 2.0], None])}, "'x' has rows of different lengths"),
-        ({"x": pa.array([[1.0, 2.0], [3.0, None]])}, "row 1: 'x' is null"),
+        ({"x": pa.array([[1.0, 2.0], [3.0, None]])}, "row 1: 'x' is a missing value"),
         ({"x": ["a", "b"]}, "no columns of numbers"),
         ({"x": pa.array([], pa.float64())}, "no rows"),
-        ({"episode": pa.array([0, None]), "x": [1, 2]}, "'episode' has 1 nulls"),
+        ({"episode": pa.array([0, None]), "x": [1, 2]}, "'episode' is empty"),
         ({"episode": [0, 1], "x": [1, 2]}, "'episode' has 2 values in 2 rows"),
     ],
 )

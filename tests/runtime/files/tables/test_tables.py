@@ -53,7 +53,7 @@ def test_semicolons_with_missing_values_and_large_integers(tmp_path):
     path.write_text(
         "count;x\n1763800000123456789;0,5\n1763800000123456790;\n1763800000123456792;1\n"
     )
-    with pytest.raises(InputError, match="line 3: '' is a missing value"):
+    with pytest.raises(InputError, match="line 3: 'x' is a missing value"):
         load_samples(path)
     values, _ = load_samples(path, missing=True)
     np.testing.assert_array_equal(np.diff(values[:, 0]), [1, 2])
@@ -111,5 +111,5 @@ def test_truth_values_are_flags_and_no_names(tmp_path):
     path.write_text("1,True\n2,False\n4,True\n")  # without a header
     np.testing.assert_array_equal(load_trajectories(path).states, [[1], [2], [4]])
     path.write_text("x,y\n1,True\n2,0.5\n")
-    with pytest.raises(InputError, match=r"'?y'? has 1 cells of true or false, and 1 others"):
+    with pytest.raises(InputError, match="line 2, column 'y': 'True' is no number"):
         load_trajectories(path)

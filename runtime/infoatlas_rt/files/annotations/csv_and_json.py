@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...keystates.tables import finite
-from .annotations import Annotations
+from .content import Annotations
 from .quality_flags import quality_table
 
 PART = ("tool", "reference", "orientation", "held", "information", "runner_up", "certain")

@@ -24,6 +24,7 @@ from ...errors import InputError
 from ..lerobot.frames import counters, data_files, read_parquet, require_pyarrow, scalars
 from ..lerobot.meta import episode_lengths, is_new, read_info
 from ..lerobot.written_tables import (
+    LANGUAGE,
     Columns,
     link_or_copy,
     names_table,
@@ -31,13 +32,12 @@ from ..lerobot.written_tables import (
     summary,
     with_columns,
 )
-from .annotations import Annotations
+from .content import Annotations
 from .quality_flags import episode_reasons, frame_flags
 
 Int = NDArray[np.int64]
 
 KEY_STATE, SUBTASK, QUALITY = "key_state", "subtask_index", "quality_flag"
-LANGUAGE = "language_persistent"
 STYLES = ("subtask", "motion", "none")
 STAGES = ("names", "start_frames", "end_frames", "start_times", "end_times")  # of SARM
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import InputError, discover_keystates
-from infoatlas_rt.files.annotations.annotations import Annotations
+from infoatlas_rt.files.annotations.content import Annotations
 from infoatlas_rt.keystates.result import KeyStates
 from infoatlas_rt.keystates.steps import Steps
 from infoatlas_rt.keystates.subtasks import Subtask, Subtasks

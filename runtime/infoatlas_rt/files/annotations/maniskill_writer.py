@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import InputError
 from ..hdf5.maniskill import maniskill_episodes
 from ..hdf5.opening import changed_copy, opened
-from .annotations import Annotations
+from .content import Annotations
 
 SUBTASK, KEY_STATE, NAMES = "subtask", "key_state", "names"
 
