@@ -20,7 +20,8 @@ from scipy.spatial import cKDTree
 from scipy.special import digamma, ndtri
 from scipy.stats import rankdata
 
-from infoatlas_rt import Estimator, conditional
+from infoatlas_rt import Estimator
+from infoatlas_tools import conditional
 from infoatlas_rt.cli.console import progress
 
 from . import conditional_robot, drawing, report

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from infoatlas_rt import Estimator, conditional, load_trajectories
+from infoatlas_rt import Estimator
+from infoatlas_tools import conditional, load_trajectories
 
 from .intervals import Z90
 from .report import number, table

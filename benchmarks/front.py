@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from infoatlas_rt import Pose, Subtasks, Trajectories, discover_keystates, load_trajectories
+from infoatlas_tools import discover_keystates, load_trajectories, Pose, Subtasks, Trajectories
 
 from .drawing import BLUE, GREY, INK, NAVY, ORANGE, QUIET, SKY, canvas, quiet
 from .summary import load

@@ -17,7 +17,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from sklearn.metrics import roc_auc_score
 
-from infoatlas_rt import Estimator, independence_test
+from infoatlas_rt import Estimator
+from infoatlas_tools import independence_test
 from infoatlas_rt.cli.console import progress
 
 from . import drawing, report

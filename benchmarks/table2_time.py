@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from infoatlas_rt import Estimator, Trajectories, mi_curve
+from infoatlas_rt import Estimator
+from infoatlas_tools import mi_curve, Trajectories
 
 from . import report
 from .peers.mine import mine

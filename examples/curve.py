@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from infoatlas_rt import Estimator, load_trajectories, mi_curve
+from infoatlas_rt import Estimator
+from infoatlas_tools import load_trajectories, mi_curve
 
 demonstrations = load_trajectories(Path(__file__).parent / "data" / "pickcube.npz")
 # The time is normalised, because lengths differ. The states of a pair are two original steps apart.

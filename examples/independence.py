@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from infoatlas_rt import independence_test
+from infoatlas_tools import independence_test
 
 rng = np.random.default_rng(0)
 x = rng.standard_normal((80, 2))

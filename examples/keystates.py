@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from infoatlas_rt import KeyStateTracker, discover_keystates, load_trajectories
+from infoatlas_rt import KeyStateTracker
+from infoatlas_tools import discover_keystates, load_trajectories
 
 trajectories = load_trajectories(Path(__file__).parent / "data" / "pickcube.npz")
 *demonstrations, unseen = np.split(trajectories.states, np.cumsum(trajectories.lengths)[:-1])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from infoatlas_rt.files.annotations.content import Annotations
-from infoatlas_rt.keystates.result import KeyStates
-from infoatlas_rt.keystates.steps import Steps
+from infoatlas_tools.annotate.content import Annotations
+from infoatlas_tools.keystates.key_states import KeyStates
+from infoatlas_tools.keystates.steps import Steps
 
 
 def annotations(subtasks, episodes, states=(), names=(), labels=("grasp", "release")):

@@ -13,7 +13,7 @@ import json
 import h5py
 import numpy as np
 
-from infoatlas_rt.keystates.subtasks import Subtask, Subtasks
+from infoatlas_tools.keystates.subtasks import Subtask, Subtasks
 
 LENGTHS = (40, 30, 50)
 NUMBERS = (0, 2, 10)  # sorted as numbers, not as names

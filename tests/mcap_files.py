@@ -7,7 +7,7 @@ from random import Random
 
 from mcap.writer import CompressionType, IndexType, Writer
 
-from infoatlas_rt.files.bags.bag_files import BagFiles
+from infoatlas_tools.bags.bag_files import BagFiles
 
 KIND, TEXT = "lab_msgs/msg/Value", b"uint64 x"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from infoatlas_rt.keystates.subtasks import Subtask, Subtasks
+from infoatlas_tools.keystates.subtasks import Subtask, Subtasks
 
 PICKCUBE = Path(__file__).parents[1] / "examples" / "data" / "pickcube.npz"
 RATE = 20.0

@@ -15,7 +15,7 @@ ORDER = """
     benchmarks infoatlas_export infoatlas_train infoatlas_ros2
     infoatlas_tools.generation infoatlas_tools
     infoatlas_rt.__main__ infoatlas_rt.cli infoatlas_rt.messages infoatlas_rt.vector
-    infoatlas_rt.files infoatlas_rt.keystates infoatlas_rt.live infoatlas_rt.streams
+    infoatlas_tools.files infoatlas_tools.keystates infoatlas_rt.live infoatlas_rt.streams
     infoatlas_rt.curves infoatlas_rt.estimation infoatlas_rt.backends infoatlas_rt.models
     infoatlas_rt.inputs infoatlas_rt.errors infoatlas_rt
 """.split()

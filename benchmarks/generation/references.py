@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from infoatlas_rt import Pose
+from infoatlas_tools import Pose
 
 from . import sources
 from .arms import ARMS, EVENTS, FIVE, GRIPPER, PHASES, SUBTASKS, TOOL

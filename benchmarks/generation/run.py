@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from infoatlas_rt import Pose, Subtasks
+from infoatlas_tools import Pose, Subtasks
 
 from . import sources
 from .arms import ARMS, MORE, TOOL, slug

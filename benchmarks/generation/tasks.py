@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from infoatlas_rt import Pose, Position
+from infoatlas_tools import Pose, Position
 
 WORLD = "world"
 GRASP, RELEASE = "grasp", "release"

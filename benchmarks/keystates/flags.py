@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt import discover_keystates, load_trajectories
+from infoatlas_tools import discover_keystates, load_trajectories
 
 from ..report import number, table
 from .scoring import score

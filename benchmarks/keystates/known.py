@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from infoatlas_rt import Estimator, Trajectories, discover_keystates
+from infoatlas_rt import Estimator
+from infoatlas_tools import discover_keystates, Trajectories
 from infoatlas_rt.cli.console import progress
 
 from .. import report

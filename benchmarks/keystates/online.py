@@ -7,7 +7,8 @@ from time import perf_counter
 
 import numpy as np
 
-from infoatlas_rt import KeyStateTracker, Trajectories, discover_keystates
+from infoatlas_rt import KeyStateTracker
+from infoatlas_tools import discover_keystates, Trajectories
 
 from ..tasks.demonstrations import Demonstrations
 

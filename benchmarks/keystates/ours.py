@@ -8,15 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from infoatlas_rt import (
-    Estimate,
-    Estimator,
-    InputError,
-    KeyStates,
-    Trajectories,
-    discover_keystates,
-    mi_curve,
-)
+from infoatlas_rt import Estimate, Estimator, InputError
+from infoatlas_tools import discover_keystates, KeyStates, mi_curve, Trajectories
 
 from ..peers.keystate_finders import Found, K, NotOffered
 from ..tasks.demonstrations import Demonstrations

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt import discover_keystates
+from infoatlas_tools import discover_keystates
 from infoatlas_train.localiser import fit
 
 from ..localiser import ARMS as LOCALISERS, LAG, SLOW

@@ -14,14 +14,14 @@ import numpy as np
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 
-from infoatlas_rt import (
-    Estimator,
-    Pose,
-    Position,
-    Trajectories,
+from infoatlas_rt import Estimator
+from infoatlas_tools import (
     discover_keystates,
     load_trajectories,
     mi_curve,
+    Pose,
+    Position,
+    Trajectories,
 )
 
 ROOT = Path(__file__).parents[2]

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from infoatlas_rt import discover_keystates, load_trajectories
+from infoatlas_tools import discover_keystates, load_trajectories
 
 CHUNK, JOINTS = 16, 7
 

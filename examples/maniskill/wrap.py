@@ -17,13 +17,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from mani_skill.utils.wrappers import CPUGymWrapper
 
-from infoatlas_rt import (
-    KeyStateWrapper,
-    VectorTracker,
-    VectorWindows,
-    discover_keystates,
-    load_trajectories,
-)
+from infoatlas_rt import KeyStateWrapper, VectorTracker, VectorWindows
+from infoatlas_tools import discover_keystates, load_trajectories
 
 TASK = "PickCube-v1"
 

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.keystates import scoring
 from benchmarks.keystates.ours import Ours
 from benchmarks.tasks import changed_demonstrations, demonstrations
-from infoatlas_rt import discover_keystates
+from infoatlas_tools import discover_keystates
 
 nan = np.nan
 

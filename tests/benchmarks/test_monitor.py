@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.keystates import monitor
-from infoatlas_rt import discover_keystates
+from infoatlas_tools import discover_keystates
 from task_parts import visits
 
 

@@ -14,10 +14,10 @@ ALLOWED = {("infoatlas_rt.cli.console", "progress")} | {
 }
 # Other methods' cuts get reference objects by the rule of the library.
 ALLOWED |= {
-    ("infoatlas_rt.keystates.subtasks.cuts", "make_cuts"),
-    ("infoatlas_rt.keystates.subtasks.parts", "ordered_parts"),
-    ("infoatlas_rt.keystates.subtasks.poses", "tracks"),
-    ("infoatlas_rt.keystates.subtasks.references", "orientation"),
+    ("infoatlas_tools.keystates.subtasks.cuts", "make_cuts"),
+    ("infoatlas_tools.keystates.subtasks.discovery", "ordered_parts"),
+    ("infoatlas_tools.keystates.subtasks.poses", "tracks"),
+    ("infoatlas_tools.keystates.subtasks.references", "orientation"),
     ("infoatlas_rt.live.subtasks", "STALLED"),
 }
 # A recording of two topics at different rates is paired like a bag.

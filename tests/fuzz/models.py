@@ -9,7 +9,8 @@ import numpy as np
 from calls import check
 from values import Rng, pick
 
-from infoatlas_rt import Estimator, InfoAtlasError, ModelError
+from infoatlas_rt import Estimator, InfoAtlasError
+from infoatlas_rt.errors import ModelError
 from infoatlas_rt.models.model_file import MODELS
 
 

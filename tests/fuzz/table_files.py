@@ -15,7 +15,7 @@ from values import Rng, pick
 from written import ANY, EITHER, READ, REFUSED, Found, Written, damage, load
 
 from infoatlas_rt import InputError
-from infoatlas_rt.files.load import load_samples
+from infoatlas_tools.files.load import load_samples
 
 LABELS = (
     *("episode", "episode_index", "Episode-Index", "ep", "traj", "Traj_ID", "trajectory id"),

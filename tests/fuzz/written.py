@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from values import Rng, pick
 
-from infoatlas_rt import load_trajectories
-from infoatlas_rt.inputs.trajectories import Trajectories
+from infoatlas_tools import load_trajectories
+from infoatlas_tools.trajectories import Trajectories
 
 READ, REFUSED, EITHER, ANY = "read", "refused", "either", "any"
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import gymnasium
 from mani_skill.vector.wrappers.gymnasium import ManiSkillVectorEnv
 
-from infoatlas_rt import VectorTracker, discover_keystates, load_trajectories
+from infoatlas_rt import VectorTracker
+from infoatlas_tools import discover_keystates, load_trajectories
 from infoatlas_tools.generation import headless
 
 PAGE = Path(__file__).parents[2] / "docs" / "maniskill.md"

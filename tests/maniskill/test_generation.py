@@ -4,7 +4,9 @@ import h5py
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError, Subtask, Subtasks, load_trajectories
+from infoatlas_rt import InputError
+from infoatlas_tools.keystates.subtasks.result import Subtask
+from infoatlas_tools import load_trajectories, Subtasks
 from infoatlas_tools.generation import collect as collecting
 from infoatlas_tools.generation.engine import FIRST_SEED, SEEDS, generate
 from infoatlas_tools.generation.scene import Scene

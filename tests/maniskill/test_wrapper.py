@@ -10,15 +10,8 @@ from gymnasium.vector import SyncVectorEnv
 from mani_skill.utils.wrappers import CPUGymWrapper
 from mani_skill.vector.wrappers.gymnasium import ManiSkillVectorEnv
 
-from infoatlas_rt import (
-    Estimator,
-    KeyStateTracker,
-    KeyStateWrapper,
-    VectorTracker,
-    VectorWindows,
-    discover_keystates,
-    load_trajectories,
-)
+from infoatlas_rt import Estimator, KeyStateTracker, KeyStateWrapper, VectorTracker, VectorWindows
+from infoatlas_tools import discover_keystates, load_trajectories
 from infoatlas_tools.generation import headless
 
 COLUMNS = [column for column in range(42) if column != 18]

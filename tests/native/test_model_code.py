@@ -11,7 +11,8 @@ import inputs
 from infoatlas_export import model_code
 from infoatlas_export.onnx import sealed
 from infoatlas_native import Engine
-from infoatlas_rt import Estimator, ProviderError
+from infoatlas_rt import Estimator
+from infoatlas_rt.errors import ProviderError
 from infoatlas_rt.models import model_file
 
 

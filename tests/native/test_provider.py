@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator, ProviderError, backends
+from infoatlas_rt import backends, Estimator
+from infoatlas_rt.errors import ProviderError
 from infoatlas_rt.backends import native
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.models import model_file

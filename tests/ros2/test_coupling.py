@@ -13,8 +13,9 @@ from harness import RELIABLE, as_time, feed, joint_states, seconds, values
 from infoatlas_msgs.msg import MutualInformation
 from std_msgs.msg import Header
 
-from infoatlas_rt import CouplingDetector, Estimator, KeyStateTracker, discover_keystates
-from infoatlas_rt.messages.bags import Bag
+from infoatlas_rt import CouplingDetector, Estimator, KeyStateTracker
+from infoatlas_tools import discover_keystates
+from infoatlas_tools.bags.states import Bag
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 from make_bag import STORE, make_bag

@@ -10,7 +10,8 @@ from harness import feed, joint_states, seconds
 from infoatlas_msgs.msg import Subtask
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
-from infoatlas_rt import KeyStateTracker, Trajectories, discover_keystates
+from infoatlas_rt import KeyStateTracker
+from infoatlas_tools import discover_keystates, Trajectories
 from infoatlas_rt.messages.stream import differs
 from task_parts import RATE, pickcube, reach_and_carry
 

@@ -22,8 +22,8 @@ from infoatlas_rt import (
     PooledPairs,
     VectorTracker,
     VectorWindows,
-    discover_keystates,
 )
+from infoatlas_tools import discover_keystates
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.result import WindowEstimate
 from infoatlas_rt.messages.fields import Extractor
@@ -31,7 +31,7 @@ from infoatlas_rt.messages.receiver import Receiver, Sample
 from infoatlas_rt.messages.schema import FieldType, Schema
 from infoatlas_rt.messages.stream import Stream
 from infoatlas_rt.messages.sync import Synchroniser
-from infoatlas_rt.streams.pair_window import PairWindow
+from infoatlas_rt.streams.lagged_pairs import PairWindow
 from infoatlas_rt.streams.sliding_window import SlidingWindow
 from regimes import demonstrations
 from vector_envs import ReplayEnv

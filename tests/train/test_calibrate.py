@@ -12,7 +12,7 @@ from scipy import special
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli import main
 from infoatlas_rt.estimation.slicing import plan, stiefel
-from infoatlas_rt.estimation.uncertainty import gaussian_part, rank_noise, standard_error
+from infoatlas_rt.estimation.standard_error import gaussian_part, rank_noise, standard_error
 from infoatlas_rt.models import model_file
 from infoatlas_train import calibrate as module
 from infoatlas_train.calibrate import (

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from infoatlas_rt import Estimator, InputError, independence_test
+from infoatlas_rt import Estimator, InputError
+from infoatlas_tools import independence_test
 from infoatlas_rt.backends import onnxruntime as onnxruntime_backend
 from infoatlas_rt.estimation.bounds import repeats
 from infoatlas_rt.estimation.slicing import project, stiefel

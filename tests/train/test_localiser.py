@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError, discover_keystates
-from infoatlas_rt.inputs.trajectories import Trajectories
+from infoatlas_rt import InputError
+from infoatlas_tools import discover_keystates
+from infoatlas_tools.trajectories import Trajectories
 from infoatlas_train.localiser import apart, fit
 from regimes import demonstrations
 

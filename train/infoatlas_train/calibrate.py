@@ -1,7 +1,7 @@
 """Calibration of the standard error: python -m infoatlas_train.calibrate edge.onnx
 
 The command estimates datasets of known mutual information through the runtime's public interface,
-and fits the constants of `infoatlas_rt.estimation.uncertainty` to the errors. The constants first
+and fits the constants of `infoatlas_rt.estimation.standard_error` to the errors. The constants first
 maximise a heavy-tailed likelihood (Student's t with few degrees of freedom), because a few datasets
 have large errors. Then a factor makes 90% intervals cover 90% of the truths at small and at large
 n. Calibration of `edge` lasts a quarter of an hour on one core. To write the constants into a model
@@ -32,7 +32,7 @@ import torch
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress, table
 from infoatlas_rt.estimation.slicing import SLICES
-from infoatlas_rt.estimation.uncertainty import standard_error
+from infoatlas_rt.estimation.standard_error import standard_error
 from infoatlas_rt.models.model_file import CONSTANTS
 from infoatlas_train.data import wide_sides
 from infoatlas_train.data.atlas import Atlas

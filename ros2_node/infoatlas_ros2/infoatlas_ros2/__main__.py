@@ -59,8 +59,8 @@ def _run(stops: list[Callable[[], None]], args: list[str] | None) -> int:
 
     from infoatlas_rt.errors import InputError
 
-    from .node import INVALID, InfoAtlasNode
-    from .worker import ESTIMATES, WARM_UP
+    from infoatlas_ros2.node import InfoAtlasNode, INVALID
+    from infoatlas_ros2.worker import ESTIMATES, WARM_UP
 
     # The future ends `spin` between two callbacks. rclpy's own signal handler would close the
     # context immediately, even during a transition or a publication.

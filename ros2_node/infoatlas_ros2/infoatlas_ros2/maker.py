@@ -15,7 +15,7 @@ from infoatlas_rt.messages.receiver import Receiver
 from infoatlas_rt.messages.stream import Stream
 from infoatlas_rt.messages.sync import Synchroniser
 
-from .parameters import Settings
+from infoatlas_ros2.parameters import Settings
 
 SLICES = 40  # largest number of slices that is chosen
 TRIED = (10, SLICES)  # numbers of slices that are timed

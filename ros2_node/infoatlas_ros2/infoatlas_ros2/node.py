@@ -21,13 +21,13 @@ from std_srvs.srv import Trigger
 
 from infoatlas_rt.errors import InfoAtlasError
 
-from . import parameters, publishers, topics
-from .health import LONG, Health
-from .listener import UNEXECUTED, Listener
-from .maker import Maker
-from .outputs import Outputs
-from .present import Present
-from .worker import WARM_UP, Published, Worker
+from infoatlas_ros2 import parameters, publishers, topics
+from infoatlas_ros2.health import Health, LONG
+from infoatlas_ros2.listener import Listener, UNEXECUTED
+from infoatlas_ros2.maker import Maker
+from infoatlas_ros2.outputs import Outputs
+from infoatlas_ros2.present import Present
+from infoatlas_ros2.worker import Published, WARM_UP, Worker
 
 INVALID = (InvalidParameterTypeException, InvalidParameterValueException)
 DONE, REFUSED = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE

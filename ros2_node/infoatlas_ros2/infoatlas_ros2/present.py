@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any
 
-from .parameters import Settings, read
+from infoatlas_ros2.parameters import read, Settings
 
 SETTLED = 1.0  # seconds within which ROS makes an accepted change
 

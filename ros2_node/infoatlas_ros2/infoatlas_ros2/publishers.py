@@ -19,7 +19,7 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.identity import PassedOver
 from infoatlas_rt.messages.receiver import Receiver, Sample
 
-from .parameters import Settings
+from infoatlas_ros2.parameters import Settings
 
 # Whether messages have ids of publishers: since Kilted (rclpy 9.1.1).
 GIVEN = "publisher_gid" in getattr(

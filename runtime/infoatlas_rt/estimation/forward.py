@@ -21,11 +21,17 @@ from ..errors import ModelError
 from ..inputs.gpu_arrays import array_namespace, beside, contiguous, to_host
 from ..models.model_file import ModelFile
 from .bounds import bounded
-from .canonical import Canonical, Side, canonicalise, pair, score_table, whiten
+from .canonical import Canonical, canonicalise, pair, score_table, Side, whiten
 from .parallel import run_jobs
-from .prepare import Prepared, batches
+from .prepare import batches, Prepared
 from .result import Estimate
-from .uncertainty import beyond_gaussian, gaussian_part, rank_noise, sampling_noise, standard_error
+from .standard_error import (
+    beyond_gaussian,
+    gaussian_part,
+    rank_noise,
+    sampling_noise,
+    standard_error,
+)
 
 
 class Evaluator(Protocol):

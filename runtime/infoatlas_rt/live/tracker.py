@@ -17,7 +17,7 @@ from ..inputs.copies import Stateful
 from ..streams.events import Event
 from .filter import LiveFilter
 from .subtasks import SubtaskState
-from .task import Followable, Task, as_task
+from .task import as_task, Followable, Task
 
 Float = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..curves.extrema import Extremum, ExtremumDetector, cell
+from ..streams.extrema import cell, Extremum, ExtremumDetector
 from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.result import WindowEstimate

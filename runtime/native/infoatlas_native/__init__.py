@@ -11,7 +11,7 @@ from importlib.metadata import version
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _engine
+from infoatlas_native import _engine
 
 __all__ = ["CODE", "INTERFACE", "Engine", "__version__"]
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from benchmarks.generation.sources import Demos
 from benchmarks.generation.tasks import Task
-from infoatlas_rt import Pose, Position
+from infoatlas_tools import Pose, Position
 
 TASK = Task(
     "Invented",

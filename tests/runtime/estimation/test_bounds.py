@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator, independence_test
+from infoatlas_rt import Estimator
+from infoatlas_tools import independence_test
 from infoatlas_rt.estimation.bounds import FLOOR, bounded, entropy, repeats
 from infoatlas_rt.models import model_file
 

@@ -7,7 +7,8 @@ import pickle
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator, InputError, independence_test
+from infoatlas_rt import Estimator, InputError
+from infoatlas_tools import independence_test
 from infoatlas_rt.estimation.directions import _halves, _halves_of_groups, along, canonical
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.vector.windows import VectorWindows

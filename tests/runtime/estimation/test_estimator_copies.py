@@ -9,7 +9,8 @@ import pickle
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator, ModelError
+from infoatlas_rt import Estimator
+from infoatlas_rt.errors import ModelError
 from infoatlas_rt.streams.online import OnlineEstimator
 
 N = 100

@@ -6,7 +6,7 @@ import pytest
 from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.estimation import shuffling
 from infoatlas_rt.estimation.prepare import checked
-from infoatlas_rt.estimation.uncertainty import clustered_variance
+from infoatlas_rt.estimation.standard_error import clustered_variance
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,8 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 import numpy as np
 import pytest
 
-from infoatlas_rt import (
-    Estimator,
-    InputError,
-    Trajectories,
-    discover_keystates,
-    independence_test,
-    mi_curve,
-)
+from infoatlas_rt import Estimator, InputError
+from infoatlas_tools import discover_keystates, independence_test, mi_curve, Trajectories
 from infoatlas_rt.estimation import parallel
 from regimes import demonstrations
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, InputError
-from infoatlas_rt.estimation.parts import split
-from infoatlas_rt.estimation.uncertainty import (
+from infoatlas_rt.estimation.large_samples import split
+from infoatlas_rt.estimation.standard_error import (
     clustered_variance,
     long_run_variance,
     standard_error,

@@ -10,7 +10,7 @@ import pytest
 from fakes import RecordingEstimator
 from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.inputs.checks import as_samples
-from infoatlas_rt.inputs.trajectories import Trajectories, as_trajectories
+from infoatlas_tools.trajectories import as_trajectories, Trajectories
 from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
 

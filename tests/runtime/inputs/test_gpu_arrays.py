@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from gpus import needs_gpu
-from infoatlas_rt import Estimator, InputError, independence_test
+from infoatlas_rt import Estimator, InputError
+from infoatlas_tools import independence_test
 
 pytestmark = needs_gpu
 TOLERANCE = 0.01  # nats of mi, as for all providers

@@ -8,8 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError, KeyStateTracker, Trajectories, discover_keystates
-from infoatlas_rt.keystates.subtasks import Subtask, Subtasks
+from infoatlas_rt import InputError, KeyStateTracker
+from infoatlas_tools import discover_keystates, Trajectories
+from infoatlas_tools.keystates.subtasks import Subtask, Subtasks
 from task_parts import RATE, pickcube, reach_and_carry, visits
 
 NAMES = tuple(f"{body}.{axis}" for body in ("tool", "first") for axis in "xyz")

@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError, Task, Trajectories, discover_keystates
+from infoatlas_rt import InputError, Task
+from infoatlas_tools import discover_keystates, Trajectories
 from infoatlas_rt.live.task_file import plain
 from task_parts import RATE, visits
 

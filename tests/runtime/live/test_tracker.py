@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError, KeyStateTracker, discover_keystates
-from infoatlas_rt.files.load import load_trajectories
+from infoatlas_rt import InputError, KeyStateTracker
+from infoatlas_tools import discover_keystates
+from infoatlas_tools.files.load import load_trajectories
 from regimes import demonstrations
 
 PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"

@@ -11,7 +11,7 @@ import pytest
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.messages.bag_reader import schema_of
+from infoatlas_tools.bags.reader import schema_of
 from infoatlas_rt.messages.defaults import default_fields
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.identity import PassedOver

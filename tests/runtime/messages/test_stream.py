@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fakes import RecordingEstimator
-from infoatlas_rt.curves.extrema import ExtremumDetector
+from infoatlas_rt.streams.extrema import ExtremumDetector
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.live.subtasks import SubtaskState

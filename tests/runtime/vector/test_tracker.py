@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError, KeyStateTracker, VectorTracker, discover_keystates
+from infoatlas_rt import InputError, KeyStateTracker, VectorTracker
+from infoatlas_tools import discover_keystates
 from regimes import demonstrations
 from task_parts import visits
 

@@ -17,8 +17,8 @@ from infoatlas_rt import (
     KeyStateWrapper,
     VectorTracker,
     VectorWindows,
-    discover_keystates,
 )
+from infoatlas_tools import discover_keystates
 from regimes import demonstrations
 from task_parts import visits
 from vector_envs import ReplayEnv

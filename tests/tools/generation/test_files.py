@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError, load_trajectories
+from infoatlas_rt import InputError
+from infoatlas_tools import load_trajectories
 from infoatlas_tools.generation import writing
 from infoatlas_tools.generation.sources import Generated, Sources, poses, read_sources
 from infoatlas_tools.generation.tasks import TASKS, column_names

@@ -1,0 +1,179 @@
+"""Disjoint parts of samples: each is estimated separately, and the estimates are averaged.
+
+A model is trained on at most n_max samples; with more, its estimates rise with n. So a larger
+sample is estimated in parts of at most n_max (`by_parts`). `directions.py` averages its two halves
+in the same way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..models.model_file import ModelFile
+from .prepare import autocorrelated, Samples, varying
+from .result import Estimate
+from .shuffling import largest_group
+from .standard_error import sampling_noise, standard_error
+
+Timed: TypeAlias = tuple[Estimate, dict[str, float]]  # an estimate, with the seconds of its stages
+Evaluate: TypeAlias = Callable[[Samples], Timed]
+
+
+def by_parts(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -> Timed:
+    """Estimate all samples at once if they are at most n_max, else in parts of equal size.
+
+    Parameters
+    ----------
+    samples : Samples
+    model : ModelFile
+    seed : int
+        Seed of the assignment to parts.
+    evaluate : callable
+        Samples -> (Estimate, seconds of the stages).
+
+    Returns
+    -------
+    Estimate
+    dict of float
+        Seconds of the stages, sums over parts.
+    """
+    parts = max(1, min(math.ceil(len(samples) / model.n_max), len(samples) // model.n_min))
+    if parts == 1:
+        return evaluate(samples)
+    rows = split(len(samples), parts, samples.groups, seed)
+    if samples.groups is not None:
+        _check_groups(samples.groups, rows)
+    return average(samples, rows, model, (evaluate(samples.take(own)) for own in rows))
+
+
+def _check_groups(groups: NDArray[np.int64], rows: Sequence[NDArray[np.int64]]) -> None:
+    """Raise InputError if a group is too large for one of the parts."""
+    for own in rows:
+        if int(np.bincount(groups[own]).max()) > largest_group(len(own)):
+            n, largest = len(groups), int(np.bincount(groups).max())
+            raise InputError(
+                f"the largest group has {largest} of {n} samples. They are estimated in "
+                f"{len(rows)} parts, and in each a group can have at most "
+                f"{largest_group(len(own))} of {len(own)}: leave some of its samples out, or pass "
+                "more groups"
+            )
+
+
+def split(
+    n: int, parts: int, groups: NDArray[np.int64] | None, seed: int
+) -> list[NDArray[np.int64]]:
+    """Assign samples to parts: one of each `parts` consecutive samples, at random.
+
+    So every part covers the entire recording. A series that drifts, or is of several robots, is
+    divided into parts of the same distribution. Neighbours within a part are further apart in time,
+    so a part has more independent samples than a block of the same length. (Every `parts`-th sample
+    could be in the same phase of a periodic motion.) Groups are divided in the same way: each part
+    has samples of all groups, in the same shares up to one sample.
+
+    Parameters
+    ----------
+    n, parts : int
+    groups : [n] int64, optional
+    seed : int
+
+    Returns
+    -------
+    list of [n_p] int64
+        Ascending; the sizes differ by at most 1.
+    """
+    order = np.arange(n) if groups is None else np.argsort(groups, kind="stable")
+    rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(6)[5])
+    part = rng.permuted(np.tile(np.arange(parts), (math.ceil(n / parts), 1)), axis=1).ravel()
+    rest = n % parts
+    if rest:  # the last samples: one each for some of the parts
+        part[n - rest : n] = rng.permutation(parts)[:rest]
+    return [np.sort(order[part[:n] == p]) for p in range(parts)]
+
+
+def average(
+    samples: Samples,
+    rows: Sequence[NDArray[np.int64]],
+    model: ModelFile,
+    estimates: Iterable[Timed],
+) -> Timed:
+    """Average the estimates of disjoint parts by their sizes.
+
+    Sampling noise follows from the influences of all samples together, so it decreases with n, and
+    a long-run or a clustered variance includes dependence between samples of different parts. The
+    predicted error and the noise of ranks are averaged, but not divided by the root of the number
+    of parts. They describe errors of the model on this kind of data, which all parts share.
+
+    Parameters
+    ----------
+    samples : Samples
+    rows : sequence of [n_p] int64
+        Samples of each part; every sample is in one.
+    model : ModelFile
+    estimates : iterable of (Estimate, dict of float)
+        One for each part, with the seconds of its stages; may be a generator.
+
+    Returns
+    -------
+    Estimate, dict of float
+        As `by_parts`. A flag is set if it is set in any part; `degenerate`, if it is set in all.
+    """
+    n = len(samples)
+    pointwise, influence = np.empty(n), np.empty(n)
+    found: list[Estimate] = []
+    total: dict[str, float] = {}
+    for own, (estimate, seconds) in zip(rows, estimates, strict=True):
+        pointwise[own], influence[own] = estimate.pointwise, estimate.influence
+        found.append(replace(estimate, pointwise=np.empty(0), influence=np.empty(0)))
+        total = {stage: total.get(stage, 0.0) + spent for stage, spent in seconds.items()}
+    sizes = [len(own) for own in rows]
+
+    def mean(name: str) -> Any:
+        return np.average([getattr(one, name) for one in found], axis=0, weights=sizes)
+
+    per_slice = mean("per_slice")
+    noise, effective = sampling_noise(
+        influence, per_slice, time_series=samples.time_series, groups=samples.groups
+    )
+    predicted_error, crowding = float(mean("predicted_error")), float(mean("rank_noise"))
+    degenerate = all(one.degenerate for one in found)
+    constants = model.calibration.get("whole" if found[0].k is None else "sliced")
+    beyond = float(mean("beyond_gaussian"))
+    stderr = standard_error(constants, noise, predicted_error, crowding, effective, beyond)
+    combined = replace(
+        found[0],
+        mi=float(per_slice.mean()),
+        stderr=0.0 if degenerate else float(stderr),
+        noise=noise,
+        predicted_error=predicted_error,
+        gaussian=float(mean("gaussian")),
+        beyond_gaussian=beyond,
+        rank_noise=crowding,
+        per_slice=per_slice,
+        pointwise=pointwise,
+        influence=influence,
+        samples=n,
+        effective_samples=effective,
+        saturated=any(one.saturated for one in found),
+        degenerate=degenerate,
+        clipped=any(one.clipped for one in found),
+        rank_x=float(mean("rank_x")),
+        rank_y=float(mean("rank_y")),
+        autocorrelated=not samples.time_series
+        and autocorrelated(varying(samples.x)[0], varying(samples.y)[0]),
+        constant_x=_in_all(one.constant_x for one in found),
+        constant_y=_in_all(one.constant_y for one in found),
+        parts=sum(one.parts for one in found),
+    )
+    return combined, total
+
+
+def _in_all(constant: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    """Coordinates that are constant in all parts."""
+    return tuple(sorted(set.intersection(*map(set, constant))))

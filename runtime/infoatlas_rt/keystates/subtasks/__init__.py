@@ -1,6 +1,0 @@
-"""Sub-tasks: parts of demonstrations, and the reference object of each."""
-
-from .poses import Pose, Position
-from .result import ORIENTATIONS, WORLD, Subtask, Subtasks
-
-__all__ = ["ORIENTATIONS", "WORLD", "Pose", "Position", "Subtask", "Subtasks"]

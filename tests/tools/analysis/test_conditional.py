@@ -1,0 +1,218 @@
+"""Conditional information and transfer entropy: closed forms, invariances, test, refusals."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas
+import pytest
+
+from infoatlas_rt import Estimator, InputError
+from infoatlas_tools import conditional, transfer_entropy
+from infoatlas_tools.analysis.conditioning import cells, LocalPairings, residuals
+
+LOG2 = np.log(2)
+
+
+@pytest.fixture(scope="module")
+def estimator():
+    return Estimator(threads=1)
+
+
+def triple(n=400, rho=0.6, strength=2.0, dz=1, seed=0):
+    """x, y [n] with partial correlation rho given z [n, dz]."""
+    rng = np.random.default_rng(seed)
+    z, x, e = rng.standard_normal((n, dz)), rng.standard_normal(n), rng.standard_normal(n)
+    y = rho * x + np.sqrt(1 - rho**2) * e
+    common = strength * z.sum(axis=1)
+    return x + common, y - common, z
+
+
+def series(n=500, coupling=0.6, seed=0):
+    """White x, and y that follows x one step later, with the transfer entropy in closed form."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((2, n))
+    for t in range(1, n):
+        y[t] += 0.5 * y[t - 1] + coupling * x[t - 1]
+    return x, y, 0.5 * np.log(1 + coupling**2)
+
+
+@pytest.mark.parametrize(("rho", "dz"), [(0.0, 1), (0.6, 1), (0.6, 4), (0.9, 2)])
+def test_gaussian(estimator, rho, dz):
+    found = conditional(*triple(rho=rho, dz=dz), estimator, permutations=0)
+    truth = -0.5 * np.log(1 - rho**2)
+    assert abs(found.mi - truth) < min(2.6 * found.stderr, 0.1)
+    assert found.stderr < 0.1
+    assert np.isnan(found.p_value)
+    assert found.pointwise.mean() == pytest.approx(found.mi, abs=1e-6)
+    assert "p =" not in str(found)
+
+
+def test_strong_common_cause(estimator):
+    """The chain rule of two estimates has a large error, because each is near its limit."""
+    x, y, z = triple(n=400, rho=0.0, strength=15.0)
+    found = conditional(x, y, z, estimator, permutations=0)
+    joint, single = estimator.estimate(x, np.c_[y, z]), estimator.estimate(x, z)
+    assert abs(found.mi) < 0.05 < abs(joint.mi - single.mi)
+
+
+def test_copies_beyond_the_resolution_of_ranks_are_not_tested(estimator):
+    """The error of the ranks of z, which both sides share, would count as dependence."""
+    rng = np.random.default_rng(0)
+    z, noise = rng.standard_normal(300), rng.standard_normal((2, 300))
+    found = conditional(*np.exp(3 * (z + 0.1 * noise)), z, estimator, permutations=9)
+    assert found.unresolved and np.isnan(found.p_value) and not len(found.null)
+    assert str(found).endswith("[unresolved]") and found.to_dict()["unresolved"]
+    for x in (z + 0.1 * noise[0], np.exp(3 * (z + 0.1 * noise[0]))):  # linear: values, not ranks
+        found = conditional(x, z + 0.1 * noise[1], z, estimator, permutations=9)
+        assert not found.unresolved and found.p_value > 0.1 and abs(found.mi) < 0.1
+
+
+def test_switches(estimator):
+    rng = np.random.default_rng(0)
+    x, z = rng.integers(0, 2, (2, 300))
+    synergy = conditional(x, x ^ z, z, estimator, permutations=9)
+    assert synergy.mi == pytest.approx(LOG2, abs=0.02) and synergy.p_value == 0.1
+    assert estimator.estimate(x, x ^ z).mi == pytest.approx(0, abs=0.02)
+    for redundant in (
+        conditional(z, z, z, estimator),
+        conditional(x, x ^ z, np.c_[x, z], estimator),
+    ):
+        assert (redundant.mi, redundant.stderr, redundant.p_value) == (0, 0, 1)
+        assert redundant.degenerate and "degenerate" in str(redundant)
+
+
+def test_sides_are_exchangeable(estimator):
+    x, y, z = triple()
+    found = conditional(x, y, z, estimator, permutations=0)
+    swapped = conditional(y, x, z, estimator, permutations=0)
+    assert swapped.mi == pytest.approx(found.mi, abs=1e-6)
+    scaled = conditional(3 * x + 1, -y, 0.1 * z, estimator, permutations=0)
+    assert scaled.mi == pytest.approx(found.mi, abs=1e-3)
+    warped = conditional(np.exp(x), y**3, np.sinh(z), estimator, permutations=0)  # ranks are used
+    assert warped.mi == pytest.approx(found.mi, abs=0.05)
+
+
+def test_noise_is_that_of_paired_influences(estimator):
+    found = [conditional(*triple(n=100, seed=i), estimator, permutations=0) for i in range(10)]
+    spread = np.std([one.mi for one in found], ddof=1)
+    assert np.mean([one.noise for one in found]) == pytest.approx(spread, rel=0.6)
+    for one in found:
+        assert one.noise == pytest.approx(one.influence.std(ddof=1) / np.sqrt(100))
+
+
+def test_level(estimator):
+    """Strong dependence of both sides on z, linear or nonlinear, and no other dependence."""
+    p = []
+    for i in range(16):
+        x, y, z = triple(n=80, rho=0.0, strength=3.0, seed=i)
+        if i % 2:
+            y = y + 2 * z[:, 0] ** 2
+        p.append(conditional(x, y, z, estimator, permutations=9).p_value)
+    assert np.mean(np.array(p) <= 0.1) <= 0.25
+    assert np.mean(p) == pytest.approx(0.55, abs=0.2)
+
+
+def test_power(estimator):
+    found = conditional(*triple(n=100, rho=0.6), estimator, permutations=19)
+    assert found.p_value == 0.05 and found.null.shape == (19,)
+    assert found.null.mean() == pytest.approx(0, abs=0.1)
+
+
+def test_transfer_entropy(estimator):
+    x, y, truth = series()
+    forward = transfer_entropy(x, y, estimator=estimator, permutations=9)
+    back = transfer_entropy(y, x, estimator=estimator, permutations=9)
+    assert forward.mi == pytest.approx(truth, abs=1.645 * forward.stderr)
+    assert abs(back.mi) < 0.03 and forward.p_value == 0.1 < back.p_value
+    assert forward.samples == len(x) - 1
+    late = transfer_entropy(x, y, lag=2, history=2, estimator=estimator, permutations=0)
+    assert late.samples == len(x) - 3
+    # y_(t-1) and y_(t-2) determine the state two steps ago, so no information is left.
+    assert abs(late.mi) < 0.03
+
+
+def test_trajectories_are_not_joined(estimator):
+    """Pieces of a series lose only their first steps; a jump between pieces is not a pair."""
+    x, y, _ = series(240)
+    offsets = 1e6 * np.arange(12)
+    pieces = [np.split(side, 12) for side in (x, y)]
+    moved = [[part + jump for part, jump in zip(side, offsets, strict=True)] for side in pieces]
+    found = transfer_entropy(*pieces, estimator=estimator, permutations=0)
+    assert found.samples == 240 - 12
+    past = np.concatenate([part[:-1] for part in moved[0]])
+    now, own = (np.concatenate([part[s] for part in moved[1]]) for s in (np.s_[1:], np.s_[:-1]))
+    expected = conditional(past, now, own, estimator, time_series=True, permutations=0)
+    again = transfer_entropy(*moved, estimator=estimator, permutations=0)
+    assert again.mi == pytest.approx(expected.mi, abs=1e-9)
+    assert again.noise >= expected.noise  # clustered by trajectory if that is larger
+
+
+def test_names_progress_executor_and_views(estimator):
+    x, y, z = triple(n=100)
+    table = pandas.DataFrame({"torque": x, "slip": y, "load": z[:, 0]})
+    calls = []
+    options = {"permutations": 5, "progress": lambda *done: calls.append(done)}
+    found = conditional(table["torque"], table[["slip"]], table["load"], estimator, **options)
+    assert str(found).startswith("I(torque; slip | load) = ") and calls[-1] == (6, 6)
+    with ThreadPoolExecutor(2) as executor:
+        again = conditional(x, y, z, estimator, permutations=5, executor=executor)
+    assert (again.p_value, again.mi) == (found.p_value, found.mi)
+    frame = found.to_frame()
+    assert frame["mi"][0] == found.mi and frame["question"][0] == found.question
+    axes = pytest.importorskip("matplotlib.figure").Figure().subplots()
+    assert found.plot(axes) is axes and "torque" in axes.get_xlabel()
+    named = transfer_entropy(table["torque"], table["slip"], estimator=estimator, permutations=0)
+    assert str(named).startswith("T(torque -> slip, lag 1, history 1) = ")
+
+
+def test_refusals(estimator):
+    x, y, z = triple(n=60)
+    wide = np.random.default_rng(0).standard_normal((60, 5))
+    with pytest.raises(InputError, match=r'6 coordinates together with z.*pass the model "wide"'):
+        conditional(x, y, wide, estimator)
+    with pytest.raises(InputError, match="reduce z to a few features"):
+        conditional(x, y, np.tile(wide, 4), estimator)
+    with pytest.raises(InputError, match="the estimator slices"):
+        conditional(x, y, z, Estimator(threads=1, k=1))
+    with pytest.raises(InputError, match="x has 60 samples, y has 60 and z has 59"):
+        conditional(x, y, z[1:], estimator)
+    with pytest.raises(InputError, match="y has 2: pass as many of each"):
+        transfer_entropy([x], [y, y])
+    with pytest.raises(InputError, match="of trajectory 1 has 60 steps and y"):
+        transfer_entropy([x, x], [y, y[1:]])
+    with pytest.raises(InputError, match="pass two lists, or two series"):
+        transfer_entropy([x], y)
+    with pytest.raises(InputError, match="need more than 60 steps, and the longest series has 60"):
+        transfer_entropy(x, y, lag=60)
+
+
+def test_residuals():
+    x, _, z = triple(n=200)
+    flag = (z[:, 0] > 0).astype(float)
+    sides = np.c_[x, z[:, 0] ** 3, flag, np.ones(200)]
+    found, unexplained = residuals(sides, z)
+    assert abs(np.corrcoef(found[:, 0], z[:, 0])[0, 1]) < 0.1 and unexplained[0] < 0.5
+    assert (found[:, 1] == 0).all()  # a monotone map of z
+    assert (found[:, 2] == flag).all()  # discrete
+    assert (found[:, 3] == 0).all()
+
+
+def test_cells_and_pairings():
+    rng = np.random.default_rng(0)
+    z = np.c_[rng.integers(0, 3, 300), rng.standard_normal(300)]
+    cell = cells(z)
+    sizes = np.bincount(cell)
+    assert np.median(sizes) >= 8 and sizes.max() < 40  # (a class may be smaller than 8)
+    for number in range(sizes.size):
+        assert len(set(z[cell == number, 0])) == 1
+    classes = cells(z[:, :1])
+    assert sorted(np.bincount(classes)) == sorted(np.bincount(z[:, 0].astype(int)))
+    order = rng.permutation(300)
+    pairings = LocalPairings(order, cell, 2, 0)
+    assert (pairings[0] == np.arange(300)).all() and len(pairings) == 3
+    for number in (1, 2):
+        assert sorted(pairings[number]) == list(range(300))
+        assert (cell[order][pairings[number]] == cell[order]).all()
+        assert (pairings[number] != np.arange(300)).mean() > 0.7

@@ -1,0 +1,249 @@
+"""The permutation test: exact under independence, powerful under dependence; the command."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from infoatlas_rt import Estimator, InputError
+from infoatlas_tools import independence_test
+from infoatlas_rt.cli import main
+from infoatlas_rt.estimation import prepare
+from pictures import series, words
+
+
+@pytest.fixture(scope="module")
+def estimator():
+    return Estimator(threads=1, shifts=4)
+
+
+def pairs(n=60, dx=2, dy=2, strength=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((n, dx)), rng.standard_normal((n, dy))
+    y[:, 0] += strength * x[:, 0]
+    return x, y
+
+
+def autoregression(rho, n, rng):
+    noise = rng.standard_normal(n + 100)
+    for t in range(1, n + 100):
+        noise[t] += rho * noise[t - 1]
+    return noise[100:]
+
+
+def p_values(draw, estimator, trials, **options):
+    results = (
+        independence_test(*draw(np.random.default_rng(i)), estimator, permutations=19, **options)
+        for i in range(trials)
+    )
+    return np.array([result.p_value for result in results])
+
+
+@pytest.mark.parametrize("kind", ["normal", "ties and a constant"])
+def test_level(estimator, kind):
+    """5% nominal, 200 trials: 99.9% of binomial draws are within 1 to 10%."""
+
+    def draw(rng):
+        if kind == "normal":
+            return rng.standard_normal(40), rng.standard_cauchy(40)
+        return rng.integers(0, 4, (40, 1)), np.c_[rng.integers(0, 5, 40), np.ones(40)]
+
+    p = p_values(draw, estimator, 200)
+    assert 0.01 <= (p <= 0.05).mean() <= 0.10
+    assert p.mean() == pytest.approx(0.525, abs=0.07)  # uniform on 0.05, ..., 1
+
+
+def test_finds_dependence(estimator):
+    result = independence_test(*pairs(strength=1.0), estimator, permutations=99)
+    assert result.p_value == 0.01
+    assert result.null.shape == (99,) and result.null.max() < result.mi
+    assert np.median(result.null) < 0.15 * result.mi
+
+
+@pytest.mark.parametrize(
+    ("options", "widths"), [({}, (2, 3)), ({"k": 2, "slices": 3}, (4, 6)), ({"sides": "x"}, (7, 1))]
+)
+def test_the_given_pairing_has_the_estimate(options, widths):
+    options = options | ({"k": 3, "slices": 2} if "sides" in options else {})
+    estimator = Estimator(threads=1, **options)
+    x, y = pairs(40, *widths, strength=1.0)
+    x[:, 1] = x[:, 1].round()  # ties
+    result = independence_test(x, y, estimator, permutations=2)
+    assert result.mi == pytest.approx(estimator.estimate(x, y).mi, abs=1e-5)
+    assert (result.slices, result.k) == (estimator.slices or 1, estimator.k)
+    # Permuting y in advance makes no difference, either.
+    again = independence_test(x, y[::-1], estimator, permutations=2)
+    assert again.mi == pytest.approx(estimator.estimate(x, y[::-1]).mi, abs=1e-5)
+
+
+def test_p_value_counts_the_given_pairing(estimator):
+    result = independence_test(*pairs(), estimator, permutations=40)
+    assert len(np.unique(result.null)) == len(np.unique(result.null_rv)) == 40
+    both = (np.r_[result.mi, result.null], np.r_[result.rv, result.null_rv])
+    statistic = np.max([(values - values.mean()) / values.std() for values in both], axis=0)
+    assert 0 < result.p_value == np.mean(statistic >= statistic[0]) < 1
+    assert result.statistic == pytest.approx(statistic[0], abs=1e-8)
+
+
+@pytest.mark.parametrize("n", [40, 12 * 12])
+def test_rv_coefficient(n):
+    """By numpy.corrcoef of normal scores, with more coordinates than samples and with fewer."""
+    x, y = pairs(n, 50, 12, strength=2.0)
+    result = independence_test(x, y, Estimator(threads=1, shifts=4, k=2, slices=1), permutations=1)
+    scores = np.hstack([ndtri((rankdata(side, axis=0) - 0.5) / n) for side in (x, y)])
+    squares = np.corrcoef(scores.T) ** 2
+    own = squares[:50, :50].sum() * squares[50:, 50:].sum()
+    assert result.rv == pytest.approx(squares[:50, 50:].sum() / np.sqrt(own), rel=1e-9)
+    assert independence_test(x, x, Estimator(k=2, slices=1), permutations=1).rv == pytest.approx(1)
+
+
+def test_finds_dependence_spread_over_many_coordinates():
+    """Each of 64 coordinates depends slightly on all others; few slices have little of it."""
+    rng = np.random.default_rng(0)
+    x, noise = rng.standard_normal((2, 600, 64))
+    y = x @ np.kron(np.eye(2), np.full((32, 32), 1 / 64)) + noise
+    estimator = Estimator(threads=1, shifts=4, k=5, slices=2)
+    result = independence_test(x, y, estimator, permutations=19)
+    assert result.p_value == 0.05 and result.rv > result.null_rv.max()
+    assert result.mi <= result.null.max()
+
+
+def test_finds_dependence_without_correlation(estimator):
+    x = np.random.default_rng(0).standard_normal(200)
+    result = independence_test(x, x**2, estimator, permutations=19)
+    assert result.p_value == 0.05 and result.mi > result.null.max()
+    assert result.rv <= result.null_rv.max()
+
+
+def test_chunks_and_progress_change_nothing(estimator, monkeypatch):
+    sliced = Estimator(threads=1, shifts=4, k=2, slices=3)
+    x, y = pairs(40, 4, 4, strength=0.5)
+    whole = independence_test(x, y, sliced, permutations=6)
+    for reads in (2, 7):  # some of the slices; all of them for two pairings
+        monkeypatch.setattr(prepare, "CHUNK_PAIRS", reads * 40 * 4)
+        reported: list = []
+        parts = independence_test(
+            x,
+            y,
+            sliced,
+            permutations=6,
+            progress=lambda *share, reported=reported: reported.append(share),
+        )
+        np.testing.assert_allclose(parts.null, whole.null, atol=1e-4)
+        assert parts.mi == pytest.approx(whole.mi, abs=1e-4)
+        assert reported[-1] == (21, 21) and sorted(reported) == reported
+
+
+def test_seeds(estimator):
+    x, y = pairs()
+    first, again = (independence_test(x, y, estimator, permutations=5) for _ in range(2))
+    np.testing.assert_array_equal(first.null, again.null)
+    other = independence_test(x, y, Estimator(threads=1, shifts=4, seed=1), permutations=5)
+    assert not np.array_equal(first.null, other.null)
+
+
+def test_a_constant_side(estimator, monkeypatch):
+    monkeypatch.setattr(estimator, "backend", None)  # no estimate is made
+    monkeypatch.setattr(
+        estimator, "backend", type("Named", (), {"provider": "cpu", "threads": 1})()
+    )
+    result = independence_test(pairs()[0], np.ones(60), estimator, permutations=9)
+    assert (result.mi, result.rv, result.p_value, result.degenerate) == (0, 0, 1, True)
+    assert str(result).endswith("[degenerate]")
+
+
+# ---- time series ---------------------------------------------------------------------------------
+
+
+def test_series_are_shifted_in_a_circle(estimator):
+    """y is x 30 steps earlier: white noise, so only the shift by 30 shows dependence.
+
+    All shifts of 100 samples are used: 1 to 99.
+    """
+    x = np.random.default_rng(0).standard_normal(100)
+    result = independence_test(x, np.roll(x, -30), estimator, time_series=True)
+    assert result.method == "circular shift"
+    assert len(result.null) == 99
+    high = np.sort(result.null)
+    assert high[-1] > 2 > 0.5 > high[-2]
+    assert result.p_value > 0.05
+    few = independence_test(x, x, estimator, time_series=True, permutations=10)
+    assert len(few.null) == 10 and few.null.max() < 0.5
+
+
+def test_the_given_pairing_is_one_among_equals(estimator):
+    """If y is shifted in advance, the estimates over all shifts are the same."""
+    rng = np.random.default_rng(0)
+    x, y = autoregression(0.9, 40, rng), autoregression(0.9, 40, rng)
+    estimates = []
+    for shift in (0, 1, 13):
+        result = independence_test(x, np.roll(y, shift, axis=0), estimator, time_series=True)
+        estimates.append(np.sort([result.mi, *result.null]))
+    np.testing.assert_allclose(estimates[1], estimates[0], atol=1e-3)
+    np.testing.assert_allclose(estimates[2], estimates[0], atol=1e-3)
+
+
+def test_memory_is_kept_by_shifts_and_not_by_permutations(estimator):
+    def draw(rng):
+        return autoregression(0.9, 100, rng), autoregression(0.9, 100, rng)
+
+    shifted = p_values(draw, estimator, 40, time_series=True)
+    permuted = p_values(draw, estimator, 40)
+    assert (shifted <= 0.05).mean() <= 0.15  # 98.6% of a binomial of 0.05
+    assert (permuted <= 0.05).mean() >= 0.25
+
+
+# ---- errors, and the command ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda e: independence_test(*pairs(), e, permutations=0), "permutations is 0"),
+        (lambda e: independence_test(*pairs(), e, permutations=9.5), "permutations is 9.5"),
+        (lambda e: independence_test(np.ones(50), np.ones(51), e), "as many of each"),
+    ],
+)
+def test_input_errors(estimator, call, message):
+    with pytest.raises(InputError, match=message):
+        call(estimator)
+
+
+def test_command(capsys, tmp_path, figures):
+    x, y = pairs(strength=1.0)
+    np.save(tmp_path / "x.npy", x)
+    np.savetxt(tmp_path / "y.csv", y, delimiter=",")
+    files = [str(tmp_path / "x.npy"), str(tmp_path / "y.csv")]
+    picture, target = tmp_path / "null.png", tmp_path / "null.json"
+    quick = ["--permutations", "9", "--threads", "1"]
+    assert main.main(["test", *files, *quick, "--plot", str(picture), "--json", str(target)]) == 0
+    text = capsys.readouterr().out
+    assert "60 samples" in text and "0 of 9" in text and "at most 0.1" in text
+    assert "RV coefficient" in text
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    result = json.loads(target.read_text())
+    ((axes,),) = (figure.axes for figure in figures)
+    assert axes.get_xlabel() == "mutual information (nats)"
+    assert sum(bar.get_height() for bar in axes.patches) == 9  # each permutation is in a bar
+    edges = [edge for bar in axes.patches for edge in (bar.get_x(), bar.get_x() + bar.get_width())]
+    null = result["null"]
+    assert (min(edges), max(edges)) == pytest.approx((min(null), max(null)))
+    assert series(axes, 2)[0] == [result["mi"]] * 2  # the given pairing
+    assert words(axes) == [f"given pairing: {result['mi']:.3f} nats\np = 0.1"]
+    assert result["p_value"] == 0.1 and len(result["null"]) == 9
+    expected = independence_test(x, y, Estimator(threads=1), permutations=9)
+    assert {key: result[key] for key in expected.to_dict()} == expected.to_dict()
+    assert str(expected).startswith(f"I = {expected.mi:.3f} nats, p = 0.1 (9 permutations, n=60")
+
+    assert main.main(["test", *files, "--permutations", "500", "--time-series", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["method"] == "circular shift" and len(result["null"]) == 59
+
+    assert main.main(["test", *files, "--permutations", "0"]) == 2
+    assert "permutations is 0" in capsys.readouterr().err
+    assert main.main(["test", *files, "--plot", str(tmp_path / "a.bmp")]) == 2
+    assert main.main(["test", *files, "--model", "none"]) == 3

@@ -1,0 +1,206 @@
+"""Screening of lags, features and pairs: results, corrected p-values, names and refusals."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas
+import pytest
+
+from infoatlas_rt import Estimator, InputError
+from infoatlas_tools import independence_test, lag_scan, mutual_info_scorer, pairwise, rank_features
+from infoatlas_tools.analysis.many_tests import adjusted, null_keys
+
+
+@pytest.fixture(scope="module")
+def estimator():
+    return Estimator(threads=1)
+
+
+@pytest.fixture(scope="module")
+def table():
+    """y depends on b linearly and on the square of d; other columns are noise."""
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((200, 5))
+    y = values[:, 1] + values[:, 3] ** 2 + 0.5 * rng.standard_normal(200)
+    return pandas.DataFrame(values, columns=list("abcde")), y
+
+
+def test_ranking(estimator, table):
+    X, y = table
+    calls = []
+    found = rank_features(
+        X, y, estimator, permutations=99, progress=lambda *done: calls.append(done)
+    )
+    assert set(found.names[:2]) == {"b", "d"} and calls[-1] == (5, 5)
+    assert [X.columns[i] for i in found.order] == list(found.names)
+    assert (np.diff(found.mi) <= 0).all()
+    assert (found.p_adjusted[:2] <= 0.05).all() and (found.p_adjusted[2:] > 0.05).all()
+    expected = estimator.estimate(X["b"], y)
+    at = found.names.index("b")
+    assert (found.mi[at], found.stderr[at]) == pytest.approx((expected.mi, expected.stderr))
+    assert list(found.to_frame().index) == list(found.names)
+    assert str(found).count("\n") == 5
+
+
+def test_shared_permutations_give_the_p_values_of_single_tests(estimator, table):
+    X, y = table
+    found = rank_features(X[["a", "c"]], y, estimator, permutations=49)
+    for name, p in zip(found.names, found.p_value, strict=True):
+        alone = independence_test(X[name], y, estimator, permutations=49).p_value
+        assert p == pytest.approx(alone, abs=0.2)
+
+
+def test_p_values_are_uniform_under_independence(estimator):
+    """Columns of different distributions, with and without ties."""
+    rng = np.random.default_rng(0)
+    p = []
+    for _ in range(4):
+        X = np.c_[rng.standard_cauchy((50, 5)), rng.integers(0, 3, (50, 5)), rng.random((50, 5))]
+        p.append(rank_features(X, rng.random(50), estimator, permutations=19).p_value)
+    assert np.mean(p) == pytest.approx(0.525, abs=0.15)
+    assert np.mean(np.array(p) <= 0.1) <= 0.25
+
+
+def test_groups_of_columns(estimator, table):
+    X, y = table
+    groups = {"both": ["b", 3], "rest": [0, 2, 4]}
+    found = rank_features(X, y, estimator, features=groups, permutations=0)
+    assert found.names == ("both", "rest") and found.mi[0] > 0.6
+    assert np.isnan(found.p_value).all() and "p =" not in str(found)
+
+
+def test_pairs(estimator, table):
+    X, y = table
+    found = pairwise(X[["a", "b"]].assign(y=y), estimator, permutations=39)
+    matrix = found.to_frame()
+    assert list(matrix.columns) == list(matrix.index) == ["a", "b", "y"]
+    assert matrix.loc["b", "y"] == matrix.loc["y", "b"] == estimator.estimate(X["b"], y).mi
+    assert np.isnan(np.diag(matrix)).all()
+    assert found.to_frame("p_value").loc["b", "y"] == 1 / 40
+    assert "\nb, y: " in str(found) and str(found).index("b, y") < str(found).index("a, b")
+    with pytest.raises(InputError, match="value is 'rho': use one of mi, stderr"):
+        found.matrix("rho")
+
+
+def test_lags(estimator):
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal(200)
+    y = np.roll(x, 3) + 0.7 * rng.standard_normal(200)
+    found = lag_scan(x, y, range(-1, 4), estimator, permutations=119)
+    assert found.best == 3 and found.samples == 200 - 4
+    assert list(found.lags[found.p_adjusted <= 0.05]) == [3]
+    rows = np.arange(3, 199)
+    expected = estimator.estimate(x[rows - 3], y[rows], time_series=True)
+    assert found.mi[4] == expected.mi
+    assert found.to_frame()["lag"].tolist() == list(range(-1, 4))
+    assert "largest at lag 3" in str(found)
+
+
+def test_lags_of_trajectories(estimator):
+    rng = np.random.default_rng(2)
+    x = [rng.standard_normal(n) for n in (80, 40, 3, 60)]
+    y = [np.roll(side, 1) for side in x]
+    found = lag_scan(x, y, [0, 1, 4], estimator, permutations=0)
+    assert found.best == 1 and found.samples == 80 + 40 + 60 - 3 * 4
+
+
+def test_executor_and_pictures(estimator, table):
+    X, y = table
+    Figure = pytest.importorskip("matplotlib.figure").Figure
+    with ThreadPoolExecutor(2) as executor:
+        options = {"permutations": 19, "executor": executor}
+        ranked = rank_features(X, y, estimator, **options)
+        results = [ranked, pairwise(X[["a", "b", "c"]], estimator, **options)]
+        results.append(lag_scan(X["a"], y, [0, 1], estimator, **options))
+    again = rank_features(X, y, estimator, permutations=19)
+    assert (again.p_value == ranked.p_value).all() and (again.mi == ranked.mi).all()
+    for result in results:
+        axes = Figure().subplots()
+        assert result.plot(axes) is axes
+
+
+def test_corrections():
+    """The second p-value of Benjamini and Hochberg is bounded by the third."""
+    p = np.array([0.01, 0.04, 0.03, 0.5])
+    assert adjusted(p, "benjamini-hochberg") == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
+    assert adjusted(p, "holm") == pytest.approx([0.04, 0.09, 0.09, 0.5])
+    assert adjusted(p, "none") is p
+
+
+def test_scorer(table):
+    X, y = table
+    selection = pytest.importorskip("sklearn.feature_selection")
+    kept = selection.SelectKBest(mutual_info_scorer, k=2).fit(X.to_numpy(), y)
+    assert list(kept.get_support(indices=True)) == [1, 3]
+    assert mutual_info_scorer(X, y) == pytest.approx(kept.scores_)
+
+
+def test_refusals(estimator, table):
+    X, y = table
+    wide = pandas.DataFrame(np.random.default_rng(0).standard_normal((200, 7)))
+    with pytest.raises(InputError, match=r"feature 'all' would be sliced.* accepts 5 .*'?wide"):
+        rank_features(wide, y, estimator, features={"all": range(6), "one": [6]})
+    with pytest.raises(InputError, match="feature 'f' has the column 'q', and X has none"):
+        rank_features(X, y, estimator, features={"f": ["q"]})
+    with pytest.raises(InputError, match="feature 'f' has no columns"):
+        rank_features(X, y, estimator, features={"f": []})
+    with pytest.raises(InputError, match="there are no features"):
+        rank_features(X, y, estimator, features={})
+    with pytest.raises(InputError, match="correction is 'bh': use one of benjamini-hochberg"):
+        rank_features(X, y, estimator, correction="bh")
+    with pytest.raises(InputError, match="X has one column"):
+        pairwise(y, estimator)
+    with pytest.raises(InputError, match="there are no lags"):
+        lag_scan(y, y, [], estimator)
+    with pytest.raises(InputError, match=r"pass a sequence of int, as range\(20\)"):
+        lag_scan(y, y, 20, estimator)
+
+
+def test_columns_without_ties_share_one_null_distribution():
+    rng = np.random.default_rng(0)
+    columns = [rng.standard_normal((100, 1)), rng.random((100, 1)), rng.standard_cauchy((100, 1))]
+    flags = [rng.permutation(np.repeat([0.0, 1.0], 50))[:, None] for _ in range(2)]
+    y = rng.standard_normal((100, 1))
+    keys = null_keys([(side, y) for side in (*columns, *flags)], time_series=False)
+    assert len(set(keys[:3])) == 1 and keys[3] == keys[4] != keys[0]
+    assert len(set(null_keys([(side, y) for side in columns], time_series=True))) == 3
+
+
+def test_a_constant_lag_gives_no_null_distribution_to_the_others(estimator):
+    """x moves only in the first steps, so it is constant at the smallest lag."""
+    rng = np.random.default_rng(0)
+    x, y = np.zeros(200), rng.standard_normal(200)
+    x[:6] = rng.standard_normal(6)
+    found = lag_scan(x, y, [0, 10], estimator, permutations=39)
+    assert found.p_value[0] == 1 and found.p_value[1] > 0.1
+
+
+def test_repeated_and_reordered_names_are_refused(estimator):
+    rng = np.random.default_rng(0)
+    twice = pandas.DataFrame(rng.standard_normal((80, 3)), columns=["a", "b", "a"])
+    with pytest.raises(InputError, match="several columns named a: rename"):
+        rank_features(twice, rng.standard_normal(80), estimator)
+    one = pandas.DataFrame(rng.standard_normal((80, 2)), columns=["a", "b"])
+    series = [one, one[["b", "a"]]]
+    with pytest.raises(InputError, match=r"x of trajectory 1 has the columns b, a, and that of"):
+        lag_scan(series, [np.arange(80.0)] * 2, [1], estimator)
+
+
+def test_noise_of_a_lag_is_clustered_by_trajectory(estimator):
+    """Each trajectory has its own offset, so the effective samples are the trajectories."""
+    rng = np.random.default_rng(0)
+    offsets = rng.standard_normal((12, 1, 2))
+    x, y = np.moveaxis(offsets + 0.3 * rng.standard_normal((12, 30, 2)), 2, 0)
+    found = lag_scan(list(x), list(y), [0], estimator, permutations=0)
+    one = estimator.estimate(x.ravel(), y.ravel(), time_series=True)
+    assert found.noise[0] > 1.5 * one.noise
+    assert found.stderr[0] > one.stderr and found.mi[0] == pytest.approx(one.mi)
+
+
+def test_too_few_permutations_are_reported(estimator):
+    rng = np.random.default_rng(0)
+    found = rank_features(rng.random((60, 4)), rng.random(60), estimator, permutations=19)
+    assert found.least_adjusted == pytest.approx(4 / 20)
+    assert str(found).endswith("below 0.2: 19 permutations are too few")

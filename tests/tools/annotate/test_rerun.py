@@ -1,0 +1,212 @@
+"""Recordings for the Rerun viewer, read back by its own reader."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from annotated import annotations
+from hdf5_sets import LENGTHS, NAMES, subtasks
+from infoatlas_rt import InputError
+from infoatlas_tools.annotate.rerun import write_rerun
+from lerobot_sets import write_lerobot
+
+rerun = pytest.importorskip("rerun", reason="the extra 'view' is not installed")
+pytestmark = pytest.mark.slow  # needs the viewer's package, which only the larger environment has
+LANES = hasattr(rerun, "StateChange")
+COLUMNS = ("joint1.pos", "cubeA.x", "cubeA.y", "cubeA.z", "joint2.pos", "cubeA.qw")
+
+
+def states():
+    rng = np.random.default_rng(0)
+    return tuple(rng.standard_normal((length, 6)) for length in LENGTHS)
+
+
+def own_annotations(found=None, **kwargs):
+    return annotations(found or subtasks(), NAMES, states(), COLUMNS, **kwargs)
+
+
+def read(file):
+    """Columns of lists by entity of a recording, and the values of `step` and `time`."""
+    try:
+        from rerun.chunk import RrdReader
+    except ImportError:
+        if not hasattr(rerun, "dataframe"):
+            from rerun.experimental import RrdReader
+        else:
+            return read_dataframe(file)
+    found = {}
+    for chunk in RrdReader(file).store().stream():
+        batch = chunk.to_record_batch()
+        own = found.setdefault(str(chunk.entity_path).lstrip("/"), {})
+        for name in batch.schema.names:
+            own.setdefault(name, []).extend(batch.column(name).to_pylist())
+    return found
+
+
+def read_dataframe(file):
+    """The same with the reader of releases before 0.30."""
+    recording = rerun.dataframe.load_recording(file)
+    found = {}
+    for index, static in (("step", False), ("step", True)):
+        view = recording.view(index=index, contents="/**")
+        table = (view.select_static() if static else view.select()).read_all()
+        for name in table.column_names:
+            if name.startswith("/"):
+                entity, _, component = name.lstrip("/").partition(":")
+                rows = table.column(name).to_pylist()
+                keep = [i for i, row in enumerate(rows) if row is not None]
+                own = found.setdefault(entity, {})
+                if keep and component not in own:
+                    own[component] = [rows[i] for i in keep]
+                    axes = () if static else {"step", "time"} & set(table.column_names)
+                    for axis in axes:
+                        values = table.column(axis).to_pylist()
+                        own[axis] = [values[i] for i in keep]
+    return found
+
+
+def seconds(values):
+    return [value.total_seconds() for value in values]
+
+
+def test_signals_lanes_and_events(tmp_path):
+    found = own_annotations(subtasks(cuts=[[10, 25], [8, 8], [20, 41]]))
+    assert write_rerun(found, tmp_path / "demo.hdf5", tmp_path / "view") == ()
+    files = sorted(file.name for file in (tmp_path / "view").iterdir())
+    assert files == ["demo_0.rrd", "demo_10.rrd", "demo_2.rrd"]
+    for i, name in enumerate(NAMES):
+        own = read(tmp_path / "view" / f"{name}.rrd")
+        entities = {entity for entity in own if entity.startswith("signals")}
+        assert entities == {"signals/cubeA", "signals/cubeA.q", "signals/joint.pos"}
+        cube = own["signals/cubeA"]
+        np.testing.assert_array_equal(cube["Scalars:scalars"], states()[i][:, 1:4])
+        joints = own["signals/joint.pos"]["Scalars:scalars"]
+        np.testing.assert_array_equal(joints, states()[i][:, [0, 4]])
+        assert cube["step"] == list(range(LENGTHS[i]))
+        np.testing.assert_allclose(seconds(cube["time"]), np.arange(LENGTHS[i]) / 20.0)
+        assert cube["SeriesLines:names"][0] == ["cubeA.x", "cubeA.y", "cubeA.z"]
+        events = own["events"]
+        parts = [part for part in found.subtasks.parts if part.end[i] > part.start[i]]
+        steps = [part.end[i] - 1 for part in parts[:-1]]
+        assert events["step"] == steps
+        assert [text[0] for text in events["TextLog:text"]] == ["grasp", "release"][: len(steps)]
+        if not LANES:
+            numbers = [row[0] for row in own["subtasks/tool"]["Scalars:scalars"]]
+            assert numbers == found.subtasks.active(i).tolist()
+            continue
+        lane = own["subtasks/tool"]
+        assert lane["step"] == [part.start[i] for part in parts]
+        names = zip(found.subtasks.parts, found.subtasks.names, strict=True)
+        texts = [name for part, name in names if part in parts]
+        assert [text[0] for text in lane["StateChange:state"]] == texts
+        lane = own["key_states"]
+        assert lane["step"] == [0, *steps]
+        texts = ["", "after grasp", "after release"][: len(steps) + 1]
+        assert [text[0] for text in lane["StateChange:state"]] == texts
+
+
+def test_the_reader_of_the_command_line_accepts_it(tmp_path):
+    write_rerun(own_annotations(), tmp_path / "demo.hdf5", tmp_path / "view", episodes=["demo_2"])
+    (file,) = (tmp_path / "view").iterdir()
+    if "verify" not in run("rrd", "--help").stdout:
+        pytest.skip("this release of rerun-sdk has no `rerun rrd verify`")
+    result = run("rrd", "verify", str(file))
+    assert result.returncode == 0, result.stderr
+    content = file.read_bytes()
+    file.write_bytes(content[:100] + bytes(400) + content[500:])
+    broken = run("rrd", "verify", str(file))
+    assert broken.returncode != 0 or "failed" in broken.stderr  # old releases end with 0
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "rerun", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_without_a_rate_there_are_steps_alone(tmp_path):
+    write_rerun(own_annotations(subtasks(rate=None)), tmp_path / "demo.hdf5", tmp_path / "view")
+    own = read(tmp_path / "view" / "demo_0.rrd")["signals/joint.pos"]
+    assert own["step"] == list(range(40)) and "time" not in own
+
+
+def test_two_tools_and_coordinates_without_names(tmp_path):
+    left, right = subtasks(tool="left"), subtasks(tool="right/2", cuts=[[5, 9], [5, 9], [5, 9]])
+    found = annotations(replace(left, parts=left.parts + right.parts), NAMES, states())
+    write_rerun(found, tmp_path / "demo.hdf5", tmp_path / "view")
+    own = read(tmp_path / "view" / "demo_0.rrd")
+    assert {"subtasks/left", "subtasks/right_2", "signals/coordinate"} <= set(own)
+    if LANES:
+        assert own["subtasks/right_2"]["step"] == [0, 5, 9]
+
+
+@pytest.mark.parametrize("version", ["v2.1", "v3.0"])
+def test_videos_of_lerobot(tmp_path, version):
+    folder = tmp_path / "set"
+    data = [s.astype(np.float32) for s in states()]
+    write_lerobot(folder, data, version, list(COLUMNS))
+    path = add_videos(folder, version)
+    found = annotations(subtasks(), ("0", "1", "2"), states(), COLUMNS)
+    notes = write_rerun(found, folder, tmp_path / "view")
+    missing = path(2)
+    assert notes == (f"{missing} is missing: there is no video of episode 2",)
+    for i in (0, 1):
+        own = read(tmp_path / "view" / f"{i}.rrd")["video/top"]
+        blob = own["AssetVideo:blob"][0][0]
+        assert bytes(blob) == path(i).read_bytes()
+        start = 2.0 * i if version == "v3.0" else 0.0
+        times = [row[0] for row in own["VideoFrameReference:timestamp"]]
+        expected = np.rint((start + np.arange(LENGTHS[i]) / 20) * 1e9)
+        np.testing.assert_array_equal(times, expected)
+    assert "video/top" not in read(tmp_path / "view" / "2.rrd")
+    assert write_rerun(found, folder, tmp_path / "none", video=False) == ()
+    assert "video/top" not in read(tmp_path / "none" / "0.rrd")
+
+
+def add_videos(folder, version):
+    """Add files of bytes for the first two episodes of a camera; returns their places."""
+    import json
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    info = json.loads((folder / "meta" / "info.json").read_text())
+    key = "observation.images.top"
+    if version == "v2.1":
+        template = "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4"
+        places = [f"videos/chunk-000/{key}/episode_{i:06d}.mp4" for i in range(3)]
+    else:
+        template = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
+        places = [f"videos/{key}/chunk-001/file-{i // 2:03d}.mp4" for i in range(3)]
+        for file in sorted((folder / "meta" / "episodes").glob("*/*.parquet")):
+            table = pq.read_table(file)
+            rows = table.column("episode_index").to_pylist()
+            for name, values in (
+                ("chunk_index", pa.array([1] * len(rows))),
+                ("file_index", pa.array([i // 2 for i in rows])),
+                ("from_timestamp", pa.array([2.0 * (i % 2) for i in rows])),
+            ):
+                full = f"videos/{key}/{name}"
+                if full in table.column_names:
+                    table = table.drop_columns([full])
+                table = table.append_column(full, values)
+            pq.write_table(table, file)
+    info["video_path"] = template
+    (folder / "meta" / "info.json").write_text(json.dumps(info))
+    for i, place in enumerate(places[:2]):
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_bytes(bytes([i if version == "v2.1" else 7]) * 100)
+    return lambda i: folder / places[i]
+
+
+def test_refusals(tmp_path, monkeypatch):
+    found = own_annotations()
+    with pytest.raises(InputError, match="no demonstration demo_3: pass some of demo_0, demo_2"):
+        write_rerun(found, tmp_path / "demo.hdf5", tmp_path / "view", episodes=["demo_3"])
+    monkeypatch.setitem(sys.modules, "rerun", None)
+    with pytest.raises(InputError, match=r"pip install 'infoatlas-rt\[view\]'"):
+        write_rerun(found, tmp_path / "demo.hdf5", tmp_path / "view")

@@ -1,0 +1,149 @@
+"""The curve of a recording: estimates on a grid for a long one, and parts of a recording."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rosbags.rosbag2 import StoragePlugin, Writer
+
+from fakes import RecordingEstimator
+from infoatlas_rt.cli import main
+from infoatlas_rt.streams.extrema import ExtremumDetector
+from infoatlas_rt.errors import InputError
+from infoatlas_tools.bags import curve as bag_curve
+from infoatlas_tools.bags.curve import choose_grid, Part, read, survey
+from infoatlas_tools.bags.states import Bag
+from infoatlas_rt.messages.fields import Extractor
+from player import Player
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
+from make_bag import STORE, TYPES
+
+STEP = 0.01
+ARRAY = "std_msgs/msg/Float64MultiArray"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A walk of 4 seconds at 100 Hz."""
+    rows = np.random.default_rng(0).standard_normal((400, 2)).cumsum(axis=0)
+    path = tmp_path_factory.mktemp("walk") / "walk"
+    layout = TYPES["std_msgs/msg/MultiArrayLayout"]([], 0)
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+        topic = bag.add_connection("/array", ARRAY, typestore=STORE)
+        for i, row in enumerate(rows):
+            raw = STORE.serialize_cdr(TYPES[ARRAY](layout, row), ARRAY)
+            bag.write(topic, 1_700_000_000 * 10**9 + i * 10_000_000, bytes(raw))
+    return path
+
+
+def command(path, tmp_path, *options):
+    target = tmp_path / "result.json"
+    few = ("--topic", "/array", "--window", "34", "--duration", "1", "--threads", "1")
+    assert main.main(["bag", *map(str, (path, *few, "--json", target, *options))]) == 0
+    return json.loads(target.read_text())
+
+
+@pytest.mark.parametrize(
+    ("messages", "part", "grid", "period"),
+    [
+        (1500, Part(), 0.0, 0.1),
+        (3000, Part(), 0.02, 0.1),  # 1,500 in 30 seconds
+        (30_000, Part(), 0.2, 0.2),  # those of the detector, and half as many
+        (360_000, Part(), 0.2, 0.2),
+        (360_000, Part(100, 15), 0.0, 0.1),
+        (360_000, Part(3570), 0.02, 0.1),
+    ],
+)
+def test_a_long_recording_has_a_grid(messages, part, grid, period):
+    detector = ExtremumDetector(delay=2.0)
+    assert choose_grid(messages, STEP, part, detector) == pytest.approx(grid)
+    assert detector.period == period
+
+
+def test_without_stamps_that_increase_all_have_an_estimate():
+    assert choose_grid(10**6, None, Part(), ExtremumDetector(delay=2.0)) == 0
+
+
+def test_the_grid_has_the_estimates_of_the_detector():
+    """No additional estimate is made for the detector, and each is the first of its cell."""
+    fake = RecordingEstimator(n_min=8)
+
+    def extractor(message):
+        return message
+
+    extractor.joints, extractor.stamp = (), lambda message: message[0]
+    extractor.notice = ""
+    player = Player(fake, extractor, delay=1.0, window=20)
+    player.stream.grid = 0.05 / 2
+    outputs = []
+    for i in range(500):
+        outputs += player.push(np.array([1.7e9 + i / 100, i]))
+    assert all(output.shown for output in outputs) and len(fake.calls) == len(outputs)
+    cells = np.floor(np.array([o.estimate.stamp for o in outputs]) / 0.025 + 1e-3)
+    assert (np.diff(cells) == 1).all()
+    assert player.stream.detector.count == pytest.approx(len(outputs) / 2, abs=1)
+
+
+def test_a_part_is_read_as_if_there_was_nothing_else(path):
+    rows, shares = [], []
+    with Bag(path) as bag:
+        for part in (None, Part(1.0, 2.0)):
+            fake = RecordingEstimator(n_min=8)
+            player = Player(fake, Extractor(None, bag.schema("/array")), window=20)
+            curve = read(bag, ["/array"], player.receivers, player.stream, shares.append, part=part)
+            rows.append(np.concatenate([fake.calls[0].y[:1], fake.calls[-1].x[-1:]]))
+        states = np.random.default_rng(0).standard_normal((400, 2)).cumsum(axis=0)
+    np.testing.assert_array_equal(rows[0], states[[0, 399]])
+    np.testing.assert_array_equal(rows[1], states[[100, 299]])
+    assert player.stream.counts["accepted"] == 200
+    assert curve.start == pytest.approx(1.7e9)  # times are those of the complete recording
+    assert curve.stamp[-1] - curve.start == pytest.approx(2.99)
+    assert shares[0] == 0 and max(shares) == 1
+
+
+def test_invalid_parts_are_refused(path):
+    for wrong in ((-1.0, None), (np.nan, None), (0.0, 0.0)):
+        with pytest.raises(InputError, match=r"start|duration"):
+            Part(*wrong)
+    with Bag(path) as bag:
+        player = Player(RecordingEstimator(n_min=8), Extractor(None, bag.schema("/array")))
+        with pytest.raises(InputError, match=r"start is 9 s, but /array .* ends 3.99 s after"):
+            read(bag, ["/array"], player.receivers, player.stream, part=Part(9.0))
+
+
+def test_the_interval_is_that_of_the_stamps(path):
+    with Bag(path) as bag:
+        step, states = survey(bag, "/array", Extractor(None, bag.schema("/array")))
+        assert step == pytest.approx(STEP) and states == 400
+
+
+def test_explicit_settings_win_over_the_grid(path, tmp_path, monkeypatch, capsys):
+    """With --every 1 all estimates are made; those of the grid are among them, bit for bit."""
+    every = command(path, tmp_path, "--every", "1")
+    assert every["grid"] is None and len(every["curve"]["mi"]) == 65
+    monkeypatch.setattr(bag_curve, "ESTIMATES", 12)
+    again = command(path, tmp_path, "--every", "1")
+    assert again == every
+    assert command(path, tmp_path, "--rate-limit", "0")["curve"] == every["curve"]
+    fewer = command(path, tmp_path)
+    assert "Grid: the first estimate in each 0.1 s; extrema use one" in capsys.readouterr().out
+    assert fewer["grid"] == fewer["extremum_grid"] == 0.1
+    estimates = dict(zip(every["curve"]["stamp"], every["curve"]["mi"], strict=True))
+    shown = dict(zip(fewer["curve"]["stamp"], fewer["curve"]["mi"], strict=True))
+    assert shown.items() <= estimates.items() and 6 <= len(shown) <= 8
+    assert fewer["extrema"] == every["extrema"]
+
+
+def test_a_lag_in_seconds_has_the_steps_of_the_recording(path, tmp_path):
+    """Messages without stamps are counted: 0.1 s at 100 Hz are 10 steps, not the default of 2."""
+    few = ("--every", "40")
+    assert command(path, tmp_path, *few)["lag"] == 2
+    found = command(path, tmp_path, *few, "--lag-seconds", "0.1")
+    assert found["lag"] == 10
+    assert found["curve"]["mi"] == command(path, tmp_path, *few, "--lag", "10")["curve"]["mi"]
+    assert command(path, tmp_path, *few, "--lag", "3", "--lag-seconds", "0.1")["lag"] == 3

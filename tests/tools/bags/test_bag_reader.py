@@ -1,0 +1,137 @@
+"""Bags with channels that cannot be decoded, by the writers of the formats."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mcap.writer import IndexType, Writer as McapWriter
+from rosbags.rosbag2 import StoragePlugin, Writer
+
+from infoatlas_rt.errors import InputError
+from infoatlas_tools.bags.states import Bag
+from infoatlas_rt.messages.fields import Extractor
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
+from make_bag import STORE, TYPES, header
+
+KIND = "geometry_msgs/msg/PointStamped"
+STEPS = 50
+EVENT = "service_msgs/ServiceEventInfo info\nlab_msgs/Add_Request[<=1] request\n"
+# Channel -> encoding of messages, type, encoding of the type, definition of the type.
+OTHERS = {
+    "/json": ("json", "lab.Thing", "jsonschema", b'{"type": "object"}'),
+    "/proto": ("protobuf", "foxglove.Log", "protobuf", b"\n\xff\xfe\x80binary"),
+    "/flat": ("flatbuffer", "foxglove.Log", "flatbuffer", b"\x00\xff"),
+    "/add/_service_event": ("cdr", "lab_msgs/srv/Add_Event", "ros2msg", EVENT.encode()),
+    "/idl": ("cdr", "lab_msgs/msg/Odd", "ros2idl", b"module lab { this is none"),
+    "/text": ("cdr", "lab_msgs/msg/Bad", "ros2msg", b"float64 2x"),
+    "/none": ("json", "", "", b""),
+}
+
+
+def points():
+    for i in range(STEPS):
+        time = 1_700_000_000 * 10**9 + i * 10**7
+        message = TYPES[KIND](header(time), TYPES["geometry_msgs/msg/Point"](float(i), 1.0, 2.0))
+        yield time, bytes(STORE.serialize_cdr(message, KIND))
+
+
+def write_mcap(path, **options):
+    text, _ = STORE.generate_msgdef(KIND, ros_version=2)
+    with path.open("wb") as file:
+        writer = McapWriter(file, **options)
+        writer.start(profile="ros2")
+        schema = writer.register_schema(KIND, "ros2msg", text.encode())
+        channels = [writer.register_channel("/point", "cdr", schema)]
+        for topic, (encoding, kind, schema_encoding, data) in OTHERS.items():
+            schema = writer.register_schema(kind, schema_encoding, data) if kind else 0
+            channels.append(writer.register_channel(topic, encoding, schema))
+        for time, raw in points():
+            for channel in channels:
+                writer.add_message(channel, time, raw if channel == channels[0] else b"{}", time)
+        writer.finish()
+    return path
+
+
+def check(bag):
+    """The points are read, and the other channels are reported with a reason."""
+    extractor = Extractor(None, bag.schema("/point"))
+    states = [extractor(message).copy() for _, _, message in bag.messages("/point")]
+    np.testing.assert_array_equal(states, [[i, 1, 2] for i in range(STEPS)])
+    left_out = {name: topic.unreadable for name, topic in bag.topics.items() if topic.unreadable}
+    [notice] = bag.notices
+    for name, why in left_out.items():
+        assert f"{name} (" in notice and why in notice and f"left out: {why}" in bag.listing()
+        with pytest.raises(InputError, match=f"{name} .*cannot be decoded"):
+            bag.schema(name)
+    return left_out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"use_chunking": False},
+        {"use_statistics": False, "repeat_schemas": False, "repeat_channels": False},
+        {"index_types": IndexType.NONE},
+    ],
+    ids=["indexed", "without chunks", "chunks alone in the index", "without an index"],
+)
+def test_one_channel_blocks_no_other(tmp_path, options):
+    with Bag(write_mcap(tmp_path / "a.mcap", **options)) as bag:
+        left_out = check(bag)
+    assert left_out.keys() == OTHERS.keys()
+    assert left_out["/json"] == "json encoding" and left_out["/idl"] == left_out["/text"]
+    assert "definition" in left_out["/idl"]
+    assert left_out["/add/_service_event"] == "no definition of lab_msgs/srv/Add_Event"
+
+
+@pytest.mark.parametrize("folder", [True, False])
+def test_the_sqlite3_twin(tmp_path, folder):
+    """JSON beside CDR, and a definition that the recorder did not find ("unknown")."""
+    path = tmp_path / "bag"
+    with Writer(path, version=9, storage_plugin=StoragePlugin.SQLITE3) as bag:
+        topics = [
+            bag.add_connection(name, KIND, typestore=STORE) for name in ("/point", "/json", "/lost")
+        ]
+        for time, raw in points():
+            for topic in topics:
+                bag.write(topic, time, raw)
+    with sqlite3.connect(path / "bag.db3") as database:
+        update = "UPDATE topics SET serialization_format = 'json' WHERE name = '/json'"
+        database.execute(update)
+        database.execute("UPDATE topics SET type = 'lab_msgs/msg/Lost' WHERE name = '/lost'")
+        row = "lab_msgs/msg/Lost", "unknown", "", ""
+        names = "topic_type, encoding, encoded_message_definition, type_description_hash"
+        database.execute(f"INSERT INTO message_definitions ({names}) VALUES (?, ?, ?, ?)", row)
+    metadata = path / "metadata.yaml"
+    head, _, tail = metadata.read_text().partition("name: /json")
+    tail = tail.replace("serialization_format: cdr", "serialization_format: json", 1)
+    metadata.write_text(f"{head}name: /json{tail}")
+    if not folder:
+        path = shutil.move(path / "bag.db3", tmp_path / "a.db3")
+    with Bag(path) as bag:
+        assert check(bag) == {"/json": "json encoding"}
+        with pytest.raises(InputError, match="no definition of the messages of /lost"):
+            bag.schema("/lost")
+
+
+def test_two_definitions_of_a_type(tmp_path):
+    """The second one is not used: its messages would be decoded like those of the first."""
+    with (tmp_path / "a.mcap").open("wb") as file:
+        writer = McapWriter(file)
+        writer.start(profile="ros2")
+        for topic, text in {"/a": b"float64 x", "/b": b"float32 y\nfloat64 x"}.items():
+            schema = writer.register_schema("lab_msgs/msg/Value", "ros2msg", text)
+            channel = writer.register_channel(topic, "cdr", schema)
+            writer.add_message(channel, 1, b"\x00\x01\x00\x00" + np.float64(7).tobytes(), 1)
+        writer.finish()
+    with Bag(tmp_path / "a.mcap") as bag:
+        assert [message.x for _, _, message in bag.messages("/a")] == [7.0]
+        with pytest.raises(InputError, match="two definitions of lab_msgs/msg/Value"):
+            bag.schema("/b")

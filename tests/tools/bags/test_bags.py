@@ -1,0 +1,581 @@
+"""Bags: recorded demonstrations, written like a robot's and read without ROS."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rosbags import rosbag1
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+
+from fakes import RecordingEstimator
+from infoatlas_rt.cli import main
+from infoatlas_rt.streams.extrema import ExtremumDetector
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.estimator import Estimator
+from infoatlas_tools.bags import curve as bag_curve
+from infoatlas_tools.bags.curve import read
+from infoatlas_tools.bags.states import Bag
+from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.stream import Stream
+from infoatlas_rt.messages.sync import Synchroniser
+from infoatlas_rt.streams.coupling import CouplingDetector
+from infoatlas_rt.streams.online import OnlineEstimator
+from infoatlas_rt.streams.sliding_window import SlidingWindow
+from pictures import drawn, series, words
+from player import Player
+
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "examples"))
+from make_bag import STORE, TYPES, header, make_bag  # noqa: E402
+
+STORAGES = {"mcap": StoragePlugin.MCAP, "db3": StoragePlugin.SQLITE3}
+START = 1_700_000_000 * 10**9
+MULTI = "std_msgs/msg/Float64MultiArray"
+
+
+@pytest.fixture(scope="module")
+def bags(tmp_path_factory):
+    """Two demonstrations, in both storages."""
+    folder = tmp_path_factory.mktemp("bags")
+    for name, storage in STORAGES.items():
+        make_bag(folder / name, 2, storage)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def estimator():
+    return Estimator(threads=1)
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """Positions and stamps of these demonstrations, from their original file."""
+    with np.load(ROOT / "examples" / "data" / "pickcube.npz") as file:
+        lengths = file["lengths"][:2]
+        states = file["states"][: lengths.sum()].astype(np.float64)
+    pauses = np.repeat([0, 20], lengths)
+    nanoseconds = START + 50_000_000 * (1 + np.arange(len(states)) + pauses)
+    return states, nanoseconds // 10**9 + 1e-9 * (nanoseconds % 10**9)
+
+
+def write_arrays(path, rows, storage=StoragePlugin.MCAP, step=10_000_000, surplus=b""):
+    """A bag of arrays without headers."""
+    layout = TYPES["std_msgs/msg/MultiArrayLayout"]([], 0)
+    with Writer(path, version=9, storage_plugin=storage) as bag:
+        topic = bag.add_connection("/array", MULTI, typestore=STORE)
+        for i, row in enumerate(rows):
+            message = TYPES[MULTI](layout, np.asarray(row, float))
+            raw = bytes(STORE.serialize_cdr(message, MULTI))
+            bag.write(topic, START + i * step, raw + surplus)
+    return path
+
+
+def stream_of(bag, topics, fields, estimator, delay=1.0, **options):
+    two = len(topics) == 2
+    extractors = [
+        Extractor(some, bag.schema(topic)) for topic, some in zip(topics, fields, strict=True)
+    ]
+    sync = Synchroniser(0.02) if two else None
+    player = Player(estimator, *extractors, delay=delay, sync=sync, **options)
+    return player.receivers, player.stream
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, storage):
+    """Estimates, standard errors and extrema, bit for bit.
+
+    Extrema are those of all estimates, although only every sixth is requested.
+    """
+    options = {"window": 40, "lag": 2, "lag_seconds": 0.1}
+    states, stamps = recorded
+    detector = ExtremumDetector(delay=1.0)
+    dense, online = (OnlineEstimator(estimator, every=n, **options) for n in (1, 6))
+    estimates, found = [], []
+    for state, stamp in zip(states[:, :3], stamps, strict=True):
+        update = dense.push(state, stamp)
+        found += [] if update is None else detector.push(update)
+        update = online.push(state, stamp)
+        estimates += [] if update is None else [update]
+    options["every"] = 6
+    assert len(estimates) > 15
+
+    with Bag(bags / storage) as bag:
+        receivers, stream = stream_of(
+            bag, ["/joint_states"], [["position[0:3]"]], estimator, **options
+        )
+        shares = []
+        curve = read(bag, ["/joint_states"], receivers, stream, shares.append)
+    assert curve.stamp.tolist() == [update.stamp for update in estimates]
+    assert curve.mi.tolist() == [update.estimate.mi for update in estimates]
+    for name in ("stderr", "noise"):
+        assert getattr(curve, name).tolist() == [getattr(r.estimate, name) for r in estimates]
+    assert curve.local.tolist() == [update.local for update in estimates]
+    assert curve.fill.tolist() == [update.fill for update in estimates]
+    assert found and curve.extrema == sorted(found, key=lambda extremum: extremum.stamp)
+    assert stream.counts == online.counts and stream.counts["accepted"] == len(states)
+    assert shares[-1] == 1.0 and (np.diff(shares) > 0).all()
+    np.testing.assert_array_equal(curve.states[0][1], states[:, :3])
+    assert curve.names == [tuple(f"position[joint{i}]" for i in (1, 2, 3))]
+
+
+def test_two_topics_are_the_pairs_of_their_states(bags, recorded):
+    fake = RecordingEstimator(n_min=8)
+    topics = ["/cube_pose", "/joint_states"]
+    with Bag(bags / "mcap") as bag:
+        fields = [["pose.position"], ["position[0:4]"]]
+        receivers, stream = stream_of(bag, topics, fields, fake, window=20, lag=0)
+        curve = read(bag, topics, receivers, stream)
+    states, stamps = recorded
+    assert curve.stamp.tolist() == stamps[19:].tolist()
+    for i, call in enumerate(fake.calls):
+        np.testing.assert_array_equal(call.x, states[i : i + 20, 28:31])
+        np.testing.assert_array_equal(call.y, states[i : i + 20, :4])
+    assert stream.counts["paired"] == len(states) and stream.counts["unpaired"] == 0
+
+
+def test_two_topics_the_past_of_the_second(bags, recorded):
+    fake = RecordingEstimator(n_min=8)
+    topics = ["/cube_pose", "/joint_states"]
+    with Bag(bags / "db3") as bag:
+        fields = [["pose.position"], ["position[0:4]"]]
+        receivers, stream = stream_of(bag, topics, fields, fake, window=20, lag=3, history=2)
+        read(bag, topics, receivers, stream)
+    states, _ = recorded
+    np.testing.assert_array_equal(fake.calls[0].x, states[4:24, 28:31])
+    np.testing.assert_array_equal(fake.calls[0].y, np.c_[states[1:21, :4], states[0:20, :4]])
+
+
+def test_skipped_estimates_do_not_change_the_window(bags):
+    """As in a node if messages arrive faster than estimates: only estimates are skipped."""
+    runs = []
+    for every in (1, 7):
+        fake = RecordingEstimator(n_min=8)
+        with Bag(bags / "mcap") as bag:
+            receivers, stream = stream_of(bag, ["/tool_pose"], [None], fake, delay=1e9, window=12)
+            outputs = []
+            for i, (side, received, message) in enumerate(bag.messages("/tool_pose")):
+                sample = receivers[side].receive(message, received)
+                outputs += stream.take(sample, estimate=i % every == 0)
+        runs.append({o.estimate.stamp: c for o, c in zip(outputs, fake.calls, strict=True)})
+    full, some = runs
+    assert 10 < len(some) < len(full) / 6
+    for stamp, call in some.items():
+        np.testing.assert_array_equal(call.x, full[stamp].x)
+        np.testing.assert_array_equal(call.y, full[stamp].y)
+
+
+def test_two_topics_catch_up_on_a_pair_that_was_not_read(bags):
+    fake = RecordingEstimator(n_min=8)
+    topics = ["/tool_pose", "/cube_pose"]
+    with Bag(bags / "mcap") as bag:
+        receivers, stream = stream_of(bag, topics, [None, None], fake, delay=1e9, window=8, lag=0)
+        samples = [receivers[side].receive(m, t) for side, t, m in bag.messages(*topics)]
+        early = [output for s in samples[:40] for output in stream.take(s, estimate=False)]
+        assert len(early) == 1  # the first one, which the detector needs
+        (output,) = stream.take(samples[40])  # half a pair: the one before is estimated
+        assert output.estimate.stamp == samples[38].stamp
+        assert stream.take(samples[40]) == [] and stream.reason.startswith("waiting: no pair")
+
+
+def test_messages_without_a_header_have_the_time_of_their_arrival(tmp_path):
+    rows = np.random.default_rng(0).standard_normal((30, 3))
+    with Bag(write_arrays(tmp_path / "bag", rows)) as bag:
+        fake = RecordingEstimator(n_min=8)
+        curve = read(bag, ["/array"], *stream_of(bag, ["/array"], [None], fake, window=10))
+    assert curve.start == START / 1e9
+    np.testing.assert_allclose(curve.stamp - curve.start, np.arange(11, 30) / 100, atol=3e-7)
+    np.testing.assert_array_equal(fake.calls[-1].x, rows[20:])
+
+
+def test_messages_that_cannot_be_used_leave_holes(tmp_path):
+    rows = [[float(i), 1.0] for i in range(40)]
+    rows[20], rows[25] = [1.0, 2.0, 3.0], [np.nan, 1.0]
+    with Bag(write_arrays(tmp_path / "bag", rows)) as bag:
+        fake = RecordingEstimator(n_min=8)
+        receivers, stream = stream_of(bag, ["/array"], [None], fake, window=14, lag=2)
+        reasons = []
+        for _, received, message in bag.messages("/array"):
+            stream.take(receivers[0].receive(message, received))
+            reasons.append(stream.reason)
+    assert reasons[20].startswith("refused: dimension 3, before it was 2: data has 3 elements")
+    assert reasons[22] == reasons[27] == "hole: no past state to pair with"
+    assert stream.counts["dimension"] == stream.counts["NaN"] == 1
+    for call in fake.calls:
+        np.testing.assert_array_equal(call.x[:, 0] - call.y[:, 0], 2)
+
+
+def test_a_bag_that_loops_starts_anew_even_as_another_robot(tmp_path):
+    """Stamps jump back and states have another size: window, extrema and sizes are reset."""
+    bag_path = tmp_path / "bag"
+    kind = "sensor_msgs/msg/JointState"
+    with Writer(bag_path, version=9) as bag:
+        topic = bag.add_connection("/j", kind, typestore=STORE)
+        for i in range(60):
+            time, d = START + (i % 30) * 10**8, 2 if i < 30 else 3
+            message = TYPES[kind](header(time), [], np.full(d, float(i)), np.zeros(0), np.zeros(0))
+            bag.write(topic, START + i * 10**8, STORE.serialize_cdr(message, kind))
+    with Bag(bag_path) as bag:
+        fake = RecordingEstimator(n_min=8)
+        receivers, stream = stream_of(bag, ["/j"], [["position"]], fake, window=10, lag=2)
+        curve = read(bag, ["/j"], receivers, stream)
+    assert stream.counts["resets"] == 1 and stream.counts["accepted"] == 60
+    assert [call.x.shape[1] for call in fake.calls] == [2] * 19 + [3] * 19
+    assert (fake.calls[19].x[:, 0] >= 30).all()
+    assert stream.detector.count == 19 and len(curve.mi) == 38
+
+
+def test_a_synchroniser_is_for_two_streams():
+    fake = RecordingEstimator()
+    for two, sync in ((True, None), (False, Synchroniser(1))):
+        window = SlidingWindow(fake.model_file, window=10, two_streams=two)
+        with pytest.raises(InputError, match="synchroniser for a window of"):
+            Stream(window, fake, ExtremumDetector(delay=1.0), sync=sync)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_memory_is_that_of_the_curve(tmp_path, monkeypatch, storage):
+    """Messages of 12 MB go through the window one by one."""
+    monkeypatch.setattr(bag_curve, "KEPT", 10)
+    rows = np.random.default_rng(0).standard_normal((1500, 1000))
+    with Bag(write_arrays(tmp_path / "bag", rows, STORAGES[storage])) as bag:
+        for _ in range(2):  # excludes imports and garbage of the first update
+            gc.collect()
+            fake = RecordingEstimator(n_min=8)
+            receivers, stream = stream_of(
+                bag, ["/array"], [None], fake, delay=1e9, window=20, every=500
+            )
+            tracemalloc.start()
+            curve = read(bag, ["/array"], receivers, stream)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+    assert len(curve.mi) == 2 and 10 <= len(curve.states[0][0]) <= 20
+    assert peak < 5e6
+
+
+@pytest.mark.parametrize("mode", [CompressionMode.MESSAGE, CompressionMode.FILE])
+def test_compressed_bags(tmp_path, mode):
+    writer = Writer(tmp_path / "bag", version=9)
+    writer.set_compression(mode, CompressionFormat.ZSTD)
+    with writer as bag:
+        kind = "geometry_msgs/msg/Point"
+        topic = bag.add_connection("/point", kind, typestore=STORE)
+        for i in range(5):
+            bag.write(topic, i, STORE.serialize_cdr(TYPES[kind](float(i), 0.0, 0.0), kind))
+    with Bag(tmp_path / "bag") as bag:
+        assert [message.x for _, _, message in bag.messages("/point")] == [0, 1, 2, 3, 4]
+
+
+def test_a_bag_without_definitions_is_read_by_the_types_that_everybody_has(bags, tmp_path):
+    """Like recordings of Humble and older, which contain no message definitions."""
+    folder = shutil.copytree(bags / "db3", tmp_path / "old")
+    with sqlite3.connect(folder / "db3.db3") as database:
+        database.execute("DROP TABLE message_definitions")
+        database.execute("UPDATE schema SET schema_version = 3")
+    with Bag(folder) as bag:
+        assert sum(1 for _ in bag.messages("/joint_states")) == bag.topics["/joint_states"].messages
+        assert Extractor(None, bag.schema("/joint_states")).type == "sensor_msgs/msg/JointState"
+    with sqlite3.connect(folder / "db3.db3") as database:
+        database.execute("UPDATE topics SET type = 'lab_msgs/msg/Grip' WHERE name = '/tool_pose'")
+    text = (folder / "metadata.yaml").read_text()
+    head, _, tail = text.partition("name: /tool_pose")
+    tail = tail.replace("geometry_msgs/msg/PoseStamped", "lab_msgs/msg/Grip", 1)
+    (folder / "metadata.yaml").write_text(f"{head}name: /tool_pose{tail}")
+    with Bag(folder) as bag, pytest.raises(InputError, match=r"definition of .*lab_msgs/msg/Grip"):
+        bag.schema("/tool_pose")
+
+
+def test_messages_written_by_rclpy(tmp_path):
+    """Its serialize_message adds some bytes at the end (`tests/ros2` has real messages)."""
+    for surplus in (4, 8):
+        path = write_arrays(tmp_path / str(surplus), [[1.0, 2.0]] * 3, surplus=b"\x7f" * surplus)
+        with Bag(path) as bag:
+            assert [m.data.tolist() for _, _, m in bag.messages("/array")] == [[1.0, 2.0]] * 3
+    path = write_arrays(tmp_path / "more", [[1.0, 2.0]], surplus=b"\x7f" * 16)
+    with Bag(path) as bag, pytest.raises(InputError, match="cannot be read as a bag"):
+        next(bag.messages("/array"))
+
+
+def test_a_bag_of_ros_1(tmp_path):
+    store = get_typestore(Stores.ROS1_NOETIC)
+    kind, path = "geometry_msgs/msg/PointStamped", tmp_path / "one.bag"
+    with rosbag1.Writer(path) as bag:
+        topic = bag.add_connection("/point", kind, typestore=store)
+        for i in range(20):
+            time = store.types["builtin_interfaces/msg/Time"](5, i * 10**7)
+            head = store.types["std_msgs/msg/Header"](i, time, "")
+            message = store.types[kind](head, store.types["geometry_msgs/msg/Point"](i, 1.0, 2.0))
+            bag.write(topic, START + i * 10**7, store.serialize_ros1(message, kind))
+    with Bag(path) as bag:
+        fake = RecordingEstimator(n_min=8)
+        curve = read(bag, ["/point"], *stream_of(bag, ["/point"], [None], fake, window=10))
+    assert curve.stamp[-1] == 5 + 1e-9 * 190_000_000
+    np.testing.assert_array_equal(fake.calls[-1].x[:, 0], range(10, 20))
+
+
+def run(*arguments) -> int:
+    return main.main(["bag", *map(str, arguments)])
+
+
+QUICK = ("--window", "40", "--every", "4", "--threads", "1")
+
+
+def test_joints_by_name(bags, tmp_path):
+    target = tmp_path / "a.json"
+    options = ("--topic", "/joint_states", "--field", "position", "--joints", "joint5", "joint1")
+    assert run(bags / "mcap", *options, *QUICK, "--json", target) == 0
+    [topic] = json.loads(target.read_text())["topics"]
+    assert topic["coordinates"] == ["position[joint5]", "position[joint1]"]
+
+
+def test_command(bags, tmp_path, capsys, recorded, estimator, figures):
+    picture, target = tmp_path / "a.png", tmp_path / "a.json"
+    options = ("--topic", "/joint_states", "--field", "position[0:2]", "--field", "position[4]")
+    rest = ("--lag-seconds", "0.1", "--plot", picture, "--json", target)
+    assert run(bags / "mcap", *options, *QUICK, *rest) == 0
+    text = capsys.readouterr().out
+    assert (
+        "/joint_states: 3 coordinates (position[joint1], position[joint2], position[joint5])"
+        in text
+    )
+    assert "accepted" in text and f"Picture: {picture}" in text
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+    result = json.loads(target.read_text())
+    online = OnlineEstimator(estimator, window=40, every=4, lag_seconds=0.1)
+    estimates = [
+        online.push(state, stamp)
+        for state, stamp in zip(recorded[0][:, [0, 1, 4]], recorded[1], strict=True)
+    ]
+    assert result["curve"]["mi"] == [r.estimate.mi for r in estimates if r is not None]
+    assert result["topics"][0]["fields"] == ["position[0:2]", "position[4]"]
+    assert result["lag"] == 2 and result["counts"]["accepted"] == len(estimates)
+    ((main_axes, below),) = (figure.axes for figure in figures)
+    assert main_axes.get_ylabel() == "mutual information (nats)"
+    # The line connects estimates and extrema. Most extrema are not at shown estimates.
+    points = {
+        **dict(zip(result["curve"]["stamp"], result["curve"]["mi"], strict=True)),
+        **{extremum["stamp"]: extremum["value"] for extremum in result["extrema"]},
+    }
+    assert len(points) > len(result["curve"]["mi"])
+    assert series(main_axes, len(points))[1] == [mi for _, mi in sorted(points.items())]
+    assert "_{t-0.1\\,\\mathrm{s}}" in "".join(words(figures[0]))
+    assert below.get_ylabel() == "/joint_states" and below.get_xlabel().startswith("seconds")
+    states = [drawn(line)[1] for line in below.lines]
+    assert len(states) == 3 and all((min(line), max(line)) == (0, 1) for line in states)
+
+
+def test_command_with_two_topics(bags, tmp_path, capsys):
+    picture = tmp_path / "a.svg"
+    fields = ("--field", "pose.position", "--with-field", "pose.position", "--json")
+    topics = ("--topic", "/cube_pose", "--with-topic", "/tool_pose", "--plot", picture)
+    assert run(bags / "db3" / "db3.db3", *topics, *fields, *QUICK) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["lag"] == 0 and [t["name"] for t in result["topics"]] == list(topics[1:4:2])
+    assert result["counts"]["paired"] == result["counts"]["accepted"]
+    assert "/tool_pose" in picture.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name the topic to read.*It has /cube_pose .geometry_msgs/msg/PoseStamped, 1"),
+        (("--topic", "/x"), "has no topic '/x'. It has .*/joint_states .sensor_msgs/msg/JointS"),
+        (("--topic", "/joint_states", "--field", "x"), "there is no 'x'.*position .float64"),
+        (("--topic", "/tool_pose", "--with-field", "x"), "give both"),
+        (("--topic", "/tool_pose", "--with-topic", "/tool_pose"), "--with-topic is --topic"),
+        (("--topic", "/tool_pose", "--lag", "0"), "lag is 0"),
+        (("--topic", "/tool_pose", "--window", "9"), "window=9 is below"),
+        (("--topic", "/tool_pose", "--window", "999"), "no estimate .*filling.*shorter window"),
+        (("--topic", "/tool_pose", "--tolerance", "1"), "tolerance is for lag_seconds"),
+        (("--topic", "/tool_pose", "--reset-after", "0"), "reset_after is 0.0"),
+        (("--topic", "/tool_pose", "--resolution", "0.1", "nan"), "resolution is .*nan"),
+        (("--topic", "/tool_pose", "--resolution", "0.1", "0.1"), "each of the 7 coordinates"),
+        (
+            ("--topic", "/joint_states", "--field", "position[0:99]"),
+            "no estimate.*dimension.*The first fault: position has 9 elements, but 99 are needed",
+        ),
+    ],
+)
+def test_wrong_usage_is_reported(bags, capsys, arguments, message):
+    import re
+
+    assert run(bags / "mcap", *arguments) == 2
+    error = capsys.readouterr().err
+    assert re.search(message, error) and error.count("\n") == 1
+
+
+def test_motion_below_the_resolution_is_rest(bags, capsys):
+    options = ("--topic", "/tool_pose", "--window", "60", "--resolution", "1e6", "--json")
+    assert run(bags / "mcap", *options, *QUICK) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert set(result["curve"]["mi"]) == {0.0}
+
+
+def test_demonstrations_and_bags_have_commands_of_their_own(bags, tmp_path, capsys):
+    demonstrations = ROOT / "examples" / "data" / "pickcube.npz"
+    assert run(demonstrations, "--topic", "/x") == 2
+    assert "use infoatlas-rt keystates or infoatlas-rt curve" in capsys.readouterr().err
+    for command in ("keystates", "curve"):
+        for path in (bags / "mcap", bags / "mcap" / "mcap.mcap"):
+            assert main.main([command, str(path)]) == 2
+            assert f"{path} is a ROS bag, one robot's stream: use infoatlas-rt bag" in (
+                capsys.readouterr().err
+            )
+        assert main.main([command, str(tmp_path)]) == 2
+        assert "neither the folder of a data set" in capsys.readouterr().err
+
+
+def damaged(bags, folder):
+    """Files that are not bags, or incomplete ones."""
+    folder.mkdir(exist_ok=True)
+    noise = np.random.default_rng(0).bytes(5000)
+    for end in ("mcap", "db3", "bag"):
+        (folder / f"noise.{end}").write_bytes(noise)
+    (folder / "nothing.mcap").write_bytes(b"")
+    whole = (bags / "mcap" / "mcap.mcap").read_bytes()
+    (folder / "cut.mcap").write_bytes(whole[: len(whole) // 2])
+    middle = len(whole) // 2
+    flipped = bytes(byte ^ 0x5A for byte in whole[middle : middle + 2000])
+    (folder / "flipped.mcap").write_bytes(whole[:middle] + flipped + whole[middle + 2000 :])
+    half = (bags / "db3" / "db3.db3").read_bytes()
+    (folder / "cut.db3").write_bytes(half[: len(half) // 2])
+    shutil.copytree(bags / "mcap", folder / "metadata")
+    (folder / "metadata" / "metadata.yaml").write_text("rosbag2: [")
+    return [*folder.glob("*.*"), folder / "metadata"]
+
+
+def test_damaged_and_foreign_files_are_reported(bags, tmp_path, capsys):
+    """One line with the file and advice; never a traceback, never a part of the data."""
+    paths = damaged(bags, tmp_path / "damaged")
+    assert len(paths) == 8
+    for path in paths:
+        assert run(path, "--topic", "/joint_states", "--field", "position[0]", *QUICK) == 2
+        out, error = capsys.readouterr()
+        assert out == "" and str(path) in error
+        assert "cannot be read as a bag" in error or "is damaged" in error
+        ways = {
+            "mcap": f"mcap recover {path} -o",
+            "db3": f"sqlite3 {path} .recover",
+            "bag": "rosbag",
+        }
+        assert f"`{ways.get(path.suffix[1:], 'ros2 bag reindex')}" in error
+
+
+def test_folders_that_are_no_bags(bags, tmp_path, capsys):
+    assert run(tmp_path, "--topic", "/x") == 2
+    assert "nor one of ROS bags: check the path" in capsys.readouterr().err
+    folder = shutil.copytree(bags / "mcap", tmp_path / "bag")
+    (folder / "metadata.yaml").unlink()
+    assert run(folder, "--topic", "/x") == 2
+    assert f"pass {folder / 'mcap.mcap'}" in capsys.readouterr().err
+    assert run(tmp_path / "nowhere", "--topic", "/x") == 2
+    assert "nowhere does not exist" in capsys.readouterr().err
+
+
+def test_empty_bags(tmp_path, capsys):
+    with Writer(tmp_path / "bag", version=9) as bag:
+        bag.add_connection("/array", MULTI, typestore=STORE)
+    assert run(tmp_path / "bag", "--topic", "/array") == 2
+    assert "has no messages on /array" in capsys.readouterr().err
+    with Writer(tmp_path / "none", version=9):
+        pass
+    assert run(tmp_path / "none", "--topic", "/array") == 2
+    assert "It is empty" in capsys.readouterr().err
+
+
+def test_rosbags_missing(bags):
+    code = (
+        "import sys; sys.modules['rosbags'] = None; sys.modules['rosbags.highlevel'] = None;"
+        "from infoatlas_rt.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", code, "bag", bags / "mcap", "--topic", "/x"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 2 and "pip install 'infoatlas-rt[bags]'" in run.stderr
+
+
+def test_two_topics_report_when_they_begin_to_move_together(
+    bags, recorded, estimator, capsys, figures
+):
+    """Equal to the detector on the same states, and in JSON, table and picture of the command."""
+    states, stamps = recorded
+    detector, expected = CouplingDetector(estimator), []
+    for state, stamp in zip(states, stamps, strict=True):
+        expected += detector.push(state[18:21], state[28:31], stamp)
+    assert expected and expected[0].kind == "coupled"
+
+    fields = "--topic /tool_pose --field pose.position --with-topic /cube_pose"
+    options = f"{fields} --with-field pose.position --window 40 --every 5 --threads 1"
+    command = ["bag", str(bags / "mcap"), *options.split()]
+    assert main.main([*command, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["events"] == [event.to_dict() for event in expected]
+    assert result["motions"]["stamp"] == stamps[32:].tolist()
+    found = [side.tolist() for side in detector.resolution]
+    assert result["coupling_resolution"] == {"estimated": True, "values": found}
+    picture = bags / "coupling.png"
+    assert main.main([*command, "--plot", str(picture)]) == 0
+    assert f"{expected[0].stamp - stamps[0]:.2f}" in capsys.readouterr().out
+    main_axes, *below = figures[-1].axes
+    assert [axes.get_ylabel() for axes in below] == ["$a$: /tool_pose", "$b$: /cube_pose"]
+    begins = [f"{event.stamp - stamps[0]:.1f}" for event in expected]
+    assert [text for text in words(main_axes) if text in begins] == begins
+    (legend,) = figures[-1].legends
+    assert {event.kind for event in expected} < {text.get_text() for text in legend.texts}
+    (motions,) = [line for line in main_axes.lines if line.get_label() == "of the motions"]
+    assert drawn(motions)[1] == result["motions"]["mi"]
+
+
+def test_pipes_are_no_bags(tmp_path):
+    """Opening a pipe would block."""
+    (tmp_path / "bag").mkdir()
+    (tmp_path / "bag" / "metadata.yaml").write_text("")
+    for pipe in (tmp_path / "a.mcap", tmp_path / "bag" / "a.db3"):
+        os.mkfifo(pipe)
+    for path in (tmp_path / "a.mcap", tmp_path / "bag"):
+        with pytest.raises(InputError, match=r"a\.(mcap|db3) is a pipe or a device"):
+            Bag(path)
+
+
+def test_stamps_of_another_field(bags, tmp_path, capsys):
+    """The same stamps as in the header give the same estimates; a wrong unit is reported."""
+    out = {}
+    for name, more in {"header": (), "field": ("--stamp-field", "header.stamp.sec s")}.items():
+        out[name] = tmp_path / f"{name}.json"
+        options = ("--topic", "/tool_pose", "--field", "pose.position", *QUICK)
+        code = run(bags / "mcap", *options, *more, "--json", out[name])
+        assert code == (0 if name == "header" else 2)  # whole seconds: twenty copies each
+    assert "repeated stamp" in capsys.readouterr().err
+    with Bag(bags / "mcap") as bag:
+        schema = bag.schema("/tool_pose")
+        _, _, message = next(bag.messages("/tool_pose"))
+    for unit, scale in {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}.items():
+        extractor = Extractor(None, schema, (), f"header.stamp.sec {unit}")
+        assert extractor.stamp(message) == message.header.stamp.sec * scale
+    message.pose.position.x = 1.7e18
+    player = Player(
+        RecordingEstimator(), Extractor(None, schema, (), "pose.position.x us"), window=10
+    )
+    assert player.push(message, 1.0) == [] and player.window.counts["bad stamp"] == 1
+    assert "is it the unit?" in player.stream.reason
+    message.pose.position.x = 5e6
+    player.push(message, 1.0)
+    assert player.window.newest == 5.0
+    for field, why in {
+        "header.stamp.sec": "write a field and its unit",
+        "header.stamp.sec days": "write a field and its unit",
+        "pose.position us": "more than one number",
+        "nowhere us": "there is no 'nowhere'",
+    }.items():
+        with pytest.raises(InputError, match=why):
+            Extractor(None, schema, (), field)

@@ -1,0 +1,301 @@
+"""Key states of demonstrations in one bag each."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rosbags.rosbag2 import StoragePlugin, Writer
+
+from infoatlas_rt import InputError
+from infoatlas_tools import discover_keystates
+from infoatlas_rt.cli import main
+from infoatlas_tools.bags.states import Bag, bags_in
+from infoatlas_tools.bags.demonstrations import load_demonstrations
+
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "examples"))
+from make_bag import STORE, TYPES, header, joint_state  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Twelve demonstrations, and their states."""
+    path = tmp_path_factory.mktemp("demonstrations")
+    with np.load(ROOT / "examples" / "data" / "pickcube.npz") as file:
+        lengths, names = file["lengths"][:12], [n.split(".")[0] for n in file["names"][:9]]
+        states = np.split(
+            file["states"][: lengths.sum(), :18].astype(float), np.cumsum(lengths)[:-1]
+        )
+    for i, rows in enumerate(states):
+        kind = "sensor_msgs/msg/JointState"
+        with Writer(path / f"demo_{i:02}", version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+            topic = bag.add_connection("/joint_states", kind, typestore=STORE)
+            for step, row in enumerate(rows):
+                time = (1 + step) * 50_000_000
+                message = joint_state(time, names, row)
+                bag.write(topic, time, STORE.serialize_cdr(message, kind))
+    return path, states
+
+
+def test_each_bag_is_a_trajectory(folder):
+    path, states = folder
+    found = load_demonstrations(path, "/joint_states")
+    np.testing.assert_array_equal(found.states, np.concatenate(states))
+    assert found.lengths.tolist() == [len(rows) for rows in states]
+    assert found.rate == pytest.approx(20.0)
+    assert found.names[0].endswith("joint1]") or "joint1" in found.names[0]
+
+
+def test_the_command_discovers_and_saves(folder, capsys, tmp_path):
+    path, states = folder
+    saved = tmp_path / "task.json"
+    options = ["--topic", "/joint_states", "--count", "2", "--slices", "3", "--save", str(saved)]
+    assert main.main(["keystates", str(path), *options, "--json"]) == 0
+    steps = [state["steps"] for state in json.loads(capsys.readouterr().out)["keystates"]]
+    np.testing.assert_array_equal(np.transpose(steps), discover_keystates(states, k=2).steps)
+    assert saved.exists()
+
+
+def test_the_command_annotates(folder, capsys, tmp_path):
+    path, states = folder
+    out = tmp_path / "events"
+    command = ["annotate", str(path), "--topic", "/joint_states", "--count", "2"]
+    assert main.main([*command, "--out", str(out), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["format"] == "mcap" and result["written"] == str(out)
+    assert [e["episode"] for e in result["episodes"]] == [f"demo_{i:02}" for i in range(12)]
+    assert [e["frames"] for e in result["episodes"]] == list(map(len, states))
+    assert sorted(file.name for file in out.iterdir())[0] == "demo_00.events.mcap"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "name the topic.*joint_states"),
+        (["--topic", "/x"], "no topic '/x'"),
+    ],
+)
+def test_unreadable_folders(folder, options, message, capsys):
+    assert main.main(["keystates", str(folder[0]), *options]) == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("command", ["curve", "bag"])
+def test_other_commands_take_no_folder_of_bags(folder, command, capsys):
+    assert main.main([command, str(folder[0])]) == 2
+    error = capsys.readouterr().err
+    assert "is a folder of ROS bags: use infoatlas-rt keystates, or infoatlas-rt bag" in error
+
+
+def write_array(path, values, seconds=(0.0,)):
+    """A bag with the same array at these times, seconds since the start of a recording."""
+    kind = "std_msgs/msg/Float64MultiArray"
+    message = TYPES[kind](TYPES["std_msgs/msg/MultiArrayLayout"]([], 0), np.array(values))
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+        topic = bag.add_connection("/array", kind, typestore=STORE)
+        for time in seconds:
+            stamp = 1_763_800_000_000_000_000 + round(1e9 * time)
+            bag.write(topic, stamp, STORE.serialize_cdr(message, kind))
+
+
+def write_rates(folder, rates, count=30, jitter=0.0):
+    """Bags demo_0, demo_1, ... with messages at these rates, Hz."""
+    rng = np.random.default_rng(0)
+    for i, rate in enumerate(rates):
+        times = (np.arange(count) + jitter * rng.uniform(-0.5, 0.5, count)) / rate
+        write_array(folder / f"demo_{i}", [1.0, 2.0], times)
+
+
+def test_the_rate_is_that_of_the_median_interval(tmp_path):
+    write_rates(tmp_path, [100.0, 95.0, 90.0, 100.0, 110.0], jitter=0.4)
+    found = load_demonstrations(tmp_path, "/array")
+    assert found.rate == pytest.approx(100.0, rel=0.05)
+    write_array(tmp_path / "pause", [1.0, 2.0], np.r_[np.arange(20), np.arange(500, 520)] / 100)
+    assert load_demonstrations(tmp_path, "/array").rate == pytest.approx(100.0, rel=0.05)
+
+
+def test_demonstrations_of_other_rates_are_named(tmp_path, capsys):
+    write_rates(tmp_path, [20.0, 20.0, 15.0, 17.0, 23.0, 20.0, 60.0])
+    with pytest.raises(InputError) as caught:
+        load_demonstrations(tmp_path, "/array")
+    message = str(caught.value)
+    assert f"{tmp_path}, /array: " in message and "20 Hz is their median" in message
+    assert "demo_2 has 15 Hz, demo_6 has 60 Hz. Record all at one rate" in message
+    assert "move those bags to another folder" in message
+    assert main.main(["keystates", str(tmp_path), "--topic", "/array"]) == 2
+    assert "demo_6 has 60 Hz" in capsys.readouterr().err
+
+
+def test_only_the_first_of_many_other_rates_are_named(tmp_path):
+    write_rates(tmp_path, [20.0] * 8 + [40.0] * 7, count=4)
+    with pytest.raises(InputError, match=r"demo_14 has 40 Hz and 2 more\. "):
+        load_demonstrations(tmp_path, "/array")
+
+
+def test_an_unknown_rate_of_bags(tmp_path):
+    for name in "ab":
+        write_array(tmp_path / "one" / name, [1.0, 2.0])  # one message each
+        write_array(tmp_path / "coarse" / name, [1.0, 2.0], [0.0, 0.0, 0.0, 0.1, 0.1, 0.1])
+    for folder in ("one", "coarse"):
+        assert load_demonstrations(tmp_path / folder, "/array").rate is None
+    write_array(tmp_path / "one" / "c", [1.0, 2.0], [0.0, 0.25, 0.5])
+    assert load_demonstrations(tmp_path / "one", "/array").rate == pytest.approx(4.0)
+
+
+def test_other_coordinates_in_another_bag(folder, tmp_path):
+    for name, values in (("a", [1.0, 2.0]), ("b", [1.0, 2.0, 3.0])):
+        write_array(tmp_path / name, values)
+    with pytest.raises(
+        InputError,
+        match=r"/b: its states .* first bag, a, 2; this one has data\[2\]",
+    ):
+        load_demonstrations(tmp_path, "/array")
+    assert bags_in(tmp_path / "a") == []
+
+
+def write_joints(path, messages):
+    """A bag of joint states: names, positions and velocities, at 20 Hz."""
+    kind = "sensor_msgs/msg/JointState"
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+        topic = bag.add_connection("/joint_states", kind, typestore=STORE)
+        for step, (names, positions, velocities) in enumerate(messages):
+            time = (1 + step) * 50_000_000
+            arrays = (np.array(values, float) for values in (positions, velocities, ()))
+            message = TYPES[kind](header(time), [*names], *arrays)
+            bag.write(topic, time, STORE.serialize_cdr(message, kind))
+
+
+def test_messages_of_other_joints_are_passed_over(tmp_path):
+    """As in a stream: they are counted, and joints are in the order of the first bag."""
+    for name, order in (("a", "pq"), ("b", "qp")):
+        at = {"p": 1.0, "q": 2.0}
+        arm = [(order, [step + at[joint] for joint in order], [0, 0]) for step in range(10)]
+        gripper = [(["finger"], [step], [0]) for step in range(10)]
+        write_joints(tmp_path / name, [m for pair in zip(arm, gripper, strict=True) for m in pair])
+    for joints, fate in (((), "other joints: finger"), (("p", "q"), "not asked for")):
+        found = load_demonstrations(tmp_path, "/joint_states", ["position"], joints)
+        assert found.lengths.tolist() == [10, 10] and found.episodes == ("a", "b")
+        assert found.names == ("position[p]", "position[q]")
+        np.testing.assert_array_equal(found.states[:10], np.arange(10)[:, None] + [1, 2])
+        np.testing.assert_array_equal(found.states[10:], found.states[:10])
+        assert found.rate == pytest.approx(10.0)
+        assert found.notes == (
+            f"Messages on /joint_states passed over ({fate}): 10 in a, 10 in b.",
+        )
+
+
+def test_empty_velocities_with_and_without_joints(tmp_path):
+    for name in "ab":
+        write_joints(tmp_path / name, [("pq", [step, 1], []) for step in range(5)])
+    for joints in ((), ("p", "q")):
+        found = load_demonstrations(tmp_path, "/joint_states", None, joints)
+        assert found.names == ("position[p]", "position[q]")
+    write_joints(tmp_path / "c", [("pq", [step, 1], [0, 0]) for step in range(5)])
+    with pytest.raises(InputError, match=r"/c: its states have 4 .*has velocity\[p\], velocity\["):
+        load_demonstrations(tmp_path, "/joint_states")
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        (("pq", [1, 2], [np.nan, 0]), r"velocity\[p\] is NaN or infinite"),
+        (("pq", [1, 2], [0]), "velocity has 1 elements for 2 names"),
+        (("px", [1, 2], [0, 0]), "without q and with x"),
+    ],
+)
+def test_a_message_that_cannot_be_used_is_named(tmp_path, message, why):
+    usual = [("pq", [step, 1], [0, 0]) for step in range(5)]
+    write_joints(tmp_path / "a", usual)
+    write_joints(tmp_path / "b", [*usual, message])
+    with pytest.raises(InputError, match=f"/b: message 5 on /joint_states cannot be used.*{why}"):
+        load_demonstrations(tmp_path, "/joint_states")
+
+
+@pytest.mark.parametrize("joints", ["fg", "fgh"])  # as many as the arm has, or more
+def test_an_arm_that_takes_over_from_its_gripper_is_refused(tmp_path, joints):
+    """A stream restarts there; a trajectory would mix both."""
+    usual = [(joints, [*range(len(joints))], [0] * len(joints)) for _ in range(5)]
+    arm = [("pq", [step, 1], [0, 0]) for step in range(30)]
+    for name in "ab":
+        write_joints(tmp_path / name, usual + arm)
+    with pytest.raises(
+        InputError, match=r"/a: from message \d+ on, .* other coordinates .*position\[p\].*--joints"
+    ):
+        load_demonstrations(tmp_path, "/joint_states")
+    found = load_demonstrations(tmp_path, "/joint_states", joints=("p", "q"))
+    assert found.lengths.tolist() == [30, 30]
+
+
+@pytest.mark.parametrize("end", ["", ".zstd"])
+def test_a_bag_without_its_metadata_is_not_left_out(tmp_path, end):
+    for name in "abc":
+        write_array(tmp_path / name, [1.0, 2.0], [0.0, 0.25, 0.5])
+    (tmp_path / "b" / "metadata.yaml").unlink()
+    (tmp_path / "b" / "b.mcap").rename(tmp_path / "b" / f"b.mcap{end}")
+    with pytest.raises(InputError, match=r"/b has no metadata.yaml: .*reindex"):
+        load_demonstrations(tmp_path, "/array")
+    with pytest.raises(InputError, match=r"/a is no folder of two or more bags"):
+        load_demonstrations(tmp_path / "a", "/array")
+
+
+def test_an_error_is_one_line(tmp_path):
+    """The error of YAML has several lines."""
+    write_array(tmp_path / "a", [1.0, 2.0])
+    path = tmp_path / "a" / "metadata.yaml"
+    path.write_text(path.read_text().replace("path: ", 'path: "'))
+    with pytest.raises(
+        InputError, match=r"cannot be read as a bag .*Error: while scanning"
+    ) as error:
+        Bag(tmp_path / "a")
+    assert "\n" not in str(error.value)
+
+
+def test_each_error_names_its_bag(tmp_path):
+    for name in "ab":
+        write_joints(tmp_path / name, [("pq", [1, 2], [0, 0])] * 3)
+    for topic, fields, joints in (
+        (None, None, ()),
+        ("/x", None, ()),
+        ("/joint_states", ["x"], ()),
+        ("/joint_states", None, ["p", "x"]),
+        ("/joint_states", None, ["x"]),
+        ("/joint_states", ["[header.frame_id=hand]"], ()),
+    ):
+        with pytest.raises(InputError, match=re.escape(str(tmp_path / "a"))):
+            load_demonstrations(tmp_path, topic, fields, joints)
+
+
+def test_bodies_of_bags_do_not_mix(tmp_path):
+    """Neither within a bag nor between bags."""
+    kind = "geometry_msgs/msg/PoseStamped"
+
+    def write_poses(name, frames):
+        pose = TYPES["geometry_msgs/msg/Pose"](
+            TYPES["geometry_msgs/msg/Point"](1.0, 2.0, 3.0),
+            TYPES["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0),
+        )
+        with Writer(tmp_path / name, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+            topic = bag.add_connection("/pose", kind, typestore=STORE)
+            for step, frame in enumerate(frames):
+                message = TYPES[kind](header(time := (1 + step) * 50_000_000), pose)
+                message.header.frame_id = frame
+                bag.write(topic, time, STORE.serialize_cdr(message, kind))
+
+    write_poses("a", ["cube"] * 3)
+    write_poses("b", ["tool"] * 3)
+    with pytest.raises(InputError, match=r"/b: its states are of .*=tool\].*a, of .*=cube\]"):
+        load_demonstrations(tmp_path, "/pose")
+    write_poses("c", ["cube", "tool", "cube", "cube", "cube"])
+    with pytest.raises(InputError, match=r"/b: no message .*It has .header.frame_id=tool. .3"):
+        load_demonstrations(tmp_path, "/pose", ["[header.frame_id=cube]"])
+    shutil.rmtree(tmp_path / "b")
+    with pytest.raises(InputError, match=r"/c: /pose has several bodies.*=cube\] \(4\), .*=tool"):
+        load_demonstrations(tmp_path, "/pose")
+    found = load_demonstrations(tmp_path, "/pose", ["[header.frame_id=cube]"])
+    assert found.lengths.tolist() == [3, 4]

@@ -1,0 +1,325 @@
+"""The command annotate, as a user runs it (in this process)."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from hdf5_sets import write_aloha_folder, write_isaac, write_mimicgen, write_minari
+from infoatlas_rt import InputError, KeyStateTracker
+from infoatlas_tools import load_trajectories
+from infoatlas_tools.cli import annotate, annotation_formats
+from infoatlas_tools.plots import keystate_plots
+from infoatlas_rt.cli.main import main
+from infoatlas_tools.cli.recording_arguments import check_data
+from infoatlas_tools.annotate import lerobot_writer
+from infoatlas_tools.files.formats import open_dataset
+from infoatlas_tools.keystates.subtasks.poses import Pose, Position
+from lerobot_sets import write_lerobot
+from pictures import words
+from regimes import demonstrations
+
+PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
+BODIES = ["--tool", "tool", "--object", "cube", "--object", "goal:position", "--rate", "20"]
+
+
+@pytest.fixture(scope="module")
+def states():
+    return [s.astype(np.float32) for s in demonstrations(count=12, seed=1)[0]]
+
+
+@pytest.fixture
+def folder(states, tmp_path):
+    return write_lerobot(tmp_path / "set", states, "v3.0", None, per_file=5)
+
+
+@pytest.fixture(scope="module")
+def twelve(tmp_path_factory):
+    """Twelve demonstrations; one stops early, one pauses."""
+    path = tmp_path_factory.mktemp("data") / "twelve.npz"
+    with np.load(PICKCUBE) as file:
+        parts = np.split(file["states"], np.cumsum(file["lengths"])[:-1])[:12]
+        names = file["names"]
+    parts[3] = parts[3][: int(0.45 * len(parts[3]))]
+    parts[5] = np.concatenate([np.repeat(parts[5][:1], 2 * len(parts[5]), axis=0), parts[5]])
+    lengths = [len(part) for part in parts]
+    np.savez(path, states=np.concatenate(parts), lengths=lengths, names=names)
+    return path
+
+
+def everything(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_without_a_target_nothing_is_written(folder, capsys):
+    before = everything(folder.parent)
+    assert main(["annotate", str(folder), "--count", "2"]) == 0
+    text = capsys.readouterr().out
+    assert (
+        "3 sub-tasks of 12 demonstrations" in text and "20 Hz" in text and "until key state" in text
+    )
+    assert "No data set is written. --out COPY writes lerobot: columns language_persistent" in text
+    assert everything(folder.parent) == before
+
+
+def test_a_copy_of_a_lerobot_data_set(folder, tmp_path, capsys):
+    out = tmp_path / "copy"
+    command = ["annotate", str(folder), "--count", "2", "--names", "reach, carry,rest", "--qa"]
+    assert main([*command, "--out", str(out), "--language", "motion"]) == 0
+    assert f"Written: {out} (lerobot)" in capsys.readouterr().out
+    table = pq.read_table(sorted((out / "data").glob("*/*.parquet"))[0])
+    assert {"subtask_index", "key_state", "quality_flag"} <= set(table.column_names)
+    rows = table["language_persistent"][0].as_py()
+    assert [row["content"] for row in rows] == ["reach", "carry", "rest"]
+    assert {row["style"] for row in rows} == {"motion"}
+    assert sorted(os.listdir(tmp_path)) == ["copy", "set"]
+    np.testing.assert_array_equal(load_trajectories(out).states, load_trajectories(folder).states)
+
+
+def test_in_place(folder, tmp_path, capsys, monkeypatch):
+    before = everything(tmp_path)
+    write = lerobot_writer._write_progress
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(lerobot_writer, "_write_progress", fail)
+    command = ["annotate", str(folder), "--count", "2", "--in-place"]
+    assert main(command) == 1
+    assert "cannot be written (disk full)" in capsys.readouterr().err
+    assert everything(tmp_path) == before
+    monkeypatch.setattr(lerobot_writer, "_write_progress", write)
+    assert main(command) == 0
+    assert os.listdir(tmp_path) == ["set"] and (folder / "sarm_progress.parquet").is_file()
+    assert load_trajectories(folder, features=["subtask_index"]).states.max() == 2
+
+
+def test_rare_parts_are_announced_unless_bodies_are_named(twelve, capsys):
+    rare = re.compile(r"(\d+) of (\d+) parts are in fewer than half .*--count auto.*--label")
+    assert main(["annotate", str(twelve), "--rate", "20"]) == 0
+    text = capsys.readouterr().out
+    (found,) = rare.findall(text)
+    shares = [int(number) for number in re.findall(r" (\d+)/12 ", text)]
+    assert found == (str(sum(2 * n < 12 for n in shares)), str(len(shares)))
+    assert re.search(r"detectors of other demonstrations find again: \d+%\.", text)
+    assert main(["annotate", str(twelve), *BODIES]) == 0
+    assert not rare.search(capsys.readouterr().out)
+
+
+def test_references_names_and_quality(twelve, tmp_path, capsys, figures):
+    out, picture = tmp_path / "a.csv", tmp_path / "a.png"
+    command = ["annotate", str(twelve), *BODIES, "--qa", "--out", str(out), "--plot", str(picture)]
+    assert main([*command, "--episode", "0", "--episode", "5"]) == 0
+    text = capsys.readouterr().out
+    assert "reach cube" in text and "carry cube to goal" in text
+    assert "Drop: [3, 5]" in text and "5: idle" in text
+    with out.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    own = [r for r in rows if r["episode"] == "0" and r["what"] == "subtask"]
+    assert [r["name"] for r in own] == ["reach cube", "carry cube to goal"]
+    assert own[0]["start"] == "0" and own[0]["end"] == own[1]["start"]
+    assert float(own[0]["end_seconds"]) == int(own[0]["end"]) / 20
+    assert own[1]["reference"] == "goal" and own[1]["held"] == "cube" and own[1]["tool"] == "tool"
+    events = [r for r in rows if r["what"] == "key_state"]
+    assert events and all(r["end"] == "" and float(r["strength"]) for r in events)
+    assert {r["episode"] for r in rows if r["drop"] == "1"} == {"3", "5"}
+    (figure,) = figures
+    first, second = figure.axes
+    assert (first.get_ylabel(), second.get_ylabel()) == ("episode 0", "episode 5")
+    assert first.get_xlim() == (0.0, load_trajectories(twelve).lengths[0] / 20)
+    assert {"reach cube", "carry cube to goal"} & set(words(second))
+    dashed = [line for line in first.lines if line.get_linestyle() == "--"]
+    steps = [int(r["start"]) / 20 for r in events if r["episode"] == "0"]
+    assert sorted(line.get_xdata()[0] for line in dashed) == sorted(steps)
+
+
+def test_json(twelve, tmp_path, capsys):
+    assert main(["annotate", str(twelve), *BODIES, "--qa", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["format"] == "csv" and result["written"] is None and result["drop"] == ["3", "5"]
+    assert [part["reference"] for part in result["subtasks"]] == ["cube", "goal"]
+    assert sum(part["share"] for part in result["subtasks"]) == pytest.approx(1)
+    episode = result["episodes"][5]
+    assert episode["quality"]["idle"] > 0.5 and episode["quality"]["idle_start"] > 50
+    assert episode["subtasks"][-1]["end"] == episode["frames"]
+    out = tmp_path / "a.json"
+    command = ["annotate", str(twelve), *BODIES, "--format", "json", "--out", str(out)]
+    assert main(command) == 0
+    written = json.loads(out.read_text())
+    assert written["subtasks"] == result["subtasks"] and written["drop"] is None
+
+
+def test_names_of_maniskill_episodes(states, tmp_path, capsys):
+    path = tmp_path / "demos.h5"
+    with h5py.File(path, "w") as file:
+        for i, own in enumerate(states):
+            group = file.create_group(f"traj_{i}")
+            group["obs"] = own
+            group["success"] = np.arange(len(own) - 1) == (0 if i == 4 else len(own) - 2)
+    assert main(["annotate", str(path), "--count", "2", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    names = [f"traj_{i}" for i in range(12) if i != 4]
+    assert [episode["episode"] for episode in result["episodes"]] == names
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--format", "mimicgen"], "is for data of Isaac Lab or robomimic"),
+        (["--format", "csv", "--in-place"], "is a file of its own: pass --out FILE"),
+        (["--out", "new", "--in-place"], "both given: choose one"),
+        (["--out", "{set}"], "exists: choose a name that does not"),
+        (["--out", "{set}/new"], "is inside"),
+        (["--out", "{set}/absent/new"], "its folder is missing"),
+        (["--language", "motion", "--format", "csv"], "--language is for LeRobot"),
+        (["--episode", "1"], "pass --plot FILE, or leave it out"),
+        (["--topic", "/joints"], "--topic is for a folder of ROS bags"),
+        (["--count", "many"], "pass a number of key states, or auto"),
+        (["--tool", "tool"], "no coordinate begins with 'tool'"),
+        (["--tool", "tool=0:3"], "--tool is given without --object"),
+        (["--object", "=0:3"], "write NAME, NAME:position or NAME=COLUMNS"),
+        (["--object", "a=0:3", "--object", "a=1"], "give each body a name of its own"),
+        (["--names", "a,b", "--count", "2"], "--names has 2 names, and 3 parts were found"),
+        (
+            ["--plot", "{tmp}/a.png", "--episode", "x"],
+            "--episode 'x': there is none of this name but 0, 1, 2, 3, 4, 5, 6, 7, ...",
+        ),
+    ],
+)
+def test_refusals(folder, tmp_path, capsys, options, why):
+    before = everything(tmp_path)
+    given = [option.format(set=folder, tmp=tmp_path) for option in options]
+    assert main(["annotate", str(folder), *given]) == 2
+    error = capsys.readouterr().err
+    assert why in error and error.count("\n") == 1
+    assert everything(tmp_path) == before
+
+
+def test_key_states_of_lerobot_name_coordinates_shortly(states, tmp_path, capsys, monkeypatch):
+    """Names without "observation.state.", as in options; numbers are unchanged."""
+    drawn = []
+    figure = keystate_plots.raster_figure
+    monkeypatch.setattr(
+        keystate_plots, "raster_figure", lambda *a, **k: drawn.append(figure(*a, **k)) or drawn[0]
+    )
+    width = states[0].shape[1]
+    names = ["arm.x", "arm.y", "arm.z", *(f"joint{i}" for i in range(width - 3))]
+    for given, shown in ((names, r" (arm\.[xyz]|joint\d)"), (None, r" observation\.state\.\d")):
+        folder = write_lerobot(tmp_path / f"set{given is None}", states, "v3.0", given, per_file=5)
+        picture = ["--plot", str(tmp_path / "keystates.png")]
+        assert main(["keystates", str(folder), "--count", "2", *picture]) == 0
+        printed = capsys.readouterr().out
+        assert re.search(rf"^  1 .*{shown}", printed, re.M)
+        assert ("observation.state." in printed.partition("step: median")[0]) == (given is None)
+    assert "arm" in [t.get_text() for a in drawn[0].axes for t in _legend(a)]
+
+
+def _legend(axes):
+    legend = axes.get_legend()
+    return [] if legend is None else legend.texts
+
+
+def test_bodies():
+    trajectories = load_trajectories(PICKCUBE)
+    texts = ["tool", "goal", "cube:position", "a=28:35", "b=25:28", "c:quaternion_xyzw=28:35"]
+    found = annotate.parse_bodies("--object", [*texts, "d=tool"], trajectories)
+    assert found == {
+        "tool": Pose("tool"),
+        "goal": Position("goal"),
+        "cube": Position("cube"),
+        "a": Pose(list(range(28, 35))),
+        "b": Position([25, 26, 27]),
+        "c": Pose(list(range(28, 35)), "quaternion_xyzw"),
+        "d": Pose("tool"),
+    }
+
+
+def test_every_format_has_its_writer():
+    assert list(annotation_formats.writers()) == list(annotation_formats.FORMATS)
+
+
+@pytest.mark.parametrize("name", ["mimicgen", "isaaclab", "maniskill"])
+def test_hdf5_in_place(name, tmp_path, states, capsys):
+    path = tmp_path / "demos.hdf5"
+    if name == "maniskill":
+        with h5py.File(path, "w") as file:
+            for i, own in enumerate(states):
+                file[f"traj_{i}/obs"], file[f"traj_{i}/actions"] = own, own[1:]
+    else:
+        {"mimicgen": write_mimicgen, "isaaclab": write_isaac}[name](path)
+    before = load_trajectories(path)
+    assert main(["annotate", str(path), "--label", "0:12", "--in-place"]) == 0
+    assert f"Written: {path} ({name})" in capsys.readouterr().out
+    assert os.listdir(tmp_path) == ["demos.hdf5"]
+    np.testing.assert_array_equal(load_trajectories(path).states, before.states)
+    found = []
+    with h5py.File(path) as file:
+        file.visit(found.append)
+    signal = "traj_0/subtask" if name == "maniskill" else "subtask_term_signals/"
+    assert any(signal in node for node in found)
+
+
+def test_saved_for_a_tracker(twelve, tmp_path, capsys):
+    saved = tmp_path / "task.json"
+    assert main(["annotate", str(twelve), *BODIES, "--save", str(saved)]) == 0
+    assert f"Saved: {saved}" in capsys.readouterr().out
+    tracker = KeyStateTracker(saved)
+    demonstrations = load_trajectories(twelve)
+    for state in demonstrations.states[: demonstrations.lengths[0]]:
+        tracker.push(state)
+    assert tracker.subtask.name == "carry cube to goal"
+    assert tracker.subtask.progress > 0.7
+
+
+@pytest.mark.parametrize("command", ["annotate", "keystates", "curve"])
+def test_arrays_that_are_not_read_are_reported(command, tmp_path, capsys):
+    path = write_mimicgen(tmp_path / "demos.hdf5")
+    with h5py.File(path, "r+") as file:  # as many trajectories as a curve needs
+        for number in range(40, 75):
+            file.copy("data/demo_0", f"data/demo_{number}")
+    moments = ["--points", "8"] if command == "curve" else []
+    assert main([command, str(path), *moments]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Left out: data/demo_7 (it has no attribute num_samples" in printed
+    assert "Left out: obs/grasped (bool, no float)." in printed
+
+
+def test_bodies_are_those_that_were_read(tmp_path):
+    path = write_mimicgen(tmp_path / "demos.hdf5")
+    read = load_trajectories(path, features=["gripper", "eef_pose", "cubeB"])
+    assert annotate.known_bodies(open_dataset(path), read) == (
+        {"eef_pose": Pose("eef_pose")},
+        {"cubeB": Pose("cubeB")},
+    )
+    read = load_trajectories(path, features=["gripper", "cubeB"])  # without a tool
+    assert annotate.known_bodies(open_dataset(path), read) == ({}, {})
+
+
+def test_folders_of_hdf5_files_are_demonstrations(tmp_path):
+    for folder in (write_aloha_folder(tmp_path / "aloha"), write_minari(tmp_path / "minari")):
+        for command in ("keystates", "annotate", "curve"):
+            check_data(str(folder), command)
+        with pytest.raises(InputError, match="is no ROS bag"):
+            check_data(str(folder), "bag")
+    (tmp_path / "a.zarr").mkdir()
+    with pytest.raises(InputError, match="stored as zarr"):
+        check_data(str(tmp_path / "a.zarr"), "keystates")
+
+
+def test_features_of_a_lerobot_data_set(folder, capsys):
+    for wanted, text in (
+        ("observation.images.top", "contains pictures: pass --features NAME"),
+        ("force", "has no feature force: pass --features NAME"),
+        ("action", "coordinates are constant"),  # it was read
+    ):
+        assert main(["annotate", str(folder), "--features", wanted]) == 2
+        assert text in capsys.readouterr().err
+    assert main(["annotate", str(folder), "--count", "2", "--features", "observation.state"]) == 0

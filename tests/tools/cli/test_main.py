@@ -1,0 +1,464 @@
+"""The command as a user runs it (in this process), with the shipped model."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import Task
+from infoatlas_rt.cli import main
+from infoatlas_tools.cli.discovery import placed_labels
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.estimator import Estimator
+from pictures import series
+
+PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
+QUICK = ["--slices", "3", "--threads", "1"]
+CURVE = ["--points", "15", *QUICK]
+
+
+@pytest.fixture
+def samples(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((80, 2))
+    np.save(tmp_path / "x.npy", x)
+    np.savetxt(tmp_path / "y.csv", x + rng.standard_normal((80, 2)), delimiter=",")
+    return str(tmp_path / "x.npy"), str(tmp_path / "y.csv")
+
+
+def test_estimate(samples, capsys, tmp_path):
+    assert main.main(["estimate", *samples]) == 0
+    line = capsys.readouterr().out
+    assert line.startswith("I = ") and line.count("\n") == 1 and "n=80" in line
+
+    assert main.main(["estimate", *samples, "--json", "--time-series", "--seed", "3"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    expected = Estimator(seed=3).estimate(
+        np.load(samples[0]), np.loadtxt(samples[1], delimiter=","), time_series=True
+    )
+    assert result == {**expected.to_dict(), "dropped": 0, "notes": []}
+
+    target = tmp_path / "out.json"
+    assert (
+        main.main(["estimate", *samples, "--k", "1", "--slices", "4", "--json", str(target)]) == 0
+    )
+    assert capsys.readouterr().out.startswith("I = ")
+    assert json.loads(target.read_text())["slices"] == 4
+
+
+def test_estimate_of_wide_sides_by_directions(capsys, tmp_path):
+    x = np.random.default_rng(0).standard_normal((200, 8))
+    np.save(tmp_path / "x.npy", x)
+    command = ["estimate", str(tmp_path / "x.npy"), str(tmp_path / "x.npy")]
+    assert main.main([*command, "--directions", "canonical"]) == 0
+    assert "5 canonical directions: a lower bound" in capsys.readouterr().out
+    assert main.main([*command, "--directions", "best"]) == 2
+    assert "use one of random, canonical" in capsys.readouterr().err
+
+
+def test_curve_table_picture_and_json(capsys, tmp_path, figures):
+    picture, target = tmp_path / "a.png", tmp_path / "a.json"
+    command = ["curve", str(PICKCUBE), *CURVE, "--plot", str(picture), "--json", str(target)]
+    assert main.main(command) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Extrema of I(s_t; s_t-lag)") and "Key states" not in text
+    assert "Left out, constant within each trajectory: goal.x goal.y goal.z" in text
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+    result = json.loads(target.read_text())
+    ((main_axes, below),) = (figure.axes for figure in figures)
+    assert main_axes.get_ylabel() == "mutual information (nats)"
+    assert below.get_ylabel() == "trajectories" and "50 to 100 steps" in below.get_xlabel()
+    curve = result["curve"]
+    assert series(main_axes, 15) == [curve["position"], curve["mi"]]
+    dots = [tuple(dot) for marks in main_axes.collections[1:] for dot in marks.get_offsets()]
+    assert sorted(dots) == sorted((s["stamp"], s["value"]) for s in result["extrema"])
+
+    assert result["time"] == "normalised" and result["dropped"] == [25, 26, 27]
+    curve = result["curve"]
+    assert {len(values) for values in curve.values()} == {15} and set(curve["samples"]) == {100}
+    assert min(curve["noise"]) > 0 and min(curve["stderr"]) > 0
+    assert curve["noise"] != curve["stderr"]
+
+
+@pytest.fixture(scope="module")
+def thirty(tmp_path_factory):
+    """30 of the demonstrations, to save time."""
+    path = tmp_path_factory.mktemp("data") / "thirty.npz"
+    with np.load(PICKCUBE) as file:
+        arrays = dict(file)
+    rows = arrays["lengths"][:30].sum()
+    cut = {k: v[:rows] for k, v in arrays.items() if k not in ("lengths", "names", "seeds")}
+    np.savez(path, **cut, lengths=arrays["lengths"][:30], names=arrays["names"])
+    return path
+
+
+def grasp_steps(path):
+    with np.load(path) as file:
+        parts = np.split(file["is_grasped"], np.cumsum(file["lengths"])[:-1])
+    return np.array([part.argmax() for part in parts])
+
+
+def near_grasps(result, path):
+    """Share of the demonstrations with a key state within two steps of the grasp."""
+    own = np.array([state["steps"] for state in result["keystates"]], float)
+    return (np.nanmin(np.abs(own - grasp_steps(path)), axis=0) <= 2).mean()
+
+
+def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
+    picture, target, saved = (tmp_path / name for name in ("a.svg", "a.json", "task.json"))
+    command = ["keystates", str(thirty), *QUICK, "--plot", str(picture), "--json", str(target)]
+    groups = ["--group", "tool=tool.", "--group", "cube=28:31"]
+    assert main.main([*command, *groups, "--count", "2", "--save", str(saved)]) == 0
+    text = capsys.readouterr().out
+    assert re.match(r"\d key states of 30 trajectories", text)
+    assert "Found again by detectors of other demonstrations" in text
+    assert "Live, in demonstrations left out" in text
+    assert str(saved) in text
+    result = json.loads(target.read_text())
+    states = sorted(result["keystates"], key=lambda state: state["rank"])
+    first, second = states[:2]
+    assert first["strength"] > second["strength"] and first["shared"] and first["followed"]
+    assert first["coordinates"]["names"][0].startswith(("finger", "cube"))
+    assert first["groups"][0]["before"] < 0.3 < 0.5 < first["groups"][0]["after"]
+    number = result["keystates"].index(first) + 1
+    assert re.search(f"Key state {number}: tool and cube (made|unchanged)", text)
+    assert 0 <= first["information"]["percentile"] < 50
+    assert {len(state["steps"]) for state in states} == {30}
+    assert result["reproduced"] > 0.8 and result["evident"] and result["warnings"] == []
+    assert len(result["quality"]) == 30
+    assert near_grasps(result, thirty) == 1
+    task = Task.load(saved)
+    assert task.detectors.followed[number - 1] == first["followed"]
+    drawn = picture.read_text()
+    assert f"<!-- key state {number} -->" in drawn
+    assert f"{first['information']['local']:.1f} nats (" in drawn
+
+
+def test_texts_of_pictures_match_their_content(capsys, tmp_path, figures):
+    """Without key states there is no legend, and texts describe nothing else."""
+    rng = np.random.default_rng(0)
+    file, picture = str(tmp_path / "plain.npz"), str(tmp_path / "plain.png")
+    np.savez(file, states=rng.standard_normal((240, 3)), lengths=np.full(6, 40))
+    for command in ("keystates", "annotate"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            options = [*QUICK, "--count", "auto", "--plot", picture]
+            assert main.main([command, file, *options]) == 0
+    raster, annotated = (" ".join(t.get_text() for t in f.texts) for f in figures)
+    assert raster.startswith("plain: 0 key states 6 demonstrations")
+    assert "vertical lines" not in annotated
+    assert figures[0].axes[0].get_legend() is None
+
+
+def test_normalised_curves_of_short_trajectories_have_fewer_points(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    lengths = np.r_[np.full(30, 6), np.full(10, 7)]
+    states = rng.standard_normal((lengths.sum(), 2)).cumsum(axis=0)
+    np.savez(tmp_path / "a.npz", states=states, lengths=lengths)
+    command = ["curve", str(tmp_path / "a.npz"), *QUICK, "--json", str(tmp_path / "a.json")]
+    assert main.main(command) == 0
+    assert "Points: 8 of 100; trajectories are so short" in capsys.readouterr().out
+    position = json.loads((tmp_path / "a.json").read_text())["curve"]["position"]
+    assert len(position) == 8 and (np.diff(position) > 0).all() and position[-1] == 1
+    assert main.main([*command, "--points", "4"]) == 0
+    assert "Points" not in capsys.readouterr().out
+
+
+def test_keystates_by_the_model(thirty, capsys):
+    command = ["keystates", str(thirty), *QUICK, "--method", "pointwise", "--count", "3", "--json"]
+    assert main.main(command) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["method"] == "pointwise" and len(result["keystates"]) == 3
+    assert near_grasps(result, thirty) > 0.8
+
+
+def test_count_auto(thirty, capsys):
+    assert main.main(["keystates", str(thirty), *QUICK, "--count", "auto", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    top = max(state["strength"] for state in result["keystates"])
+    assert all(s["shared"] and s["strength"] >= 0.4 * top for s in result["keystates"])
+
+
+def test_labels_name_episodes_by_their_numbers():
+    labels = {7: [3], 5: [4]}
+    assert placed_labels(labels, ()) == placed_labels(labels, ("a", "b")) == labels
+    assert placed_labels(labels, ("4", "5", "7")) == {2: [3], 1: [4]}
+    assert placed_labels(labels, ("4", "5", "05", "7")) == labels  # names, not numbers
+    with pytest.raises(InputError, match="no demonstration 7, but 4, 5, 6"):
+        placed_labels(labels, ("4", "5", "6"))
+
+
+def test_labels_of_two_demonstrations(thirty, capsys, tmp_path):
+    grasps = grasp_steps(thirty)
+    file = tmp_path / "labels.json"
+    file.write_text(json.dumps({str(i): {"grasp": int(grasps[i])} for i in (0, 7)}))
+    by_hand = ["--label", f"0:grasp={grasps[0]}", "--label", f"7:grasp={grasps[7]}"]
+    results = []
+    for options in (by_hand, ["--label", str(file)]):
+        assert main.main(["keystates", str(thirty), *QUICK, *options, "--json"]) == 0
+        results.append(json.loads(capsys.readouterr().out))
+    assert results[0]["keystates"] == results[1]["keystates"]
+    (state,) = results[0]["keystates"]
+    assert state["name"] == "grasp" and results[0]["method"] == "labels"
+    assert np.abs(np.array(state["steps"]) - grasps).max() <= 3
+
+
+def test_gripper_rate_and_what_is_left_out(thirty, capsys):
+    options = ["--gripper", "finger", "--ignore", "cube,0:2", "--rate", "20", "--count", "3"]
+    assert main.main(["keystates", str(thirty), *QUICK, *options, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["rate"] == 20 and result["stride"] == 1
+    assert near_grasps(result, thirty) > 0.9
+
+
+def test_flags_have_no_effect(thirty, capsys, tmp_path):
+    with np.load(thirty) as file:
+        arrays = dict(file)
+    arrays["is_grasped"] = np.random.default_rng(0).random(len(arrays["states"])) < 0.01
+    np.savez(tmp_path / "thirty.npz", **arrays)
+    results = []
+    for path in (thirty, tmp_path / "thirty.npz"):
+        assert main.main(["keystates", str(path), *QUICK, "--count", "2", "--json"]) == 0
+        results.append({**json.loads(capsys.readouterr().out), "data": ""})
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--count", "-1"], "--count is '-1'"),
+        (["--count", "0"], "k is 0"),
+        (["--topic", "/a"], "--topic is for a folder of ROS bags"),
+        (["--method", "pointwise", "--count", "auto"], "not for method='pointwise'"),
+        (["--label", "x"], "--label 'x'"),
+        (["--label", "0:1", "--label", "0:2"], "each demonstration once"),
+        (["--label", "none.json"], "cannot be read"),
+        (["--label", "99:4"], "a labelled demonstration is 99"),
+        (["--orientation", "turn"], "COLUMNS=KIND"),
+        (["--orientation", "0=turn"], "use one of"),
+        (["--gripper", "claw"], "gripper names 'claw'"),
+        (["--rate", "-1"], "rate is -1"),
+        (["--group", "tool=tool."], "given once"),
+        (
+            ["--group", "tool=nothing"],
+            "names 'nothing', and there is no such column",
+        ),
+        (["--group", "tool=0:3, typo"], "names 'typo', and there is no such column"),
+        (["--group", "tool=0", "--group", "tool=1"], "a name of its own"),
+        (["--group", "tool=0:3", "--group", "cube=2:5"], "each column once"),
+        (["--group", "a=1", "--group", "b=99"], "columns are 0 to 40"),
+        (["--save", "/missing/task.json"], "/missing"),
+    ],
+)
+def test_options_that_cannot_be_used(thirty, options, message, capsys):
+    assert main.main(["keystates", str(thirty), *QUICK, *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_raw_steps(capsys, tmp_path, figures):
+    rng = np.random.default_rng(0)
+    walks = np.cumsum(rng.standard_normal((60, 12, 6)), axis=1).reshape(-1, 6)
+    np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 12))
+    picture = tmp_path / "a.svg"
+    command = ["curve", str(tmp_path / "a.npz"), *CURVE, "--k", "2", "--plot", str(picture)]
+    assert main.main(command) == 0
+    text = capsys.readouterr().out
+    assert "(times: steps)" in text
+    assert picture.read_text().lstrip().startswith("<?xml")
+    ((main_axes, below),) = (figure.axes for figure in figures)
+    assert below.get_xlabel() == "step"
+    assert series(main_axes, 10)[0] == list(range(2, 12))
+
+
+def test_few_coordinates_are_estimated_unsliced(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    walks = np.cumsum(rng.standard_normal((60, 6, 3)), axis=1).reshape(-1, 3)
+    np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 6), names="abc")
+    command = ["curve", str(tmp_path / "a.npz"), *CURVE]
+    assert main.main(command) == 2
+    assert "1 names for 3 coordinates" in capsys.readouterr().err
+    np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 6))
+    assert main.main([*command, "--json"]) == 0
+    assert "unsliced" in json.loads(capsys.readouterr().out)["how"]
+
+    assert main.main(["bench", "--dims", "3", "2", "--duration", "0.1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["k"] is None
+
+
+def test_one_side_can_be_sliced_alone(samples, capsys):
+    wide = samples[0].replace("x.npy", "wide.npy")
+    np.save(wide, np.random.default_rng(1).standard_normal((80, 9)))
+    for options in (["--slices", "3"], ["--k", "3", "--sides", "x", "--slices", "3"]):
+        assert main.main(["estimate", wide, samples[1], *options, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["slices"] == 3
+
+
+def test_bench(capsys):
+    quick = ["--duration", "0.1", "--slices", "2", "--threads", "1"]
+    assert main.main(["bench", *quick]) == 0
+    text = capsys.readouterr().out
+    for word in ("slicing", "preprocessing", "inference", "total", "p99", "Throughput", "numpy"):
+        assert word in text
+    assert main.main(["bench", *quick, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["slices"] == 2 and result["threads"] == 1 and result["iterations"] >= 10
+
+
+def test_info(capsys):
+    assert main.main(["info"]) == 0
+    text = capsys.readouterr().out
+    assert "n_min" in text and "sha256" in text and "provider auto" in text
+    assert main.main(["info", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["name"] == "edge" and result["dim"] >= 5 and "bytes" not in result
+    assert result["providers"]["cpu"] == "CPUExecutionProvider"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["estimate", "no.npy", "no.npy"], 2, "no.npy does not exist"),
+        (["keystates", "no.npz"], 2, "no.npz does not exist"),
+        (["keystates", str(PICKCUBE), "--lag", "0"], 2, "lag is 0"),
+        (["curve", str(PICKCUBE), "--z", "-1"], 2, "z is -1.0"),
+        (["curve", "no.npz"], 2, "no.npz does not exist"),
+        (["keystates", str(PICKCUBE), "--k", "99"], 2, "k is 99"),
+        (["keystates", str(PICKCUBE), "--plot", "a.bmp"], 2, "end its name in one of"),
+        (
+            ["keystates", str(PICKCUBE), "--plot", "none/a.png"],
+            2,
+            "none/a.png cannot be written (its folder is missing)",
+        ),
+        (["keystates", str(PICKCUBE), "--json", "none/a.json"], 2, "its folder is missing"),
+        (["keystates", str(PICKCUBE), "--sides", "z"], 2, "sides is 'z'"),
+        (["keystates", str(PICKCUBE), "--save", "."], 2, ". cannot be written (it is a folder)"),
+        (["keystates", str(PICKCUBE), "--json", "."], 2, ". cannot be written (it is a folder)"),
+        (["annotate", str(PICKCUBE), "--out", "."], 2, ". exists: choose a name that does not"),
+        (["build", "edge", "--out", "none/a.engine"], 2, "its folder is missing"),
+        (["keystates", ""], 2, "the path of the data is empty"),
+        (["bag", str(PICKCUBE)], 2, "is no ROS bag: pass one, or use infoatlas-rt keystates"),
+        (["test", "no.npy", "no.npy", "--plot", ""], 2, "end its name in one of"),
+        (["bench", "--duration", "0"], 2, "duration is 0.0"),
+        (["bench", "--samples", "3"], 2, "3 samples are fewer"),
+        (["info", "--model", "no.onnx"], 3, "no.onnx"),
+        (["bench", "--provider", "abacus"], 3, "abacus"),
+    ],
+)
+def test_failures_have_a_reason_and_a_code(arguments, code, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main.main(arguments) == code
+    captured = capsys.readouterr()
+    assert captured.err.startswith("infoatlas-rt: ") and message in captured.err
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nonsense"],
+        ["keystates"],
+        ["bench", "--dims", "1"],
+        ["keystates", str(PICKCUBE), "--points", "3"],
+        ["keystates", str(PICKCUBE), "--method", "curve"],
+        ["curve", str(PICKCUBE), "--count", "3"],
+        ["bag", "bag.mcap", "--keep-constant"],
+    ],
+)
+def test_wrong_usage(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main.main(arguments)
+    assert caught.value.code == 2
+    assert "usage: infoatlas-rt" in capsys.readouterr().err
+
+
+def test_json_that_cannot_be_written(samples, capsys):
+    assert main.main(["estimate", *samples, "--json", "/nowhere/a.json"]) == 2
+    assert "/nowhere/a.json cannot be written" in capsys.readouterr().err
+
+
+def test_missing_extras_are_named(monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    monkeypatch.setitem(sys.modules, "rich", None)
+    assert main.main(["keystates", "no.npz", "--plot", str(tmp_path / "a.png")]) == 2
+    assert "pip install 'infoatlas-rt[plot]'" in capsys.readouterr().err
+    for arguments in (["export"], ["export", "--help"]):
+        assert main.main(arguments) == 2
+        error = capsys.readouterr().err
+        assert "pip install 'infoatlas-rt[export]'" in error and error.count("\n") == 1
+    assert main.main(["info"]) == 0
+    assert "n_min" in capsys.readouterr().out
+
+
+def test_a_missing_package_that_nothing_foresaw(monkeypatch, capsys):
+    def load(name):
+        raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
+
+    monkeypatch.setattr("infoatlas_rt.models.model_file.load", load)
+    missing = "numpy_extra.part"
+    assert main.main(["info"]) == 2
+    error = capsys.readouterr().err
+    assert f"No module named {missing!r}: install that package in this environment" in error
+    missing = "infoatlas_rt.absent"  # a fault of this package: no advice to install
+    with pytest.raises(ModuleNotFoundError):
+        main.main(["info"])
+
+
+def test_on_a_terminal(monkeypatch, capsys):
+    """Tables and a progress bar by rich, and plain ones without rich."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    quick = ["bench", "--duration", "0.1", "--slices", "2", "--threads", "1"]
+    assert main.main(quick) == 0
+    assert "─" in capsys.readouterr().out
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    assert main.main(quick) == 0
+    assert "\rbench auto: 100%\n" in capsys.readouterr().err
+
+
+def test_help_lists_all_commands_and_imports_nothing_slow():
+    code = (
+        "import sys; from infoatlas_rt.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "finally: print(sorted({'numpy', 'torch', 'onnx'} & set(sys.modules)))"
+    )
+    text = subprocess.check_output([sys.executable, "-c", code], text=True)
+    commands = "keystates annotate curve bag estimate test bench info build export".split()
+    assert re.findall(r"^    (\w+)", text, re.M) == commands
+    assert text.endswith("[]\n")
+
+
+def test_a_command_of_a_missing_package(monkeypatch, capsys):
+    """It says what to install, and the help lists the others."""
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: ())
+    assert main.main(["keystates", "a.npz"]) == 2
+    error = capsys.readouterr().err
+    assert "keystates is not part of this installation: pip install" in error
+    assert list(main.load_commands()) == ["bench", "info"]
+
+
+def test_help_of_build_needs_no_training(monkeypatch, capsys):
+    for name in ("torch", "onnx"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(SystemExit) as caught:
+        main.main(["build", "--help"])
+    assert caught.value.code == 0 and "usage: infoatlas-rt build" in capsys.readouterr().out
+
+
+def test_runtime_needs_neither_torch_nor_matplotlib(samples):
+    """A complete estimate in a separate process, without imports of large packages."""
+    code = (
+        "import sys; from infoatlas_rt.cli.main import main; code = main(sys.argv[1:]); "
+        "heavy = {'torch', 'matplotlib', 'scipy', 'rich', 'onnx'} & set(sys.modules); "
+        "sys.exit(code or bool(heavy))"
+    )
+    subprocess.run([sys.executable, "-c", code, "estimate", *samples], check=True)

@@ -1,0 +1,125 @@
+"""Pictures: no text overlaps another or leaves the picture, for any number of labels."""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from infoatlas_tools.plots.annotation_plot import annotation_figure
+from infoatlas_tools.plots.curve_plot import curve_figure
+from infoatlas_tools.plots.keystate_plots import raster_figure
+from infoatlas_tools.plots.stream_plot import stream_figure
+from infoatlas_rt.streams.extrema import Extremum
+from infoatlas_tools.bags.curve import StreamCurve
+from infoatlas_rt.streams.events import Event
+from pictures import crossing, texts_drawn
+
+LONG = "a_recording_of_the_left_arm_with_the_new_gripper_2026-11-20T10-15-00"
+
+
+def extrema(at, values):
+    kinds = ["maximum", "change", "minimum", "change"]
+    return [
+        Extremum(kinds[i % 4], i, float(t), float(v), (-1) ** (i // 2), 4.0, i, float(t))
+        for i, (t, v) in enumerate(zip(at, values, strict=True))
+    ]
+
+
+def stream(seconds, events, marks, topics):
+    """A wave with marks close to each other, and events in pairs."""
+    time = np.linspace(0, seconds, 600)
+    mi = 1 + np.sin(time / seconds * 40)
+    where = np.linspace(50, 300, marks).astype(int)
+    moments = np.linspace(0.02, 0.99, events) * seconds
+    kinds = ["coupled", "decoupled"]
+    return StreamCurve(
+        stamp=time, mi=mi, stderr=mi * 0 + 0.1, noise=mi * 0 + 0.1, local=mi, fill=mi, how="edge",
+        saturated=mi > 9, extrema=extrema(time[where], mi[where]), start=0.0,
+        states=[(time, np.stack([mi, -mi, mi**2], axis=1))] * len(topics),
+        names=[("x", "y", "z")] * len(topics), motions=(time, mi + 0.3),
+        events=[Event(kinds[i % 2], 0, float(t), 0, float(t)) for i, t in enumerate(moments)],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "seconds, events, marks", [(12, 3, 2), (40, 16, 7), (300, 48, 20), (7200, 400, 60)]
+)
+def test_stream(seconds, events, marks):
+    topics = ("/tool_pose", "/robot_1/left_arm/gripper/camera_link/object_pose_estimate")
+    figure = stream_figure(
+        stream(seconds, events, marks, topics), title=LONG, topics=topics, lag=0, z=3.5, delay=2.0,
+        window=32,
+    )  # fmt: skip
+    assert crossing(figure) == ([], [])
+    shown = [text for text, _ in texts_drawn(figure)]
+    assert {"coupled", "decoupled", "of the motions"} <= set(shown)
+    times = {f"{t:.1f}" for t in np.linspace(0.02, 0.99, events) * seconds}
+    assert len(times & set(shown)) >= min(events, 24)  # most are shown
+
+
+def test_stream_of_one_topic_without_events():
+    figure = stream_figure(
+        stream(300, 0, 12, ("/joint_states",)), title="bag", topics=("/joint_states",), lag=10,
+        lag_seconds=0.1, z=3.5, delay=2.0, window=100, history=3,
+    )  # fmt: skip
+    assert crossing(figure) == ([], [])
+
+
+@pytest.mark.parametrize("marks", [4, 20])
+def test_curve(marks):
+    position = np.linspace(0, 1, 60)
+    mi = np.sin(position * 20)
+    where = np.linspace(5, 35, marks).astype(int)
+    curve = SimpleNamespace(
+        position=position, mi=mi, noise=mi * 0 + 0.1, samples=np.full(60, 100), mode="normalised",
+        lag=4, history=1, how="unsliced, model edge on cpu, seed 0",
+    )  # fmt: skip
+    found = extrema(position[where], mi[where])
+    figure = curve_figure(curve, found, title=LONG, lengths=(50, 100))
+    assert crossing(figure) == ([], [])
+
+
+def discovered(columns, named):
+    """Key states of twelve demonstrations, each with a name."""
+    rng = np.random.default_rng(0)
+    names = [f"{body}.{axis}" for body in ("tool", "left_gripper_fingertip") for axis in "xyz"]
+    return SimpleNamespace(
+        steps=np.ma.masked_array(np.sort(rng.integers(10, 12000, (12, columns)), axis=1)),
+        states=tuple(rng.standard_normal((12000, 6)).cumsum(axis=0) for _ in range(12)),
+        order=[0], shared=np.arange(columns) % 2 == 0, method="auto", reproduced=0.9, rate=20.0,
+        names=names if named else [],
+        name=lambda j: f"key state {j + 1}: the object is placed on the table" if named else "",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("columns, named", [(3, True), (14, True), (25, False)])
+def test_key_states(columns, named):
+    found = discovered(columns, named)
+    local = [SimpleNamespace(keystate=j, local=12.3, percentile=100.0) for j in range(columns)]
+    assert crossing(raster_figure(found, local, title=LONG)) == ([], [])
+
+
+@pytest.mark.parametrize("parts, marks", [(2, 3), (30, 48)])
+def test_annotations(parts, marks):
+    found = discovered(1, False)
+    cuts = np.linspace(0, 12000, parts + 1).astype(int)
+    tools = ("left", "right")
+    annotations = SimpleNamespace(
+        keystates=found, rate=20.0, episodes=[f"{LONG}_{i}" for i in range(12)],
+        seconds=lambda steps: steps / 20,
+        events=lambda i: [
+            SimpleNamespace(step=int(step), name=f"key state {j + 1}")
+            for j, step in enumerate(np.linspace(3000, 6000, marks))
+        ],
+        subtasks=SimpleNamespace(
+            tools=tools, names=[f"carry object {i} to the table" for i in range(2 * parts)],
+            parts=[
+                SimpleNamespace(tool=tool, start=np.full(12, a), end=np.full(12, b))
+                for tool in tools
+                for a, b in itertools.pairwise(cuts)
+            ],
+        ),
+    )  # fmt: skip
+    figure = annotation_figure(annotations, [0, 5], title=LONG)
+    assert crossing(figure) == ([], [])

@@ -1,0 +1,130 @@
+"""The curve over recorded trajectories: pairs, moments and coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fakes import RecordingEstimator
+from infoatlas_tools.curves.ensemble_curve import mi_curve
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.estimator import Estimator
+from infoatlas_tools.trajectories import Trajectories
+
+
+def recorded(lengths, goals=True) -> Trajectories:
+    """States (number of the trajectory, step, goal of the trajectory, always one)."""
+    rows = [[i, t, 7.0 * i, 1.0] for i, length in enumerate(lengths) for t in range(length)]
+    return Trajectories(np.array(rows)[:, : 4 if goals else 2], np.array(lengths))
+
+
+def test_raw_steps_while_enough_trajectories_remain():
+    lengths = [30] * 5 + [12] * 3 + [20] * 4
+    fake = RecordingEstimator(n_min=8)
+    curve = mi_curve(recorded(lengths), fake, lag=2, mode="raw", drop_constant=False)
+    np.testing.assert_array_equal(curve.position, np.arange(2, 20))
+    np.testing.assert_array_equal(curve.samples, [12] * 10 + [9] * 8)
+    np.testing.assert_array_equal(np.isnan(curve.influence).sum(1), [0] * 10 + [3] * 8)
+    assert np.isnan(curve.influence[-1, 5:8]).all()
+    for t, call in zip(range(2, 20), fake.calls, strict=True):
+        assert (call.x[:, 1] == t).all() and (call.y[:, 1] == t - 2).all()
+
+
+def test_normalised_time_aligns_starts_and_ends():
+    lengths = list(range(20, 40))
+    fake = RecordingEstimator(n_min=8)
+    done = []
+    curve = mi_curve(
+        recorded(lengths),
+        fake,
+        lag=3,
+        history=2,
+        points=25,
+        drop_constant=False,
+        progress=lambda i, n: done.append((i, n)),
+    )
+    assert curve.mode == "normalised" and done == [(i, 25) for i in range(1, 26)]
+    assert (fake.calls[0].x[:, 1] == 4).all()
+    np.testing.assert_array_equal(fake.calls[-1].x[:, 1], np.array(lengths) - 1)
+    for call in fake.calls:  # lag original steps, however long the trajectory is
+        np.testing.assert_array_equal(call.x[:, 1] - call.y[:, 1], 3)
+        np.testing.assert_array_equal(call.x[:, 1] - call.y[:, 5], 4)
+    assert curve.position[-1] == 1.0 and (np.diff(curve.position) > 0).all()
+    expected = np.mean([4 / (n - 1) for n in lengths])
+    assert curve.position[0] == pytest.approx(expected)
+
+
+def test_auto_is_raw_for_equal_lengths():
+    assert mi_curve(recorded([20] * 9), RecordingEstimator(8)).mode == "raw"
+    assert mi_curve(recorded([20] * 9 + [21]), RecordingEstimator(8)).mode == "normalised"
+
+
+def test_coordinates_that_are_constant_within_trajectories_are_left_out():
+    fake = RecordingEstimator(8)
+    curve = mi_curve(recorded([20] * 9), fake)
+    # Number and goal differ between trajectories, but never within one.
+    assert curve.dropped == (0, 2, 3)
+    assert fake.calls[0].x.shape == (9, 1)
+    with pytest.raises(InputError, match="all 2 coordinates are constant"):
+        states = np.repeat(np.arange(18.0).reshape(9, 2), 20, axis=0)
+        mi_curve(Trajectories(states, np.full(9, 20)), fake)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "options", "message"),
+    [
+        ([20] * 7, {}, "7 of 7 trajectories are longer than 2 steps.*needs 8.*record more of them"),
+        ([20] * 7 + [2] * 9, {}, "7 of 16 trajectories.*pass a smaller lag.*median is 2 steps"),
+        ([1] * 9, {"lag": 1}, "0 of 9 trajectories are longer than 1 steps.*record longer ones"),
+        ([20] * 9, {"mode": "warped"}, "mode is 'warped'"),
+        ([20] * 9, {"points": 1}, "points is 1"),
+        ([20] * 9, {"lag": 0}, "lag is 0"),
+    ],
+)
+def test_refusals(lengths, options, message):
+    with pytest.raises(InputError, match=message):
+        mi_curve(recorded(lengths), RecordingEstimator(8), **options)
+
+
+def test_the_curve_is_made_of_the_estimates_of_its_moments():
+    rng = np.random.default_rng(0)
+    states = np.cumsum(rng.standard_normal((60, 6, 7)), axis=1)
+    estimator = Estimator(k=3, slices=4, threads=1)
+    curve = mi_curve(Trajectories(states.reshape(-1, 7), np.full(60, 6)), estimator)
+    assert curve.per_slice.shape == (4, 4) and curve.influence.shape == (4, 60)
+    one = estimator.estimate(states[:, 4], states[:, 2])
+    assert (curve.mi[2], curve.stderr[2], curve.noise[2]) == (one.mi, one.stderr, one.noise)
+    assert one.stderr != one.noise
+    np.testing.assert_array_equal(curve.per_slice[2], one.per_slice)
+    np.testing.assert_array_equal(curve.influence[2], one.influence)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"trajectories": np.zeros((40, 2))}, r"one array of shape \(40, 2\): pass a list"),
+        ({"trajectories": None}, "trajectories cannot be iterated"),
+        ({"estimator": 5}, "estimator is 5"),
+        ({"mode": 1}, "mode is 1"),
+        ({"mode": ["raw"]}, "mode is"),
+        ({"drop_constant": "no"}, "drop_constant is 'no'"),
+        ({"lag": 2.0}, "lag is 2.0"),
+        ({"history": None}, "history is None"),
+    ],
+)
+def test_wrong_types(arguments, message):
+    given = {"trajectories": recorded([20] * 9), "estimator": RecordingEstimator(8), **arguments}
+    with pytest.raises(InputError, match=message):
+        mi_curve(**given)
+
+
+def test_integers_and_short_floats_are_read_like_floats():
+    estimator = Estimator(threads=1)
+    rng = np.random.default_rng(0)
+    counts = np.cumsum(rng.integers(1, 9, (50, 5, 2)), axis=1).reshape(-1, 2)
+    lengths = np.full(50, 5)
+    expected = mi_curve(Trajectories(counts.astype(float), lengths), estimator).mi
+    for states in (counts, counts.astype(np.float32), counts + 2**60, (counts + 2**60).tolist()):
+        np.testing.assert_array_equal(
+            mi_curve(Trajectories(states, lengths), estimator).mi, expected
+        )

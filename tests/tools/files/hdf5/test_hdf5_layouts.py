@@ -1,0 +1,274 @@
+"""Files of robosuite, ALOHA, D4RL and Minari: selection and refusals."""
+
+from __future__ import annotations
+
+import h5py
+import numpy as np
+import pytest
+
+from hdf5_sets import (
+    LENGTHS,
+    NAMES,
+    observations,
+    pose,
+    walk,
+    write_aloha,
+    write_aloha_folder,
+    write_d4rl,
+    write_isaac,
+    write_mimicgen,
+    write_minari,
+    write_robosuite,
+)
+from infoatlas_rt import InputError
+from infoatlas_tools import load_trajectories
+from infoatlas_tools.files.formats import open_dataset
+
+
+def changed(path, change):
+    with h5py.File(path, "a") as file:
+        change(file)
+    return path
+
+
+def replaced(name, values):
+    """A change that replaces an array."""
+
+    def change(file):
+        if name in file:
+            del file[name]
+        file[name] = values
+
+    return change
+
+
+def test_features_of_robomimic(tmp_path):
+    path = write_mimicgen(tmp_path / "demo.hdf5")
+    found = load_trajectories(path, features=["robot0_joint_pos", "cubeB"])
+    assert found.names[:3] == ("robot0_joint_pos.0", "robot0_joint_pos.1", "cubeB.x")
+    np.testing.assert_array_equal(found.states[40:70, :2], observations(30, 1)["robot0_joint_pos"])
+    np.testing.assert_allclose(found.states[40:70, 2:5], pose(30, 31)[0][:, :3, 3])
+    assert load_trajectories(path, features=["actions"]).names == tuple(
+        f"actions.{i}" for i in range(7)
+    )
+    flag = load_trajectories(path, features=["grasped", "states"], split="train")
+    assert flag.states.shape == (90, 10) and flag.episodes == ("demo_0", "demo_10")
+    assert flag.notes == ("Read: 2 of 4 demonstrations, those of mask/train.",)
+    for features, message in (
+        (["nope"], r"demo_0 has no nope but .*gripper \(40,\) float32, robot0_joint_pos \(40, 2\)"),
+        (["gripper", "gripper"], "name each of them once"),
+        ("states", r"features is 'states': pass a list"),
+        ([], r"features is \[\]: pass a list"),
+        (["agentview_image"], r"obs/agentview_image of demo_0 is of shape \(40, 4, 4, 3\)"),
+    ):
+        with pytest.raises(InputError, match=message):
+            load_trajectories(path, features=features)
+
+
+def test_observations_in_groups(tmp_path):
+    def nest(file):
+        for name, length in zip(NAMES, LENGTHS, strict=True):
+            file.move(f"data/{name}/obs/joint_pos", f"data/{name}/obs/policy/joint_pos")
+            file[f"data/{name}/obs/actions"] = np.ones((length, 2))
+
+    path = changed(write_isaac(tmp_path / "a.hdf5"), nest)
+    found = load_trajectories(path)
+    assert found.names[:4] == ("actions.0", "actions.1", "policy.joint_pos.0", "policy.joint_pos.1")
+    with pytest.raises(InputError, match=r"two arrays actions: pass obs/actions or /actions"):
+        load_trajectories(path, features=["actions"])
+    assert load_trajectories(path, features=["obs/actions"]).states.all()
+    assert not load_trajectories(path, features=["/actions"]).states.any()
+
+
+def test_robosuite(tmp_path):
+    path = write_robosuite(tmp_path / "demo.hdf5")
+    with pytest.raises(InputError, match=r"no observations.*actions \(40, 3\).*--features states"):
+        load_trajectories(path)
+    found = load_trajectories(path, features=["states"])
+    assert found.episodes == ("demo_1", "demo_2") and found.rate == 20.0
+    assert found.names == tuple(f"states.{i}" for i in (1, 2, 3, 4))
+    np.testing.assert_array_equal(found.states[40:], walk(30, 4, 1))
+    assert any("states.0, the simulator's time" in note for note in found.notes)
+
+    def uneven(file):  # not a clock: an ordinary coordinate
+        file["data/demo_1/states"][5, 0] += 0.01
+
+    found = load_trajectories(changed(path, uneven), features=["states"])
+    assert found.names[0] == "states.0" and found.rate is None
+    replace = replaced("data/demo_2/states", np.zeros((31, 5)))
+    with pytest.raises(InputError, match=r"states of demo_2 is float64 of \(31, 5\).* 30"):
+        load_trajectories(changed(path, replace), features=["states"])
+
+
+@pytest.mark.parametrize("name", ["demo{}", "episode_{}", "traj-{}"])
+def test_names_of_demonstrations(name, tmp_path):
+    def rename(file):
+        for i, old in enumerate(NAMES):
+            file.move(f"data/{old}", "data/" + name.format(9 + 4 * i))
+
+    found = load_trajectories(changed(write_mimicgen(tmp_path / "a.hdf5"), rename))
+    assert found.episodes == tuple(name.format(9 + 4 * i) for i in range(3))
+    np.testing.assert_array_equal(found.lengths, LENGTHS)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (np.array(["demo_10", "demo_0"], h5py.string_dtype()), ("demo_0", "demo_10")),
+        (np.array([b"demo_10", b"demo_0"]), ("demo_0", "demo_10")),
+        (np.array([False, True, True, True]), ("demo_2", "demo_10")),  # demo_7 is unfinished
+        (np.array([True, True]), "2 values for 4 demonstrations"),
+        (np.array([0, 2]), "int64 of .*store the names"),
+        (np.float64(1), "store the names"),
+        (np.array([], "S6"), "mask/own is empty"),
+    ],
+)
+def test_lists_of_demonstrations(values, expected, tmp_path):
+    def change(file):
+        file["mask/own"] = values
+
+    path = changed(write_mimicgen(tmp_path / "a.hdf5"), change)
+    if isinstance(expected, str):
+        with pytest.raises(InputError, match=expected):
+            load_trajectories(path, split="own")
+    else:
+        assert load_trajectories(path, split="own").episodes == expected
+
+
+def test_aloha(tmp_path):
+    folder = write_aloha_folder(tmp_path / "aloha")
+    assert open_dataset(folder).format.name == "ALOHA"
+    assert open_dataset(folder / "episode_0.hdf5").format.name == "ALOHA"
+    found = load_trajectories(folder)
+    assert found.episodes == ("episode_0", "episode_2", "episode_10") and found.rate is None
+    np.testing.assert_array_equal(found.lengths, (30, 20, 25))
+    assert found.names == tuple(f"qpos.{i}" for i in range(14))
+    np.testing.assert_array_equal(found.states[50:], walk(25, 14, 2))
+    assert found.notes == (
+        "Read: qpos. The files have effort, qvel, action, base_action too (--features).",
+    )
+    one = load_trajectories(folder / "episode_2.hdf5", features=["qvel", "action"])
+    np.testing.assert_array_equal(one.states, np.c_[walk(20, 14, 101), walk(20, 14, 301)])
+    write_aloha(folder / "episode_3.hdf5", joints=7)
+    with pytest.raises(InputError, match=r"episode_3.*\(7,\), and that of episode_0 \(14,\)"):
+        load_trajectories(folder)
+    write_minari(tmp_path / "minari")
+    (tmp_path / "minari/data/main_data.hdf5").rename(folder / "episode_3.hdf5")
+    with pytest.raises(InputError, match=r"episode_3.hdf5 has .* is no file of ALOHA"):
+        load_trajectories(folder)
+    (folder / "episode_3.hdf5").write_bytes((folder / "episode_2.hdf5").read_bytes()[:3000])
+    with pytest.raises(InputError, match=r"episode_3.hdf5 cannot be read.*its end is missing"):
+        load_trajectories(folder)
+    (folder / "episode_3.hdf5").unlink()
+    write_aloha(folder / "episode_2.h5")
+    with pytest.raises(InputError, match="two files episode_2"):
+        load_trajectories(folder)
+
+
+def test_a_folder_of_files_with_many_demonstrations(tmp_path):
+    write_mimicgen(tmp_path / "a.hdf5")
+    with pytest.raises(InputError, match=r"a folder with a.hdf5, a file of robomimic.*pass that"):
+        load_trajectories(tmp_path)
+
+
+def test_d4rl(tmp_path):
+    found = load_trajectories(write_d4rl(tmp_path / "a.hdf5"))
+    np.testing.assert_array_equal(found.lengths, (10, 15, 15, 5))
+    np.testing.assert_array_equal(found.states, walk(45, 3, 0, np.float32))
+    assert found.notes == ("The last 5 rows are an episode without an end.",)
+    qpos = load_trajectories(tmp_path / "a.hdf5", features=["infos.qpos", "actions"])
+    assert qpos.names[0] == "infos.qpos.0" and qpos.states.shape == (45, 6)
+    bare = load_trajectories(write_d4rl(tmp_path / "b.hdf5", timeouts=False))
+    np.testing.assert_array_equal(bare.lengths, (25, 20))
+    assert "no timeouts" in bare.notes[0]
+    with pytest.raises(InputError, match="the ends of episodes are unknown"):
+        load_trajectories(write_d4rl(tmp_path / "c.hdf5", terminal=(), timeouts=False))
+    for i, values in enumerate((np.zeros(44), np.full(45, 2), np.zeros((45, 2)))):
+        path = changed(write_d4rl(tmp_path / f"{i}.hdf5"), replaced("terminals", values))
+        with pytest.raises(InputError, match="terminals"):
+            load_trajectories(path)
+
+
+def test_minari(tmp_path):
+    folder = write_minari(tmp_path / "set")
+    for path in (folder, folder / "data", folder / "data/main_data.hdf5"):
+        found = load_trajectories(path)
+        assert open_dataset(path).format.name == "Minari"
+        assert found.episodes == ("episode_0", "episode_1", "episode_10")
+        np.testing.assert_array_equal(found.lengths, (13, 10, 16))
+        np.testing.assert_array_equal(found.states[13:23], walk(10, 5, 1))
+    assert load_trajectories(folder, features=["actions"]).states.shape == (36, 2)
+    with pytest.raises(InputError, match=r"actions of episode_0 .*\(12, 2\).*observations has 13"):
+        load_trajectories(folder, features=["observations", "actions"])
+    found = load_trajectories(write_minari(tmp_path / "dictionary", dictionary=True))
+    assert found.names[1:3] == ("achieved_goal.1", "observation.0")
+    assert found.notes == ("Left out: observations/mission (|S4, no number).",)
+
+
+def test_other_forms_of_storage(tmp_path):
+    (tmp_path / "buffer.zarr/data").mkdir(parents=True)
+    (tmp_path / "set/1.0.0").mkdir(parents=True)
+    record = tmp_path / "set/1.0.0/set-train.tfrecord-00000-of-00001"
+    record.write_bytes(b"")
+    (tmp_path / "arrow/data").mkdir(parents=True)
+    (tmp_path / "arrow/data/metadata.json").write_text('{"data_format": "arrow"}')
+    (tmp_path / "a.hdf5").write_text("version https://git-lfs.github.com/spec/v1\n")
+    (tmp_path / "b.hdf5").write_text("x,y\n1,2\n")
+    for name, message in (
+        ("buffer.zarr", "stored as zarr.*numpy.savez"),
+        ("set", "stored as TFRecord.*LeRobot"),
+        (record, "stored as TFRecord"),
+        ("arrow", "stored as Arrow"),
+        ("a.hdf5", "git lfs pull"),
+        ("b.hdf5", "it is no HDF5 file"),
+    ):
+        with pytest.raises(InputError, match=message):
+            load_trajectories(tmp_path / name)
+
+
+def test_arrays_that_are_not_there(tmp_path):
+    """HDF5 returns fill values for unwritten arrays and missing virtual sources."""
+
+    def virtual(file):
+        del file["data/demo_2/obs/gripper"]
+        layout = h5py.VirtualLayout((30,), np.float32)
+        layout[:] = h5py.VirtualSource("gone.h5", "x", (30,))
+        file["data/demo_2/obs"].create_virtual_dataset("gripper", layout)
+
+    def unwritten(file):
+        del file["data/demo_2/obs/gripper"]
+        file.create_dataset("data/demo_2/obs/gripper", (30,), np.float32)
+
+    def circle(file):
+        file["data/demo_2/obs/more"] = file["data/demo_2"]
+
+    gripper = "data/demo_2/obs/gripper"
+    link = replaced(gripper, h5py.ExternalLink("gone.h5", "/x"))
+    nan = np.where(np.arange(30) == 3, np.nan, 0).astype(np.float32)
+    for i, (change, message) in enumerate(
+        (
+            (virtual, "put together from gone.h5, which is missing"),
+            (unwritten, "gripper of demo_2 was created and never written"),
+            (link, "demo_2/obs/gripper is a link to /x in gone.h5, which is missing"),
+            (replaced(gripper, h5py.SoftLink("/x")), "a link to /x, which is missing"),
+            (circle, "links to a group around it"),
+            (replaced(gripper, nan), "gripper of demo_2 is NaN or infinite at 1 of 30 .* them 3"),
+            (replaced(gripper, np.array([b"x"] * 30)), r"gripper of demo_2 is \|S1, no number"),
+            (replaced("data/demo_2/obs/more", np.zeros(30)), "do not both have more"),
+            (lambda f: f["data/demo_2"].attrs.create("num_samples", "x"), "num_samples of .*'x'"),
+        )
+    ):
+        path = changed(write_mimicgen(tmp_path / f"{i}.hdf5"), change)
+        with pytest.raises(InputError, match=message):
+            load_trajectories(path)
+
+
+def test_demonstrations_without_steps_are_named(tmp_path):
+    def empty(file):
+        for key in file["data/demo_2/obs"]:
+            replaced(f"data/demo_2/obs/{key}", np.zeros((0, 2)))(file)
+        file["data/demo_2"].attrs["num_samples"] = 0
+
+    found = load_trajectories(changed(write_mimicgen(tmp_path / "a.hdf5"), empty))
+    assert found.episodes == ("demo_0", "demo_10")
+    assert "Left out: data/demo_2 (it has no steps)." in found.notes

@@ -1,0 +1,359 @@
+"""Reading of LeRobot data sets."""
+
+from __future__ import annotations
+
+import builtins
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from infoatlas_rt import InputError
+from infoatlas_tools import load_trajectories
+from infoatlas_tools.cli.keystates import parse_groups
+from lerobot_sets import write_lerobot
+from regimes import demonstrations
+
+VERSIONS = ("v2.1", "v3.0")
+NAMES = {"motors": ["x", "y", "z", "a", "b", "c"]}  # in one of the forms of data sets
+
+
+@pytest.fixture(scope="module")
+def states():
+    return [s.astype(np.float32) for s in demonstrations(count=12, seed=1)[0]]
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def folder(request, states, tmp_path_factory):
+    path = tmp_path_factory.mktemp("lerobot") / "set"
+    return write_lerobot(path, states, request.param, NAMES, per_file=5)
+
+
+def test_episodes_come_out_as_they_went_in(folder, states):
+    found = load_trajectories(folder)
+    np.testing.assert_array_equal(found.states, np.concatenate(states))
+    np.testing.assert_array_equal(found.lengths, list(map(len, states)))
+    assert found.names[:2] == ("observation.state.x", "observation.state.y")
+    both = load_trajectories(folder, features=["observation.state", "action"])
+    assert both.states.shape[1] == 8 and both.names[-1] == "action.1"
+
+
+def test_the_order_of_files_and_rows_does_not_matter(states, tmp_path):
+    folder = write_lerobot(tmp_path / "set", states, "v3.0", None, per_file=3)
+    files = sorted((folder / "data" / "chunk-000").iterdir())
+    first, last = (pq.read_table(file) for file in (files[0], files[-1]))
+    pq.write_table(first.take(np.random.default_rng(0).permutation(len(first))), files[-1])
+    pq.write_table(last, files[0])
+    found = load_trajectories(folder)
+    np.testing.assert_array_equal(found.states, np.concatenate(states))
+    assert found.names[5] == "observation.state.5"
+
+
+def change_info(folder, **values):
+    path = folder / "meta" / "info.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+@pytest.mark.parametrize("fps", [20, 30, 29.97])
+def test_the_rate_is_that_of_the_frames(states, tmp_path, fps):
+    folder = write_lerobot(tmp_path / "set", states[:2], "v3.0", None, fps=fps)
+    found = load_trajectories(folder)
+    assert found.rate == fps and found.notes == ()
+
+
+def test_a_rate_that_the_time_stamps_contradict_is_unknown(states, tmp_path):
+    folder = write_lerobot(tmp_path / "set", states[:2], "v3.0", None)  # at 20 Hz
+    change_info(folder, fps=30)
+    found = load_trajectories(folder)
+    assert found.rate is None
+    assert "30 frames a second, and the time stamps are 0.05 s apart" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    "fps", [None, 0, -5, "30", True, [30], {}, float("nan"), float("inf"), 10**400]
+)
+def test_a_rate_that_is_no_number_is_unknown(states, tmp_path, fps):
+    folder = write_lerobot(tmp_path / "set", states[:2], "v2.1", None)
+    change_info(folder, fps=fps)
+    assert load_trajectories(folder).rate is None
+    info = json.loads((folder / "meta" / "info.json").read_text())
+    del info["fps"]
+    (folder / "meta" / "info.json").write_text(json.dumps(info))
+    assert load_trajectories(folder, features=["timestamp"]).rate is None
+
+
+def test_unreadable_data_sets(states, tmp_path):
+    folder = write_lerobot(tmp_path / "set", states, "v3.0", None)
+    last = sorted((folder / "data" / "chunk-000").iterdir())[-1]
+    content = last.read_bytes()
+    last.write_bytes(content[:-100])
+    with pytest.raises(InputError, match="cannot be read"):
+        load_trajectories(folder)
+    pq.write_table(pq.read_table(sorted(last.parent.iterdir())[0]).drop_columns(["action"]), last)
+    with pytest.raises(InputError, match="has no column action"):
+        load_trajectories(folder, features=["action"])
+    change_info(folder, codebase_version="v1.6")
+    with pytest.raises(InputError, match=r"version v1\.6: convert it"):
+        load_trajectories(folder)
+    (folder / "meta" / "info.json").write_text("{")
+    with pytest.raises(InputError, match="no LeRobot data set"):
+        load_trajectories(folder)
+    (folder / "meta" / "info.json").write_text("[" * 100_000)
+    with pytest.raises(InputError, match="no LeRobot data set"):
+        load_trajectories(folder)
+    (folder / "meta").rename(folder / "meta_data")  # as in v1
+    (folder / "meta_data" / "info.json").write_text('{"codebase_version": "v1.4", "fps": 10}')
+    with pytest.raises(InputError, match=r"version v1\.4: convert it"):
+        load_trajectories(folder)
+
+
+def test_without_pyarrow(folder, monkeypatch):
+    real = builtins.__import__
+
+    def refuse(name, *rest):
+        if name.startswith("pyarrow"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(InputError, match=r"pip install 'infoatlas-rt\[datasets\]'"):
+        load_trajectories(folder)
+
+
+def edit(folder, episode, change, feature="observation.state"):
+    """Change the rows of a feature in the file of an episode (v2.1)."""
+    file = folder / "data" / "chunk-000" / f"episode_{episode:06d}.parquet"
+    table = pq.read_table(file)
+    rows = change(table[feature].to_pylist())
+    kind = table.schema.field(feature).type
+    at = table.column_names.index(feature)
+    pq.write_table(table.set_column(at, feature, pa.array(rows, kind)), file)
+
+
+def test_rows_of_different_lengths(states, tmp_path):
+    folder = write_lerobot(tmp_path / "set", states[:2], "v2.1", None)
+    edit(folder, 1, lambda rows: [*rows[:3], [1.0], *rows[4:]])
+    with pytest.raises(
+        InputError, match=r"6 numbers in episode 1, frame 0 and 1 in episode 1, frame 3"
+    ):
+        load_trajectories(folder)
+    edit(folder, 1, lambda rows: [[1.0]] * len(rows))
+    with pytest.raises(InputError, match=r"has 1 columns of observation\.state, and .*shape \[6\]"):
+        load_trajectories(folder)
+
+
+@pytest.mark.parametrize(
+    ("broken", "match"),
+    [
+        (None, "episode 1 has no observation.state in frame 5 (2 frames in all)"),
+        ([None] * 6, "episode 1 has no observation.state in frame 5 (2 frames in all)"),
+        ([float("nan")] * 6, "episode 1 has a number that is not finite in frame 5"),
+    ],
+)
+def test_an_episode_with_a_null_row_is_left_out(states, tmp_path, broken, match):
+    folder = write_lerobot(tmp_path / "set", states[:3], "v2.1", None)
+    edit(folder, 1, lambda rows: [*rows[:5], broken, broken, *rows[7:]])
+    found = load_trajectories(folder)
+    assert found.episodes == ("0", "2")
+    np.testing.assert_array_equal(found.states, np.concatenate([states[0], states[2]]))
+    assert f"1 of 3 episodes are left out: {match}" in found.notes[0]
+
+
+def test_a_part_of_the_episodes_is_on_this_machine(states, tmp_path):
+    folder = write_lerobot(tmp_path / "set", states, "v2.1", None)
+    files = sorted((folder / "data" / "chunk-000").iterdir())
+    for number in (0, 5, 6, 11):
+        files[number].unlink()
+    files[7].write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+    pq.write_table(pq.read_table(files[8]).slice(0, 20), files[8])
+    found = load_trajectories(folder)
+    assert found.episodes == ("1", "2", "3", "4", "9", "10")
+    np.testing.assert_array_equal(
+        found.states, np.concatenate([states[int(name)] for name in found.episodes])
+    )
+    assert "7 of 12 episodes are on this machine (1 to 4, 8 to 10)" in found.notes[0]
+    assert f"episode 8 has 20 of its {len(states[8])} frames" in found.notes[1]
+    for number in (1, 2, 3, 4, 9, 10):
+        files[number].unlink()
+    with pytest.raises(InputError, match="no episode is complete"):
+        load_trajectories(folder)
+    files[8].unlink()
+    with pytest.raises(InputError, match="run git lfs pull"):
+        load_trajectories(folder)
+
+
+def test_recordings_are_not_mixed(states, tmp_path):
+    folder = write_lerobot(tmp_path / "set", states[:3], "v2.1", None)
+    files = sorted((folder / "data" / "chunk-000").iterdir())
+    copy = files[0].with_name("episode_000000 (1).parquet")
+    copy.write_bytes(files[0].read_bytes())
+    with pytest.raises(InputError, match="both have frame 0 of episode 0"):
+        load_trajectories(folder)
+    copy.unlink()
+    lines = folder / "meta" / "episodes.jsonl"
+    text = lines.read_text()
+    lines.write_text(text + json.dumps({"episode_index": 0, "length": 5}))
+    with pytest.raises(InputError, match=r"episode 0 with .* and with 5 frames"):
+        load_trajectories(folder)
+    lines.write_text(text.replace(f'"length": {len(states[1])}', '"length": 9'))
+    with pytest.raises(InputError, match=r"episode 1 has .* in data/ and 9 in meta/"):
+        load_trajectories(folder)
+    change_info(folder, codebase_version="v3.0")
+    with pytest.raises(InputError, match=r"no episodes, and meta/info\.json has v3\.0"):
+        load_trajectories(folder)
+
+
+def test_frames_that_are_missing_are_no_step(states, tmp_path):
+    folder = write_lerobot(tmp_path / "set", states[:3], "v2.1", None)
+    edit(folder, 0, lambda rows: [row + (row > 8) for row in rows], "frame_index")
+    edit(folder, 2, lambda rows: [2 * row + 1 for row in rows], "frame_index")
+    found = load_trajectories(folder)
+    assert found.episodes == ("1", "2")
+    assert "episode 0 lacks frames between 8 and 10" in found.notes[0]
+
+
+def add_feature(folder, name, about, column):
+    """Add a feature to all files; `column(table)` is its column."""
+    info = json.loads((folder / "meta" / "info.json").read_text())
+    change_info(folder, features={**info["features"], name: about})
+    for file in (folder / "data").glob("*/*.parquet"):
+        table = pq.read_table(file)
+        pq.write_table(table.append_column(name, column(table)), file)
+
+
+def drop_state(folder):
+    info = json.loads((folder / "meta" / "info.json").read_text())
+    change_info(
+        folder, features={n: f for n, f in info["features"].items() if n != "observation.state"}
+    )
+
+
+def test_features_of_other_shapes(states, tmp_path):
+    folder = write_lerobot(tmp_path / "set", states[:3], "v3.0", None)
+    own = np.arange(6.0).reshape(2, 3)
+    about = {"dtype": "float32", "shape": [2, 3], "names": [["left", "right"], ["x", "y", "z"]]}
+    add_feature(folder, "arms", about, lambda t: pa.array([own.tolist()] * len(t)))
+    one = {"dtype": "float32", "shape": [1], "names": ["width"]}
+    add_feature(folder, "gripper", one, lambda t: pa.array([[0.5]] * len(t)))
+    scalar = {"dtype": "float32", "shape": [1], "names": None}
+    add_feature(folder, "force", scalar, lambda t: pa.array([2.0] * len(t)))
+    change_info(folder, total_frames=None)
+    for file in (folder / "data").glob("*/*.parquet"):  # counters of shape (N, 1)
+        table = pq.read_table(file)
+        for name in ("frame_index", "episode_index"):
+            column = pa.array([[value] for value in table[name].to_pylist()])
+            table = table.set_column(table.column_names.index(name), name, column)
+        pq.write_table(table, file)
+    found = load_trajectories(folder, features=["arms", "gripper", "force"])
+    assert found.names == (
+        *(f"arms.{side}.{axis}" for side in ("left", "right") for axis in "xyz"),
+        "gripper.width",
+        "force",
+    )
+    np.testing.assert_array_equal(found.states, [[0, 1, 2, 3, 4, 5, 0.5, 2]] * len(found.states))
+    np.testing.assert_array_equal(load_trajectories(folder).states, np.concatenate(states[:3]))
+
+
+def test_without_a_state(states, tmp_path):
+    folder = write_lerobot(tmp_path / "set", states[:2], "v2.1", None)
+    drop_state(folder)
+    with pytest.raises(InputError) as error:  # and not the action
+        load_trajectories(folder)
+    assert "pass --features NAME" in str(error.value)
+    assert "numbers are action [2]" in str(error.value)
+    one = {"dtype": "float32", "shape": [1], "names": None}
+    add_feature(folder, "observation.qpos", one, lambda t: pa.array([1.0] * len(t)))
+    found = load_trajectories(folder)
+    assert found.names == ("observation.qpos",)
+    assert "There is no observation.state: observation.qpos is read instead" in found.notes[0]
+    add_feature(folder, "observation.effort", one, lambda t: pa.array([2.0] * len(t)))
+    with pytest.raises(InputError, match=r"observation\.qpos \[1\], observation\.effort \[1\]"):
+        load_trajectories(folder)
+    add_feature(folder, "observation.state.arm", one, lambda t: pa.array([3.0] * len(t)))
+    add_feature(folder, "observation.state.hand", one, lambda t: pa.array([4.0] * len(t)))
+    flag = {"dtype": "bool", "shape": [1], "names": None}
+    add_feature(folder, "observation.state.held", flag, lambda t: pa.array([True] * len(t)))
+    found = load_trajectories(folder)
+    assert found.names == ("observation.state.arm", "observation.state.hand")
+    assert found.states[0].tolist() == [3.0, 4.0]
+    assert "Truth values are left out: observation.state.held" in found.notes[0]
+    found = load_trajectories(folder, features=["observation.state.held"])
+    assert found.states.min() == 1.0 and "contains truth values" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("features", "match"),
+    [
+        (["observation.force"], r"no feature observation\.force: pass --features NAME"),
+        (
+            ["observation.images.top"],
+            r"observation\.images\.top contains pictures: pass --features",
+        ),
+        (["action", "action"], "name each of them once"),
+        ("action", "pass a list of names"),
+        ([["action"]], "pass a list of names"),
+        ([], "was given no feature"),
+    ],
+)
+def test_features_that_cannot_be_read(folder, features, match):
+    with pytest.raises(InputError, match=match):
+        load_trajectories(folder, features=features)
+
+
+def test_data_in_lance_is_not_read(states, tmp_path):
+    folder = write_lerobot(tmp_path / "set", states[:2], "v3.0", None)
+    change_info(folder, storage_format="lance")
+    with pytest.raises(InputError, match=r"stored by Lance, which is not read\. Load"):
+        load_trajectories(folder)
+    (tmp_path / "tables" / "data" / "frames.lance").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"frames\.lance is stored by Lance"):
+        load_trajectories(tmp_path / "tables")
+
+
+ARMS = [f"{side}_{joint}" for side in ("left", "right") for joint in "abc"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ARMS,
+        [ARMS],
+        [ARMS[:3], ARMS[3:]],
+        {"axes": ARMS},
+        {"left": ARMS[:3], "right": ARMS[3:]},
+        {"arms": {"left": ARMS[:3], "right": {"motors": ARMS[3:]}}},
+        {name: 5 - place for place, name in enumerate(ARMS[::-1])},
+        {name: [number, "sts3215"] for number, name in enumerate(ARMS)},
+    ],
+)
+def test_names_in_all_forms(states, tmp_path, names):
+    folder = write_lerobot(tmp_path / "set", states[:1], "v3.0", names)
+    found = load_trajectories(folder)
+    assert found.names == tuple(f"observation.state.{name}" for name in ARMS)
+    assert found.notes == ()
+    groups = parse_groups(["left=left_", "right=observation.state.right_"], found)
+    assert groups == {"left": [0, 1, 2], "right": [3, 4, 5]}
+
+
+@pytest.mark.parametrize(
+    ("names", "expected", "notes"),
+    [
+        (None, "012345", 0),
+        (["state"], "012345", 0),  # of the dimension
+        (ARMS[:5], "012345", 1),
+        (["a", None, "c", "d", "e", "f"], "012345", 1),
+        ({name: place for name, place in zip(ARMS, (3, 1, 4, 1, 5, 9), strict=True)}, "012345", 1),
+        ([3, 4, 5, 6, 7, 8], "345678", 0),
+        ({"l": [*"xyz"], "r": [*"xyz"]}, "l.x l.y l.z r.x r.y r.z".split(), 0),
+        (["a", "a", "b", "c", "d", "e"], ["a.0", "a.1", "b", "c", "d", "e"], 0),
+        (True, "012345", 0),
+        ([[[[[[[[[["a"]]]]]]]]]], "012345", 0),
+    ],
+)  # fmt: skip
+def test_names_that_fit_in_part(states, tmp_path, names, expected, notes):
+    folder = write_lerobot(tmp_path / "set", states[:1], "v2.1", names)
+    found = load_trajectories(folder)
+    assert found.names == tuple(f"observation.state.{name}" for name in expected)
+    assert len(found.notes) == notes

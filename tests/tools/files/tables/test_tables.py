@@ -1,0 +1,115 @@
+"""Text files: separators, decimal commas, comments and refusals."""
+
+import numpy as np
+import pytest
+
+from infoatlas_rt.errors import InputError
+from infoatlas_tools.files.load import load_samples, load_trajectories
+
+XY = np.array([[1.5, -0.25], [2.0, 1e-3], [-0.346, 12.0]])
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("x;y\n1.5;-0.25\n2;0.001\n-0.346;12\n", ("x", "y")),
+        ("x;y\n1,5;-0,25\n2;1e-3\n-0,346;12\n", ("x", "y")),
+        ("x\ty\n1,5\t-0,25\n2\t0,001\n-0,346\t12\n", ("x", "y")),
+        ("tool x\ttool y\n1.5\t-0.25\n2\t0.001\n-.346\t12\n", ("tool x", "tool y")),
+        ("1.5  -0.25\n 2 0.001 \n-0.346 12\n", ()),
+        ("x y\n1,5 -0,25\n2 0,001\n-0,346 12\n", ("x", "y")),
+        ("x, y\n1.5, -0.25\n2,\t0.001\n-0.346, 12\n", ("x", "y")),
+        ('"x","y"\n"1,5","-0,25"\n"2","0,001"\n"-0,346","12"\n', ("x", "y")),
+        ("# x y\n1.5 -0.25\n2 0.001\n-0.346 12\n", ("x", "y")),
+        ("# x, y\n1.5 -0.25\n2 0.001\n-0.346 12\n", ("x", "y")),
+        ("#x,y\n1.5,-0.25\n2,0.001\n-0.346,12\n", ("x", "y")),
+        ("%x,field.y\n1.5,-0.25\n2,0.001\n-0.346,12\n", ("x", "field.y")),
+        ("# made by hand; x is \"free\n# \n\n1.5;-0.25\n2;0.001\n-0.346;12\n", ()),
+        ("sep=;\nx;y\n1,5;-0,25\n2;0,001\n-0,346;12\n", ("x", "y")),
+        ("# in metres\nx y\n1.5 -0.25\n2 0.001\n-0.346 12\n", ("x", "y")),
+        ("# in metres\nx;y\n1.5;-0.25\n2;0.001\n-0.346;12\n", ("x", "y")),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_dialects(tmp_path, text, names, ending):
+    path = tmp_path / "a.csv"
+    path.write_text(text, newline=ending)
+    found = load_trajectories(path)
+    np.testing.assert_array_equal(found.states, XY)
+    assert found.names == names and found.rate is None and found.notes == ()
+    np.testing.assert_array_equal(load_samples(path)[0], XY)
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".txt", ".CSV"])
+def test_endings(tmp_path, suffix):
+    np.savetxt(tmp_path / f"a{suffix}", XY, header="x y", delimiter="\t")
+    found = load_trajectories(tmp_path / f"a{suffix}")
+    np.testing.assert_array_equal(found.states, XY)
+    assert found.names == ("x", "y")
+
+
+def test_semicolons_with_missing_values_and_large_integers(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(
+        "count;x\n1763800000123456789;0,5\n1763800000123456790;\n1763800000123456792;1\n"
+    )
+    with pytest.raises(InputError, match="line 3: 'x' is a missing value"):
+        load_samples(path)
+    values, _ = load_samples(path, missing=True)
+    np.testing.assert_array_equal(np.diff(values[:, 0]), [1, 2])
+    np.testing.assert_array_equal(values[:, 1], [0.5, np.nan, 1])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x;y\n1,234;5,678\n2,500;12\n", "'1,234' may be a number with three decimals or"),
+        ("x;y\n1,25;5\n2.500;12\n", r"with a comma \('1,25'\) and others with a point \('2.500'\)"),
+        ("x;y\n1,234;5\n2.5;12\n", r"with a comma \('1,234'\) and others with a point"),
+        ("x;y\n1.234,5;5\n2;12\n", "line 2, column 'x': '1.234,5' is no number: write "),
+        ("x;y\n1,234,567;5\n2;12\n", "'1,234,567' is no number: .* without marks"),
+        ("x,y\n1,5,2,5\n3,0,4,0\n", r"4 cells, separated by commas, instead of 2\): if commas"),
+        ("0,346\n-0,054\n", r"commas look like decimal marks \('0,346'\)"),
+        ("1,25e-01\n2,50e+00\n", r"commas look like decimal marks \('1,25e-01'\)"),
+        ("when,x\n2024-01-02 00:00:01.5,2\n", "write dates and times in seconds"),
+        ("x;what;y\n1,5;grasp;2\n", "column 'what': 'grasp' is no number: remove .* by semicolons"),
+        ("x,y\n1,2\n3;4,5\n", "line 3, column 'x': '3;4' is no number: .*by commas here"),
+        ("# x,y,z\n1,5,2,3\n3,7,4,6\n", "'x,y,z' names 3 columns, and rows have 4 .*semicolons"),
+        ("# x y\n12:30:01 0\n1 2\n", "line 2, column 'x': '12:30:01' is no number: write dates"),
+        ("x\ty\n1\t2\n3\n", r"rows of different length \(1 cells, separated by tabs"),
+    ],
+)  # fmt: skip
+def test_ambiguous_and_unreadable_tables(tmp_path, text, message):
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        load_trajectories(path)
+    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_integers_that_a_comma_separates_stay(tmp_path):
+    (tmp_path / "a.csv").write_text("1,5\n2,5\n10,0\n")
+    np.testing.assert_array_equal(load_samples(tmp_path / "a.csv")[0], [[1, 5], [2, 5], [10, 0]])
+
+
+def test_labels_beside_decimal_commas(tmp_path):
+    """Commas split these rows into as many cells as tabs, but fewer cells are numbers."""
+    path = tmp_path / "a.csv"
+    path.write_text("# x\tepisode\ty\n" + "1,5\tdemo_0\t2,25\n" * 3 + "0,5\tdemo_1\t3,75\n" * 3)
+    found = load_trajectories(path)
+    assert found.names == ("x", "y") and found.episodes == ("demo_0", "demo_1")
+    np.testing.assert_array_equal(found.states, [[1.5, 2.25]] * 3 + [[0.5, 3.75]] * 3)
+
+
+def test_truth_values_are_flags_and_no_names(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,grasped,y\n1.5,False,-0.25\n2,True,0.001\n-0.346,TRUE,12\n")
+    found = load_trajectories(path)
+    np.testing.assert_array_equal(found.states, XY)
+    assert found.names == ("x", "y") and "'grasped' (flag)" in found.notes[-1]
+    np.testing.assert_array_equal(load_samples(path)[0][:, 1], [0, 1, 1])
+    path.write_text("1,True\n2,False\n4,True\n")  # without a header
+    np.testing.assert_array_equal(load_trajectories(path).states, [[1], [2], [4]])
+    path.write_text("x,y\n1,True\n2,0.5\n")
+    with pytest.raises(InputError, match="line 2, column 'y': 'True' is no number"):
+        load_trajectories(path)

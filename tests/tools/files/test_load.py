@@ -1,0 +1,427 @@
+"""Reading of files: results, refusals with a reason, and no flags among the states."""
+
+from __future__ import annotations
+
+import os
+import struct
+import tracemalloc
+import warnings
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import numpy as np
+import pytest
+
+from infoatlas_rt.errors import InputError
+from infoatlas_tools.files.load import load_pairs, load_samples, load_trajectories
+from infoatlas_tools.trajectories import Trajectories
+
+PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
+FLAGS = ("is_grasped", "is_obj_placed", "success")
+
+
+def test_pickcube_agrees_with_its_readme():
+    recorded = load_trajectories(PICKCUBE)
+    assert recorded.states.shape == (7820, 41) and recorded.states.dtype == np.float32
+    assert recorded.lengths.shape == (100,) and recorded.lengths.sum() == 7820
+    assert len(recorded.names) == 41 and len(set(recorded.names)) == 41
+    column = {name: recorded.states[:, i] for i, name in enumerate(recorded.names)}
+    for axis in "xyz":  # relative vectors match their names, so the layout is right
+        tool, cube, goal = (column[f"{body}.{axis}"] for body in ("tool", "cube", "goal"))
+        np.testing.assert_allclose(column[f"tool_to_cube.{axis}"], cube - tool, atol=1e-6)
+        np.testing.assert_allclose(column[f"cube_to_goal.{axis}"], goal - cube, atol=1e-6)
+    for body in ("tool", "cube"):
+        norm = sum(column[f"{body}.q{part}"].astype(float) ** 2 for part in "wxyz")
+        np.testing.assert_allclose(norm, 1, atol=1e-5)
+
+
+def test_no_state_is_a_flag():
+    """Neither a copy nor an affine copy: each coordinate varies within both values of a flag."""
+    states = load_trajectories(PICKCUBE).states
+    with np.load(PICKCUBE) as file:
+        flags = {name: file[name] for name in FLAGS}
+
+    def gives_away(column, flag):
+        return np.ptp(column[flag]) == 0 and np.ptp(column[~flag]) == 0
+
+    for name, flag in flags.items():
+        assert 0 < flag.sum() < len(flag)
+        assert gives_away(3 - 2.5 * flag, flag)  # the check itself detects an affine copy
+        assert not any(gives_away(column, flag) for column in states.T), name
+
+
+def test_loaded_states_contain_no_flags(tmp_path):
+    recorded = load_trajectories(PICKCUBE)
+    assert set(vars(recorded)) == {"states", "lengths", "names", "rate", "episodes", "notes"}
+    # unreadable flags have no effect
+    np.savez(tmp_path / "a.npz", states=np.eye(4), flag=np.array([{}], dtype=object))
+    np.testing.assert_array_equal(load_trajectories(tmp_path / "a.npz").states, np.eye(4))
+
+
+def test_npz_npy_and_csv_hold_the_same(tmp_path):
+    states = np.random.default_rng(0).standard_normal((7, 3))
+    np.savez(tmp_path / "a.npz", states=states, lengths=[3, 4], names=["a", "b", "c"])
+    np.save(tmp_path / "a.npy", states)
+    rows = [",".join(["a", "b", "episode", "c"])]
+    for i, (a, b, c) in enumerate(states.tolist()):
+        rows.append(f"{a!r},{b!r},{'first' if i < 3 else 'second'},{c!r}")
+    (tmp_path / "a.csv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "plain.csv").write_text("1,2\r\n3,4\r\n\r\n")
+
+    for name in ("a.npz", "a.csv"):
+        recorded = load_trajectories(tmp_path / name)
+        np.testing.assert_array_equal(recorded.states, states)
+        np.testing.assert_array_equal(recorded.lengths, [3, 4])
+        assert recorded.names == ("a", "b", "c")
+        assert recorded.rate is None
+    one = load_trajectories(tmp_path / "a.npy")
+    np.testing.assert_array_equal(one.lengths, [7])
+    np.testing.assert_array_equal(load_samples(tmp_path / "a.npy")[0], states)
+    np.testing.assert_array_equal(load_samples(tmp_path / "plain.csv")[0], [[1, 2], [3, 4]])
+    assert load_trajectories(tmp_path / "plain.csv").names == ()
+
+
+def write(path: Path, kind: str) -> Path:
+    """A file with a fault of this kind."""
+    good = np.arange(12.0).reshape(6, 2)
+    nan = good.copy()
+    nan[3, 1] = np.nan
+    target = path / ("a.csv" if kind.startswith("csv") else "a.npz")
+    texts = {
+        "csv text": "a,b\n1,2\n3,four\n",
+        "csv ragged": "a,b\n1,2\n3\n",
+        "csv empty": "",
+        "csv header": "a,b\n",
+        "csv nan": "a,b\n1,2\n3,nan\n",
+        "csv episodes": "a,episode\n1,0\n2,1\n3,0\n",
+        "csv binary": b"\xff\xfe\x00\x01",
+    }
+    arrays = {
+        "nan": {"states": nan},
+        "no states": {"positions": good},
+        "lengths": {"states": good, "lengths": [3, 4]},
+        "float lengths": {"states": good, "lengths": [3.0, 3.0]},
+        "zero length": {"states": good, "lengths": [6, 0]},
+        "names": {"states": good, "names": ["a"]},
+        "3d": {"states": good[None]},
+        "no rows": {"states": good[:0]},
+        "text": {"states": np.array([["a", "b"]])},
+        "complex": {"states": good + 1j},
+        "no rate": {"states": good, "rate": 0.0},
+        "text rate": {"states": good, "rate": "20 Hz"},
+        "flag rate": {"states": good, "rate": True},
+        "nan rate": {"states": good, "rate": np.nan},
+        "rates": {"states": good, "rate": [20.0, 20.0]},
+        "pickled": {"states": good.astype(object)},
+    }
+    if kind in texts:
+        text = texts[kind]
+        target.write_bytes(text if isinstance(text, bytes) else text.encode())
+    elif kind in arrays:
+        np.savez(target, **arrays[kind])
+    elif kind == "truncated":
+        np.savez(target, states=np.zeros((100, 10)))
+        target.write_bytes(target.read_bytes()[:2000])
+    elif kind == "foreign":
+        target.write_text("hello")
+    elif kind == "suffix":
+        target = path / "a.mat"
+        target.write_bytes(b"MATLAB")
+    elif kind == "folder":
+        target.mkdir()
+    return target
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("missing", "does not exist: check the path"),
+        ("truncated", "cannot be read"),
+        ("foreign", "cannot be read"),
+        ("pickled", "save plain arrays, not objects"),
+        ("folder", "is neither the folder of a data set"),
+        ("suffix", "is of a kind that is not read: in Matlab, use writematrix"),
+        ("nan", "1 states are NaN, masked or infinite, the first at row 3, column 1"),
+        ("no states", "has no array `states`"),
+        ("lengths", "sum to 7, but there are 6 states"),
+        ("float lengths", "lengths .* float64"),
+        ("zero length", "lengths"),
+        ("names", "1 names for 2 coordinates"),
+        ("3d", r"shape \(1, 6, 2\)"),
+        ("no rows", r"shape \(0, 2\)"),
+        ("text", "store numbers"),
+        ("complex", "complex128: store numbers"),
+        ("no rate", r"rate is 0\.0, but has to be samples per second \(Hz\)"),
+        ("text rate", "rate is '20 Hz', but has to be samples per second"),
+        ("flag rate", "rate is True"),
+        ("nan rate", "rate is nan"),
+        ("rates", r"rate has shape \(2,\): store one number"),
+        ("csv text", "'four' is no number"),
+        ("csv ragged", "rows of different length"),
+        ("csv empty", "no rows"),
+        ("csv header", "no rows"),
+        ("csv nan", "a.csv, line 3: 'b' is a missing value"),
+        ("csv episodes", "rows of an episode are not together"),
+        ("csv binary", "save it as UTF-8 text"),
+    ],
+)
+def test_unusable_files_are_refused_with_their_name(tmp_path, kind, message):
+    path = write(tmp_path, kind)
+    with pytest.raises(InputError, match=message) as caught:
+        load_trajectories(path)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("rate", [20, 20.0, np.float32(20)])
+def test_an_npz_may_state_its_rate(tmp_path, rate):
+    np.savez(tmp_path / "a.npz", states=np.eye(4), rate=rate)
+    found = load_trajectories(tmp_path / "a.npz").rate
+    assert found == 20.0 and type(found) is float
+    assert load_trajectories(PICKCUBE).rate is None
+
+
+def test_a_csv_shows_its_rate_in_a_column_of_times(tmp_path):
+    """50 Hz, in two episodes that both begin at 0, and a pause between them."""
+    path = tmp_path / "a.csv"
+    rows = [
+        f"{e},{0.5 * i},{10 * e + 0.02 * i:.3f}" for e, n in enumerate((5, 7)) for i in range(n)
+    ]
+    path.write_text("\n".join(["episode,x,time_s", *rows]))
+    found = load_trajectories(path)
+    assert found.rate == pytest.approx(50.0)
+    assert found.names == ("x",) and found.states.shape == (12, 1)
+    assert load_trajectories(path, episode_column="none").rate is None  # one episode with a pause
+    path.write_text("\n".join(rows))  # no names
+    with pytest.raises(InputError, match="if these are 2 demonstrations"):
+        load_trajectories(path)
+    assert load_trajectories(path, episode_column="none").rate is None
+    path.write_text("time,x\n0.0,1\n0.5,2\n1.0,3\n")
+    assert load_trajectories(path).rate == 2.0
+    path.write_text("time,x\n0.0,1\ninf,2\ninf,3\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InputError, match="infinite"):
+            load_trajectories(path)
+
+
+def test_stamps_of_nanoseconds_keep_their_rate(tmp_path):
+    stamps = 1_763_800_000_123_456_789 + 5_000_000 * np.arange(6)
+    (tmp_path / "a.csv").write_text("x,timestamp_ns\n" + "".join(f"0.5,{s}\n" for s in stamps))
+    assert load_trajectories(tmp_path / "a.csv").rate == pytest.approx(200.0, rel=1e-12)
+
+
+def test_samples_are_one_array(tmp_path):
+    np.savez(tmp_path / "two.npz", a=np.eye(2), b=np.eye(2))
+    with pytest.raises(InputError, match="pass a file with one array"):
+        load_samples(tmp_path / "two.npz")
+
+
+# ---- missing values -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ("1\n2\n\n4\n", 3, "column 0"),  # a blank row
+        ("\n2\n3\n4\n", 1, "column 0"),
+        ("NA\n2\n3\n4\n", 1, "column 0"),
+        ('1\n" "\n3\n', 2, "column 0"),
+        ("a\n1\n\n\n4\n", 3, "a"),
+        ("a,b\n1,2\n,4\n5,6\n", 3, "a"),
+        ("1,2\n3,n/a\n5,6\n", 2, "column 1"),
+        ("1,2\n3,   \n5,6\n", 2, "column 1"),
+        ("1,2\r\n\r\n3,4\r\n", 2, "column 0"),
+        ('1\n2\n""\n', 3, "column 0"),  # as pandas writes NaN
+    ],
+)
+def test_missing_values_are_named_by_file_and_line(tmp_path, text, line, column):
+    path = tmp_path / "a.csv"
+    path.write_text(text, newline="")
+    for load in (load_samples, load_trajectories):
+        with pytest.raises(InputError) as caught:
+            load(path)
+        assert f"{path}, line {line}: {column!r} is a missing value" in str(caught.value)
+        assert "--drop-missing" in str(caught.value)
+    rows, _ = load_samples(path, missing=True)
+    assert np.isnan(rows).any(axis=1).sum() == (2 if text.startswith("a\n1") else 1)
+
+
+def test_blank_lines_at_the_end_are_nothing(tmp_path):
+    (tmp_path / "a.csv").write_text("1\n2\n3\n\n\n")
+    np.testing.assert_array_equal(load_samples(tmp_path / "a.csv")[0][:, 0], [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("x\n1\n2\n", ("x",)),
+        ("a,0,1\n1,2,3\n4,5,6\n", ("a", "0", "1")),
+        ("NA,sodium\n1,2\n3,4\n", ("NA", "sodium")),
+        ("1,2\n3,4\n", ()),
+    ],
+)
+def test_headers(tmp_path, text, names):
+    (tmp_path / "a.csv").write_text(text)
+    recorded = load_trajectories(tmp_path / "a.csv")
+    assert recorded.names == names and len(recorded.states) == 2
+
+
+@pytest.mark.parametrize("text", ["1.5,x1.5\n2,3\n", "1_000\n2_000\n3_000\n"])
+def test_cells_that_are_neither_header_nor_number(tmp_path, text):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(InputError, match=r"a\.csv, line [12](, column .*)?: '.*' is no number"):
+        load_trajectories(tmp_path / "a.csv")
+
+
+def test_pairs_with_missing_values_are_dropped_on_both_sides(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((2, 9))
+    (tmp_path / "x.csv").write_text("NA\n" + "\n".join(map(repr, x[1:].tolist())) + "\n")
+    cells = [repr(v) if i != 4 else "" for i, v in enumerate(y.tolist())]
+    (tmp_path / "y.csv").write_text("y\n" + "\n".join(cells) + "\n")
+    paths = [tmp_path / "x.csv", tmp_path / "y.csv"]
+    found_x, found_y, dropped, _ = load_pairs(*paths, drop_missing=True)
+    there = np.delete(np.arange(9), [0, 4])
+    np.testing.assert_array_equal(found_x[:, 0], x[there])
+    np.testing.assert_array_equal(found_y[:, 0], y[there])
+    assert dropped == 2
+    with pytest.raises(InputError, match=r"x\.csv, line 1: 'column 0' is a missing value"):
+        load_pairs(*paths)
+    (tmp_path / "y.csv").write_text("1\n2\n")
+    with pytest.raises(InputError, match="as many of each"):
+        load_pairs(*paths, drop_missing=True)
+
+
+def test_large_integers_survive_every_kind_of_file(tmp_path):
+    stamps = 1_763_800_000_123_456_789 + np.array([0, 1, 2, 5])
+    np.save(tmp_path / "a.npy", stamps)
+    np.savez(tmp_path / "a.npz", states=stamps)
+    (tmp_path / "a.csv").write_text("encoder,x\n" + "".join(f"{s},0.5\n" for s in stamps))
+    for name in ("a.npy", "a.npz", "a.csv"):
+        found = load_trajectories(tmp_path / name)
+        np.testing.assert_array_equal(found.states[:, 0], [0, 1, 2, 5])
+        column = "'encoder'" if name == "a.csv" else "column 0"
+        assert (
+            f"float64 is exact for integers to 2^53: {stamps[0]} from {column}." in found.notes[0]
+        )
+    np.testing.assert_array_equal(np.diff(load_samples(tmp_path / "a.csv")[0][:, 0]), [1, 1, 3])
+
+
+# ---- files that claim too much, and files that never end -----------------------------------------
+
+
+def hostile(folder: Path, kind: str) -> Path:
+    """A malicious file of this kind."""
+    path = folder / ("a.npz" if kind.startswith("zip") else "a.npy")
+    if kind in ("zero device", "pipe"):
+        (path.symlink_to("/dev/zero") if kind == "zero device" else os.mkfifo(path))
+    elif kind == "csv pipe":
+        os.mkfifo(path := folder / "a.csv")
+    elif kind == "csv zeros":
+        path = folder / "a.csv"
+        with path.open("wb") as file:
+            file.truncate(10**11)  # a sparse file: no disk is used
+    elif kind in ("longer", "short header"):
+        np.save(path, np.arange(200.0))
+        content = bytearray(path.read_bytes())
+        content = content + b"more" if kind == "longer" else content
+        content[8] -= 2 * (kind == "short header")  # the data would start two bytes earlier
+        path.write_bytes(content)
+    elif kind in ("long header", "claim", "bytes", "negative", "nested"):
+        shapes = {"claim": (10**9, 41), "bytes": (10**6,), "negative": (-1,)}
+        dtype = "S1000000" if kind == "bytes" else "<f8"
+        header = (
+            f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shapes.get(kind, (2,))}, }}"
+        )
+        header = "(" * 5000 if kind == "nested" else header
+        length = 2**31 if kind == "long header" else len(header)
+        path.write_bytes(b"\x93NUMPY\x02\x00" + struct.pack("<I", length) + header.encode())
+        with path.open("r+b") as file:
+            file.truncate(2**33)
+    else:
+        with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+            with archive.open("states.npy", "w", force_zip64=True) as file:
+                header = {"descr": "<f8", "fortran_order": False, "shape": (2 * 10**8, 1)}
+                header["shape"] = header["shape"] if kind == "zip bomb" else (100, 1)
+                np.lib.format.write_array_header_1_0(file, header)
+                file.write(bytes(800))
+        content = bytearray(path.read_bytes())
+        at, end = content.index(b"PK\x01\x02"), content.index(b"PK\x03\x04")
+        if kind == "zip encrypted":
+            content[at + 8] |= 1
+            content[end + 6] |= 1
+        elif kind == "zip compression":
+            content[at + 10] = content[end + 8] = 97
+        elif kind == "zip damaged":
+            content[80:90] = bytes(10)
+        path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("zero device", "is a pipe or a device"),
+        ("pipe", "is a pipe or a device"),
+        ("csv pipe", "is a pipe or a device"),
+        ("csv zeros", "more than 2147483647 bytes"),
+        ("long header", "a header of 2147483648 bytes"),
+        ("claim", "41000000000 numbers are more than 100000000"),
+        ("bytes", "1000000 numbers are more than"),
+        ("negative", "cannot be read"),
+        ("nested", "cannot be read"),
+        ("longer", "which is not its size"),
+        ("short header", "which is not its size"),
+        ("zip bomb", "200000000 numbers are more than 100000000"),
+        ("zip encrypted", "states.npy is encrypted: save it without a password"),
+        ("zip compression", "compression"),
+        ("zip damaged", "cannot be read"),
+    ],
+)
+@pytest.mark.parametrize("load", [load_samples, load_trajectories])
+def test_files_that_claim_too_much_cost_no_memory(tmp_path, kind, message, load):
+    path = hostile(tmp_path, kind)
+    tracemalloc.start()
+    with pytest.raises(InputError, match=message) as caught, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2e8
+    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_an_array_that_ends_like_an_archive_is_an_array(tmp_path):
+    end = np.frombuffer(b"PK\x05\x06" + bytes(20), np.uint8)
+    np.save(tmp_path / "a.npy", end)
+    np.testing.assert_array_equal(load_samples(tmp_path / "a.npy")[0], end)
+
+
+@pytest.mark.parametrize(
+    ("states", "lengths", "names", "message"),
+    [
+        (np.zeros((6, 2)), [3, 4], (), "lengths sum to 7, but there are 6 states"),
+        (np.zeros((6, 2)), [3.0, 3.0], (), "no list of integers"),
+        (np.zeros((6, 2)), ["3", "3"], (), "no list of integers"),
+        (np.zeros((6, 2)), 6, (), "no list of integers"),
+        (np.zeros((6, 2)), None, (), "no list of integers"),
+        (np.zeros((6, 2)), [7, -1], (), "from -1 to 7"),
+        (np.zeros((6, 2)), np.array([2**63, 2**63, 6], np.uint64), (), "each trajectory has one"),
+        (np.zeros((6, 2)), [6], ("a",), "1 names for 2"),
+        (np.zeros((6, 2)), [6], None, "names are None"),
+        (np.full((6, 2), np.nan), [6], (), "12 states are NaN"),
+        (np.ma.array(np.zeros((6, 2)), mask=np.eye(6, 2)), [6], (), "2 states are NaN, masked"),
+        (np.full((6, 2), "a"), [6], (), "contains text"),
+        (np.zeros(6), [6], (), r"shape \(6,\)"),
+        (None, [6], (), "pass an array of real numbers"),
+    ],
+)
+def test_trajectories_that_do_not_fit(states, lengths, names, message):
+    with pytest.raises(InputError, match=message):
+        Trajectories(states, lengths, names)
+
+
+@pytest.mark.parametrize("option", [{"features": ["action"]}, {"only_successful": True}])
+def test_an_option_of_another_kind_of_file(option):
+    with pytest.raises(InputError, match=f"{next(iter(option))} is for .* leave it out"):
+        load_trajectories(PICKCUBE, **option)

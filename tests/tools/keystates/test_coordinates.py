@@ -1,0 +1,645 @@
+"""Conversion of raw states to coordinates whose differences are motion, for all conventions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import InputError
+from infoatlas_tools.keystates.coordinates import read_coordinates, tied
+from infoatlas_tools.keystates.coordinates.choices import columns_of
+from infoatlas_rt.live.coordinates import Follower
+
+DATA = Path(__file__).parents[3]
+QUATERNION = ("tool.qw", "tool.qx", "tool.qy", "tool.qz")
+ROW = np.zeros(1, np.int64)  # of the only episode
+
+
+def smooth(rng, steps, d, size=1.0):
+    """Bounded smooth motion: a few slow sines in each column."""
+    t = np.linspace(0, 1, steps)[:, None]
+    waves = [
+        rng.standard_normal(d) * np.sin(2 * np.pi * (f * t + rng.random(d))) / f for f in (1, 2, 3)
+    ]
+    return size * sum(waves)
+
+
+def exponential(v):
+    """Unit quaternions, w first, of rotation vectors [n, 3]."""
+    angle = np.linalg.norm(v, axis=1, keepdims=True)
+    return np.concatenate([np.cos(angle / 2), np.sinc(angle / 2 / np.pi) / 2 * v], axis=1)
+
+
+def matrices(q):
+    w, x, y, z = q.T
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows), 2, 0)
+
+
+def logarithm(q):
+    """Rotation vectors of norm at most pi."""
+    q = np.where(q[:, :1] < 0, -q, q)
+    s = np.linalg.norm(q[:, 1:], axis=1, keepdims=True)
+    return 2 * np.arctan2(s, q[:, :1]) / np.where(s > 0, s, 1) * q[:, 1:]
+
+
+def euler(q):
+    """Roll, pitch and yaw about fixed axes."""
+    m = matrices(q)
+    return np.stack(
+        [
+            np.arctan2(m[:, 2, 1], m[:, 2, 2]),
+            np.arcsin(np.clip(-m[:, 2, 0], -1, 1)),
+            np.arctan2(m[:, 1, 0], m[:, 0, 0]),
+        ],
+        axis=1,
+    )
+
+
+def true_angles(q):
+    """Angles between successive orientations."""
+    return 2 * np.arccos(np.clip(np.abs((q[1:] * q[:-1]).sum(axis=1)), 0, 1))
+
+
+def turning(count=6, steps=80, seed=0, start=(0.0, 0.0, 0.0), size=1.0):
+    """Positions [T, 3] and orientations [T, 4] of a tool."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        v = np.array(start) + smooth(rng, steps, 3, size)
+        found.append((smooth(rng, steps, 3, 0.2), exponential(v)))
+    return found
+
+
+def joined(tool, form=lambda q: q):
+    return [np.concatenate([p, form(q)], axis=1) for p, q in tool]
+
+
+def assert_turns(paths, tool, columns=slice(3, 6), tolerance=1e-6):
+    """Check that increments of the coordinates have the true angles."""
+    for path, (_, q) in zip(paths, tool, strict=True):
+        angle = np.linalg.norm(np.diff(path[:, columns], axis=0), axis=1)
+        np.testing.assert_allclose(angle, true_angles(q), atol=tolerance)
+
+
+# ---------------------------------------------------------------- rotations
+
+
+@pytest.mark.parametrize("names", [(), ("x", "y", "z", *QUATERNION)])
+def test_signs_of_quaternions_change_nothing(names):
+    rng = np.random.default_rng(1)
+    tool = turning()
+    plain, _, paths, _ = read_coordinates(joined(tool), names)
+    flipped = joined(tool, lambda q: q * rng.choice([-1, 1], (len(q), 1)))
+    again, _, same, outliers = read_coordinates(flipped, names)
+    assert plain.names == again.names and not outliers
+    for a, b in zip(paths, same, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+    assert_turns(paths, tool)
+    assert plain.kinds == ("plain",) * 3 + ("quaternion",) * 3
+    assert plain.names[3] == ("tool.rotation_x" if names else "3-6.rotation_x")
+
+
+def test_names_give_the_order_of_quaternions():
+    tool = turning()
+    _, _, first, _ = read_coordinates(joined(tool), ("x", "y", "z", *QUATERNION))
+    states = joined(tool, lambda q: q[:, [1, 2, 3, 0]])
+    last, _, paths, _ = read_coordinates(states, ("x", "y", "z", *QUATERNION[1:], QUATERNION[0]))
+    for a, b in zip(first, paths, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert any("w last" in note for note in last.notes)
+
+
+def test_unknown_order_of_quaternions_exchanges_axes_at_most():
+    tool = turning()
+    _, _, paths, _ = read_coordinates(joined(tool, lambda q: q[:, [1, 2, 3, 0]]))
+    assert_turns(paths, tool)
+    for path, (_, q) in zip(paths, tool, strict=True):
+        conjugate = q * [1, -1, -1, -1]  # increments in the fixed frame: R_t+1 R_t^-1
+        _, _, (fixed,), _ = read_coordinates([conjugate], orientation={"0:4": "quaternion_wxyz"})
+        found, true = np.diff(path[:, 3:], axis=0), np.diff(fixed, axis=0)
+        match = np.abs(found.T @ true) / np.outer(
+            *(np.linalg.norm(a, axis=0) for a in (found, true))
+        )
+        assert sorted(np.argmax(match, axis=1)) == [0, 1, 2]
+        np.testing.assert_allclose(match.max(axis=1), 1, atol=1e-9)
+
+
+@pytest.mark.parametrize("decimals", [3, 4])
+def test_rounded_quaternions(decimals):
+    tool = turning()
+    made, _, paths, _ = read_coordinates([np.round(s, decimals) for s in joined(tool)])
+    assert "quaternion" in made.kinds
+    assert_turns(paths, tool, tolerance=4 * 10.0**-decimals)
+
+
+def test_rotation_vector_across_pi():
+    """As of a UR with the tool down: the norm stays at most pi, and the vector flips."""
+    tool = turning(start=(np.pi * 0.8, np.pi * 0.6, 0.0), size=0.5)
+    states = joined(tool, logarithm)
+    assert max(np.abs(np.diff(s[:, 3:], axis=0)).max() for s in states) > 3
+    for names in ((), ("x", "y", "z", "tool.rx", "tool.ry", "tool.rz")):
+        made, _, paths, outliers = read_coordinates(states, names)
+        assert made.kinds[3:] == ("rotation_vector",) * 3 and not outliers
+        assert_turns(paths, tool)
+
+
+def test_euler_angles_that_wrap():
+    """As of a Franka with the tool down: roll is near pi."""
+    tool = turning(start=(np.pi, 0.0, 0.0), size=0.4)
+    states = joined(tool, euler)
+    assert max(np.abs(np.diff(s[:, 3], axis=0)).max() for s in states) > 6
+    named, _, paths, _ = read_coordinates(states, ("x", "y", "z", "roll", "pitch", "yaw"))
+    assert named.names[3:] == ("rotation_x", "rotation_y", "rotation_z")
+    assert_turns(paths, tool)
+    degrees = [np.c_[s[:, :3], np.degrees(s[:, 3:])] for s in states]
+    _, _, same, _ = read_coordinates(degrees, ("x", "y", "z", "roll", "pitch", "yaw"))
+    for a, b in zip(paths, same, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-9)
+    unnamed, _, paths, _ = read_coordinates(states)
+    assert set(unnamed.kinds[3:]) < {"angle", "euler", "plain"} and unnamed.kinds[3] != "plain"
+    assert max(np.abs(np.diff(p, axis=0)).max() for p in paths) < 1
+
+
+def test_gimbal_lock():
+    tool = turning(start=(0.0, np.pi / 2, 0.0), size=0.3)
+    names = ("x", "y", "z", "tool.roll", "tool.pitch", "tool.yaw")
+    made, _, paths, _ = read_coordinates(joined(tool, euler), names)
+    assert made.names[3] == "tool.rotation_x"
+    assert_turns(paths, tool, tolerance=1e-5)
+    unnamed, _, paths, _ = read_coordinates(joined(tool, euler))  # roll and yaw jump together
+    assert unnamed.kinds[3] == "euler"
+    assert_turns(paths, tool, tolerance=1e-5)
+
+
+def test_rotation_vector_about_one_axis_at_pi():
+    """Two components are small, and change their signs where the third one jumps."""
+    tool = turning(start=(np.pi, 0.0, 0.0), size=0.2)
+    made, _, paths, _ = read_coordinates(joined(tool, logarithm))
+    assert made.kinds[3:] == ("rotation_vector",) * 3
+    assert_turns(paths, tool)
+    angle = [np.c_[logarithm(q)[:, 0], p[:, :2]] for p, q in tool]  # beside other columns
+    assert read_coordinates(angle)[0].kinds == ("angle", "plain", "plain")
+
+
+def test_rx_ry_rz_may_be_euler_angles():
+    tool = turning(start=(np.pi, 0.0, 1.5), size=0.4)
+    names = ("x", "y", "z", "rx", "ry", "rz")
+    made, _, paths, _ = read_coordinates(joined(tool, euler), names)
+    assert made.kinds[3] == "euler"
+    assert_turns(paths, tool)
+
+
+def test_rolls_of_joints_are_no_euler_angles():
+    names = ("left_shoulder_pitch", "left_shoulder_roll", "left_shoulder_yaw")
+    rng = np.random.default_rng(0)
+    states = [smooth(rng, 50, 3) for _ in range(4)]
+    made, _, paths, _ = read_coordinates(states, names)
+    assert made.names == names
+    np.testing.assert_array_equal(paths[0], states[0])
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda q: matrices(q).reshape(-1, 9),
+        lambda q: np.swapaxes(matrices(q), 1, 2).reshape(-1, 9),
+        lambda q: np.swapaxes(matrices(q), 1, 2).reshape(-1, 9)[:, :6],
+    ],
+    ids=["rows", "columns", "6d"],
+)
+def test_matrices(form):
+    tool = turning(size=2.0)
+    made, _, paths, _ = read_coordinates(joined(tool, form))
+    assert len(made.names) == 6 and len(made.sources[3]) in (6, 9)
+    assert_turns(paths, tool)
+
+
+def test_matrix_within_a_pose():
+    """As libfranka's O_T_EE: 4 x 4, column by column."""
+
+    def pose(p, q):
+        m = np.zeros((len(q), 4, 4))
+        m[:, :3, :3], m[:, :3, 3], m[:, 3, 3] = matrices(q), p, 1
+        return np.swapaxes(m, 1, 2).reshape(-1, 16)
+
+    tool = turning(size=2.0)
+    made, _, paths, _ = read_coordinates([pose(p, q) for p, q in tool])
+    assert made.kinds == ("matrix",) * 3 + ("plain",) * 3
+    assert made.constant == (3, 7, 11, 15)
+    assert_turns(paths, tool, slice(0, 3))
+
+
+@pytest.mark.parametrize("turn", [2 * np.pi, 360.0])
+@pytest.mark.parametrize("low", [-0.5, 0.0])
+def test_wrapped_angle(turn, low):
+    rng = np.random.default_rng(2)
+    true = [turn * (0.5 + smooth(rng, 90, 2, 0.3)) for _ in range(5)]
+    wrapped = [np.c_[(s[:, 0] / turn - low) % 1.0 * turn + low * turn, s[:, 1]] for s in true]
+    assert max(np.abs(np.diff(s, axis=0)).max() for s in wrapped) > 0.9 * turn
+    made, _, paths, outliers = read_coordinates(wrapped)
+    assert made.kinds == ("angle", "plain") and not outliers
+    for path, s in zip(paths, true, strict=True):
+        np.testing.assert_allclose(np.diff(path, axis=0), np.diff(s, axis=0), atol=1e-9 * turn)
+
+
+def test_no_false_rotations():
+    rng = np.random.default_rng(3)
+    made = []
+    for _ in range(5):
+        joints = smooth(rng, 60, 4)
+        joints[30] /= np.linalg.norm(joints[30])  # of unit norm at one moment
+        phase = np.eye(4)[np.sort(rng.integers(0, 4, 60))]
+        following = np.eye(3)[(np.arange(60) // 20 + 1) % 3]  # the stage and the next one
+        gripper = np.repeat([0.0, 20.0, 360.0], 20)[:, None]
+        velocity = 0.02 * smooth(rng, 60, 3)
+        stage = np.eye(3)[np.arange(60) // 20]
+        parts = [joints, phase, gripper, np.ones((60, 1)), velocity, stage, following]
+        made.append(np.concatenate(parts, axis=1))
+    found, _, paths, outliers = read_coordinates(made)
+    assert set(found.kinds) == {"plain"} and not outliers and found.notes == ()
+    for path, s in zip(paths, made, strict=True):
+        np.testing.assert_array_equal(path, np.delete(s, 9, axis=1))
+
+
+def test_orientation_given():
+    tool = turning()
+    states = joined(tool)
+    names = ("x", "y", "z", "a.q1", "a.q2", "a.q3", "a.q4")
+    for key in ((3, 4, 5, 6), "3:7", "a.q", ("a.q1", "a.q2", 5, "a.q4")):
+        made, _, paths, _ = read_coordinates(states, names, orientation={key: "quaternion_wxyz"})
+        assert made.sources[3] == (3, 4, 5, 6)
+        assert_turns(paths, tool)
+    for nothing in ({}, "none"):
+        made, _, paths, _ = read_coordinates(states, orientation=nothing)
+        assert set(made.kinds) == {"plain"}
+        np.testing.assert_array_equal(paths[0], states[0])
+
+
+@pytest.mark.parametrize(
+    ("orientation", "message"),
+    [
+        ("quaternion", "pass columns and kinds"),
+        ({3: "quaternion"}, "use one of"),
+        ({"tool.q": "rotation_vector"}, "needs 3 columns, not 4"),
+        ({"arm": "angle"}, "no such column"),
+        ({7: "angle"}, "no such column"),
+        ({(3, 4, 5, 6): "quaternion_wxyz", 3: "angle"}, "named twice"),
+        ({(3, 4, 4, 6): "quaternion_wxyz"}, "named twice"),
+        ({(0, 1, 2, 3): "quaternion_wxyz"}, "cannot be one"),
+    ],
+)
+def test_orientation_refused(orientation, message):
+    states = joined(turning())
+    states = [np.c_[0.1 * s[:, :3], s[:, 3:]] for s in states]
+    with pytest.raises(InputError, match=message):
+        read_coordinates(
+            [s * np.r_[np.ones(3), 0.4 * np.ones(4)] if "cannot" in message else s for s in states],
+            ("x", "y", "z", *QUATERNION),
+            orientation=orientation,
+        )
+
+
+def test_orientation_of_ignored_columns_is_refused():
+    states = joined(turning())
+    with pytest.raises(InputError, match=r"that are ignored, \[4\]: leave them out of ignore"):
+        read_coordinates(states, orientation={(3, 4, 5, 6): "quaternion_wxyz"}, ignore=[4])
+
+
+# ---------------------------------------------------------------- frames that are no measurement
+
+
+def recorded(count=10, steps=120, seed=4):
+    """Positions, a quaternion, a gripper of 0 and 1, a force with bursts, and an object."""
+    made = []
+    rng = np.random.default_rng(seed)
+    for p, q in turning(count, steps, seed):
+        gripper = (np.arange(steps) > rng.integers(60, 70)).astype(float)
+        force = 0.1 * rng.standard_normal(steps)
+        force[rng.integers(40, 50)] += 20.0
+        force[80:83] += (10, 30, 12)
+        moved = np.maximum(np.arange(steps) - 110, 0) * 0.01
+        made.append(np.c_[p + 0.5, q, gripper, force, moved])
+    return made
+
+
+def test_motion_is_not_a_fault():
+    states = recorded()
+    states[3][20, 7] = 1.0  # the gripper toggles for one frame
+    states[5][90:, 0] += 0.4  # a step that remains
+    states[6][30, 1] += 2.0  # a step in two parts
+    states[6][31:, 1] += 4.0
+    _, _, paths, outliers = read_coordinates(states)
+    assert not outliers
+    np.testing.assert_array_equal(paths[3][:, 6:], states[3][:, 7:])
+    for i in (5, 6):
+        np.testing.assert_array_equal(paths[i][:, :3], states[i][:, :3])
+
+
+@pytest.mark.parametrize("count", [1, 3, 10, 30])
+def test_contacts_are_no_faults(count):
+    """Pushes of resting objects and single contacts, in all demonstrations or in one."""
+    rng = np.random.default_rng(0)
+    states = []
+    for i in range(count):
+        velocity = 1e-6 * rng.standard_normal(100)
+        velocity[50:52] = (0.5, 0.3)
+        exact, noisy, drift = (
+            np.zeros(100),
+            0.01 * rng.standard_normal(100),
+            smooth(rng, 100, 1, 0.1),
+        )
+        exact[50] = noisy[52] = 20.0 * (i == 0)
+        drift[53:55] += 15.0 * (i == 0)
+        weak = 0.01 * rng.uniform(-1, 1, 100)  # within ten times its range, and not smooth
+        weak[60] = 0.18 * (i == 0)
+        states.append(np.c_[smooth(rng, 100, 3), velocity, exact, noisy, drift, weak])
+    _, _, paths, outliers = read_coordinates(states)
+    assert not outliers
+    for path, s in zip(paths, states, strict=True):
+        np.testing.assert_array_equal(path, s)
+
+
+@pytest.mark.parametrize("names", [(), ("x", "y", "z", "roll", "pitch", "yaw")])
+def test_faults_of_angles(names):
+    tool = turning(start=(np.pi, 0.0, 0.0), size=0.2)
+    states = joined(tool, euler)
+    states[2][10, 4] = 1e200
+    states[3][11, 3] = -9999.0
+    states[4][22, 3:] = 0.0
+    _, _, paths, outliers = read_coordinates(states, names)
+    assert outliers == [(2, 10), (3, 11), (4, 22)]
+    assert max(np.abs(np.diff(p[:, 3:], axis=0)).max() for p in paths) < 0.3
+
+
+@pytest.mark.parametrize("value", [-9999.0, 1e4, 0.0])
+@pytest.mark.parametrize("length", [1, 3])
+def test_faults_are_replaced(value, length):
+    states = recorded()
+    clean, _, true, _ = read_coordinates(states)
+    states = [s.copy() for s in states]
+    chosen = (7, slice(31, 31 + length))
+    if value == 0:
+        states[7][chosen[1]] = 0.0
+    else:
+        states[7][chosen[1], 1] = value
+        states[7][chosen[1], 5] = value
+    made, _, paths, outliers = read_coordinates(states)
+    assert outliers == [(7, 31 + i) for i in range(length)]
+    assert any("demonstration 7, step 31" in note for note in made.notes)
+    assert made.names == clean.names
+    for i, (path, before) in enumerate(zip(paths, true, strict=True)):
+        if i == 7:  # faults of rotations and positions are interpolated
+            np.testing.assert_allclose(path[:, :6], before[:, :6], atol=0.05)
+            assert np.abs(np.diff(path[:, 6], axis=0)).max() == 1.0  # of the gripper
+        else:
+            np.testing.assert_array_equal(path, before)
+    np.testing.assert_allclose(made.scale, clean.scale, rtol=0.05)
+    np.testing.assert_allclose(made.rest, clean.rest, rtol=0.05)
+
+
+def test_faults_in_several_demonstrations():
+    states = recorded()
+    states[2][50] = states[6][0] = states[8][70:72] = 0.0
+    states[1][10, 2] = states[4][44, 2] = -9999.0
+    _, _, _, outliers = read_coordinates(states)
+    assert outliers == [(1, 10), (2, 50), (4, 44), (6, 0), (8, 70), (8, 71)]
+
+
+def test_switches_stay_switches():
+    states = recorded()
+    states[2][int(states[2][:, 7].argmax()), 7] = -9999.0
+    _, _, paths, outliers = read_coordinates(states)
+    assert len(outliers) == 1 and set(paths[2][:, 6]) == {0.0, 1.0}
+
+
+def test_rotation_that_is_none_at_the_start():
+    states = recorded()
+    states[6][0, 3:7] = 0.0
+    made, _, paths, outliers = read_coordinates(states)
+    assert outliers == [(6, 0)] and "quaternion" in made.kinds
+    np.testing.assert_array_equal(paths[6][:2, 3:6], 0)  # equal to the first valid frame
+
+
+def test_dropped_frame_of_wrapped_angles():
+    rng = np.random.default_rng(4)
+    states = [(smooth(rng, 200, 5, 2.0) + np.pi) % (2 * np.pi) - np.pi for _ in range(8)]
+    states[3][100] = states[5][50] = 0.0  # more than are searched for in a single column
+    made, _, _, outliers = read_coordinates(states)
+    assert set(made.kinds) == {"angle"} and outliers == [(3, 100), (5, 50)]
+
+
+def test_fault_in_a_single_demonstration():
+    (state,) = recorded(1)
+    state[30, 0] = 1e4
+    made, _, (path,), outliers = read_coordinates([state])
+    assert outliers == [(0, 30)] and np.abs(path[:, 0]).max() < 2
+    assert made.scale[0] < 2
+
+
+# ---------------------------------------------------------------- columns, scales, rounding
+
+
+def test_columns_without_motion_are_left_out():
+    rng = np.random.default_rng(5)
+    states = []
+    for i in range(5):
+        steps = 50 + i
+        t = np.arange(steps)
+        states.append(np.c_[smooth(rng, steps, 2), np.full(steps, i), 0.05 * t, t, t + 100 * i])
+    names = ("x", "y", "goal", "time", "frame", "row")
+    for dtype in (np.float64, np.float32):
+        made, _, paths, _ = read_coordinates([s.astype(dtype) for s in states], names)
+        assert made.names == ("x", "y") and made.constant == (2,) and made.left_out == (3, 4, 5)
+        assert any("column 'time' rises evenly" in note for note in made.notes)
+        np.testing.assert_array_equal(paths[1], states[1][:, :2].astype(dtype))
+    restarted = [np.r_[s, s] for s in states]
+    assert "time" in read_coordinates(restarted, names)[0].names
+
+
+def test_clock_by_name_may_jitter():
+    rng = np.random.default_rng(5)
+    stamp = [np.cumsum(0.05 + 0.01 * rng.random(50)) for _ in range(3)]
+    states = [np.c_[smooth(rng, 50, 1), s] for s in stamp]
+    assert read_coordinates(states, ("x", "stamp"))[0].left_out == (1,)
+    assert read_coordinates(states, ("x", "y"))[0].left_out == ()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 2), (3, 4)])
+def test_short_demonstrations(shape):
+    rng = np.random.default_rng(0)
+    states = [rng.standard_normal(shape) for _ in range(2)]
+    made, _, paths, _ = read_coordinates(states)
+    assert paths[1].shape == (shape[0], shape[1] if shape[0] > 1 else 0)
+    assert (made.scale > 0).all()
+
+
+def test_ignored_columns():
+    rng = np.random.default_rng(6)
+    states = [smooth(rng, 50, 4) for _ in range(3)]
+    names = ("joint1", "joint2", "tool.x", "tool.y")
+    made, _, paths, _ = read_coordinates(states, names, ignore=["tool", 1])
+    assert made.names == ("joint1",) and made.left_out == (1, 2, 3)
+    np.testing.assert_array_equal(paths[0], states[0][:, :1])
+    with pytest.raises(InputError, match="no such column"):
+        read_coordinates(states, names, ignore=["arm"])
+
+
+def test_names_without_what_they_begin_with():
+    """The feature of a LeRobot data set, or a prefix of all names, may be omitted."""
+    state = ["observation.state.left", "observation.state.left_hand", "observation.state.right.x"]
+    both = [*state, "action.left", "action.up"]
+    for names in (state, both, [name.replace("state", "qpos") for name in state]):
+        assert columns_of("left", names, len(names), "ignore") == [0]
+        assert columns_of("left_", names, len(names), "ignore") == [1]
+        assert columns_of("right", names, len(names), "ignore") == [2]
+        assert columns_of("1", names, len(names), "ignore") == [1]
+    assert columns_of("action.left", both, 5, "ignore") == [3]
+    for names, key in ((both, "up"), (state, "hand"), (state, ""), ([], "left")):
+        with pytest.raises(InputError, match="no such column"):
+            columns_of(key, names, 5, "ignore")
+    numbered = [f"observation.state.{name}" for name in (10, 11, 1)]  # a number is a column
+    assert columns_of("1", numbered, 3, "ignore") == [1]
+
+
+def test_plain_columns_keep_their_bits():
+    rng = np.random.default_rng(7)
+    states = [rng.standard_normal((60, 5)) * [1, 1e-6, 1e6, 1, 0] for _ in range(3)]
+    made, _, paths, outliers = read_coordinates(states)
+    assert made.notes == () and not outliers and made.constant == (4,)
+    for path, s in zip(paths, states, strict=True):
+        np.testing.assert_array_equal(path, s[:, :4])
+
+
+def test_scale_of_late_motion_does_not_collapse():
+    rng = np.random.default_rng(8)
+    states = [np.c_[smooth(rng, 400, 1), 1e-9 * rng.standard_normal(400)] for _ in range(50)]
+    for s in states[:3]:
+        s[397:, 1] += (0.1, 0.2, 0.3)
+    made, _, _, _ = read_coordinates(states)
+    assert made.scale[1] == pytest.approx(0.3, rel=0.01)
+    assert made.rest[1] == pytest.approx(3e-5, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "recorded_as",
+    [
+        lambda s: s,
+        lambda s: s.astype(np.float32),
+        lambda s: s.astype(np.float32).astype(np.float64),
+        lambda s: np.round(s, 4),
+    ],
+    ids=["float64", "float32", "float32 as float64", "decimals"],
+)
+def test_constant_velocity_is_tied(recorded_as):
+    rng = np.random.default_rng(9)
+    t = np.arange(100)
+    states = []
+    for _ in range(4):
+        ramp = np.where(t < 50, 0.00333 * t, 0.00333 * 50 - 0.00717 * (t - 50))
+        states.append(recorded_as(np.c_[rng.random() + ramp, smooth(rng, 100, 1)]))
+    made, _, paths, _ = read_coordinates(states)
+    increments = np.concatenate([np.diff(p, axis=0) for p in paths])
+    assert len(np.unique(increments[:, 0])) > 2
+    one = tied(increments, made.rounding)
+    assert len(np.unique(one[:, 0])) == 2
+    assert (np.abs(one - increments) <= 1.01 * made.rounding).all()
+
+
+def test_switches_are_exact():
+    states = [np.repeat([[0.0], [1.0], [0.0], [0.5]], 10, axis=0) for _ in range(3)]
+    made, _, paths, _ = read_coordinates(states)
+    increments = np.diff(paths[0], axis=0)
+    assert made.rounding[0] == 0 and made.rest[0] < 0.5
+    np.testing.assert_array_equal(tied(increments, made.rounding), increments)
+
+
+def test_resolution_is_rest():
+    tool = turning()
+    resolution = [1e-3, 0, 0, 2e-3, 2e-3, 2e-3, 2e-3]
+    made, _, _, _ = read_coordinates(joined(tool), resolution=resolution)
+    np.testing.assert_array_equal(made.rest[[0, 3, 4, 5]], [1e-3, 4e-3, 4e-3, 4e-3])
+    assert made.rest[1] == pytest.approx(1e-4 * made.scale[1])
+
+
+# ---------------------------------------------------------------- running episodes, files, data
+
+
+def mixed():
+    rng = np.random.default_rng(10)
+    tool = turning(4, 70)
+    states = []
+    for p, q in tool:
+        angle = smooth(rng, 90, 1, 3.0)[:70]
+        vector = logarithm(exponential(smooth(rng, 70, 3) + np.array([np.pi, 0, 0])))
+        sign = rng.choice([-1, 1], (70, 1))
+        states.append(np.c_[p, q * sign, angle % (2 * np.pi), vector])
+    names = ("x", "y", "z", *QUATERNION, "wrist", "cube.rx", "cube.ry", "cube.rz")
+    return read_coordinates(states, names), states
+
+
+def test_follower_gives_what_was_read():
+    (made, _, paths, _), states = mixed()
+    assert set(made.kinds) == {"plain", "quaternion", "angle", "rotation_vector"}
+    follower = Follower(made, 1)
+    for s, path in zip(states, paths, strict=True):
+        follower.reset(ROW)
+        got = [follower.push(row[None], ROW)[0] for row in s]
+        np.testing.assert_allclose(got, path, atol=1e-12)
+
+
+def test_follower_of_several_episodes():
+    (made, _, paths, _), states = mixed()
+    follower = Follower(made, 3)
+    for t in range(70):
+        rows = np.array([0, 2]) if t % 2 else np.array([2, 0, 1])
+        got = follower.push(np.stack([states[r][t if r != 1 else t // 2] for r in rows]), rows)
+        for r, coordinates in zip(rows, got, strict=True):
+            np.testing.assert_allclose(coordinates, paths[r][t if r != 1 else t // 2], atol=1e-12)
+
+
+def test_follower_holds_rotations_that_are_none():
+    (made, _, paths, _), states = mixed()
+    follower = Follower(made, 1)
+    bad = states[0].copy()
+    bad[30, 3:7] = 0.0
+    got = np.array([follower.push(row[None], ROW)[0] for row in bad])
+    np.testing.assert_allclose(got[30, 3:6], paths[0][29, 3:6], atol=1e-12)
+    assert np.isfinite(got).all()
+
+
+FILES = sorted(
+    [*(DATA / "benchmarks/tasks/data").glob("*.npz"), *(DATA / "examples/data").glob("*.npz")]
+)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("named", [True, False])
+def test_demonstrations(path, named):
+    with np.load(path) as data:
+        states = np.split(data["states"], np.cumsum(data["lengths"])[:-1])
+        names = tuple(map(str, data["names"]))
+    made, _, paths, outliers = read_coordinates(states, names if named else ())
+    assert not outliers
+    turned = {
+        columns for columns, kind in zip(made.sources, made.kinds, strict=True) if kind != "plain"
+    }
+    for columns in turned:
+        assert [names[c][-2:] for c in columns] == ["qw", "qx", "qy", "qz"]
+    moving = np.any([(np.diff(s, axis=0) != 0).any(axis=0) for s in states], axis=0)
+    whole = [
+        c
+        for c in range(len(names) - 3)
+        if [name[-2:] for name in names[c : c + 4]] == ["qw", "qx", "qy", "qz"]
+    ]
+    firsts = {c for c in whole if moving[c : c + 4].any()}
+    assert {columns[0] for columns in turned} == firsts
+    for p, s in zip(paths, states, strict=True):
+        plain = [j for j, kind in enumerate(made.kinds) if kind == "plain"]
+        np.testing.assert_array_equal(p[:, plain], s[:, [made.sources[j][0] for j in plain]])

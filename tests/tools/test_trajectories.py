@@ -1,0 +1,48 @@
+"""Trajectories and their rate; other tests of states: test_tables.py and files/test_load.py."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import InputError
+from infoatlas_tools import Trajectories
+from infoatlas_tools.trajectories import as_trajectories
+
+STATES = np.arange(12.0).reshape(6, 2)
+
+
+@pytest.mark.parametrize(
+    "rate", [20, 20.0, np.int64(20), np.float32(20), np.array(20.0), Fraction(20)]
+)
+def test_a_rate_is_a_float(rate):
+    found = Trajectories(STATES, [3, 3], rate=rate)
+    assert found.rate == 20.0 and type(found.rate) is float
+
+
+@pytest.mark.parametrize(
+    "rate", [0, -20.0, np.nan, np.inf, True, "20", b"20", [20.0], np.array([20.0]), 10**400, {}]
+)
+def test_invalid_rates_are_named(rate):
+    with pytest.raises(InputError, match=r"rate is .*Hz.* above 0, or None if unknown") as caught:
+        Trajectories(STATES, [3, 3], (), rate)
+    assert repr(rate)[:50] in str(caught.value)
+
+
+def test_the_rate_stays_with_the_trajectories():
+    given = Trajectories(STATES, [3, 3], ("a", "b"), 12.5)
+    assert as_trajectories(given) is given
+    for same in (copy.deepcopy(given), pickle.loads(pickle.dumps(given))):
+        assert same.rate == 12.5
+    assert dataclasses.replace(given, lengths=[6]).rate == 12.5
+
+
+def test_without_a_rate_it_is_unknown():
+    assert Trajectories(STATES, [6]).rate is None
+    found = as_trajectories([STATES, STATES])
+    assert found.rate is None and vars(found).keys() == vars(Trajectories(STATES, [6])).keys()

@@ -1,0 +1,299 @@
+"""Conditional mutual information I(x; y | z), and transfer entropy.
+
+The chain rule gives I(x; y | z) = I(x; (y, z)) - I(x; z). Both terms have the model's errors, which
+can be larger than the difference if z is informative about x. So each side is replaced by its
+residuals on z (`conditioning.residuals`). This does not change I(x; y | z), and brings the second
+term near 0. The estimate is the mean of two chain rules, with x and with y as the first side. Its
+influences are the differences of theirs, so the noise that the terms share cancels.
+
+The test permutes the samples of y among samples with similar z (local permutation: Runge 2018; Kim,
+Neykov, Balakrishnan and Wasserman 2022).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
+from .conditional_result import ConditionalEstimate
+from .conditioning import cells, LocalPairings, residuals
+from infoatlas_rt.estimation.estimator import as_estimator, Estimator
+from infoatlas_rt.estimation.forward import pairing_means
+from .independence import compare, PERMUTATIONS, rv_coefficients
+from .lagged import lagged_rows, series_label, side_label
+from infoatlas_rt.estimation.prepare import Samples
+from infoatlas_rt.estimation.result import Estimate
+from infoatlas_rt.estimation.standard_error import (
+    noise_of_trajectories,
+    rank_noise,
+    sampling_noise,
+    standard_error,
+)
+
+WIDE = 20  # coordinates of an unsliced side of the shipped model "wide", at most
+# Smallest n times the share of variance that z leaves, for a test. If both sides have less, the
+# error of z's ranks, which they share, appears as dependence: at 3, a test of level 5% rejected in
+# 12 to 25%.
+RESOLVED = 10.0
+
+
+def conditional(
+    x: Any,
+    y: Any,
+    given: Any,
+    estimator: Estimator | str | os.PathLike[str] | None = None,
+    *,
+    time_series: bool = False,
+    permutations: int = PERMUTATIONS,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> ConditionalEstimate:
+    """Estimate I(x; y | z), the information that x and y share beyond z, and test whether it is 0.
+
+    Parameters
+    ----------
+    x, y, given : array-like [n] or [n, d]
+        Samples of x, y and z; rows i of all three belong together. Sides are not sliced, so x and z
+        together, and y and z together, may have at most D coordinates: 5, or 20 with the model
+        "wide".
+    estimator : Estimator or str or path, optional
+        The estimator to use, or a model to make one of; the shipped model unless given.
+    time_series : bool
+        The samples are in order of time, and each depends on its neighbours: the standard error
+        uses a long-run variance. The test assumes that, given z, the samples of y do not depend on
+        their own past: include the past of y in z.
+    permutations : int
+        B, local permutations of the test; 0 leaves it out. The estimate needs four evaluations of
+        the model, and the test B more. With 199 the smallest p-value is 0.005.
+    executor : concurrent.futures.Executor, optional
+        Any executor, such as a pool of processes: its workers share the permutations. The result
+        has the same bits as without it.
+    progress : callable, optional
+        Called with (pairings done, pairings in all); the first is the given one.
+
+    Returns
+    -------
+    ConditionalEstimate
+
+    Notes
+    -----
+    The test permutes the residuals of y within cells of at least 8 samples with similar z, or
+    within the classes of a discrete z. The residuals are those of a regression on z with squares,
+    products and cubes of the normal scores. The test is exact if, within a cell, the distribution
+    of the residuals is the same for all samples. For a continuous z this is true in the limit of
+    many samples, if the distribution changes smoothly with z. No test of conditional independence
+    is valid for all distributions (Shah and Peters 2020). If z determines both sides nearly as far
+    as n ranks resolve, there is no test (`unresolved`).
+
+    Raises
+    ------
+    InputError
+        The samples cannot be used, the sides are too wide for the model, or the estimator slices
+        (`k` or `sides`).
+    ModelError
+        The model's output is not finite.
+    """
+    sides = as_samples(x, "x"), as_samples(y, "y"), as_samples(given, "given")
+    names = (side_label(side, name) for side, name in ((x, "x"), (y, "y"), (given, "z")))
+    question = "I({}; {} | {})".format(*names)
+    return _conditional(
+        *sides, estimator, question, as_flag(time_series, "time_series"), None,
+        permutations, executor, progress,
+    )  # fmt: skip
+
+
+def transfer_entropy(
+    x: Any,
+    y: Any,
+    lag: int = 1,
+    history: int = 1,
+    estimator: Estimator | str | os.PathLike[str] | None = None,
+    *,
+    permutations: int = PERMUTATIONS,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> ConditionalEstimate:
+    """Estimate the transfer entropy from x to y (Schreiber 2000; Wibral et al. 2013 for the lag).
+
+    It is I(y_t; x_(t-lag), ..., x_(t-lag-history+1) | y_(t-1), ..., y_(t-history)). This is the
+    information of the past of x about the present of y, beyond that of the past of y.
+
+    Parameters
+    ----------
+    x, y : array-like [T] or [T, d], or list of such arrays
+        Two series of one robot, or lists of trajectories, x[i] of the same length as y[i]. Past and
+        present are always of one trajectory.
+    lag : int
+        Steps from the present of y back to the newest state of x.
+    history : int
+        Past states of x, and of y. Each makes both sides wider: together they may have D
+        coordinates, 5, or 20 with the model "wide". If y depends on its own past beyond `history`
+        steps, and x is informative about that past, it counts as information from x. The test is
+        not valid then.
+    estimator : Estimator or str or path, optional
+        The estimator to use, or a model to make one of; the shipped model unless given.
+    permutations : int
+        B, local permutations of the test; 0 leaves it out. With 199 the smallest p-value is 0.005.
+    executor : concurrent.futures.Executor, optional
+        Any executor, such as a pool of processes: its workers share the permutations. The result
+        has the same bits as without it.
+    progress : callable, optional
+        Called with (pairings done, pairings in all); the first is the given one.
+
+    Returns
+    -------
+    ConditionalEstimate
+        Estimate from the pairs of all trajectories, in order. The standard error uses the long-run
+        variance; with ten trajectories or more, the variance clustered by trajectory if that is
+        larger.
+
+    Raises
+    ------
+    InputError
+        The series cannot be used, do not fit together, are too short or too wide for the model, or
+        the estimator slices (`k` or `sides`).
+    ModelError
+        The model's output is not finite.
+    """
+    lag, history = as_count(lag, "lag", 1), as_count(history, "history", 1)
+    lags_x, lags_y = range(lag, lag + history), range(1, 1 + history)
+    past, present, own, trajectory = lagged_rows(x, y, (lags_x, (0,), lags_y))
+    names = series_label(x, "x"), series_label(y, "y")
+    question = "T({} -> {}, lag {}, history {})".format(*names, lag, history)
+    return _conditional(
+        past, present, own, estimator, question, True, trajectory,
+        permutations, executor, progress,
+    )  # fmt: skip
+
+
+def _conditional(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    given: NDArray[np.float64],
+    estimator: Estimator | str | os.PathLike[str] | None,
+    question: str,
+    time_series: bool,
+    trajectory: NDArray[np.int64] | None,
+    permutations: int,
+    executor: Executor | None,
+    progress: Callable[[int, int], None] | None,
+) -> ConditionalEstimate:
+    """`conditional` of checked samples; `trajectory` [n] numbers the trajectory of each."""
+    count = as_count(permutations, "permutations", 0, 10**7)
+    estimator = as_estimator(estimator)
+    _check_sides(x, y, given, estimator)
+    of_x, of_y = residuals(x, given), residuals(y, given)
+    tested_x, tested_y = (residuals(side, given, curved=True).samples for side in (x, y))
+    x, y = of_x.samples, of_y.samples
+    degenerate = any(bool((side == side[0]).all()) for side in (x, y))
+    unresolved = not degenerate and all(
+        len(x) * float(side.unexplained.min()) < RESOLVED for side in (of_x, of_y)
+    )
+
+    def terms(second: tuple[Any, Any]) -> list[Estimate]:
+        """Estimates with x, and with y, as the first side."""
+        pairs = zip((x, y), second, strict=True)
+        return [estimator.estimate_checked(Samples(a, b, time_series)) for a, b in pairs]
+
+    joint = terms((np.c_[y, given], np.c_[x, given]))
+    single = terms((given, given))
+    mi, influence, pointwise = (
+        np.mean(
+            [getattr(j, name) - getattr(s, name) for j, s in zip(joint, single, strict=True)], 0
+        )
+        for name in ("mi", "influence", "pointwise")
+    )
+    if degenerate:
+        mi, influence, pointwise = 0.0, np.zeros(len(x)), np.zeros(len(x))
+    alone = np.zeros(1)  # stands for one unsliced estimate
+    if trajectory is None:
+        sampling = sampling_noise(influence, alone, time_series=time_series)
+    else:
+        sampling = noise_of_trajectories(influence, alone, trajectory)
+    null, p_value = np.empty(0), 1.0 if degenerate else np.nan
+    if count and not degenerate and not unresolved:
+        p_value, null = _test(
+            tested_x, tested_y, given, estimator, time_series, count, executor, progress
+        )
+    predicted = np.square([e.predicted_error for e in (*joint, *single)]).sum() / 2
+    unexplained = np.minimum(np.r_[of_x.unexplained, of_y.unexplained], 1.0)  # (rounding)
+    ranks = max(e.rank_noise for e in (*joint, *single))
+    ranks = max(ranks, float(rank_noise(np.sqrt(1 - unexplained), len(x))))
+    stderr = standard_error(
+        estimator.model_file.calibration.get("whole"),
+        sampling.noise,
+        float(np.sqrt(predicted)),
+        ranks,
+        sampling.effective_samples,
+    )
+    return ConditionalEstimate(
+        mi=float(mi),
+        stderr=0.0 if degenerate else float(stderr),
+        noise=sampling.noise,
+        p_value=p_value,
+        null=float(mi) + null,
+        pointwise=pointwise,
+        influence=influence,
+        question=question,
+        samples=len(x),
+        effective_samples=sampling.effective_samples,
+        seed=estimator.seed,
+        provider=estimator.backend.provider,
+        model=estimator.model_file.name,
+        saturated=any(term.saturated for term in joint),
+        degenerate=degenerate,
+        unresolved=unresolved,
+    )
+
+
+def _test(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    given: NDArray[np.float64],
+    estimator: Estimator,
+    time_series: bool,
+    count: int,
+    executor: Executor | None,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[float, NDArray[np.float64]]:
+    """P-value, and I(y; (x, z)) of B local permutations minus that of the given pairing [B]."""
+    prepared = estimator.prepare(Samples(y, np.c_[x, given], time_series))
+    linear = estimator.prepare(Samples(y, x, time_series))
+    if prepared.degenerate or linear.degenerate:
+        return 1.0, np.zeros(count)
+    pairings = LocalPairings(prepared.order, cells(given), count, estimator.seed)
+    values = pairing_means(prepared, pairings, estimator, executor, progress)
+    p_value = compare(values, rv_coefficients(linear, pairings))[1]
+    return p_value, values[1:] - values[0]
+
+
+def _check_sides(
+    x: NDArray[Any], y: NDArray[Any], given: NDArray[Any], estimator: Estimator
+) -> None:
+    """Raise InputError unless all terms can be estimated unsliced."""
+    if not len(x) == len(y) == len(given):
+        raise InputError(
+            f"x has {len(x)} samples, y has {len(y)} and z has {len(given)}: pass as many of each"
+        )
+    if estimator.k is not None or estimator.sides != "auto":
+        raise InputError(
+            "the estimator slices (k or sides is given), and slices of the terms of a chain rule "
+            "do not add up: pass an Estimator without k and sides"
+        )
+    width, dim = max(x.shape[1], y.shape[1]) + given.shape[1], estimator.model_file.dim
+    if width > dim:
+        way_out = "leave out coordinates, or reduce z to a few features"
+        if dim < WIDE >= width:
+            way_out = 'pass the model "wide", which accepts 20'
+        raise InputError(
+            f"x or y has {width} coordinates together with z ({x.shape[1]}, {y.shape[1]} and "
+            f"{given.shape[1]}), and model {estimator.model_file.name} accepts {dim} unsliced: "
+            f"{way_out}"
+        )

@@ -1,0 +1,126 @@
+"""The result of `conditional` and `transfer_entropy`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.estimation.presentation import axes_of, require_pandas
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalEstimate:
+    """An estimate of the conditional mutual information, with its test.
+
+    Attributes
+    ----------
+    mi : float
+        Estimate of I(x; y | z), nats; it may be slightly below zero.
+    stderr : float
+        Nats: mi ± 1.645 stderr is about a 90% interval. It combines the noise, the noise of ranks,
+        and the predicted errors of all terms, as if these were independent.
+    noise : float
+        Nats; the part of `stderr` from the samples, by paired influences.
+    p_value : float
+        P-value of conditional independence; NaN without permutations, or if `unresolved`. It is at
+        least 1 / (1 + B).
+    null : [B] float64
+        Nats; `mi` plus the change of I(y; (x, z)) by each of B local permutations.
+    pointwise : [n] float64
+        Nats; local conditional information of each sample, in the order of the input; its mean is
+        `mi`.
+    influence : [n] float64
+        Nats; influence of each sample on `mi`.
+    question : str
+        The estimated quantity, with the names of columns if there are any.
+    samples : int
+        n.
+    effective_samples : float
+        Independent samples that would give the same variance.
+    seed : int
+        Seed of the shuffle, the shifts and the permutations.
+    provider : str
+        What evaluated the model, as "cpu" or "native".
+    model : str
+        Name and version of the model.
+    saturated : bool
+        Given z, a linear combination of x determines one of y, as far as n samples can resolve:
+        the true value may be much larger.
+    degenerate : bool
+        z determines x or y: `mi` and `stderr` are exactly 0, `p_value` is 1.
+    unresolved : bool
+        z determines both x and y nearly as far as n ranks resolve: it leaves less than 10 / n of
+        their variance. There is no test then; pass more samples, or more precise ones.
+    """
+
+    mi: float
+    stderr: float
+    noise: float
+    p_value: float
+    null: NDArray[np.float64]
+    pointwise: NDArray[np.float64]
+    influence: NDArray[np.float64]
+    question: str
+    samples: int
+    effective_samples: float
+    seed: int
+    provider: str
+    model: str
+    saturated: bool
+    degenerate: bool
+    unresolved: bool
+
+    def __str__(self) -> str:
+        """One line."""
+        flags = [name for name in ("saturated", "degenerate", "unresolved") if getattr(self, name)]
+        tested = f"p = {self.p_value:.3g}, " if len(self.null) or self.degenerate else ""
+        return (
+            f"{self.question} = {self.mi:.3f} ± {self.stderr:.3f} nats ({tested}"
+            f"noise {self.noise:.3f}, n={self.samples}, {self.model} on {self.provider})"
+            + (f" [{', '.join(flags)}]" if flags else "")
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields except the arrays, as JSON-safe values."""
+        arrays = ("null", "pointwise", "influence")
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in arrays}
+
+    def to_frame(self) -> Any:
+        """`to_dict` as a pandas DataFrame with one row.
+
+        Raises
+        ------
+        InputError
+            pandas is not installed.
+        """
+        return require_pandas("to_frame()").DataFrame([self.to_dict()])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the estimate with its 90% interval, above a histogram of the permutations.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            New ones unless given.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InputError
+            matplotlib is not installed.
+        """
+        ax = axes_of(ax)
+        if len(self.null):
+            ax.hist(self.null, bins=30, color="0.75", label=f"{len(self.null)} local permutations")
+        low, high = self.mi - 1.645 * self.stderr, self.mi + 1.645 * self.stderr
+        ax.axvspan(low, high, color="tab:blue", alpha=0.15, label="90% interval")
+        ax.axvline(self.mi, color="tab:blue", label=f"{self.mi:.3f} nats")
+        ax.set(xlabel=f"{self.question}, nats", ylabel="permutations")
+        ax.legend(frameon=False)
+        return ax

@@ -1,0 +1,187 @@
+"""Conditioning on a side z: residuals of a regression on z, and permutations near z.
+
+Subtracting a function of z from x is a bijection of x for each value of z, so it does not change
+I(x; y | z). The residuals of a regression depend little on z. So the second term of the chain rule
+is a small correction instead of a large estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.estimation.canonical import clip_outliers, normal_scores, standardise
+
+# A coordinate is discrete if one value has more than this share of the samples. It is not
+# regressed, because subtracting a function of a continuous z would break its ties in the order of
+# z.
+LARGEST_TIE = 0.05
+EXACT = 1e-12  # unexplained share of the variance below which a coordinate is a function of z
+REGRESSORS = 0.1  # curved regressors for each sample, at most
+REDUNDANT = 1e-3  # share of the strongest regressor below which one is left out
+CELL = 8  # smallest number of samples of a cell (neighbourhood in z) for permutations
+
+
+class Residuals(NamedTuple):
+    """A side without its linear dependence on z.
+
+    Attributes
+    ----------
+    samples : [n, d] float64
+        Each coordinate (its standardised values or its normal scores, whichever z explains better)
+        minus a regression on the values and the normal scores of z. Discrete coordinates are
+        unchanged, and coordinates that z determines are 0.
+    unexplained : [d] float64
+        Share of the variance of normal scores that the regression leaves; the noise of ranks is
+        compared with it. 1 if values were used, or if a coordinate is unchanged or 0.
+    """
+
+    samples: NDArray[np.float64]
+    unexplained: NDArray[np.float64]
+
+
+def residuals(
+    samples: NDArray[np.float64], given: NDArray[np.float64], *, curved: bool = False
+) -> Residuals:
+    """Residuals of samples [n, d] after a regression on z [n, dz].
+
+    With `curved`, the regressors include products and cubes, if they are few for n samples.
+    """
+    (scores, values), (first, raw) = (_forms(side) for side in (samples, given))
+    design = np.c_[first, raw]
+    if curved:
+        one, two = np.triu_indices(first.shape[1])
+        more = np.c_[design, first[:, one] * first[:, two], first**3]
+        design = more if more.shape[1] <= REGRESSORS * len(more) else design
+    # An orthonormal basis of the regressors; constant and redundant ones are left out.
+    basis, strength, _ = np.linalg.svd(design - design.mean(axis=0), full_matrices=False)
+    basis = basis[:, strength > REDUNDANT * max(strength.max(), 1.0)]
+    left, unexplained = _regressed(scores, basis)
+    left_raw, unexplained_raw = _regressed(values, basis)
+    # Values have no noise of ranks. They are used if z explains more of them than of ranks.
+    linear = unexplained_raw < unexplained
+    left[:, linear] = left_raw[:, linear]
+    exact = np.minimum(unexplained, unexplained_raw) < EXACT
+    unexplained[linear] = 1.0
+    classes = np.unique(given, axis=0, return_inverse=True)[1].ravel()
+    for column, values in enumerate(samples.T):
+        discrete = _largest_tie(values) > LARGEST_TIE
+        if exact[column] or (discrete and _determined(values, classes)):
+            left[:, column], unexplained[column] = 0.0, 1.0
+        elif discrete:
+            left[:, column], unexplained[column] = values, 1.0
+    return Residuals(left, unexplained)
+
+
+def _forms(side: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Normal scores of a side [n, d], and its values without outliers, standardised."""
+    return normal_scores(side.T).T, standardise(clip_outliers(side))
+
+
+def _regressed(
+    side: NDArray[np.float64], basis: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Residuals [n, d] on an orthonormal basis [n, r], and the share of variance that is left."""
+    centred = side - side.mean(axis=0)
+    left = centred - basis @ (basis.T @ centred)
+    variance = (centred**2).sum(axis=0)
+    return left, (left**2).sum(axis=0) / np.where(variance > 0, variance, 1.0)
+
+
+def _largest_tie(values: NDArray[np.float64]) -> float:
+    """Share of the samples that have the most frequent value."""
+    return float(np.unique(values, return_counts=True)[1].max()) / len(values)
+
+
+def _determined(values: NDArray[np.float64], classes: NDArray[np.int64]) -> bool:
+    """Whether values are a function of the classes [n], of two samples each or more on average."""
+    count = int(classes.max()) + 1
+    if count > len(values) // 2:
+        return False
+    first = np.empty(count)
+    first[classes] = values
+    return bool((first[classes] == values).all())
+
+
+def cells(given: NDArray[np.float64], least: int = CELL) -> NDArray[np.int64]:
+    """Cells of neighbouring samples, by a tree that halves the widest coordinate of z.
+
+    Coordinates with few values are cut first. Cuts are between different values, so equal rows of z
+    are in one cell. Cells of equal rows can be of any size.
+
+    Parameters
+    ----------
+    given : [n, dz] float64
+    least : int
+        Smallest number of samples of a cell, unless z is constant over fewer.
+
+    Returns
+    -------
+    [n] int64, cell of each sample, 0..C-1
+    """
+    scores = np.ascontiguousarray(normal_scores(given.T).T)
+    found = np.zeros(len(given), np.int64)
+    waiting, count = [np.arange(len(given))], 0
+    while waiting:
+        rows = waiting.pop()
+        cut = _cut(scores[rows], least)
+        if cut is None:
+            found[rows], count = count, count + 1
+        else:
+            waiting += [rows[cut], rows[~cut]]
+    return found
+
+
+def _cut(scores: NDArray[np.float64], least: int) -> NDArray[np.bool_] | None:
+    """The lower part [n] of the samples of a cell; None if it stays as it is."""
+    n, classes, others = len(scores), [], []
+    for column in np.argsort(-scores.std(axis=0), kind="stable"):
+        values = np.sort(scores[:, column])
+        steps = 1 + np.flatnonzero(values[1:] != values[:-1])  # sizes that the lower part can have
+        if 0 < len(steps) < n // least:  # values are classes, which may be smaller than `least`
+            classes.append((column, values, steps))
+        else:
+            others.append((column, values, steps[(steps >= least) & (steps <= n - least)]))
+    # Classes first, because a cell of few samples could no longer be cut by them.
+    for column, values, steps in classes + others:
+        if len(steps):
+            size = steps[np.argmin(abs(steps - n / 2))]
+            return np.asarray(scores[:, column] < values[size])
+    return None
+
+
+class LocalPairings(Sequence[NDArray[np.int64]]):
+    """Pairings that permute samples within cells; pairing 0 is the given one.
+
+    Parameters
+    ----------
+    order : [n] int64
+        Position i of the shuffled samples contains sample order[i].
+    cell : [n] int64
+        Cell of each sample, in the order of the input.
+    count, seed : int
+    """
+
+    method = "local permutation"
+
+    def __init__(
+        self, order: NDArray[np.int64], cell: NDArray[np.int64], count: int, seed: int
+    ) -> None:
+        self._cell, self._count, self._seed = cell[order], count, seed
+        self._sorted = np.argsort(self._cell, kind="stable")
+
+    def __len__(self) -> int:
+        return 1 + self._count
+
+    def __getitem__(self, number: Any) -> Any:
+        n = len(self._cell)
+        if number == 0:
+            return np.arange(n)
+        # Order by cell, random within each cell; and order by cell alone.
+        drawn = np.random.default_rng([self._seed, 2, number]).random(n)
+        pairing = np.empty(n, np.int64)
+        pairing[self._sorted] = np.lexsort((drawn, self._cell))
+        return pairing

@@ -1,0 +1,168 @@
+"""Many estimates with tests, corrected for their number, for the functions of `screening.py`.
+
+Each test is that of `independence_test`. Its null distribution depends on the ranks of the sides
+alone. So all columns without ties share one: under independence, every order of their samples is
+equally likely.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.inputs.checks import as_count
+from infoatlas_rt.estimation.estimator import as_estimator, Estimator
+from infoatlas_rt.estimation.forward import pairing_means
+from .independence import compare, Pairings, PERMUTATIONS, rv_coefficients
+from infoatlas_rt.estimation.parallel import run_jobs
+from infoatlas_rt.estimation.prepare import Samples
+from infoatlas_rt.estimation.result import Estimate
+from infoatlas_rt.estimation.standard_error import noise_of_trajectories, standard_error
+
+# Permutations for each test, so that a single dependence can have an adjusted p-value of 0.05.
+# Beyond `MOST` evaluations of permuted samples, fewer are drawn by default, but at least 199.
+PER_TEST, MOST = 20, 20_000
+CORRECTIONS = ("benjamini-hochberg", "holm", "none")
+
+Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def screen(
+    pairs: Sequence[Pair],
+    keys: Sequence[Hashable],
+    estimator: Estimator | str | os.PathLike[str] | None,
+    time_series: bool,
+    permutations: int | None,
+    correction: str,
+    executor: Executor | None,
+    progress: Callable[[int, int], None] | None,
+    trajectory: NDArray[np.int64] | None = None,
+) -> dict[str, Any]:
+    """Values of `Screening` for pairs of sides; pairs of one key have one null distribution.
+
+    `trajectory` [n] numbers the trajectory of each sample.
+    """
+    if not isinstance(correction, str) or correction not in CORRECTIONS:
+        raise InputError(f"correction is {correction!r}: use one of {', '.join(CORRECTIONS)}")
+    # Pairs with a constant side have no null distribution that others could share.
+    keys = [
+        ("constant", i) if any(bool((side == side[0]).all()) for side in pair) else key
+        for i, (pair, key) in enumerate(zip(pairs, keys, strict=True))
+    ]
+    if permutations is None:
+        most = MOST // len(set(keys))
+        permutations = max(PERMUTATIONS, min(PER_TEST * len(pairs), most))
+    count = as_count(permutations, "permutations", 0, 10**7)
+    estimator = as_estimator(estimator)
+    first = {key: i for i, key in reversed(list(enumerate(keys)))}
+    jobs = (
+        (*pair, time_series, count, first[key] == i)
+        for i, (pair, key) in enumerate(zip(pairs, keys, strict=True))
+    )
+    estimates: list[Estimate] = []
+    nulls: dict[Hashable, NDArray[np.float64]] = {}
+    p = np.full(len(pairs), np.nan)
+    for i, (one, tested) in enumerate(run_jobs(_measure, estimator, jobs, executor)):
+        estimates.append(_of_trajectories(one, estimator, trajectory))
+        nulls.setdefault(keys[i], tested[:, 1:])
+        if count:
+            p[i] = 1.0 if one.degenerate else compare(*np.c_[tested[:, :1], nulls[keys[i]]])[1]
+        if progress is not None:
+            progress(i + 1, len(pairs))
+    one = estimates[0]
+    return {
+        **{name: np.array([getattr(e, name) for e in estimates]) for name in ("mi", "stderr")},
+        "noise": np.array([e.noise for e in estimates]),
+        "saturated": np.array([e.saturated for e in estimates]),
+        "p_value": p,
+        "p_adjusted": adjusted(p, correction),
+        "samples": one.samples,
+        "permutations": min((null.shape[1] for null in nulls.values()), default=0),
+        "correction": correction,
+        "how": f"{one.how}, {one.model} on {one.provider}, seed {one.seed}",
+    }
+
+
+def _of_trajectories(
+    one: Estimate, estimator: Estimator, trajectory: NDArray[np.int64] | None
+) -> Estimate:
+    """An estimate with the noise of several trajectories."""
+    if trajectory is None or one.degenerate:
+        return one
+    sampling = noise_of_trajectories(one.influence, one.per_slice, trajectory)
+    constants = estimator.model_file.calibration.get("whole" if one.k is None else "sliced")
+    stderr = standard_error(
+        constants, sampling.noise, one.predicted_error, one.rank_noise,
+        sampling.effective_samples, one.beyond_gaussian,
+    )  # fmt: skip
+    return replace(
+        one, noise=sampling.noise, stderr=float(stderr),
+        effective_samples=sampling.effective_samples,
+    )  # fmt: skip
+
+
+def _measure(
+    estimator: Estimator,
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    time_series: bool,
+    count: int,
+    null: bool,
+) -> tuple[Estimate, NDArray[np.float64]]:
+    """The estimate of a pair; and its two measures of dependence [2, 1], or with `null` [2, 1 + B].
+
+    The second index is 0 for the given pairing, and 1 to B for permuted ones.
+    """
+    samples = Samples(x, y, time_series)
+    one = estimator.estimate_checked(samples)
+    if not count:
+        return one, np.zeros((2, 1))
+    prepared = estimator.prepare(samples)
+    every = Pairings(prepared, count, time_series, estimator.seed)
+    pairings: Sequence[NDArray[np.int64]] = every if null else [every[0]]
+    if one.degenerate:
+        return one, np.zeros((2, len(pairings)))
+    values = pairing_means(prepared, pairings, estimator)
+    return one, np.stack([values, rv_coefficients(prepared, pairings)])
+
+
+def null_keys(pairs: Sequence[Pair], time_series: bool) -> list[Hashable]:
+    """Keys of the null distributions: pairs with equal keys share one. Time series share none."""
+    if time_series:
+        return list(range(len(pairs)))
+    seen: dict[int, Hashable] = {}  # keys of sides, which several pairs contain
+
+    def key(side: NDArray[np.float64]) -> Hashable:
+        if id(side) not in seen:
+            # The ranks of a column depend on its ties alone: the number of samples of each value,
+            # in order.
+            ties = np.unique(side, return_counts=True)[1] if side.shape[1] == 1 else side
+            seen[id(side)] = ties.tobytes()
+        return seen[id(side)]
+
+    return [(key(x), key(y)) for x, y in pairs]
+
+
+def adjusted(p: NDArray[np.float64], correction: str) -> NDArray[np.float64]:
+    """P-values [m] corrected for the number of tests.
+
+    "benjamini-hochberg" (Benjamini and Hochberg 1995) bounds the false discovery rate, "holm" (Holm
+    1979) the probability of any false discovery.
+    """
+    count, order = len(p), np.argsort(p)
+    found = np.empty(count)
+    if correction == "benjamini-hochberg":
+        scaled = p[order] * count / np.arange(1, count + 1)
+        found[order] = np.minimum.accumulate(scaled[::-1])[::-1]
+    elif correction == "holm":
+        found[order] = np.maximum.accumulate(p[order] * np.arange(count, 0, -1))
+    else:
+        return p
+    return np.minimum(found, 1.0)

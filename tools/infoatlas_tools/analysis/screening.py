@@ -1,0 +1,285 @@
+"""Compares lags, features or pairs of columns: many estimates with tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.inputs.arrays import column_names
+from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
+from infoatlas_rt.estimation.cached import estimate
+from infoatlas_rt.estimation.estimator import as_estimator, Estimator
+from .lagged import lagged_rows, series_label
+from .many_tests import null_keys, screen
+from .screening_results import FeatureRanking, LagScan, PairwiseInformation
+
+
+def lag_scan(
+    x: Any,
+    y: Any,
+    lags: Sequence[int],
+    estimator: Estimator | str | os.PathLike[str] | None = None,
+    *,
+    permutations: int | None = None,
+    correction: str = "benjamini-hochberg",
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> LagScan:
+    """Estimate I(x_(t-lag); y_t) over lags.
+
+    All lags have the same steps t, so the estimates differ by the lag alone.
+
+    Parameters
+    ----------
+    x, y : array-like [T] or [T, d], or list of such arrays
+        Two series of one robot, or lists of trajectories, x[i] of the same length as y[i]. Samples
+        are never paired across trajectories.
+    lags : sequence of int
+        Steps from y back to x; negative if y is ahead. Only steps that have a partner at every lag
+        are used, so the largest lags decide their number.
+    estimator : Estimator or str or path, optional
+        The estimator to use, or a model to make one of; the shipped model unless given.
+    permutations : int, optional
+        B, cyclic shifts of the series against each other; all lags share them. By default 20 for
+        each lag, and at least 199; 0 leaves out the tests. There are n - 1 shifts, so fewer are
+        used if n is small.
+    correction : {"benjamini-hochberg", "holm", "none"}
+        Correction of p-values for the number of lags. "benjamini-hochberg" bounds the share of
+        false discoveries, "holm" the probability of one.
+    executor : concurrent.futures.Executor, optional
+        Any executor, such as a pool of processes: its workers share the lags. The result has the
+        same bits as without it.
+    progress : callable, optional
+        Called with (lags done, lags in all).
+
+    Returns
+    -------
+    LagScan
+
+    Raises
+    ------
+    InputError
+        The samples or settings cannot be used, or the series are too short for the lags.
+    ModelError
+        The model's output is not finite.
+    """
+    try:
+        steps = sorted({as_count(lag, "a lag", -(10**6), 10**6) for lag in lags})
+    except TypeError as error:
+        raise InputError(f"lags is {lags!r}: pass a sequence of int, as range(20)") from error
+    if not steps:
+        raise InputError("there are no lags: pass at least one, as range(20)")
+    past, present, _, trajectory = lagged_rows(x, y, (steps, (0,), ()))
+    sides = np.split(past, len(steps), axis=1)
+    pairs = [(np.ascontiguousarray(side), present) for side in sides]
+    found = screen(
+        pairs, [0] * len(pairs), estimator, True, permutations, correction, executor, progress,
+        trajectory,
+    )  # fmt: skip
+    names = series_label(x, "x"), series_label(y, "y")
+    return LagScan(**found, lags=np.array(steps), question="I({}(t-lag); {}(t))".format(*names))
+
+
+def rank_features(
+    X: Any,
+    y: Any,
+    estimator: Estimator | str | os.PathLike[str] | None = None,
+    *,
+    features: Mapping[str, Sequence[Any]] | None = None,
+    time_series: bool = False,
+    permutations: int | None = None,
+    correction: str = "benjamini-hochberg",
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> FeatureRanking:
+    """Rank the columns of X, or groups of them, by their information about y.
+
+    Parameters
+    ----------
+    X : array-like [n, d]
+        Rows that are independent of each other, or the steps of one recording (`time_series`). From
+        pooled trajectories, pass one row each, because the tests permute rows.
+    y : array-like [n] or [n, dy]
+        Target of the ranking; row i belongs to row i of X.
+    estimator : Estimator or str or path, optional
+        The estimator to use, or a model to make one of; the shipped model unless given.
+    features : mapping of str to sequence of int or str, optional
+        Sets of columns by their positions or names; each column alone unless given. All have to
+        fit the model unsliced (D coordinates), or none: sliced and unsliced estimates cannot be
+        compared.
+    time_series : bool
+        The samples are in order of time, and neighbours depend on each other: the tests shift y
+        cyclically. Features do not share permutations then, so tests need more time.
+    permutations : int, optional
+        B, permuted pairings of each test; no p-value is below 1 / (1 + B). By default 20 for each
+        feature, and at least 199. If features do not share permutations, fewer are drawn above
+        20,000 in all. 0 leaves out the tests.
+    correction : {"benjamini-hochberg", "holm", "none"}
+        Correction of p-values for the number of features. "benjamini-hochberg" bounds the share of
+        false discoveries, "holm" the probability of one.
+    executor : concurrent.futures.Executor, optional
+        Any executor, such as a pool of processes: its workers share the features. The result has
+        the same bits as without it.
+    progress : callable, optional
+        Called with (features done, features in all).
+
+    Returns
+    -------
+    FeatureRanking
+
+    Raises
+    ------
+    InputError
+        The samples or settings cannot be used, or sliced and unsliced features would be mixed.
+    ModelError
+        The model's output is not finite.
+    """
+    samples, target = as_samples(X, "X"), as_samples(y, "y")
+    columns = _column_labels(X, samples.shape[1])
+    if features is None:
+        groups = {name: [i] for i, name in enumerate(columns)}
+    else:
+        groups = {name: _positions(group, name, columns) for name, group in features.items()}
+    if not groups:
+        raise InputError("there are no features: pass at least one group of columns")
+    estimator = as_estimator(estimator)
+    wide = [name for name, group in groups.items() if len(group) > estimator.model_file.dim]
+    if wide and len(wide) < len(groups) and estimator.k is None:
+        raise InputError(
+            f"feature {wide[0]!r} would be sliced and others not: model "
+            f"{estimator.model_file.name} accepts {estimator.model_file.dim} columns unsliced. "
+            'Split it, pass the model "wide" (20 columns), or an Estimator with k'
+        )
+    pairs = [(np.ascontiguousarray(samples[:, group]), target) for group in groups.values()]
+    time_series = as_flag(time_series, "time_series")
+    found = screen(
+        pairs, null_keys(pairs, time_series), estimator, time_series,
+        permutations, correction, executor, progress,
+    )  # fmt: skip
+    order = np.argsort(-found["mi"], kind="stable")
+    found |= {name: v[order] for name, v in found.items() if isinstance(v, np.ndarray)}
+    names = list(groups)
+    return FeatureRanking(**found, names=tuple(names[i] for i in order), order=order)
+
+
+def pairwise(
+    X: Any,
+    estimator: Estimator | str | os.PathLike[str] | None = None,
+    *,
+    time_series: bool = False,
+    permutations: int | None = None,
+    correction: str = "benjamini-hochberg",
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> PairwiseInformation:
+    """Estimate the mutual information of all pairs of columns of X.
+
+    Parameters
+    ----------
+    X : array-like [n, d]
+        Two columns at least. Rows are independent of each other, or the steps of one recording
+        (`time_series`). From pooled trajectories, pass one row each, because the tests permute
+        rows.
+    estimator : Estimator or str or path, optional
+        The estimator to use, or a model to make one of; the shipped model unless given.
+    time_series : bool
+        The samples are in order of time, and neighbours depend on each other: the tests shift one
+        column cyclically. Pairs do not share permutations then, so tests need more time.
+    permutations : int, optional
+        B, permuted pairings of each test; no p-value is below 1 / (1 + B). By default 20 for each
+        pair, and at least 199. If pairs do not share permutations, fewer are drawn above 20,000 in
+        all. 0 leaves out the tests.
+    correction : {"benjamini-hochberg", "holm", "none"}
+        Correction of p-values for the number of pairs. "benjamini-hochberg" bounds the share of
+        false discoveries, "holm" the probability of one.
+    executor : concurrent.futures.Executor, optional
+        Any executor, such as a pool of processes: its workers share the pairs. The result has the
+        same bits as without it.
+    progress : callable, optional
+        Called with (pairs done, pairs in all).
+
+    Returns
+    -------
+    PairwiseInformation
+
+    Raises
+    ------
+    InputError
+        The samples or settings cannot be used.
+    ModelError
+        The model's output is not finite.
+    """
+    samples = as_samples(X, "X")
+    if samples.shape[1] < 2:
+        raise InputError("X has one column: pass two at least")
+    which = list(combinations(range(samples.shape[1]), 2))
+    columns = [np.ascontiguousarray(column[:, None]) for column in samples.T]
+    pairs = [(columns[i], columns[j]) for i, j in which]
+    time_series = as_flag(time_series, "time_series")
+    found = screen(
+        pairs, null_keys(pairs, time_series), estimator, time_series,
+        permutations, correction, executor, progress,
+    )  # fmt: skip
+    names = _column_labels(X, samples.shape[1])
+    return PairwiseInformation(**found, names=names, pairs=np.array(which))
+
+
+def mutual_info_scorer(X: Any, y: Any) -> NDArray[np.float64]:
+    """Score the columns of X by their information about y, for scikit-learn.
+
+    Use it as `SelectKBest(mutual_info_scorer, k=5)`.
+
+    Parameters
+    ----------
+    X : array-like [n, d]
+        Samples; each column is scored alone.
+    y : array-like [n] or [n, dy]
+        Numbers; for more than two classes without an order, one column of 0 and 1 for each class.
+
+    Returns
+    -------
+    [d] float64, nats
+
+    Raises
+    ------
+    InputError
+        The samples cannot be used.
+    """
+    samples, target = as_samples(X, "X"), as_samples(y, "y")
+    return np.array([estimate(column, target, threads=1).mi for column in samples.T])
+
+
+def _column_labels(values: Any, d: int) -> tuple[str, ...]:
+    """Names of d columns; InputError if two have one name."""
+    names = column_names(values) or tuple(f"x{i}" for i in range(d))
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(f"X has several columns named {', '.join(twice)}: rename them")
+    return names
+
+
+def _positions(group: Any, name: str, columns: Sequence[str]) -> list[int]:
+    """Positions of a group of columns, given by positions or names."""
+    if isinstance(group, str | int):
+        group = [group]
+    found = []
+    for column in group:
+        if isinstance(column, str):
+            if column not in columns:
+                raise InputError(
+                    f"feature {name!r} has the column {column!r}, and X has none of this name: "
+                    f"use positions, or names of {', '.join(columns)}"
+                )
+            found.append(columns.index(column))
+        else:
+            found.append(as_count(column, f"a column of feature {name!r}", 0, len(columns) - 1))
+    if not found:
+        raise InputError(f"feature {name!r} has no columns: pass one at least, or leave it out")
+    return found

@@ -1,0 +1,286 @@
+"""Results of many estimates: of lags, of features, and of all pairs of columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.presentation import axes_of, require_pandas
+
+LEVEL = 0.05  # an adjusted p-value below it is marked as significant
+SHOWN = 20  # rows of a result that are printed, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Screening:
+    """Many estimates, each with a test, p-values corrected for their number.
+
+    Attributes
+    ----------
+    mi, stderr, noise : [m] float64
+        Nats; each estimate, its standard error, and the part of this from samples and slices
+        alone. Estimates share the model's errors, so compare them by `noise`.
+    p_value : [m] float64
+        P-values of independence; NaN without permutations.
+    p_adjusted : [m] float64
+        Corrected for m tests.
+    saturated : [m] bool
+        A linear combination of one side determines one of the other, as far as n samples can
+        resolve: the true value may be much larger.
+    samples : int
+        n, the same for all estimates.
+    permutations : int
+        B; no p-value is below 1 / (1 + B).
+    correction : {"benjamini-hochberg", "holm", "none"}
+        How `p_adjusted` is corrected.
+    how : str
+        Estimator and settings, one line.
+    """
+
+    mi: NDArray[np.float64]
+    stderr: NDArray[np.float64]
+    noise: NDArray[np.float64]
+    p_value: NDArray[np.float64]
+    p_adjusted: NDArray[np.float64]
+    saturated: NDArray[np.bool_]
+    samples: int
+    permutations: int
+    correction: str
+    how: str
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        names = ("mi", "stderr", "noise", "p_value", "p_adjusted", "saturated")
+        return {name: getattr(self, name) for name in names}
+
+    def _line(self, label: str, i: int) -> str:
+        tested = f", p = {self.p_value[i]:.3g}, adjusted {self.p_adjusted[i]:.3g}"
+        return (
+            f"{label}: {self.mi[i]:.3f} ± {self.stderr[i]:.3f} nats"
+            + (tested if self.permutations else "")
+            + (" [saturated]" if self.saturated[i] else "")
+        )
+
+    @property
+    def least_adjusted(self) -> float:
+        """Smallest adjusted p-value that a single dependence among the m tests can have."""
+        tests = 1 if self.correction == "none" else len(self.mi)
+        return min(1.0, tests / (1 + self.permutations))
+
+    def _lines(self, head: str, labels: list[str], rows: Any) -> str:
+        shown = [self._line(labels[i], i) for i in rows[:SHOWN]]
+        more = [f"... and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
+        if self.permutations and self.least_adjusted > LEVEL:
+            more.append(
+                f"a single dependence cannot have an adjusted p-value below "
+                f"{self.least_adjusted:.2g}: {self.permutations} permutations are too few"
+            )
+        return "\n".join([f"{head} (n={self.samples}, {self.how})", *shown, *more])
+
+
+@dataclass(frozen=True, eq=False)
+class LagScan(Screening):
+    """I(x_(t-lag); y_t) over lags, a `Screening`.
+
+    Attributes
+    ----------
+    lags : [m] int64
+        Steps, ascending; negative where y is ahead of x.
+    question : str
+        What was estimated, with the names of the series.
+    """
+
+    lags: NDArray[np.int64]
+    question: str
+
+    @property
+    def best(self) -> int:
+        """The lag with the largest estimate."""
+        return int(self.lags[np.argmax(self.mi)])
+
+    def __str__(self) -> str:
+        """The best lag, and a line for each."""
+        labels = [f"lag {lag}" for lag in self.lags]
+        head = f"{self.question}: largest at lag {self.best}"
+        return self._lines(head, labels, np.arange(len(labels)))
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each lag; InputError if pandas is not installed."""
+        return require_pandas("to_frame()").DataFrame({"lag": self.lags} | self._columns())
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the estimates with their 90% intervals over the lags, the significant ones filled.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            New ones unless given.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InputError
+            matplotlib is not installed.
+        """
+        ax = axes_of(ax)
+        ax.errorbar(self.lags, self.mi, 1.645 * self.stderr, color="tab:blue", fmt="-", capsize=2)
+        found = self.p_adjusted <= LEVEL
+        ax.plot(self.lags[found], self.mi[found], "o", color="tab:blue", label=f"p ≤ {LEVEL}")
+        ax.plot(self.lags[~found], self.mi[~found], "o", color="tab:blue", mfc="white")
+        ax.axvline(self.best, color="0.7", zorder=0, label=f"largest at {self.best}")
+        ax.set(xlabel="lag, steps", ylabel=f"{self.question}, nats")
+        ax.legend(frameon=False)
+        return ax
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureRanking(Screening):
+    """Features in order of their information about y, a `Screening` in that order.
+
+    Attributes
+    ----------
+    names : tuple of m str
+        Names of the features, the most informative first; x0, x1, ... if the columns have no names.
+    order : [m] int64
+        Positions of the features in the input.
+    """
+
+    names: tuple[str, ...]
+    order: NDArray[np.int64]
+
+    def __str__(self) -> str:
+        """A line for each feature."""
+        head = f"{len(self.names)} features"
+        return self._lines(head, list(self.names), np.arange(len(self.names)))
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each feature; InputError if pandas is not installed."""
+        pandas = require_pandas("to_frame()")
+        index = pandas.Index(self.names, name="feature")
+        return pandas.DataFrame(self._columns(), index=index)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw a bar with its 90% interval for each feature, the significant ones coloured.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            New ones unless given.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InputError
+            matplotlib is not installed.
+        """
+        ax = axes_of(ax)
+        rows = np.arange(len(self.names))
+        colours = ["tab:blue" if p <= LEVEL else "0.75" for p in self.p_adjusted]
+        ax.barh(rows, self.mi, xerr=1.645 * self.stderr, color=colours, ecolor="0.4", capsize=2)
+        ax.set_yticks(rows, self.names)
+        ax.invert_yaxis()
+        ax.set_xlabel(f"nats; blue: adjusted p ≤ {LEVEL}")
+        return ax
+
+
+@dataclass(frozen=True, eq=False)
+class PairwiseInformation(Screening):
+    """Mutual information of all pairs of columns, a `Screening`.
+
+    Attributes
+    ----------
+    names : tuple of d str
+        Names of the columns; x0, x1, ... if they have none.
+    pairs : [m, 2] int64
+        Columns of each pair, the smaller one first.
+    """
+
+    names: tuple[str, ...]
+    pairs: NDArray[np.int64]
+
+    def matrix(self, value: str = "mi") -> NDArray[np.float64]:
+        """A value of all pairs as a symmetric matrix [d, d], with NaN on the diagonal.
+
+        Parameters
+        ----------
+        value : {"mi", "stderr", "noise", "p_value", "p_adjusted", "saturated"}
+            Field to show; "mi" (nats) unless given.
+
+        Returns
+        -------
+        [d, d] float64
+
+        Raises
+        ------
+        InputError
+            There is no such value.
+        """
+        columns = self._columns()
+        if not isinstance(value, str) or value not in columns:
+            raise InputError(f"value is {value!r}: use one of {', '.join(columns)}")
+        found = np.full((len(self.names), len(self.names)), np.nan)
+        first, second = self.pairs.T
+        found[first, second] = found[second, first] = columns[value]
+        return found
+
+    def __str__(self) -> str:
+        """A line for each pair, the most dependent one first."""
+        labels = [f"{self.names[i]}, {self.names[j]}" for i, j in self.pairs]
+        order = np.argsort(-self.mi, kind="stable")
+        return self._lines(f"{len(labels)} pairs of {len(self.names)} columns", labels, order)
+
+    def to_frame(self, value: str = "mi") -> Any:
+        """`matrix` as a pandas DataFrame with the names of the columns.
+
+        Parameters
+        ----------
+        value : {"mi", "stderr", "noise", "p_value", "p_adjusted", "saturated"}
+            Field to show; "mi" (nats) unless given.
+
+        Returns
+        -------
+        pandas.DataFrame [d, d]
+
+        Raises
+        ------
+        InputError
+            There is no such value, or pandas is not installed.
+        """
+        pandas, names = require_pandas("to_frame()"), list(self.names)
+        return pandas.DataFrame(self.matrix(value), index=names, columns=names)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw a heat map of the estimates; a dot marks the significant ones.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            New ones unless given.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InputError
+            matplotlib is not installed.
+        """
+        ax = axes_of(ax)
+        shown = ax.imshow(np.maximum(self.matrix(), 0), cmap="viridis", vmin=0)
+        ticks = range(len(self.names))
+        ax.set_xticks(ticks, self.names, rotation=90)
+        ax.set_yticks(ticks, self.names)
+        found = np.argwhere(self.matrix("p_adjusted") <= LEVEL)
+        ax.plot(found[:, 1], found[:, 0], ".", color="white")
+        ax.figure.colorbar(shown, ax=ax, label=f"nats; dot: adjusted p ≤ {LEVEL}")
+        return ax

@@ -1,0 +1,228 @@
+"""Key states and sub-tasks, frame by frame, as they are written into data sets.
+
+The modules of this folder have functions `write_<format>(annotations, path, out)`. Each writes a
+new file or folder `out` from the data set at `path`. It returns sentences about annotations that
+the format has no place for. `out` must not exist: `replacing.py` moves it to its final place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+from ..keystates.quality import at_rest
+from ..keystates.key_states import KeyStates
+from ..keystates.subtasks import Subtasks
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+
+class Event(NamedTuple):
+    """A key state of one demonstration."""
+
+    demonstration: int
+    step: int
+    name: str
+    column: int  # of `KeyStates.steps`
+
+
+class Span(NamedTuple):
+    """Steps of one demonstration with one label, `end` excluded."""
+
+    start: int
+    end: int
+    label: int  # index in `Annotations.labels`
+
+
+@dataclass(frozen=True, eq=False)
+class Annotations:
+    """Key states and sub-tasks of the N demonstrations of a data set.
+
+    Attributes
+    ----------
+    keystates : KeyStates
+    subtasks : Subtasks
+        Sub-tasks, with reference "" if no objects were named.
+    episodes : tuple of N str
+        Names of the demonstrations in the data set: "demo_0", "traj_3", "0", or the name of a bag.
+
+    Raises
+    ------
+    InputError
+        The numbers of demonstrations differ.
+    """
+
+    keystates: KeyStates
+    subtasks: Subtasks
+    episodes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        counts = len(self.keystates.steps), len(self.subtasks.lengths), len(self.episodes)
+        if len(set(counts)) > 1:
+            raise InputError(
+                "key states of {} demonstrations, sub-tasks of {} and names of {}: they should be "
+                "of one data set".format(*counts)
+            )
+
+    @property
+    def lengths(self) -> Int:
+        """Recorded steps of each demonstration [N]."""
+        return self.subtasks.lengths
+
+    @property
+    def rate(self) -> float | None:
+        """Recorded steps a second (Hz), if it is known."""
+        return self.keystates.rate if self.subtasks.rate is None else self.subtasks.rate
+
+    def seconds(self, steps: float | Int) -> Float:
+        """Times of steps since the start of their demonstration, s; NaN without a rate."""
+        return np.asarray(steps, np.float64) / (np.nan if self.rate is None else self.rate)
+
+    @cached_property
+    def _labelled(self) -> tuple[tuple[str, ...], tuple[Int, ...]]:
+        """Labels, and the index of the label of each step."""
+        count, tools = len(self.lengths), self.subtasks.tools
+        names = self.subtasks.names
+        each = [[self.subtasks.active(i, tool) for tool in tools] for i in range(count)]
+        for i, own in enumerate(each):
+            for tool, active in zip(tools, own, strict=True):
+                if (active < 0).any():
+                    raise InputError(
+                        f"demonstration {self.episodes[i]}: no sub-task of {tool} at step "
+                        f"{int((active < 0).argmax())}: the parts of a tool should cover all steps"
+                    )
+        if len(tools) == 1:
+            return names, tuple(own[0] for own in each)
+        places: dict[str, int] = {}
+        found = []
+        for own in each:
+            rows, which = np.unique(np.stack(own), axis=1, return_inverse=True)
+            texts = ["; ".join(names[part] for part in row) for row in rows.T.tolist()]
+            which = which.reshape(-1)
+            first = [int((which == k).argmax()) for k in range(len(texts))]
+            for k in np.argsort(first).tolist():
+                places.setdefault(texts[k], len(places))
+            found.append(np.array([places[text] for text in texts], np.int64)[which])
+        return tuple(places), tuple(found)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of steps, for formats with one label for each step.
+
+        They are the names of the sub-tasks. With several tools, each is a combination that occurs,
+        as "left: reach cube; right: part 1".
+        """
+        return self._labelled[0]
+
+    def active(self, demonstration: int) -> Int:
+        """Index in `labels` of each step [T]."""
+        return self._labelled[1][demonstration]
+
+    def spans(self, demonstration: int) -> list[Span]:
+        """Runs of steps with one label, in order of time; they cover the demonstration."""
+        active = self.active(demonstration)
+        cuts = [0, *(np.flatnonzero(np.diff(active)) + 1).tolist(), len(active)]
+        return [Span(start, end, int(active[start])) for start, end in pairwise(cuts)]
+
+    def shares(self, tool: str | None = None) -> Float:
+        """Share of the duration of each part of a tool (the first unless given); sum 1.
+
+        Medians over the demonstrations that have the part, scaled to sum 1.
+        """
+        parts = self.subtasks.of(self.subtasks.tools[0] if tool is None else tool)
+        lengths = np.maximum(self.lengths, 1)
+        share = np.zeros(len(parts))
+        for k, part in enumerate(parts):
+            own = ((part.end - part.start) / lengths)[part.end > part.start]
+            share[k] = np.median(own) if len(own) else 0.0
+        return np.asarray(share / max(share.sum(), 1e-300))
+
+    def progress(self, demonstration: int) -> Float:
+        """Progress of the task at each step [T], from 0 to 1.
+
+        As in SARM, it is P(k-1) + alpha_k tau: the shares of the completed parts, plus the elapsed
+        share of the present one. An absent part is complete when a later one begins, so the last
+        step has progress 1 if the demonstration has the last part. With several tools, it is the
+        mean over the tools.
+        """
+        length = int(self.lengths[demonstration])
+        found = np.zeros(length)
+        tools = self.subtasks.tools
+        for tool in tools:
+            share, over = self.shares(tool), 0.0
+            own = [
+                (int(part.start[demonstration]), int(part.end[demonstration]), k)
+                for k, part in enumerate(self.subtasks.of(tool))
+            ]
+            absent = [k for start, end, k in own if end == start]
+            for start, end, k in sorted(span for span in own if span[1] > span[0]):
+                over += sum(share[j] for j in absent if j < k)
+                absent = [j for j in absent if j > k]
+                until = end - 1 if end == length else end  # the last step completes the task
+                elapsed = (np.arange(start, end) - start) / max(until - start, 1)
+                found[start:end] += over + share[k] * elapsed
+                over += share[k]
+        return np.minimum(found / max(len(tools), 1), 1.0)
+
+    @property
+    def reordered(self) -> int:
+        """Number of demonstrations that have the parts in another order than `subtasks.parts`."""
+        other = np.zeros(len(self.lengths), bool)
+        for tool in self.subtasks.tools:
+            newest = np.zeros(len(self.lengths), np.int64)
+            for part in self.subtasks.of(tool):
+                there = part.end > part.start
+                other |= there & (part.start < newest)
+                newest = np.where(there, part.start, newest)
+        return int(other.sum())
+
+    def keystate_name(self, column: int) -> str:
+        """Name of a key state: its label, or its number from 1."""
+        return self.keystates.name(column) or f"key state {column + 1}"
+
+    def events(self, demonstration: int | None = None) -> list[Event]:
+        """Key states of all demonstrations, or of one, in order of time."""
+        steps = self.keystates.steps
+        which, columns = np.nonzero(~np.ma.getmaskarray(steps))
+        found = [
+            Event(i, int(steps[i, j]), self.keystate_name(j), j)
+            for i, j in zip(which.tolist(), columns.tolist(), strict=True)
+            if demonstration in (None, i)
+        ]
+        return sorted(found, key=lambda event: event[:2])
+
+    def newest(self, demonstration: int) -> Int:
+        """Column of the newest key state at each step [T]; -1 before the first."""
+        found = np.full(int(self.lengths[demonstration]), -1, np.int64)
+        for event in self.events(demonstration):
+            found[event.step :] = event.column
+        return found
+
+    def idle(self, demonstration: int) -> NDArray[np.bool_]:
+        """Whether every coordinate is at rest at each step [T]."""
+        recordings = self.keystates.recordings
+        still = at_rest(recordings.changes, recordings.states[demonstration])
+        length = int(self.lengths[demonstration])
+        found = np.zeros(length, bool)
+        own = np.repeat(np.r_[still, still[-1:]], recordings.timing.stride)[:length]
+        found[: len(own)] = own
+        found[len(own) :] = own[-1:].any()
+        return found
+
+    def outliers(self, demonstration: int) -> NDArray[np.bool_]:
+        """Whether a step was an outlier, and was replaced before the search [T]."""
+        found = np.zeros(int(self.lengths[demonstration]), bool)
+        found[list(self.keystates.quality[demonstration].outliers)] = True
+        return found
+
+
+Writer = Callable[[Annotations, Path, Path], tuple[str, ...]]

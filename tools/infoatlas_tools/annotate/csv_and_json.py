@@ -1,0 +1,147 @@
+"""Writes annotations as a tidy table (.csv) and as a tree (.json)."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..keystates.summary import finite
+from .content import Annotations
+from .quality_flags import quality_table
+
+PART = ("tool", "reference", "orientation", "held", "information", "runner_up", "certain")
+COLUMNS = (
+    *("episode", "what", "number", "name", "start", "end", "start_seconds", "end_seconds"),
+    *PART,
+    "strength",
+)
+
+
+def write_csv(
+    annotations: Annotations, path: Path, out: Path, *, quality: bool = False
+) -> tuple[str, ...]:
+    """Write a row for each part and each key state of each demonstration.
+
+    The columns are `episode`, `what` (subtask or key_state), `number` (index of the part or key
+    state) and `name`. `start` and `end` are steps, end excluded; `end` is empty for a key state.
+    `start_seconds` and `end_seconds` are empty without a rate. Parts also have `tool`, `reference`,
+    `orientation`, `held`, `information`, `runner_up` and `certain`; key states have `strength`.
+    With `quality`, each row also has `idle`, `idle_start`, `idle_end`, `outliers`, `missing`,
+    `repeated`, `likeness`, `drop` and `reasons` of its episode.
+    """
+    about = quality_table(annotations) if quality else []
+    extra = [name for name in (about[0] if about else {}) if name not in ("episode", "frames")]
+    with out.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [*COLUMNS, *extra], restval="")
+        writer.writeheader()
+        for i, row in _rows(annotations):
+            own = {name: _cell(about[i][name]) for name in extra}
+            writer.writerow({**{name: _cell(value) for name, value in row.items()}, **own})
+    return ()
+
+
+def write_json(
+    annotations: Annotations, path: Path, out: Path, *, quality: bool = False
+) -> tuple[str, ...]:
+    """Write `as_tree` of the annotations."""
+    tree = {"data": str(path), **as_tree(annotations, quality=quality)}
+    text = json.dumps(tree, indent=1, ensure_ascii=False, allow_nan=False)
+    out.write_text(text + "\n", encoding="utf-8")
+    return ()
+
+
+def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any]:
+    """Annotations as plain values for JSON.
+
+    Returns
+    -------
+    dict
+        `rate` (Hz or None), `method`, `notes` and `warnings`. `subtasks` is a list of parts with
+        `name`, `tool`, `reference`, `orientation`, `held`, `information`, `runner_up`,
+        `runner_up_information`, `stderr` (nats), `certain`, `share` (of the duration) and `steps`
+        (median). `episodes` is a list with `episode`, `frames`, `subtasks` (number, name, start,
+        end), `key_states` (number, name, step) and, with `quality`, `quality`. `drop` has the names
+        of episodes to drop (None without `quality`).
+    """
+    subtasks, keystates = annotations.subtasks, annotations.keystates
+    shares = [share for tool in subtasks.tools for share in annotations.shares(tool).tolist()]
+    parts = []
+    for part, name, share in zip(subtasks.parts, subtasks.names, shares, strict=True):
+        about = {k: v for k, v in asdict(part).items() if k not in ("start", "end")}
+        parts.append(
+            finite({"name": name, **about, "certain": part.certain, "share": share})
+            | {"steps": part.duration}
+        )
+    episodes: list[dict[str, Any]] = [
+        {"episode": name, "frames": int(length), "subtasks": [], "key_states": []}
+        for name, length in zip(annotations.episodes, annotations.lengths, strict=True)
+    ]
+    for i, row in _rows(annotations):
+        if row["what"] == "subtask":
+            own = {key: row[key] for key in ("number", "name", "start", "end")}
+            episodes[i]["subtasks"].append(own)
+        else:
+            own = {"number": row["number"], "name": row["name"], "step": row["start"]}
+            episodes[i]["key_states"].append(own)
+    about_quality = quality_table(annotations) if quality else []
+    for episode, own in zip(episodes, about_quality, strict=False):
+        episode["quality"] = finite(
+            {name: value for name, value in own.items() if name not in ("episode", "frames")}
+        )
+    return {
+        "rate": annotations.rate,
+        "method": keystates.method,
+        "subtasks": parts,
+        "episodes": episodes,
+        "drop": [q["episode"] for q in about_quality if q["drop"]] if quality else None,
+        "notes": [*keystates.notes, *subtasks.notes],
+        "warnings": [*keystates.warnings, *subtasks.warnings],
+    }
+
+
+def _rows(annotations: Annotations) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Demonstration and columns of each part and key state, by demonstration and time."""
+    subtasks = annotations.subtasks
+    for i, episode in enumerate(annotations.episodes):
+        rows = []
+        for number, (part, name) in enumerate(zip(subtasks.parts, subtasks.names, strict=True)):
+            start, end = int(part.start[i]), int(part.end[i])
+            if end > start:
+                about = {key: getattr(part, key) for key in PART}
+                rows.append(_row(annotations, episode, "subtask", number, name, start, end) | about)
+        for event in annotations.events(i):
+            strength = float(annotations.keystates.strength[event.column])
+            row = _row(annotations, episode, "key_state", event.column, event.name, event.step)
+            rows.append(row | {"strength": strength})
+        yield from ((i, row) for row in sorted(rows, key=lambda row: row["start"]))
+
+
+def _row(
+    annotations: Annotations,
+    episode: str,
+    what: str,
+    number: int,
+    name: str,
+    start: int,
+    end: int | None = None,
+) -> dict[str, Any]:
+    found = {"episode": episode, "what": what, "number": number, "name": name, "start": start}
+    found["start_seconds"] = float(annotations.seconds(start))
+    if end is not None:
+        found |= {"end": end, "end_seconds": float(annotations.seconds(end))}
+    return found
+
+
+def _cell(value: Any) -> Any:
+    """Text of a cell: lists separated by spaces, numbers with six digits, NaN empty."""
+    if isinstance(value, list):
+        return ";".join(map(str, value))
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.6g}"
+    return value

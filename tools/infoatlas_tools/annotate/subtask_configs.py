@@ -1,0 +1,253 @@
+"""Writes reference objects of sub-tasks as task configurations for data generation.
+
+MimicGen reads JSON, Isaac Lab Mimic has the fields of `SubTaskConfig` in Python, and AutoData (0.1)
+reads YAML. The signals named in them are in the HDF5 file (`mimicgen.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from infoatlas_rt.errors import InputError
+from ..keystates.subtasks import Subtask, WORLD
+from ..files.formats import open_dataset
+from ..files.hdf5.robomimic import datagen_info, OBJECT_POSES, opened_demos
+from .content import Annotations
+from .mimicgen import eef_names, incomplete, MASK, signal_names
+
+# Values from the configurations of these programs for stacking cubes.
+NEAREST = ("nearest_neighbor_object", {"nn_k": 3})
+ANY: tuple[str, dict[str, Any]] = ("random", {})  # the one strategy without a reference object
+NOISE, INTERPOLATION = 0.03, 5
+
+
+def write_mimicgen_config(
+    annotations: Annotations,
+    path: Path,
+    out: Path,
+    *,
+    offsets: tuple[int, int] = (0, 0),
+    objects: Mapping[str, str] | None = None,
+) -> tuple[str, ...]:
+    """Write the sub-tasks of a MimicGen configuration, as JSON.
+
+    Merge it into a configuration of the task: `task.task_spec` has the sub-tasks with `object_ref`,
+    and `experiment.source.filter_key` names the list of complete demonstrations.
+
+    Parameters
+    ----------
+    annotations : Annotations
+    path : path
+        The HDF5 file, which contains the names of objects and end effectors; or another data set.
+    out : path
+        A .json file.
+    offsets : (int, int)
+        Smallest and largest number of steps by which MimicGen moves the end of a part at each
+        attempt.
+    objects : dict of str to str, optional
+        Names in the file by reference object, if they differ; "" for no reference.
+
+    Returns
+    -------
+    tuple of str
+        Empty.
+
+    Raises
+    ------
+    InputError
+        A reference object is not in the file, offsets make a part empty, or the file cannot be
+        read.
+    """
+    fields, _ = _fields(annotations, path, offsets, objects)
+    spec = {}
+    for number, own in enumerate(next(iter(fields.values())), start=1):
+        last = own["subtask_term_signal"] is None
+        spec[f"subtask_{number}"] = {
+            **own,
+            "subtask_term_offset_range": None if last else own["subtask_term_offset_range"],
+            "selection_strategy_kwargs": own["selection_strategy_kwargs"] or None,
+        }
+    source = {"dataset_path": str(path), "filter_key": MASK}
+    generation = {"select_src_per_subtask": True}
+    config = {
+        "experiment": {"source": source, "generation": generation},
+        "task": {"task_spec": spec},
+    }
+    return _write(out, json.dumps(config, indent=4))
+
+
+def write_isaaclab_config(
+    annotations: Annotations,
+    path: Path,
+    out: Path,
+    *,
+    offsets: tuple[int, int] = (0, 0),
+    objects: Mapping[str, str] | None = None,
+    skillgen: bool = False,
+) -> tuple[str, ...]:
+    """Write the fields of `SubTaskConfig` of each part, by end effector, as JSON.
+
+    In an environment: `self.subtask_configs = {eef: [SubTaskConfig(**part) for part in parts] for
+    eef, parts in json.load(file)["subtask_configs"].items()}`.
+
+    Parameters
+    ----------
+    annotations, path, out, offsets, objects
+        As in `write_mimicgen_config`.
+    skillgen : bool
+        Also name the signal of the last part, whose start SkillGen needs.
+
+    Returns
+    -------
+    tuple of str
+        Empty.
+
+    Raises
+    ------
+    InputError
+        As in `write_mimicgen_config`, or a tool is no end effector of the file.
+    """
+    fields, names = _fields(annotations, path, offsets, objects, skillgen)
+    for eef, parts in fields.items():
+        for own, name, after in zip(parts, names[eef], [*names[eef][1:], ""], strict=True):
+            own.update(description=name, next_subtask_description=after)
+    return _write(out, json.dumps({"subtask_configs": fields}, indent=4))
+
+
+def write_autodata(
+    annotations: Annotations,
+    path: Path,
+    out: Path,
+    *,
+    offsets: tuple[int, int] = (0, 0),
+    objects: Mapping[str, str] | None = None,
+    skillgen: bool = False,
+) -> tuple[str, ...]:
+    """Write a task descriptor of AutoData (0.1), YAML.
+
+    Parameters
+    ----------
+    annotations, path, out, offsets, objects, skillgen
+        As in `write_isaaclab_config`. The algorithm is "mimicgen", "dexmimicgen" with several end
+        effectors, or "skillgen".
+
+    Returns
+    -------
+    tuple of str
+        Empty.
+
+    Raises
+    ------
+    InputError
+        As `write_isaaclab_config`.
+    """
+    fields, names = _fields(annotations, path, offsets, objects, skillgen)
+    algorithm = "skillgen" if skillgen else "mimicgen" if len(fields) == 1 else "dexmimicgen"
+    # JSON strings are YAML strings, so no package is needed.
+    lines = [f"name: {json.dumps(path.stem)}", f"algo: {algorithm}", "subtasks:"]
+    for eef, parts in fields.items():
+        lines.append(f"  {json.dumps(eef)}:")
+        for own, name in zip(parts, names[eef], strict=True):
+            signal = own["subtask_term_signal"] or ""
+            row = {"object_ref": own["object_ref"] or "", "description": name}
+            if skillgen:
+                row["subtask_start_signal"] = signal
+            row["subtask_term_signal"] = signal
+            row.update({key: value for key, value in own.items() if key not in row})
+            row["subtask_term_offset_range"] = list(own["subtask_term_offset_range"])
+            texts = [f"{key}: {json.dumps(value)}" for key, value in row.items()]
+            lines += [f"    - {texts[0]}", *(f"      {text}" for text in texts[1:])]
+    lines += ["generation_policy:", "  select_src_per_subtask: true"]
+    return _write(out, "\n".join(lines))
+
+
+def _fields(
+    annotations: Annotations,
+    path: Path,
+    offsets: tuple[int, int],
+    objects: Mapping[str, str] | None,
+    skillgen: bool = False,
+) -> tuple[dict[str, list[dict[str, Any]]], dict[str, list[str]]]:
+    """Fields that the three programs share, and names of the parts, by end effector."""
+    subtasks = annotations.subtasks
+    eefs = {tool: tool for tool in subtasks.tools}
+    known: list[str] = []
+    # Without a file, the configuration is for one that will be recorded later.
+    if path.is_file() and "mimicgen" in open_dataset(path).format.annotations:
+        with opened_demos(path) as file:
+            demo = file["data"].get(annotations.episodes[0])
+            info = None if demo is None else datagen_info(demo)
+            eefs = eef_names(subtasks, path, info)
+            if info is not None:
+                known = [name for group in OBJECT_POSES for name in info.get(group, ())]
+    _check_offsets(annotations, offsets)
+    fields: dict[str, list[dict[str, Any]]] = {}
+    names: dict[str, list[str]] = {}
+    signals = signal_names(subtasks)
+    for tool in subtasks.tools:
+        indices = subtasks.indices(tool)
+        for which in indices:
+            part, last = subtasks.parts[which], which == indices[-1]
+            reference = _reference(part, path, known, objects or {})
+            strategy, kwargs = ANY if reference is None else NEAREST
+            fields.setdefault(eefs[tool], []).append(
+                {
+                    "object_ref": reference,
+                    "subtask_term_signal": None if last and not skillgen else signals[which],
+                    "subtask_term_offset_range": (0, 0) if last else tuple(offsets),
+                    "selection_strategy": strategy,
+                    "selection_strategy_kwargs": dict(kwargs),
+                    "action_noise": NOISE,
+                    "num_interpolation_steps": INTERPOLATION,
+                    "num_fixed_steps": 0,
+                    "apply_noise_during_interpolation": False,
+                }
+            )
+            names.setdefault(eefs[tool], []).append(subtasks.names[which])
+    return fields, names
+
+
+def _reference(
+    part: Subtask, path: Path, known: list[str], objects: Mapping[str, str]
+) -> str | None:
+    """Name in the file of a part's reference object; None without one.
+
+    Raises
+    ------
+    InputError
+        The file has poses of objects, but none of this name.
+    """
+    name = "" if part.reference == WORLD else objects.get(part.reference, part.reference)
+    if name and known and name not in known:
+        raise InputError(
+            f"{path} has poses of {', '.join(known)} and none of {name!r}, a reference object: "
+            f"pass its name there, as objects={{{name!r}: {known[0]!r}}}, or call it so"
+        )
+    return name or None
+
+
+def _check_offsets(annotations: Annotations, offsets: tuple[int, int]) -> None:
+    """Raise InputError for offsets that can make a part empty, as the programs do."""
+    low, high = offsets
+    if low > high:
+        raise InputError(f"offsets are {offsets}: pass the least first, as (5, 10)")
+    missing = incomplete(annotations)
+    for tool in annotations.subtasks.tools:
+        parts = annotations.subtasks.of(tool)
+        for k in range(1, len(parts)):
+            for i, demo in enumerate(annotations.episodes):
+                end = int(parts[k].end[i]) + (low if k < len(parts) - 1 else 0)
+                if demo not in missing and int(parts[k - 1].end[i]) + high >= end:
+                    steps = int(parts[k].end[i] - parts[k].start[i])
+                    raise InputError(
+                        f"offsets are {offsets}, and part {k + 1} of {tool} has {steps} steps in "
+                        f"{demo}: pass offsets that cannot empty it"
+                    )
+
+
+def _write(out: Path, text: str) -> tuple[str, ...]:
+    out.write_text(f"{text}\n", encoding="utf-8")
+    return ()

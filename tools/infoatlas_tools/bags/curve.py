@@ -1,0 +1,323 @@
+"""The curve of a bag: the estimates of a stream of its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.streams.extrema import Extremum, ExtremumDetector
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.result import Estimate
+from infoatlas_rt.inputs.checks import as_number, as_seconds
+from infoatlas_rt.streams.events import Event
+from .states import Bag
+from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.receiver import Receiver, Sample
+from infoatlas_rt.messages.stream import Stream
+
+KEPT = 1000  # states of a topic that are kept for a picture; sometimes up to twice as many
+ESTIMATES = 1500  # of a recording by default, at most: as many as a picture can show
+SURVEYED = 500  # messages from which their interval is estimated
+
+
+@dataclass(frozen=True, eq=False)
+class StreamCurve:
+    """The T estimates of a bag, and the detections in them.
+
+    Attributes
+    ----------
+    stamp : [T] float64
+        Stamp of the newest state of each window, seconds.
+    mi, stderr, noise, local : [T] float64
+        Nats; as in `Estimate` and `WindowEstimate`.
+    fill : [T] float64
+        Pairs in the window as a share of its steps.
+    saturated : [T] bool
+    extrema : list of Extremum
+        In order of time; `index` and `detected_at` are numbers of the detector's estimates.
+    start : float
+        First stamp, seconds.
+    states : list of ([m] float64, [m, d] float64), one for each topic
+        Stamps and states, thinned out, for a picture.
+    names : list of tuple of str
+        Names of the coordinates of each topic.
+    how : str
+        Estimator and settings, one line.
+    notices : list of str
+        Sentences about changes within the bag, such as the joints of the messages.
+    events : list of Event
+        Couplings of two topics, in order of time.
+    motions : (stamp, mi) of [M] float64
+        For two topics: mutual information of their motions, from which couplings are detected.
+    """
+
+    stamp: NDArray[np.float64]
+    mi: NDArray[np.float64]
+    stderr: NDArray[np.float64]
+    noise: NDArray[np.float64]
+    local: NDArray[np.float64]
+    fill: NDArray[np.float64]
+    saturated: NDArray[np.bool_]
+    extrema: list[Extremum]
+    start: float
+    states: list[tuple[NDArray[np.float64], NDArray[np.float64]]]
+    names: list[tuple[str, ...]]
+    how: str
+    notices: list[str] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    motions: tuple[NDArray[np.float64], NDArray[np.float64]] = (np.zeros(0), np.zeros(0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-safe values without the states; "motions" and "events" only for two topics."""
+        names = ("stamp", "mi", "stderr", "noise", "local", "fill", "saturated")
+        found = {
+            "how": self.how,
+            "notices": self.notices,
+            "start": self.start,
+            "curve": {name: getattr(self, name).tolist() for name in names},
+            "extrema": [asdict(extremum) for extremum in self.extrema],
+        }
+        if len(self.names) == 2:
+            stamps, mi = self.motions
+            found["motions"] = {"stamp": stamps.tolist(), "mi": mi.tolist()}
+            found["events"] = [event.to_dict() for event in self.events]
+        return found
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a recording.
+
+    Parameters
+    ----------
+    start : float
+        Seconds since the first message, by the stamps.
+    duration : float, optional
+        Seconds; to the end unless given.
+
+    Raises
+    ------
+    InputError
+    """
+
+    start: float = 0.0
+    duration: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= as_number(self.start, "start", "seconds since the first message") < np.inf:
+            raise InputError(f"start is {self.start}: pass seconds since the first message")
+        if self.duration is not None:
+            as_seconds(self.duration, "duration")
+
+    @property
+    def end(self) -> float:
+        """End in seconds since the first message; infinite for the end of the recording."""
+        return np.inf if self.duration is None else self.start + self.duration
+
+
+def survey(bag: Bag, topic: str, extractor: Extractor) -> tuple[float | None, float]:
+    """Interval and number of the states of a topic, by its first messages.
+
+    Returns
+    -------
+    step : float or None
+        Median seconds between the first states; None if their stamps do not show it.
+    states : float
+        Number of messages times the share of the first ones that have a state; others may be those
+        of another body.
+    """
+    receiver = Receiver(extractor)
+    samples = [
+        receiver.receive(message, received)
+        for _, received, message in islice(bag.messages(topic), SURVEYED)
+    ]
+    receiver.forget()
+    own = [sample.stamp for sample in samples if not sample.skip and sample.stamp is not None]
+    steps = np.diff(own)
+    steps = steps[steps > 0]  # without bad stamps and restarts of the recording
+    share = len(own) / max(len(samples), 1)
+    return float(np.median(steps)) if steps.size else None, share * bag.topics[topic].messages
+
+
+def choose_grid(states: float, step: float | None, part: Part, detector: ExtremumDetector) -> float:
+    """The grid for the estimates of a recording, which bounds the time for a long one.
+
+    Up to 1,500 states have an estimate each. Otherwise there are 1,500 evenly spaced estimates,
+    including those for the detector. If the detector would need more, it uses half as many (one in
+    each tenth of its delay), and the curve has the same ones.
+
+    Parameters
+    ----------
+    states, step
+        Number of states of the recording and seconds between them, from `survey`.
+    part : Part
+        Part of the recording that is read.
+    detector : ExtremumDetector
+        Coarsened if the recording is long.
+
+    Returns
+    -------
+    float
+        Seconds, for `Stream`; 0 for an estimate of each state.
+    """
+    if step is None:
+        return 0.0
+    seconds = min(max(states * step - part.start, step), part.end - part.start)
+    if seconds / step <= ESTIMATES:
+        return 0.0
+    parts = int(ESTIMATES * detector.period / seconds)
+    if parts < 1:
+        detector.coarsen()
+    return detector.period / max(parts, 1)
+
+
+def read(
+    bag: Bag,
+    topics: Sequence[str],
+    receivers: Sequence[Receiver],
+    stream: Stream,
+    progress: Callable[[float], None] | None = None,
+    *,
+    part: Part | None = None,
+) -> StreamCurve:
+    """Feed a bag to a stream, as the node would receive it.
+
+    A message is dated by the stamp in its header, or otherwise by its arrival. Only the curve and
+    one message are in memory.
+
+    Parameters
+    ----------
+    bag : Bag
+    topics : one or two str
+    receivers : sequence of Receiver
+        One for each topic.
+    stream : Stream
+        Stream for the same number of topics.
+    progress : callable, optional
+        Called with the completed share, 0 to 1.
+    part : Part, optional
+        Messages outside it are skipped, as if the recording did not have them.
+
+    Returns
+    -------
+    StreamCurve
+
+    Raises
+    ------
+    InputError
+        The bag is damaged, or there is no estimate; the message has the reason. With `part`,
+        damage after the end of the part is not found.
+    """
+    part = part or Part()
+    newest = [-np.inf] * len(topics)  # stamps, of all messages
+    if progress is not None:
+        progress(0.0)
+    total = sum(bag.topics[topic].messages for topic in topics)
+    kept = [_Thinned() for _ in topics]
+    rows: list[tuple[float, ...]] = []
+    saturated: list[bool] = []
+    extrema: list[Extremum] = []
+    start = np.inf
+    fault = ""
+    notices = [*bag.notices]
+    events: list[Event] = []
+    motions: list[tuple[float, float]] = []
+    estimate: Estimate | None = None
+    for number, (side, received, message) in enumerate(bag.messages(*topics), start=1):
+        time = receivers[side].time(message, received)
+        if not np.isnan(time):
+            start, newest[side] = min(start, time), max(newest[side], time)
+        if progress is not None:
+            share = number / total
+            if part.duration is not None and np.isfinite(start):
+                share = max(share, (newest[side] - start) / part.end)
+            progress(min(share, 1.0))
+        # A message a little out of order can still be within the part.
+        if min(newest) - start > part.end + receivers[side].reset_after:
+            break
+        since = (newest[side] if np.isnan(time) else time) - start
+        if since < part.start > 0 or since >= part.end:
+            continue
+        sample = receivers[side].receive(message, received)
+        assert sample.stamp is not None
+        fault = fault or ("" if sample.skip else sample.fault)
+        if sample.notice:
+            notices.append(f"at {sample.stamp - start:.2f} s: {sample.notice}")
+        kept[side].add(sample)
+        for output in stream.take(sample):
+            extrema += output.extrema
+            events += output.events
+            found = output.estimate
+            if found is None or not output.shown:
+                continue
+            estimate = found.estimate
+            errors = estimate.stderr, estimate.noise
+            rows.append((found.stamp, estimate.mi, *errors, found.local, found.fill))
+            saturated.append(estimate.saturated)
+        latest = None if stream.coupling is None else stream.coupling.latest
+        if latest is not None and (not motions or motions[-1][0] != latest.stamp):
+            motions.append((latest.stamp, latest.estimate.mi))
+    if not any(some.seen for some in kept) and max(newest) - start < part.start:
+        raise InputError(
+            f"start is {part.start:g} s, but {' and '.join(topics)} of {bag.path} ends "
+            f"{max(newest) - start:.2f} s after its first message: start earlier"
+        )
+    if estimate is None:
+        where = f"{bag.path} gave no estimate of {' and '.join(topics)}"
+        raise InputError(f"{where}: {_why_no_estimate(stream, part, fault)}")
+    stamps, mi, stderr, noise, local, fill = np.array(rows).T
+    slices = "unsliced"
+    if estimate.k is not None:
+        slices = f"{estimate.slices} slices of {estimate.k} dimensions"
+    return StreamCurve(
+        stamp=stamps,
+        mi=mi,
+        stderr=stderr,
+        noise=noise,
+        local=local,
+        fill=fill,
+        saturated=np.array(saturated),
+        extrema=sorted(extrema, key=lambda extremum: extremum.stamp),
+        start=start,
+        states=[some.stacked() for some in kept],
+        names=[receiver.extractor.names for receiver in receivers],
+        how=f"{slices}, model {estimate.model} on {estimate.provider}, seed {estimate.seed}",
+        notices=notices,
+        events=events,
+        motions=(np.array([at for at, _ in motions]), np.array([mi for _, mi in motions])),
+    )
+
+
+def _why_no_estimate(stream: Stream, part: Part, fault: str) -> str:
+    """Why a bag gave no estimate; `fault` is that of the first message without a state."""
+    hint = ": try a shorter window" if stream.reason.startswith("filling") else ""
+    if hint and part.duration is not None:
+        hint += ", or a longer duration"
+    fates = ", ".join(f"{n} {kind}" for kind, n in stream.counts.items() if n)
+    first = f". The first fault: {fault}" if fault else ""
+    return f"{stream.reason}{hint}. Messages by fate: {fates}{first}"
+
+
+class _Thinned:
+    """Stamps and states of a topic, at most 2 * KEPT, from samples at equal distances."""
+
+    def __init__(self) -> None:
+        self.seen, self._stride = 0, 1
+        self._rows: list[Sample] = []
+
+    def add(self, sample: Sample) -> None:
+        if self.seen % self._stride == 0 and not sample.fault:
+            self._rows.append(sample)
+            if len(self._rows) > 2 * KEPT:
+                self._rows, self._stride = self._rows[::2], 2 * self._stride
+        self.seen += 1
+
+    def stacked(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Those of the newest size; others are of another robot, before a restart."""
+        same = [row for row in self._rows if len(row.state) == len(self._rows[-1].state)]
+        return np.array([row.stamp for row in same]), np.array([row.state for row in same])

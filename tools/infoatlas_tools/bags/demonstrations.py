@@ -1,0 +1,210 @@
+"""Reads a folder of bags, one for each demonstration, as trajectories."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+from ..trajectories import Trajectories
+from .states import Bag, bags_in, shortened
+from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.receiver import Receiver
+
+RATES_APART = 0.2  # of the median: rates of demonstrations differ from it by at most so much
+
+
+class _Demonstration(NamedTuple):
+    """States of one bag, their times of arrival (seconds), and the messages that were skipped."""
+
+    states: NDArray[np.float64]
+    times: NDArray[np.float64]
+    names: tuple[str, ...]
+    body: str
+    passed: Counter[str]
+
+
+def load_demonstrations(
+    path: str | os.PathLike[str],
+    topic: str | None,
+    fields: Sequence[str] | None = None,
+    joints: Sequence[str] = (),
+) -> Trajectories:
+    """Read one topic of every bag of a folder; each bag is a trajectory.
+
+    As in a stream, messages of other joints and other bodies are skipped; `notes` gives their
+    number. A message that cannot be used is an error, because a trajectory cannot have holes.
+
+    Parameters
+    ----------
+    path : path
+        A folder of two or more bags (folders, .mcap, .db3 or .bag files).
+    topic : str
+    fields, joints : sequence of str
+        As in `Extractor`.
+
+    Returns
+    -------
+    Trajectories
+        States in the order of arrival; a step is a message. Coordinates are in the order of the
+        first bag. Their rate (Hz) is 1 / median interval between arrivals, of all bags together;
+        None if that interval is 0, or no bag has two messages. Episodes are the names of the bags.
+
+    Raises
+    ------
+    InputError
+        There are no bags, no topic is given, or a bag lacks it. A topic has several bodies and none
+        is chosen, or a message cannot be used. The coordinates or the body change between bags or
+        within one. The median rate of a bag differs from that of all by more than 20%. The message
+        names the bag.
+    """
+    found: dict[str, _Demonstration] = {}
+    left_out: dict[str, list[str]] = {}
+    paths = bags_in(path)
+    if not paths:
+        raise InputError(f"{path} is no folder of two or more bags: pass one")
+    for bag_path in paths:
+        with _of(bag_path), Bag(bag_path) as bag:
+            if topic is None:
+                raise InputError(f"name the topic to read, with --topic. {bag.listing()}")
+            own = _read(bag, topic, fields, joints)
+            found[bag_path.name] = _like(own, next(iter(found.items()), None))
+            for notice in bag.notices:
+                left_out.setdefault(notice, []).append(bag_path.name)
+    passed = {fate: None for own in found.values() for fate in own.passed}
+    notes = [f"{shortened(bags)}: {notice}." for notice, bags in left_out.items()]
+    for fate in passed:
+        counts = [
+            f"{own.passed[fate]} in {name}" for name, own in found.items() if own.passed[fate]
+        ]
+        notes.append(f"Messages on {topic} passed over ({fate}): {shortened(counts)}.")
+    try:
+        rate = _common_rate({name: np.diff(own.times) for name, own in found.items()})
+    except InputError as error:
+        raise InputError(f"{path}, {topic}: {error}") from error
+    return Trajectories(
+        np.concatenate([own.states for own in found.values()]),
+        np.array([len(own.states) for own in found.values()], np.int64),
+        next(iter(found.values())).names,
+        rate,
+        episodes=tuple(found),
+        notes=tuple(notes),
+    )
+
+
+@contextmanager
+def _of(path: Path) -> Iterator[None]:
+    """Add the name of the bag to errors."""
+    try:
+        yield
+    except InputError as error:
+        if str(path) in str(error):
+            raise
+        raise InputError(f"{path}: {error}") from error
+
+
+def _read(
+    bag: Bag, topic: str, fields: Sequence[str] | None, joints: Sequence[str]
+) -> _Demonstration:
+    """States of one bag."""
+    extractor = Extractor(fields, bag.schema(topic), joints)
+    receiver = Receiver(extractor, reset_after=np.inf)  # a bag is one episode, of one robot
+    states, times = [], []
+    passed: Counter[str] = Counter()
+    for number, (_, received, message) in enumerate(bag.messages(topic)):
+        sample = receiver.receive(message, received)
+        if sample.skip == "other bodies":
+            raise bag.several(topic, extractor)
+        if sample.skip:
+            others = getattr(message, "name", ()) if sample.skip == "other joints" else ()
+            names = f": {shortened(sorted(others))}" if len(others) else ""
+            passed[f"{sample.skip}{names}"] += 1
+            continue
+        if sample.notice:
+            raise InputError(
+                f"from message {number} on, most messages on {topic} have other coordinates than "
+                f"the first ({shortened(extractor.names)} now): choose those that all messages "
+                "have, with --joints or --field"
+            )
+        why = sample.fault
+        if not why and not np.isfinite(sample.state).all():
+            bad = np.flatnonzero(~np.isfinite(sample.state))
+            some = shortened([extractor.names[i] for i in bad])
+            why = f"{some} is NaN or infinite"
+        if why:
+            raise InputError(
+                f"message {number} on {topic} cannot be used, and a trajectory has no holes: "
+                f"{why}. Choose other coordinates with --field or --joints, or leave this bag out"
+            )
+        states.append(sample.state)
+        times.append(received)
+    if not states:
+        raise bag.nothing(topic, extractor)
+    return _Demonstration(
+        np.stack(states), np.array(times), extractor.names, extractor.body, passed
+    )
+
+
+def _like(own: _Demonstration, first: tuple[str, _Demonstration] | None) -> _Demonstration:
+    """A demonstration, with its coordinates in the order of the first one.
+
+    Raises
+    ------
+    InputError
+        The demonstration has other coordinates, or is of another body.
+    """
+    if first is None:
+        return own
+    name, usual = first
+    lacks = [each for each in usual.names if each not in own.names]
+    more = [each for each in own.names if each not in usual.names]
+    if lacks or more:
+        differences = [f"lacks {shortened(lacks)}"] * bool(lacks)
+        differences += [f"has {shortened(more)}"] * bool(more)
+        raise InputError(
+            f"its states have {len(own.names)} coordinates and those of the first bag, {name}, "
+            f"{len(usual.names)}; this one {' and '.join(differences)}: choose coordinates that "
+            "both have, with --field or --joints"
+        )
+    if own.body != usual.body:
+        raise InputError(
+            f"its states are of {own.body}, those of the first bag, {name}, of {usual.body}: move "
+            "it to another folder, or choose one body with --field (* as a value: all as one)"
+        )
+    order = [own.names.index(each) for each in usual.names]
+    return own._replace(states=own.states[:, order], names=usual.names)
+
+
+def _common_rate(intervals: dict[str, NDArray[np.float64]]) -> float | None:
+    """Rate in Hz of demonstrations, by the seconds between their messages; None if unknown.
+
+    Raises
+    ------
+    InputError
+        The rate of one of them differs.
+    """
+    medians = {name: float(np.median(own)) for name, own in intervals.items() if len(own)}
+    if not medians:
+        return None
+    median = float(np.median(np.concatenate(list(intervals.values()))))
+    if min(median, *medians.values()) <= 0:  # the clock is coarser than the messages
+        return None
+    others = [
+        f"{name} has {1 / own:.4g} Hz"
+        for name, own in medians.items()
+        if abs(median / own - 1) > RATES_APART
+    ]
+    if others:
+        raise InputError(
+            f"demonstrations have different rates, and a step is a message: {1 / median:.4g} Hz is "
+            f"their median, but {shortened(others)}. Record all at one rate, or move "
+            "those bags to another folder"
+        )
+    return 1 / median

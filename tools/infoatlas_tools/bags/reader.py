@@ -1,0 +1,191 @@
+"""Decodes the messages of a bag by the definitions in it.
+
+A channel that cannot be decoded (JSON, Protobuf, service events, an invalid definition) is set
+aside with the reason, and the others are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from infoatlas_rt.errors import InputError
+from .bag_files import BagFiles
+from .storages import Channel
+from infoatlas_rt.messages.schema import FieldType, Schema
+
+IDL_RULE = "=" * 80 + "\n"  # before each definition, in MCAP
+# Supported languages of definitions.
+MSG, IDL = ("ros1msg", "ros2msg"), ("ros2idl", "omgidl")
+
+
+class BagReader:
+    """An open bag.
+
+    Parameters
+    ----------
+    source : Path
+        A folder with metadata.yaml, or a .mcap, .db3 or .bag file.
+
+    Attributes
+    ----------
+    channels : list of Channel
+    missing : dict of int
+        As in `BagFiles`.
+    unreadable : dict of str
+        Why messages of a channel cannot be decoded, by index in `channels`.
+    typestore : rosbags.typesys.store.Typestore
+        Types of the bag's definitions, or those of the newest distribution if it has none.
+
+    Raises
+    ------
+    InputError
+        A package is not installed, or a file is missing or of another kind.
+    Exception
+        The bag is damaged; the readers raise errors of many kinds.
+    """
+
+    def __init__(self, source: Path) -> None:
+        try:
+            import rosbags.typesys  # noqa: F401
+        except ImportError as error:
+            raise InputError(
+                "bags are read with rosbags, which is not installed: pip install "
+                "'infoatlas-rt[bags]'"
+            ) from error
+        self._files = BagFiles(source)
+        self.channels, self.missing = self._files.channels, self._files.missing
+        self.unreadable: dict[int, str] = {}
+        try:
+            self.typestore = self._types()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the files."""
+        self._files.close()
+
+    def messages(self, topics: Collection[str]) -> Iterator[tuple[str, int, Any]]:
+        """Topic, time of arrival (ns) and message, in the order of their arrival."""
+        chosen = {
+            i
+            for i, channel in enumerate(self.channels)
+            if channel.topic in topics and i not in self.unreadable
+        }
+        for time, place, data in self._files.messages(chosen):
+            yield self.channels[place].topic, time, self._decode(data, self.channels[place])
+
+    def _decode(self, data: bytes, channel: Channel) -> Any:
+        """A message; rclpy's `serialize_message` adds up to 8 bytes after empty last arrays."""
+        if channel.encoding == "ros1":
+            return self.typestore.deserialize_ros1(data, channel.type)
+        for surplus in (0, 4, 8):
+            try:
+                return self.typestore.deserialize_cdr(data[: len(data) - surplus], channel.type)
+            except Exception:
+                if surplus == 8:
+                    raise
+
+    def _types(self) -> Any:
+        """Types from the definitions; recordings of older distributions have none."""
+        from rosbags.typesys import Stores, get_typestore
+
+        found: dict[str, Any] = {}
+        known: dict[Channel, str] = {}  # split bags have each definition many times
+        for i, channel in enumerate(self.channels):
+            key = channel._replace(topic="", messages=0)
+            if key not in known:
+                known[key] = _add(found, channel)
+            if known[key]:
+                self.unreadable[i] = known[key]
+        if not found:
+            return get_typestore(Stores.LATEST)
+        store = get_typestore(Stores.EMPTY)
+        store.register(found)
+        for i, channel in enumerate(self.channels):
+            if i not in self.unreadable and channel.syntax in MSG + IDL:
+                missing = _undefined(store, channel.type)
+                if missing:
+                    self.unreadable[i] = f"no definition of {missing}"
+        return store
+
+
+def _add(found: dict[str, Any], channel: Channel) -> str:
+    """Add types of a channel, if they agree with those of the others and with its hash.
+
+    Returns
+    -------
+    str
+        Why its messages cannot be decoded; empty if they can, or if there is no definition.
+    """
+    from rosbags.typesys import Stores, get_typestore
+
+    if channel.encoding not in ("cdr", "ros1"):
+        return f"{channel.encoding or 'unknown'} encoding"
+    if channel.syntax not in MSG + IDL:
+        return ""
+    try:
+        own = _parse(channel)
+        for name, (_, fields) in own.items():
+            if name in found and found[name][1] != fields:
+                return f"two definitions of {name}"
+        if channel.digest:
+            store = get_typestore(Stores.EMPTY)
+            store.register(found | own)
+            ros1 = channel.encoding == "ros1"
+            kind = channel.type
+            digest = store.generate_msgdef(kind)[1] if ros1 else store.hash_rihs01(kind)
+            if digest != channel.digest:
+                return f"its definition of {kind} is not the one of its hash"
+    except Exception:  # parsers raise many kinds
+        return "its definition cannot be read"
+    found |= own
+    return ""
+
+
+def _parse(channel: Channel) -> dict[str, Any]:
+    from rosbags.typesys import get_types_from_idl, get_types_from_msg
+
+    text = channel.definition
+    if channel.syntax in MSG:
+        return dict(get_types_from_msg(text, channel.type))
+    if not text.startswith(f"{IDL_RULE}IDL: "):
+        return dict(get_types_from_idl(text))
+    found: dict[str, Any] = {}
+    for part in text.split(IDL_RULE)[1:]:
+        found |= get_types_from_idl(part.partition("\n")[2])
+    return found
+
+
+def _undefined(store: Any, kind: str) -> str:
+    """A type that a message needs and that is not defined; empty if there is none."""
+    seen, left = set(), [kind]
+    while left:
+        name = left.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name not in store.fielddefs:
+            return name
+        fields = schema_of(store, name).fields().values()
+        left += [field.base for field in fields if "/" in field.base]
+    return ""
+
+
+def schema_of(store: Any, name: str) -> Schema:
+    """The definition of a type in a typestore of rosbags."""
+
+    def lookup(wanted: str) -> dict[str, FieldType]:
+        return {field: _field_type(desc) for field, desc in store.fielddefs[wanted][1]}
+
+    return Schema(name, lookup)
+
+
+def _field_type(desc: Any) -> FieldType:
+    kind, value = desc
+    if kind.name in ("ARRAY", "SEQUENCE"):
+        length = value[1] if kind.name == "ARRAY" else 0
+        return FieldType(_field_type(value[0]).base, length)
+    return FieldType(value if kind.name == "NAME" else value[0])

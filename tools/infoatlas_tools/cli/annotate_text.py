@@ -1,0 +1,99 @@
+"""Text output of the command annotate."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from ..annotate.content import Annotations
+from ..annotate.quality_flags import quality_table, RESTING
+from infoatlas_rt.cli.console import table
+
+
+def print_annotations(
+    annotations: Annotations, result: dict[str, Any], arguments: Namespace, written: str
+) -> None:
+    """Print the parts as a table, quality if requested, and what was written."""
+    total = len(annotations.episodes)
+    pace = "" if annotations.rate is None else f", {annotations.rate:g} Hz"
+    rows = []
+    for number, (part, about) in enumerate(
+        zip(annotations.subtasks.parts, result["subtasks"], strict=True), start=1
+    ):
+        nats, other = about["information"], about["runner_up_information"]
+        rows.append(
+            (
+                str(number),
+                about["name"],
+                f"{part.duration:.0f}",
+                f"{about['share']:.0%}",
+                f"{int((part.end > part.start).sum())}/{total}",
+                about["reference"] or "-",
+                about["orientation"] if about["reference"] not in ("", "world") else "-",
+                "-" if nats is None else f"{nats:.1f}",
+                "-" if other is None else f"{about['runner_up']} {other:.1f}",
+            )
+        )
+    table(
+        f"{len(rows)} sub-tasks of {total} demonstrations in {result['data']}{pace}",
+        (
+            *("", "sub-task", "steps", "share", "in", "reference", "counts"),
+            *("nats", "runner-up"),
+        ),
+        rows,
+    )
+    print(
+        "steps: median. share: of the duration, median. in: demonstrations that have it. nats: "
+        "information between\nwhere the part ends and its reference."
+    )
+    again = annotations.keystates.reproduced
+    if again == again:
+        print(f"Key states that detectors of other demonstrations find again: {again:.0%}.")
+    for text in (*result["notes"], *result["warnings"]):
+        print(text)
+    if arguments.qa:
+        _print_quality(annotations)
+    for text in result["left_out"]:
+        print(f"Left out: {text}.")
+    if result["written"]:
+        print(f"Written: {result['written']} ({result['format']})")
+    else:
+        print(f"No data set is written. --out COPY writes {result['format']}: {written}")
+    if arguments.save:
+        print(f"Saved: {arguments.save} (a task for KeyStateTracker and the ROS 2 node)")
+    if arguments.plot:
+        print(f"Picture: {arguments.plot}")
+
+
+def _print_quality(annotations: Annotations) -> None:
+    """Print demonstrations with unusual properties, and those to drop."""
+    every = quality_table(annotations)
+    unusual = [
+        q for q in every if q["drop"] or q["outliers"] or q["missing"] or q["repeated"]
+        or q["idle"] > RESTING / 2
+    ]  # fmt: skip
+    table(
+        f"Quality: {len(unusual)} of {len(every)} episodes are unusual",
+        (
+            *("episode", "frames", "idle", "idle at start, end", "outliers", "missing"),
+            *("repeated", "like others"),
+        ),
+        [
+            (
+                q["episode"],
+                str(q["frames"]),
+                f"{q['idle']:.0%}",
+                f"{q['idle_start']}, {q['idle_end']}",
+                str(len(q["outliers"])),
+                ", ".join(q["missing"]) or "-",
+                ", ".join(q["repeated"]) or "-",
+                "-" if q["likeness"] != q["likeness"] else f"{q['likeness']:.2f}",
+            )
+            for q in unusual
+        ],
+        empty="none",
+    )
+    dropped = [q for q in every if q["drop"]]
+    print(f"Drop: [{', '.join(q['episode'] for q in dropped)}]")
+    for q in dropped:
+        print(f"  {q['episode']}: {q['reasons']}")

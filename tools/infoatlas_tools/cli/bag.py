@@ -1,0 +1,337 @@
+"""The command bag: the curve of one robot's stream in a ROS bag, its extrema, and couplings."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
+from infoatlas_rt.cli.console import progress, table, write_json
+from .recording_arguments import add_extrema, add_plot, add_resolution, add_topic, check_data
+
+HELP = "mutual information of one robot's stream in a ROS bag; of two topics also couplings"
+DESCRIPTION = (
+    "Estimate mutual information along one robot's stream in a ROS bag, and find extrema. "
+    "With two topics, also find couplings: times at which their motions begin and stop to depend "
+    "on each other. ROS is not needed."
+)
+EXAMPLES = (
+    "bag pick_bag --topic /joint_states",
+    "bag pick_bag --topic /tool_pose --with-topic /cube_pose --plot bag.png",
+)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Arguments of this command."""
+    parser.add_argument(
+        "data", metavar="BAG", help="a ROS bag: its folder, or a .mcap, .db3 or .bag file"
+    )
+    add_plot(parser)
+    add_json(parser)
+    _add_part(parser.add_argument_group("part of the bag"))
+    _add_messages(parser.add_argument_group("messages"))
+    _add_two_topics(parser.add_argument_group("two topics"))
+    _add_window(parser.add_argument_group("window and extrema"))
+    add_estimator(parser)
+
+
+def _add_part(group: Any) -> None:
+    group.add_argument(
+        "--start",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="first second to read, counted from the first message by the stamps",
+    )
+    group.add_argument(
+        "--duration", type=float, metavar="S", help="seconds to read (default: to the end)"
+    )
+
+
+def _add_messages(group: Any) -> None:
+    add_topic(group)
+    group.add_argument(
+        "--stamp-field",
+        metavar="'FIELD UNIT'",
+        default="",
+        help="time of a message, and its unit (s, ms, us, ns), as in 'timestamp us' (default: the "
+        "header's)",
+    )
+    add_resolution(group)
+
+
+def _add_two_topics(group: Any) -> None:
+    group.add_argument(
+        "--with-topic",
+        metavar="TOPIC",
+        help="estimate I(topic; past of this one), paired by stamps, and detect couplings",
+    )
+    group.add_argument(
+        "--with-field", action="append", metavar="FIELD", help="as --field, for that topic"
+    )
+    group.add_argument(
+        "--pair-tolerance",
+        type=float,
+        default=0.02,
+        metavar="S",
+        help="largest difference between the stamps of a pair, seconds",
+    )
+    group.add_argument(
+        "--coupling-resolution",
+        type=float,
+        nargs="+",
+        metavar="R",
+        help="smallest motion within a step that the sensors resolve, for both topics or for each "
+        "(default: estimated for each coordinate from its noise at rest)",
+    )
+
+
+def _add_window(group: Any) -> None:
+    group.add_argument(
+        "--lag",
+        type=int,
+        help="steps between a state and its past (default: the steps in --lag-seconds, by the "
+        "first stamps; without that option 2, or 0 for two topics)",
+    )
+    group.add_argument(
+        "--lag-seconds",
+        type=float,
+        metavar="S",
+        help="duration of --lag steps, seconds; past states are looked up by time stamp, so lost "
+        "messages do not change the lag",
+    )
+    group.add_argument(
+        "--tolerance",
+        type=float,
+        metavar="S",
+        help="tolerance of a past state's stamp, seconds, with --lag-seconds (default: half a "
+        "step, more if states arrive slower)",
+    )
+    group.add_argument("--window", type=int, default=100, help="length of the window, steps")
+    group.add_argument(
+        "--every",
+        type=int,
+        metavar="N",
+        help="an estimate for each Nth pair; 1: for all. Default: all up to 1500 messages, else a "
+        "grid of about 1500 estimates. In a recording longer than 75 times --delay, the grid has "
+        "10 estimates within --delay",
+    )
+    group.add_argument(
+        "--rate-limit",
+        type=float,
+        metavar="HZ",
+        help="most estimates per second of stamps, instead of that grid; 0: no limit",
+    )
+    group.add_argument(
+        "--reset-after",
+        type=float,
+        default=1.0,
+        metavar="S",
+        help="the window is emptied when stamps jump back by more than this, seconds",
+    )
+    add_extrema(group, 2.0, "seconds within which an extremum is reported")
+
+
+def run(arguments: Namespace) -> None:
+    """Run the command."""
+    from infoatlas_rt.streams.extrema import ExtremumDetector
+    from ..bags.curve import choose_grid, Part, read, survey
+    from ..bags.states import Bag
+    from infoatlas_rt.messages.receiver import Receiver
+    from infoatlas_rt.messages.stream import Stream
+    from infoatlas_rt.messages.sync import Synchroniser
+    from infoatlas_rt.streams.coupling import CouplingDetector
+    from infoatlas_rt.streams.sliding_window import SlidingWindow
+
+    check_data(arguments.data, "bag")
+    part = Part(arguments.start, arguments.duration)
+    two = arguments.with_topic is not None
+    if arguments.with_field is not None and not two:
+        raise InputError("--with-field is for the topic of --with-topic: give both")
+    with Bag(arguments.data) as bag:
+        if arguments.topic is None:
+            raise InputError(f"name the topic to read, with --topic. {bag.listing()}")
+        topics = [arguments.topic, arguments.with_topic] if two else [arguments.topic]
+        if two and topics[0] == topics[1] and arguments.field == arguments.with_field:
+            raise InputError(
+                f"--with-topic is --topic, {topics[0]}, with the same fields: leave it out, take "
+                "another, or choose two bodies with --field and --with-field"
+            )
+        joints, dated = arguments.joints or (), arguments.stamp_field
+        extractors = [bag.extractor(topics[0], arguments.field, joints, dated)]
+        if two:
+            extractors.append(bag.extractor(topics[1], arguments.with_field, (), dated))
+        surveys = [survey(bag, t, e) for t, e in zip(topics, extractors, strict=True)]
+        steps = [step for step, _ in surveys]
+        step = None if None in steps else max(filter(None, steps))  # two topics: the slower one
+        detector = ExtremumDetector(z=arguments.z, delay=arguments.delay)
+        grid = 0.0
+        if arguments.every is None and arguments.rate_limit is None:
+            grid = choose_grid(min(states for _, states in surveys), step, part, detector)
+        again = arguments.reset_after
+        sync = Synchroniser(arguments.pair_tolerance, reset_after=again) if two else None
+        estimator = make_estimator(arguments)
+        window = SlidingWindow(
+            estimator.model_file,
+            lag=_lag(arguments, step),
+            lag_seconds=arguments.lag_seconds,
+            tolerance=arguments.tolerance,
+            history=arguments.history,
+            window=arguments.window,
+            every=1 if arguments.every is None else arguments.every,
+            reset_after=again,
+            two_streams=two,
+            resolution=arguments.resolution,
+        )
+        coupling = None
+        if two:
+            sizes = arguments.coupling_resolution
+            coupling = CouplingDetector(
+                estimator,
+                resolution=sizes[0] if sizes and len(sizes) == 1 else sizes and tuple(sizes),
+                reset_after=again,
+            )
+        stream = Stream(
+            window,
+            estimator,
+            detector,
+            sync=sync,
+            rate_limit=0.0 if arguments.rate_limit is None else arguments.rate_limit,
+            grid=grid,
+            coupling=coupling,
+        )
+        receivers = [Receiver(extractor, i, again) for i, extractor in enumerate(extractors)]
+        with progress("bag") as advance:
+            curve = read(bag, topics, receivers, stream, advance, part=part)
+        kinds = [bag.topics[topic].type for topic in topics]
+    if arguments.plot:
+        from ..plots.stream_plot import stream_figure
+
+        figure = stream_figure(
+            curve,
+            title=Path(arguments.data).stem,
+            topics=topics,
+            lag=window.lag,
+            lag_seconds=window.lag_seconds,
+            z=detector.z,
+            delay=detector.delay,
+            history=window.history,
+            window=window.length,
+        )
+        figure.savefig(arguments.plot)
+    result = {
+        "data": str(arguments.data),
+        "topics": [
+            {"name": name, "type": kind, "fields": list(e.fields), "coordinates": list(names)}
+            for name, kind, e, names in zip(topics, kinds, extractors, curve.names, strict=True)
+        ],
+        "lag": window.lag,
+        "lag_seconds": window.lag_seconds,
+        "history": window.history,
+        "window": window.length,
+        "every": window.every,
+        "z": arguments.z,
+        "rate_limit": stream.rate_limit,
+        "grid": grid or None,
+        "extremum_grid": detector.period,
+        "part": asdict(part),
+        "delay": arguments.delay,
+        "counts": stream.counts,
+        **curve.to_dict(),
+    }
+    if two:
+        sides = (coupling.resolution if coupling else None) or ()
+        result["coupling_resolution"] = {
+            "estimated": arguments.coupling_resolution is None,
+            "values": [side.reshape(-1).tolist() for side in sides],
+        }
+    if not write_json(arguments.json, result):
+        _print(result, arguments.plot)
+
+
+def _lag(arguments: Namespace, step: float | None) -> int:
+    """Steps of the lag; `step` is the interval of the stamps in seconds."""
+    from infoatlas_rt.inputs.checks import as_seconds
+
+    if arguments.lag is not None:
+        return int(arguments.lag)
+    if arguments.lag_seconds is None or step is None:
+        return 2 if arguments.with_topic is None else 0
+    return max(1, round(min(as_seconds(arguments.lag_seconds, "lag_seconds") / step, 1e9)))
+
+
+def _print(result: dict[str, Any], plot: str | None) -> None:
+    import numpy as np
+
+    stamps, start = result["curve"]["stamp"], result["start"]
+    table(
+        f"Extrema of the curve of {result['data']} (times: seconds since the first message)",
+        ("", "kind", "time", "MI (nats)", "prominence", "reported at"),
+        [
+            (
+                str(number),
+                extremum["kind"],
+                f"{extremum['stamp'] - start:.2f}",
+                f"{extremum['value']:.3f}",
+                f"{extremum['prominence']:+.3f} ({extremum['z']:.1f} s.e.)",
+                f"{extremum['detected_stamp'] - start:.2f}",
+            )
+            for number, extremum in enumerate(result["extrema"], start=1)
+        ],
+        empty=f"none above the noise: no rise or fall within {result['delay']:g} s exceeds "
+        f"{result['z']:g} standard errors (--z, --delay)",
+    )
+    if "events" in result:
+        table(
+            "Coupling: when the two topics begin and stop to move together",
+            ("", "event", "time", "MI of the motions at detection (nats)", "detected at"),
+            [
+                (
+                    str(number),
+                    event["kind"],
+                    f"{event['stamp'] - start:.2f}",
+                    f"{event['value']:.3f} ({event['z']:.1f} times its noise)",
+                    f"{event['detected_stamp'] - start:.2f}",
+                )
+                for number, event in enumerate(result["events"], start=1)
+            ],
+            empty="none above the noise",
+        )
+        resolution = result["coupling_resolution"]
+        spans = (
+            f"{topic['name']} " + " to ".join(f"{v:.2g}" for v in sorted({min(of), max(of)}))
+            for topic, of in zip(result["topics"], resolution["values"], strict=True)
+        )
+        how = "estimated from the noise at rest" if resolution["estimated"] else "as given"
+        print(f"Smallest motion within a step ({how}): {', '.join(spans)}")
+    for topic in result["topics"]:
+        names = topic["coordinates"]
+        shown = names if len(names) < 5 else [*names[:2], "...", names[-1]]
+        print(f"{topic['name']}: {len(names)} coordinates ({', '.join(shown)})")
+    fates = ", ".join(f"{n} {kind}" for kind, n in result["counts"].items() if n)
+    print(f"Messages by fate: {fates}")
+    for notice in result["notices"]:
+        print(f"Notice: {notice}")
+    mi = np.array(result["curve"]["mi"])
+    print(
+        f"Estimates: {len(mi)}, {stamps[0] - start:.2f} to {stamps[-1] - start:.2f} s, "
+        f"{mi.min():.2f} to {mi.max():.2f} nats (median {np.median(mi):.2f}); each is an average "
+        f"over {result['window']} steps"
+    )
+    if result["grid"]:
+        half = result["extremum_grid"] > result["delay"] / 20 * 1.01
+        print(
+            f"Grid: the first estimate in each {result['grid']:.3g} s; extrema use one in each "
+            f"{result['extremum_grid']:.3g} s{', half as many as on a robot' if half else ''} "
+            "(--every 1: all estimates)"
+        )
+    saturated = sum(result["curve"]["saturated"])
+    if saturated:
+        print(
+            f"Saturated: {saturated} (one side determines the other; the true value may be larger)"
+        )
+    if plot:
+        print(f"Picture: {plot}")

@@ -1,0 +1,133 @@
+"""The command curve: the paper's I(s_t; s_t-lag) over demonstrations, and its extrema."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
+from infoatlas_rt.cli.console import progress, table, write_json
+from .loading import add_loading, DATA_SET, load_data
+from .recording_arguments import add_extrema, add_plot, check_data
+
+HELP = "the paper's I(s_t; s_t-lag) over the time of demonstrations, and its extrema"
+DESCRIPTION = (
+    "Estimate I(s_t; s_t-lag), the mutual information of a state and an earlier one, over the time "
+    "of demonstrations. Draw the curve and find its extrema."
+)
+EXAMPLES = ("curve demos.npz --plot curve.png",)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Arguments of this command."""
+    parser.add_argument("data", metavar="DEMOS", help=DATA_SET)
+    add_loading(parser)
+    parser.add_argument("--lag", type=int, default=2, help="steps between a state and its past")
+    add_extrema(
+        parser,
+        None,
+        "steps, or fractions of a trajectory, within which an extremum is reported (default: 20 "
+        "points of the curve)",
+    )
+    parser.add_argument(
+        "--time",
+        choices=("auto", "raw", "normalised"),
+        default="auto",
+        help="raw: original steps. normalised: fractions of each trajectory. auto: normalised if "
+        "lengths differ",
+    )
+    parser.add_argument(
+        "--points",
+        type=int,
+        default=100,
+        help="points of the curve in normalised time; fewer if trajectories are shorter",
+    )
+    parser.add_argument(
+        "--keep-constant",
+        action="store_true",
+        help="keep coordinates that are constant within every trajectory (goals)",
+    )
+    add_plot(parser)
+    add_json(parser)
+    add_estimator(parser)
+
+
+def run(arguments: Namespace) -> None:
+    """Run the command."""
+    from ..curves.ensemble_curve import mi_curve
+    from infoatlas_rt.streams.extrema import ExtremumDetector
+
+    dataset = check_data(arguments.data, "curve")
+    # Checks --z and --delay before minutes of computing.
+    ExtremumDetector(z=arguments.z, delay=1.0 if arguments.delay is None else arguments.delay)
+    trajectories = load_data(arguments, dataset)
+    estimator = make_estimator(arguments)
+    with progress("curve") as advance:
+        curve = mi_curve(
+            trajectories,
+            estimator,
+            lag=arguments.lag,
+            history=arguments.history,
+            mode=arguments.time,
+            points=arguments.points,
+            drop_constant=not arguments.keep_constant,
+            progress=lambda done, total: advance(done / total),
+        )
+    extrema = curve.extrema(z=arguments.z, delay=arguments.delay)
+    if arguments.plot:
+        from ..plots.curve_plot import curve_figure
+
+        figure = curve_figure(
+            curve,
+            extrema,
+            title=Path(arguments.data).stem,
+            lengths=trajectories.lengths.tolist(),
+        )
+        figure.savefig(arguments.plot)
+    result = {
+        "data": str(arguments.data),
+        **curve.to_dict(),
+        "notes": list(trajectories.notes),
+        "z": arguments.z,
+        "delay": arguments.delay,
+        "extrema": [asdict(extremum) for extremum in extrema],
+    }
+    if not write_json(arguments.json, result):
+        _print(result, trajectories, arguments)
+
+
+def _print(result: dict[str, Any], trajectories: Any, arguments: Namespace) -> None:
+    normalised = result["time"] == "normalised"
+    time = "{:.3f}" if normalised else "{:.1f}"
+    unit = "fraction of the trajectory" if normalised else "steps"
+    table(
+        f"Extrema of I(s_t; s_t-lag) over {result['data']} (times: {unit})",
+        ("", "kind", "time", "MI (nats)", "prominence", "reported at"),
+        [
+            (
+                str(number),
+                extremum["kind"],
+                time.format(extremum["stamp"]),
+                f"{extremum['value']:.3f}",
+                f"{extremum['prominence']:+.3f} ({extremum['z']:.1f} s.e.)",
+                time.format(extremum["detected_stamp"]),
+            )
+            for number, extremum in enumerate(result["extrema"], start=1)
+        ],
+        empty="none above the noise",
+    )
+    if result["dropped"]:
+        names = trajectories.names or [f"column {i}" for i in range(trajectories.states.shape[1])]
+        print("Left out, constant within each trajectory:", *(names[i] for i in result["dropped"]))
+    for text in result["notes"]:
+        print(text)
+    points = len(result["curve"]["position"])
+    if normalised and points < arguments.points:
+        print(
+            f"Points: {points} of {arguments.points}; trajectories are so short that the others "
+            "are the same steps."
+        )
+    if arguments.plot:
+        print(f"Picture: {arguments.plot}")

@@ -1,0 +1,51 @@
+"""The command estimate: mutual information of two files of paired samples."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
+from infoatlas_rt.cli.console import write_json
+from .recording_arguments import add_drop_missing, add_pairs
+
+HELP = "mutual information of two files of paired samples"
+DESCRIPTION = (
+    "Estimate the mutual information of two files of paired samples. All numeric columns of a "
+    "table are coordinates, except the index that pandas writes without a name. The output names "
+    "columns that look like counters, times or labels of demonstrations."
+)
+EXAMPLES = ("estimate x.npy y.npy",)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Arguments of this command."""
+    add_pairs(parser)
+    parser.add_argument(
+        "--time-series",
+        action="store_true",
+        help="rows are in time order and depend on their neighbours (wider standard error)",
+    )
+    add_drop_missing(parser)
+    add_json(parser)
+    add_estimator(parser)
+    parser.add_argument(
+        "--directions",
+        default="random",
+        help="how sides wider than the model are reduced. random: by slices. canonical: to "
+        "directions that are found in one half of the samples, for a lower bound",
+    )
+
+
+def run(arguments: Namespace) -> None:
+    """Run the command."""
+    from ..files.load import load_pairs
+
+    x, y, dropped, notes = load_pairs(arguments.x, arguments.y, drop_missing=arguments.drop_missing)
+    result = make_estimator(arguments).estimate(x, y, time_series=arguments.time_series)
+    content = {**result.to_dict(), "dropped": dropped, "notes": list(notes)}
+    if not write_json(arguments.json, content):
+        print(result)
+        for text in notes:
+            print(text)
+        if dropped:
+            print(f"Dropped: {dropped} pairs with a missing value")

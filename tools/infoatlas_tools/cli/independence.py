@@ -1,0 +1,134 @@
+"""The command test: a permutation test of independence, with a picture of its null."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
+from infoatlas_rt.cli.console import progress, table, write_json
+from .recording_arguments import add_drop_missing, add_pairs, add_plot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ..analysis.independence import IndependenceResult
+
+HELP = "permutation test of independence of two files of paired samples"
+DESCRIPTION = "Test whether two files of paired samples are independent, by permutations."
+EXAMPLES = ("test x.csv y.csv --permutations 999 --plot null.png",)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Arguments of this command."""
+    add_pairs(parser)
+    parser.add_argument(
+        "--permutations",
+        type=int,
+        default=199,
+        help="permuted pairings; with 199 the smallest p-value is 0.005",
+    )
+    parser.add_argument(
+        "--time-series",
+        action="store_true",
+        help="rows are in time order and depend on their neighbours: y is shifted "
+        "cyclically instead; both series have to be stationary, and much longer than their "
+        "autocorrelation",
+    )
+    add_drop_missing(parser)
+    add_plot(parser, "picture of the estimates of permuted pairings")
+    add_json(parser)
+    add_estimator(parser)
+
+
+def run(arguments: Namespace) -> None:
+    """Run the command."""
+    import numpy as np
+
+    from ..analysis.independence import independence_test
+    from ..files.load import load_pairs
+
+    x, y, dropped, notes = load_pairs(arguments.x, arguments.y, drop_missing=arguments.drop_missing)
+    with progress("test") as advance:
+        result = independence_test(
+            x,
+            y,
+            make_estimator(arguments),
+            permutations=arguments.permutations,
+            time_series=arguments.time_series,
+            progress=lambda done, total: advance(done / total),
+        )
+    if arguments.plot:
+        null_figure(result).savefig(arguments.plot)
+    content = {"x": arguments.x, "y": arguments.y, **result.to_dict()}
+    content |= {"dropped": dropped, "notes": list(notes)}
+    if write_json(arguments.json, content):
+        return
+    nulls, count = (result.null, result.null_rv), len(result.null)
+    how = "unsliced" if result.k is None else f"{result.slices} slices of {result.k} dimensions"
+    reached = round(result.p_value * (1 + count)) - 1
+    rows = [("given pairing", f"{result.mi:.4f}", f"{result.rv:.4f}")]
+    for name, q in (("median", 0.5), ("95% quantile", 0.95)):
+        mi, rv = (f"{np.quantile(null, q):.4f}" for null in nulls)
+        rows.append((f"{name} of {count} {result.method}s", mi, rv))
+    table(
+        f"Are {arguments.x} and {arguments.y} independent? ({result.samples} samples, {how})",
+        ("", "mutual information, nats", "RV coefficient"),
+        rows,
+    )
+    for text in notes:
+        print(text)
+    if dropped:
+        print(f"Dropped: {dropped} pairs with a missing value")
+    if result.degenerate:
+        print("A side is constant: nothing can depend on it.")
+    if count < arguments.permutations:
+        print(f"A series of {result.samples} has {count} circular shifts.")
+    print(f"By the more unusual of the two, {reached} of {count} reach the given pairing: ", end="")
+    print(f"p {'=' if reached else 'is at most'} {result.p_value:.3g}")
+    if arguments.plot:
+        print(f"Picture: {arguments.plot}")
+
+
+def null_figure(result: IndependenceResult) -> Figure:
+    """Histogram of the estimates of permuted pairings, with that of the given pairing.
+
+    Raises
+    ------
+    InputError
+        matplotlib is not installed.
+    """
+    import numpy as np
+
+    from ..plots.drawing import CURVE, INK, new_figure, RED, style_axes
+
+    figure = new_figure(8, 4)
+    figure.set_layout_engine("constrained")
+    axes = figure.add_subplot()
+    style_axes(axes)
+    axes.spines["left"].set_visible(False)
+    axes.set_yticks([])
+    axes.hist(result.null, bins="auto", color=CURVE, alpha=0.45)
+    axes.set_ylim(top=1.3 * axes.get_ylim()[1])  # room for the annotation
+    axes.axvline(result.mi, color=RED, linewidth=2)
+    right = result.mi > np.mean(axes.get_xlim())
+    axes.annotate(
+        f"given pairing: {result.mi:.3f} nats\np = {result.p_value:.3g}",
+        (result.mi, 0.97),
+        (-6 if right else 6, 0),
+        xycoords=axes.get_xaxis_transform(),
+        textcoords="offset points",
+        ha="right" if right else "left",
+        va="top",
+        color=RED,
+        fontsize=10,
+        fontweight="bold",
+    )
+    axes.set_xlabel("mutual information (nats)")
+    axes.set_title(
+        f"{len(result.null)} {result.method}s of {result.samples} samples: the null",
+        color=INK,
+        fontsize=11,
+        loc="left",
+    )
+    return figure

@@ -1,0 +1,66 @@
+"""Options for the demonstrations of a command, and their loading."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from infoatlas_rt.errors import InputError
+
+if TYPE_CHECKING:
+    from ..files.formats import Dataset
+    from ..trajectories import Trajectories
+
+DATA_SET = (
+    "a LeRobot folder, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, D4RL or Minari, a "
+    "folder of ALOHA's .hdf5 files, a .csv or .parquet table, or an .npz. The .npz contains "
+    "states, the rows of all demonstrations, and lengths, the number of rows of each"
+)
+DEMONSTRATIONS = f"{DATA_SET}. Or a folder of ROS bags, one for each demonstration"
+
+
+def add_loading(parser: ArgumentParser) -> None:
+    """Add options that choose a part of a data set, for `load_data`."""
+    group = parser.add_argument_group("data")
+    group.add_argument(
+        "--features",
+        nargs="+",
+        metavar="NAME",
+        help="features of a LeRobot data set to read (default: observation.state), or arrays of an "
+        ".hdf5, as robot0_eef_pos or states (default: its observations)",
+    )
+    group.add_argument(
+        "--split",
+        metavar="NAME",
+        help="list of demonstrations in `mask` of an .hdf5 (default: all demonstrations)",
+    )
+    group.add_argument(
+        "--episode-column",
+        metavar="NAME",
+        help="column of a table (.csv, .parquet) with the label of each row's demonstration, or "
+        "with a counter that restarts in each demonstration. none: all rows are one demonstration "
+        "(default: recognised by its name)",
+    )
+
+
+def load_data(arguments: Namespace, dataset: Dataset | None) -> Trajectories:
+    """Demonstrations in a data set, or without one in a folder of bags."""
+    from ..bags.demonstrations import load_demonstrations
+
+    for name in ("topic", "field", "joints"):
+        if dataset and getattr(arguments, name, None) is not None:
+            raise InputError(
+                f"--{name} is for a folder of ROS bags, and {arguments.data} is none: leave it out"
+            )
+    chosen = {name: getattr(arguments, name) for name in ("features", "split", "episode_column")}
+    if dataset:
+        return dataset.load(**chosen)
+    for name, value in chosen.items():
+        if value is not None:
+            raise InputError(
+                f"--{name.replace('_', '-')} is for data sets, and {arguments.data} is a folder of "
+                "ROS bags: choose with --field or --joints"
+            )
+    return load_demonstrations(
+        arguments.data, arguments.topic, arguments.field, arguments.joints or ()
+    )

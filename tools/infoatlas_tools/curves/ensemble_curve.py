@@ -1,0 +1,331 @@
+"""The curve I(s_t; s_<t-Δt) over the time of many recorded trajectories.
+
+The trajectories are an ensemble: samples of the same moment t, as in the paper's I(s_t; s_<t-Δt)
+(Section 4.4, robotic manipulation concept discovery). For a single robot, use
+`streams/sliding_window.py`. Pairs are formed `lag` steps apart on the original steps, before any
+resampling of time, and never across the end of an episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.estimator import as_estimator, Estimator
+from infoatlas_rt.estimation.pairs import Pairs
+from infoatlas_rt.estimation.parallel import run_jobs
+from infoatlas_rt.estimation.prepare import Samples
+from infoatlas_rt.estimation.result import Estimate
+from infoatlas_rt.inputs.checks import as_count, as_flag, as_number
+from ..trajectories import as_lengths, as_trajectories, Trajectories
+from infoatlas_rt.streams.extrema import Extremum, ExtremumDetector, POINTS
+
+MODES = ("auto", "raw", "normalised")
+
+
+@dataclass(frozen=True, eq=False)
+class MICurve:
+    """Mutual information at T moments, over N trajectories.
+
+    Attributes
+    ----------
+    position : [T] float64
+        Step t (raw), or fraction of the trajectory (normalised; mean over trajectories).
+    mi, stderr, noise : [T] float64
+        Nats; each estimate, its standard error, and the part of this from samples and slices
+        alone. Points share the model's errors, so compare them by `noise`. They share trajectories
+        too, so the standard error of a difference is smaller.
+    samples : [T] int64
+        Number of trajectories of each point.
+    per_slice : [T, S] float64
+        Nats; the estimate of each slice.
+    influence : [T, N] float64
+        Influence of each trajectory on the point; NaN for trajectories that do not reach it.
+    saturated : [T] bool
+        A linear combination of one side determines one of the other, as far as the samples can
+        resolve: the true value may be much larger.
+    mode : {"raw", "normalised"}
+        Unit of `position`: original steps, or fractions of the trajectory.
+    lag, history : int
+        In original steps.
+    dropped : tuple of int
+        Coordinates left out because they are constant within every trajectory.
+    how : str
+        Estimator and settings, one line.
+    """
+
+    position: NDArray[np.float64]
+    mi: NDArray[np.float64]
+    stderr: NDArray[np.float64]
+    noise: NDArray[np.float64]
+    samples: NDArray[np.int64]
+    per_slice: NDArray[np.float64]
+    influence: NDArray[np.float64]
+    saturated: NDArray[np.bool_]
+    mode: str
+    lag: int
+    history: int
+    dropped: tuple[int, ...]
+    how: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-safe values; "time" is `mode`, and "curve" has the values of each point."""
+        names = ("position", "mi", "stderr", "noise", "samples")
+        return {
+            "lag": self.lag,
+            "history": self.history,
+            "time": self.mode,
+            "dropped": list(self.dropped),
+            "how": self.how,
+            "curve": {name: getattr(self, name).tolist() for name in names},
+        }
+
+    def extrema(self, delay: float | None = None, **options: Any) -> list[Extremum]:
+        """Extrema of the curve, by the causal detector.
+
+        Parameters
+        ----------
+        delay : float, optional
+            Latest report of an extremum, in the unit of `position`; 20 of the curve's points unless
+            given.
+        **options
+            `kinds`, some of "maximum", "minimum" and "change" (all unless given), and `z`, standard
+            errors of the paired difference above which a difference is significant (3.5).
+
+        Returns
+        -------
+        list of Extremum
+            In order of time; stamps are positions of the curve.
+
+        Raises
+        ------
+        InputError
+            An unknown kind, or `z` or `delay` is not finite and above 0.
+        """
+        if delay is None:
+            step = float(np.median(np.diff(self.position))) if len(self.mi) > 1 else 1.0
+            delay = POINTS * step
+        detector = ExtremumDetector(delay=delay, **options)
+        found: list[Extremum] = []
+        for t in range(len(self.mi)):
+            present = np.flatnonzero(~np.isnan(self.influence[t]))
+            found += detector.update(
+                self.mi[t],
+                influence=self.influence[t, present],
+                per_slice=self.per_slice[t],
+                samples=present,
+                stamp=self.position[t],
+            )
+        return sorted(found, key=lambda extremum: extremum.index)
+
+
+def mi_curve(
+    trajectories: Trajectories | Sequence[Any],
+    estimator: Estimator,
+    *,
+    lag: int = 2,
+    history: int = 1,
+    mode: str = "auto",
+    points: int = 100,
+    drop_constant: bool = True,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> MICurve:
+    """I(s_t; s_<t-Δt) over trajectories, at every moment (the paper's Section 4.4).
+
+    All moments have the same projections, and neighbouring moments have the same trajectories, so
+    the points differ by the data alone.
+
+    Parameters
+    ----------
+    trajectories : Trajectories, or sequence of [T_i, d] array-like
+        States of N trajectories; lengths may differ.
+    estimator : Estimator
+        The estimator for all points.
+    lag, history : int
+        Steps between a state and its past, and how many past states are stacked.
+    mode : {"auto", "raw", "normalised"}
+        "raw": original steps that at least n_min trajectories reach. Fewer trajectories reach the
+        later steps, so the noise grows towards the end. "normalised": `points` moments from the
+        start to the end of each trajectory, which aligns trajectories of different length; it needs
+        the ends of trajectories, so it is for recordings. Pairs are `lag` original steps apart
+        either way. "auto": "raw" if all trajectories have the same length.
+    points : int
+        T in normalised time. There are fewer if trajectories are so short that neighbouring moments
+        are the same step in each of them.
+    drop_constant : bool
+        Leave out coordinates that are constant within every trajectory (goals, sizes). Each is a
+        copy of its own past at every moment.
+    executor : concurrent.futures.Executor, optional
+        Any executor, such as a pool of processes: its workers share the points, and each loads the
+        model once. The result has the same bits as without it.
+    progress : callable, optional
+        Called with (points done, points in all).
+
+    Returns
+    -------
+    MICurve
+
+    Raises
+    ------
+    InputError
+        There are too few trajectories, they are too short, all coordinates are constant, or a
+        setting has the wrong type or is out of range.
+    """
+    reach = as_count(lag, "lag", 1) + as_count(history, "history", 1) - 1
+    points = as_count(points, "points", 2, 10**5)
+    trajectories = as_trajectories(trajectories)
+    estimator = as_estimator(estimator)
+    drop_constant = as_flag(drop_constant, "drop_constant")
+    if not isinstance(mode, str) or mode not in MODES:
+        raise InputError(f"mode is {mode!r}: use one of {', '.join(MODES)}")
+    states, lengths = trajectories.states, trajectories.lengths
+    if mode == "auto":
+        mode = "raw" if (lengths == lengths[0]).all() else "normalised"
+    least = estimator.model_file.n_min
+    enough = int((lengths > reach).sum())
+    if enough < least:
+        way_out = f"pass a smaller lag or history (their median is {int(np.median(lengths))} steps)"
+        if len(lengths) < least:
+            way_out = "record more of them, or read one robot's stream with OnlineEstimator"
+        elif reach == 1:
+            way_out = "record longer ones"
+        raise InputError(
+            f"{enough} of {len(lengths)} trajectories are longer than {reach} steps, but model "
+            f"{estimator.model_file.name} needs {least} samples at each moment: {way_out}"
+        )
+    dropped: tuple[int, ...] = ()
+    if drop_constant:
+        constant = _constant_within(states, lengths)
+        if constant.all():
+            raise InputError(
+                f"all {len(constant)} coordinates are constant within every trajectory: "
+                "record states that move"
+            )
+        states, dropped = states[:, ~constant], tuple(np.flatnonzero(constant).tolist())
+
+    if mode == "raw":
+        moments = np.arange(reach, np.sort(lengths)[-least])
+        position = moments.astype(np.float64)
+    else:
+        moments = np.linspace(0, 1, points)
+        present = lengths[lengths > reach]
+        step = reach + np.rint(moments[:, None] * (present - 1 - reach))
+        # Where all trajectories are shorter than `points`, neighbouring moments can be one step.
+        new = np.r_[True, (step[1:] != step[:-1]).any(axis=1)]
+        moments, step = moments[new], step[new]
+        position = (step / (present - 1)).mean(axis=1)
+    members: list[NDArray[np.int64]] = []  # trajectories of each point
+
+    def jobs() -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        for at in moments:
+            x, y, who = ensemble_pairs(
+                states, lengths, at, lag=lag, history=history, normalised=mode == "normalised"
+            )
+            members.append(who)
+            yield x, y
+
+    estimates: list[Estimate] = []
+    influence = np.full((len(moments), len(lengths)), np.nan)
+    for i, estimate in enumerate(run_jobs(_estimate, estimator, jobs(), executor)):
+        estimates.append(estimate)
+        influence[i, members[i]] = estimate.influence
+        if progress is not None:
+            progress(i + 1, len(moments))
+    one = estimates[0]
+    slices = "unsliced" if one.k is None else f"{one.slices} slices of {one.k} dimensions"
+    return MICurve(
+        position=position,
+        mi=np.array([estimate.mi for estimate in estimates]),
+        stderr=np.array([estimate.stderr for estimate in estimates]),
+        noise=np.array([estimate.noise for estimate in estimates]),
+        samples=np.array([estimate.samples for estimate in estimates]),
+        per_slice=np.array([estimate.per_slice for estimate in estimates]),
+        influence=influence,
+        saturated=np.array([estimate.saturated for estimate in estimates]),
+        mode=mode,
+        lag=lag,
+        history=history,
+        dropped=dropped,
+        how=f"{slices}, model {one.model} on {one.provider}, seed {one.seed}",
+    )
+
+
+def _estimate(estimator: Estimator, x: NDArray[Any], y: NDArray[Any]) -> Estimate:
+    # The states of Trajectories are checked; they may be shorter floats than float64.
+    x, y = (np.ascontiguousarray(side, np.float64) for side in (x, y))
+    return estimator.estimate_checked(Samples(x, y))
+
+
+def _constant_within(states: NDArray[np.floating], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether coordinates [d] are constant within every trajectory."""
+    moved: NDArray[np.bool_] = states[1:] != states[:-1]
+    moved[np.cumsum(lengths)[:-1] - 1] = False  # from one trajectory to the next
+    return np.asarray(~moved.any(axis=0))
+
+
+def ensemble_pairs(
+    states: NDArray[Any],
+    lengths: ArrayLike,
+    at: float,
+    *,
+    lag: int = 2,
+    history: int = 1,
+    normalised: bool = False,
+) -> Pairs:
+    """Pairs over trajectories at one moment.
+
+    Parameters
+    ----------
+    states : [sum(lengths), d]
+        Trajectories end to end.
+    lengths : [N] int
+    at : int or float
+        Step t (raw). With `normalised`, the fraction of the way from the first step that has a past
+        (0) to the last step (1) of each trajectory. The nearest original step is used, and its
+        partner `lag` original steps before it. Normalised time needs the length of a trajectory, so
+        it is for recorded data.
+    lag, history : int
+        Steps between a state and its past, and how many past states are stacked.
+    normalised : bool
+
+    Returns
+    -------
+    Pairs
+        One pair of each trajectory that reaches step t; with `normalised`, of each that is longer
+        than lag + history - 1 steps.
+
+    Raises
+    ------
+    InputError
+        `lag` or `history` is below 1, `states` is not [n, d], the lengths do not fit, the fraction
+        is not between 0 and 1, or the step is no integer.
+    """
+    reach = as_count(lag, "lag", 1) + as_count(history, "history", 1) - 1
+    if getattr(states, "ndim", None) != 2:
+        raise InputError(
+            f"states ({type(states).__name__}) have shape {np.shape(states)}: pass an array "
+            "[sum(lengths), d], trajectories end to end"
+        )
+    lengths = as_lengths(lengths, len(states))
+    moment = as_number(at, "at")
+    if as_flag(normalised, "normalised") and not 0 <= moment <= 1:
+        raise InputError(f"at={at} with normalised time: pass a fraction from 0 to 1")
+    if not normalised and not moment.is_integer():
+        raise InputError(f"at={at} is no step: pass an integer, or normalised=True")
+    starts = np.cumsum(lengths) - lengths
+    if normalised:
+        step = reach + np.rint(moment * (lengths - 1 - reach)).astype(np.int64)
+        present = np.flatnonzero(lengths > reach)
+    else:
+        step = np.full(len(lengths), int(np.clip(moment, -1, len(states))))
+        present = np.flatnonzero((lengths > step) & (step >= reach))
+    rows = (starts + step)[present]
+    past = rows[:, None] - (lag + np.arange(history))
+    return Pairs(states[rows], states[past].reshape(len(rows), history * states.shape[1]), present)

@@ -1,0 +1,257 @@
+"""The formats of data sets: how each is recognised, read and annotated.
+
+A new format is a line in `FORMATS`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Container
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from infoatlas_rt.errors import InputError
+from ..trajectories import Trajectories
+from .hdf5.aloha import read_aloha
+from .hdf5.d4rl import read_d4rl
+from .hdf5.demonstrations import ARRAYS_SHOWN
+from .hdf5.maniskill import maniskill_episodes, read_maniskill
+from .hdf5.minari import minari_episodes, minari_file, read_minari
+from .hdf5.opening import files_in, first_names, HDF5_SUFFIXES, opened, shown_name
+from .hdf5.robomimic import holds_demos, is_isaaclab, read_robomimic
+from .lerobot.reader import is_lerobot, read_lerobot
+from .numbers import NUMPY_SUFFIXES, read_arrays
+from .tables.reading import read_table, READERS
+
+# Options of readers, and the data that they are for.
+OPTIONS = {
+    "features": "a LeRobot data set or an HDF5 file",
+    "only_successful": "a ManiSkill file (.h5)",
+    "env_states": "a ManiSkill file (.h5)",
+    "split": "a file of robomimic, MimicGen or Isaac Lab (.hdf5)",
+    "episode_column": "a table (.csv, .parquet)",
+}
+
+
+class Format(NamedTuple):
+    """A format of data sets.
+
+    Attributes
+    ----------
+    name : str
+    recognises : function of a path, and of its open HDF5 file or None
+    read : function of a path and options
+        Returns `Trajectories`.
+    options : tuple of str
+        Those of `OPTIONS` that `read` has.
+    annotations : tuple of str
+        Formats that `annotate` writes for such data alone, the default first.
+    """
+
+    name: str
+    recognises: Callable[[Path, Any], bool]
+    read: Callable[..., Trajectories]
+    options: tuple[str, ...] = ("features",)
+    annotations: tuple[str, ...] = ()
+
+
+def _ends(path: Path, suffixes: Container[str]) -> bool:
+    return path.suffix.lower() in suffixes and not path.is_dir()
+
+
+_SUBTASKS = ("mimicgen-config", "isaaclab-config", "autodata")
+FORMATS = (  # in the order of recognition
+    Format("LeRobot", lambda path, _: is_lerobot(path), read_lerobot, annotations=("lerobot",)),
+    Format(
+        "Isaac Lab",
+        lambda _, file: is_isaaclab(file),
+        read_robomimic,
+        ("features", "split"),
+        ("isaaclab", "mimicgen", *_SUBTASKS),
+    ),
+    Format(
+        "robomimic",
+        lambda _, file: holds_demos(file),
+        read_robomimic,
+        ("features", "split"),
+        ("mimicgen", "isaaclab", *_SUBTASKS),
+    ),
+    Format(
+        "ManiSkill",
+        lambda _, file: bool(maniskill_episodes(file)),
+        read_maniskill,
+        ("features", "only_successful", "env_states"),
+        ("maniskill",),
+    ),
+    Format("Minari", lambda _, file: bool(minari_episodes(file)), read_minari),
+    Format("D4RL", lambda _, file: hasattr(file.get("observations"), "shape"), read_d4rl),
+    Format("ALOHA", lambda _, file: hasattr(file.get("observations"), "keys"), read_aloha),
+    Format("table", lambda path, _: _ends(path, READERS), read_table, ("episode_column",)),
+    Format("NumPy", lambda path, _: _ends(path, NUMPY_SUFFIXES), read_arrays, ()),
+)
+
+SUPPORTED = (
+    "data/demo_0 (robomimic, MimicGen, Isaac Lab, robosuite), traj_0 (ManiSkill), "
+    "observations/qpos (ALOHA), observations with terminals (D4RL) and episode_0/observations "
+    "(Minari) are read; or save .npz with states [sum, d] and lengths [N]"
+)
+_FROM_PYTHON = "in Python, save its numbers with numpy.save, or numpy.savez with states and lengths"
+_WAYS = {
+    ".ulg": "convert it with `ulog2csv FILE` (pip install pyulog), and pass one of the .csv files",
+    ".bin": "a log of ArduPilot becomes .csv with `mavlogdump.py --format csv` (pip install "
+    "pymavlink)",
+    ".mat": "in Matlab, use writematrix(x, 'x.csv'); " + _FROM_PYTHON,
+    ".pkl": "it can run programs when it is read: " + _FROM_PYTHON,
+    ".json": "save it as a table: pandas.read_json(FILE).to_csv('x.csv', index=False)",
+    ".jsonl": "save it as a table: pandas.read_json(FILE, lines=True).to_csv('x.csv', index=False)",
+    ".xlsx": "save the sheet as CSV (UTF-8) in the program that made it",
+    ".feather": "save it as .parquet: pandas.read_feather(FILE).to_parquet('x.parquet')",
+    ".pt": "save its tensors as .npy: numpy.save('x.npy', torch.load(FILE).numpy())",
+    ".gz": "unpack it",
+}
+_SAME = {
+    ".pickle": ".pkl",
+    ".p": ".pkl",
+    ".xls": ".xlsx",
+    ".ods": ".xlsx",
+    ".ndjson": ".jsonl",
+    ".arrow": ".feather",
+    ".pth": ".pt",
+    ".zip": ".gz",
+    ".zst": ".gz",
+    ".bz2": ".gz",
+    ".xz": ".gz",
+}
+
+
+class Dataset(NamedTuple):
+    """A data set whose format is known; `load` reads it."""
+
+    path: Path
+    format: Format
+
+    def load(self, **options: Any) -> Trajectories:
+        """Read it, with options as in `load_trajectories`; None is the default of each.
+
+        Raises
+        ------
+        InputError
+            An option is for other formats, or the reader raises it.
+        """
+        given = {name: value for name, value in options.items() if value is not None}
+        for name in given:
+            if name not in self.format.options:
+                raise InputError(
+                    f"{name} is for {OPTIONS[name]}, and {self.path} is none: leave it out"
+                )
+        return self.format.read(self.path, **given)
+
+
+def open_dataset(path: str | os.PathLike[str]) -> Dataset:
+    """Determine the format of a data set.
+
+    Raises
+    ------
+    InputError
+        The path has none of the formats, or h5py is needed and not installed. The message states
+        how to convert it.
+    """
+    path = Path(path)
+    hdf5 = None
+    if not is_lerobot(path):
+        if way := known_way(path):
+            raise InputError(f"{path} is of a kind that is not read: {way}")
+        if path.is_dir():
+            hdf5 = minari_file(path) or next(iter(files_in(path)), None)
+        elif path.suffix in HDF5_SUFFIXES:
+            hdf5 = path
+    content: Any = opened(hdf5) if hdf5 else nullcontext(({}, None))
+    with content as (file, _):
+        found = next((each for each in FORMATS if each.recognises(path, file)), None)
+        if hdf5 and found is None:
+            inside = ", ".join(_described(file, name) for name in list(file)[:ARRAYS_SHOWN])
+            raise InputError(f"{hdf5} has {inside or 'nothing'}: {SUPPORTED}")
+    if found is None:
+        raise no_reader(path)
+    if hdf5 and path.is_dir() and found.name not in ("ALOHA", "Minari"):
+        raise InputError(
+            f"{path} is a folder with {hdf5.name}, a file of {found.name}, which contains all "
+            "demonstrations: pass that file"
+        )
+    return Dataset(path, found)
+
+
+def no_reader(path: Path) -> InputError:
+    """The error for a file or folder that cannot be read."""
+    if (way := known_way(path)) or not path.is_dir():
+        way = way or _way_out(path)
+        return InputError(f"{path} is no .csv, .parquet, .npy or .npz file: {way}")
+    if any(file.suffix in (".csv", ".parquet", ".npz") for file in path.iterdir()):
+        return InputError(
+            f"{path} is a folder of tables, which is not read: join them into one with a column "
+            "`episode`, as pandas.concat does"
+        )
+    return InputError(
+        f"{path} is neither the folder of a data set (LeRobot, Minari, ALOHA's .hdf5) nor one of "
+        "ROS bags: check the path"
+    )
+
+
+def _described(file: Any, name: str) -> str:
+    node = file.get(name)
+    if hasattr(node, "shape"):
+        return f"{shown_name(name)} {node.shape} {node.dtype}"
+    inside = ", ".join(first_names(node)) if hasattr(node, "keys") else "a link"
+    return f"{shown_name(name)} ({inside})"
+
+
+def known_way(path: Path) -> str | None:
+    """How to convert a file or folder of a known kind that cannot be read."""
+    if path.name.endswith((".zarr", ".zarr.zip")) or any(
+        (path / name).is_file() for name in (".zgroup", ".zarray", ".zattrs", "zarr.json")
+    ):
+        return (
+            f"it is stored as zarr. Save it as .npz, a replay buffer by z = zarr.open("
+            f"{str(path)!r}); numpy.savez('demos.npz', states=z['data/state'][:], "
+            "lengths=numpy.diff(z['meta/episode_ends'][:], prepend=0))"
+        )
+    folders = [path, *_folders_in(path)] if path.is_dir() else []
+    if ".tfrecord" in path.name or any(any(f.glob("*.tfrecord*")) for f in folders):
+        return (
+            "it is stored as TFRecord (RLDS, TFDS). Convert it to a LeRobot data set, or "
+            + _FROM_PYTHON
+        )
+    if any(_data_format(f / "metadata.json") == "arrow" for f in (path, path / "data")):
+        return (
+            "it is a data set of Minari, stored as Arrow. Store it with data_format='hdf5', or "
+            + _FROM_PYTHON
+        )
+    suffix = path.suffix.lower()
+    return _WAYS.get(_SAME.get(suffix, suffix))
+
+
+def _folders_in(path: Path) -> list[Path]:
+    try:
+        return [entry for entry in path.iterdir() if entry.is_dir()]
+    except OSError:
+        return []
+
+
+def _data_format(path: Path) -> Any:
+    """`data_format` in the metadata of Minari; None if there is none."""
+    try:
+        node = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    return node.get("data_format") if isinstance(node, dict) else None
+
+
+def _way_out(path: Path) -> str:
+    """How to convert any other file to a table or a file of NumPy."""
+    if path.suffix.lower() in (".bag", ".mcap", ".db3"):
+        return "it is a ROS bag: use infoatlas-rt bag"
+    if path.suffix.lower() in (".h5", ".hdf5") or path.is_dir():
+        return f"it may hold demonstrations, for infoatlas-rt keystates; {_FROM_PYTHON}"
+    return f"convert it; {_FROM_PYTHON}"

@@ -1,0 +1,131 @@
+"""Finds arrays below a group of an HDF5 file by name, and checks links to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from infoatlas_rt.errors import InputError
+from .opening import shown_name
+
+DEEPEST_GROUP = 32  # levels of groups
+
+
+class Source(NamedTuple):
+    """An array of a demonstration: h5py's data set, and its path within the demonstration."""
+
+    node: Any
+    path: str
+
+    @property
+    def text(self) -> str:
+        """Shape and dtype."""
+        return f"{self.node.shape} {self.node.dtype}"
+
+
+def find_arrays(path: Path, group: Any, root: str, skip: tuple[str, ...] = ()) -> dict[str, Source]:
+    """Arrays below a group of an HDF5 file, by name.
+
+    Parameters
+    ----------
+    path : path
+        Path of the file, for errors.
+    group : h5py.Group
+    root : str
+        Name of a group or an array in it. Names of arrays below it do not contain it:
+        "obs/policy/x" is "policy.x" for the root "obs". Names of others are paths, as "infos.qpos".
+        If both exist, "obs/x" and "/x" distinguish them.
+    skip : tuple of str
+        Names in the group that are skipped.
+
+    Raises
+    ------
+    InputError
+        Two arrays have one name, or a link leads nowhere or into a circle.
+    """
+    found, others = dict[str, Source](), dict[str, Source]()
+    for inside, node in _walk(path, group, "", (), skip):
+        name = inside.removeprefix(f"{root}/").replace("/", ".")
+        own = inside == root or inside.startswith(f"{root}/")
+        target = found if own else others
+        if name in target:
+            raise InputError(
+                f"{path}: {group.name} has two arrays that are called {name}: rename one of them"
+            )
+        target[name] = Source(node, inside)
+    for name in list(others):
+        if name in found:  # Isaac Lab has obs/actions and actions
+            found[f"{root}/{name}"], found[f"/{name}"] = found[name], others.pop(name)
+    return {**found, **others}
+
+
+def names_under(arrays: dict[str, Source], root: str) -> list[str]:
+    """Names of the arrays below the group `root`, or of the array of this name."""
+    return [
+        name
+        for name, source in arrays.items()
+        if source.path.split("/")[0] == root and "/" not in name
+    ]
+
+
+def _walk(
+    path: Path, group: Any, prefix: str, above: tuple[Any, ...], skip: tuple[str, ...] = ()
+) -> Iterator[tuple[str, Any]]:
+    import h5py
+
+    info = h5py.h5o.get_info(group.id)
+    if (info.fileno, info.addr) in above or len(above) > DEEPEST_GROUP:
+        raise InputError(f"{path}: {group.name} links to a group around it: remove the link")
+    for key in group:
+        if key in skip:
+            continue
+        inside = f"{prefix}{shown_name(key)}"
+        node = open_node(path, group, key)
+        if isinstance(node, h5py.Group):
+            yield from _walk(path, node, f"{inside}/", (*above, (info.fileno, info.addr)))
+        elif isinstance(node, h5py.Dataset):
+            yield inside, node
+
+
+def open_node(path: Path, group: Any, key: str) -> Any:
+    """The entry of a group with this name.
+
+    Raises
+    ------
+    InputError
+        It is damaged, or a link to something that is missing.
+    """
+    import h5py
+
+    try:
+        return group[key]
+    except (KeyError, OSError, RuntimeError, ValueError, TypeError) as error:
+        link = group.get(key, getlink=True)
+        where = f"{group.name.rstrip('/')}/{shown_name(key)}"
+        if isinstance(link, h5py.ExternalLink):
+            what = f"is a link to {link.path} in {link.filename}, which is missing"
+        elif isinstance(link, h5py.SoftLink):
+            what = f"is a link to {link.path}, which is missing"
+        else:
+            what = f"cannot be read ({_first_line(error)})"
+        raise InputError(f"{path}: {where} {what}: restore it, or remove it") from error
+
+
+def unstored(node: Any) -> str | None:
+    """Reason why HDF5 would return fill values in place of an array, or None."""
+    if node.is_virtual:
+        for source in node.virtual_sources():
+            own = source.file_name == "."
+            file = Path(node.file.filename).parent / source.file_name
+            if not (source.dset_name in node.file if own else file.is_file()):
+                name = source.dset_name if own else source.file_name
+                return f"is put together from {name}, which is missing"
+        return None
+    if node.size and not node.external and node.id.get_storage_size() == 0:
+        return "was created and never written"
+    return None
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,73 @@
+"""Reads trajectories from the data sets of Minari that are stored as HDF5.
+
+Its file `main_data.hdf5` has a group `episode_0`, `episode_1`, ... for each episode: `observations`
+(T + 1 of them, an array or groups of arrays), `actions` [T], `rewards`, `terminations`,
+`truncations` and `infos`. The file lies in the folder `data` of the data set. (Minari 0.4, 0.5)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from infoatlas_rt.errors import InputError
+from ...trajectories import Trajectories
+from .arrays import find_arrays, names_under, open_node
+from .demonstrations import Demo, DemoReader
+from .opening import numbered, opened
+
+FILE = "main_data.hdf5"
+OBSERVATIONS = "observations"
+_EPISODE = re.compile(r"episode_[0-9]{1,18}")
+
+
+def minari_file(path: Path) -> Path | None:
+    """The HDF5 file in the folder of a Minari data set; None if there is none."""
+    found = [path / FILE, path / "data" / FILE]
+    return next((file for file in found if file.is_file()), None)
+
+
+def minari_episodes(file: Any) -> list[str]:
+    """Names of the episodes of an open file, in the order of their numbers."""
+    return numbered(file, _EPISODE)
+
+
+def read_minari(
+    path: str | os.PathLike[str], features: Sequence[str] | None = None
+) -> Trajectories:
+    """Read the episodes of a Minari data set.
+
+    Parameters
+    ----------
+    path : path
+        The folder of a data set, or its `main_data.hdf5`.
+    features : sequence of str, optional
+        Arrays to read. Those in `observations` are given by name, with dots in groups; others by
+        path, as "actions" (one row less than observations) and "infos.qpos". Unless given, all
+        observations that are numbers of one or two dimensions.
+
+    Returns
+    -------
+    Trajectories
+        Columns are named "observations.0", or "achieved_goal.0" in groups. The rate is None.
+
+    Raises
+    ------
+    InputError
+        h5py is not installed; the file is missing or damaged; there is no such feature; or
+        episodes have different columns.
+    """
+    path = Path(path)
+    place = minari_file(path) or path
+    reader = DemoReader(place, features)
+    with opened(place) as (file, h5py):
+        for name in minari_episodes(file):
+            group = open_node(place, file, name)
+            if not isinstance(group, h5py.Group):
+                raise InputError(f"{place}: {name} is no group: remove it")
+            arrays = find_arrays(place, group, OBSERVATIONS)
+            reader.add(Demo(name, arrays, tuple(names_under(arrays, OBSERVATIONS))))
+    return reader.trajectories()

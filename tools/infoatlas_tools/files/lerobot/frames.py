@@ -1,0 +1,232 @@
+"""Tables of a LeRobot data set: files of frames, and their columns as arrays of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+from ..numbers import LARGEST
+
+Int = NDArray[np.int64]
+POINTER = b"version https://git-lfs"  # in place of a file that Git LFS has not downloaded
+EPISODE, FRAME, TIME = "episode_index", "frame_index", "timestamp"
+
+
+class Frames(NamedTuple):
+    """Rows of a file."""
+
+    values: list[NDArray[Any]]  # of each feature [n, d]
+    missing: NDArray[np.bool_]  # [n, features]: null
+    episodes: Int  # [n]
+    frames: Int  # [n]
+    times: NDArray[np.float64]  # [n] s, NaN where there are none
+
+
+def data_files(folder: Path) -> list[Path]:
+    """Tables of frames that are on this machine; InputError if there are none."""
+    data = folder / "data"
+    files = [
+        file
+        for file in sorted([*data.glob("*.parquet"), *data.glob("*/*.parquet")], key=str)
+        if not any(part.startswith(".") for part in file.relative_to(folder).parts)
+    ]
+    if not files:
+        raise InputError(f"{folder} has no data/*/*.parquet: load the data set with its data")
+    here = [file for file in files if not is_pointer(file)]
+    if not here:
+        raise InputError(f"{folder}: Git LFS has not loaded data/: run git lfs pull")
+    return here
+
+
+def is_pointer(file: Path) -> bool:
+    """Whether a file is a pointer of Git LFS to one that was not downloaded."""
+    try:
+        if file.stat().st_size > 1024:
+            return False
+        return file.read_bytes().startswith(POINTER)
+    except OSError:  # the error is raised when the file is opened
+        return False
+
+
+def read_parquet(file: Path, columns: Sequence[str] | None = None, most: int | None = None) -> Any:
+    """A table of some columns, or of all.
+
+    Raises
+    ------
+    InputError
+        The file is damaged, lacks a column, or has more than `most` rows.
+    """
+    pyarrow, parquet = require_pyarrow(file)
+    try:
+        with parquet.ParquetFile(file) as opened:
+            names = opened.schema_arrow.names
+            missing = sorted(set(columns or ()) - set(names))
+            repeated = sorted({name for name in columns or () if names.count(name) > 1})
+            if missing or repeated:
+                what = f"has no column {', '.join(missing)}"
+                if not missing:
+                    what = f"has several columns {', '.join(repeated)}"
+                raise InputError(f"{file} {what}: load the data set again")
+            if most is not None and opened.metadata.num_rows > most:
+                raise InputError(
+                    f"{file}: more than {LARGEST} numbers in the data set: take a part of the "
+                    "episodes"
+                )
+            return opened.read(columns)
+    except InputError:
+        raise
+    except (OSError, ValueError, MemoryError, pyarrow.ArrowException) as error:
+        what = "a pointer of Git LFS" if is_pointer(file) else str(error).split("\n")[0]
+        way = "run git lfs pull" if is_pointer(file) else "load the data set again"
+        raise InputError(f"{file} cannot be read ({what}): {way}") from error
+
+
+def require_pyarrow(path: Path) -> tuple[Any, Any]:
+    """pyarrow and pyarrow.parquet; InputError if they are not installed."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise InputError(
+            f"{path}: pyarrow reads it and is not installed: pip install 'infoatlas-rt[datasets]'"
+        ) from error
+    return pyarrow, pyarrow.parquet
+
+
+def read_frames(file: Path, features: Sequence[str], timed: bool, most: int) -> Frames:
+    """Features of numbers, and the episode and frame of each row.
+
+    Parameters
+    ----------
+    file : path
+    features : sequence of str
+    timed : bool
+        Also read `timestamp`.
+    most : int
+        Rows, at most.
+
+    Raises
+    ------
+    InputError
+        As in `read_parquet`; or a column has no numbers, its lists differ in length, or the number
+        of an episode or a frame is missing or not an integer.
+    """
+    own = dict.fromkeys([*features, EPISODE, FRAME, *([TIME] if timed else [])])
+    table = read_parquet(file, list(own), most)
+    place = {name: counters(table, name, file) for name in (EPISODE, FRAME)}
+
+    def where(row: int) -> str:
+        return f"episode {place[EPISODE][row]}, frame {place[FRAME][row]}"
+
+    values, missing = [], np.zeros((len(table), len(features)), bool)
+    for i, feature in enumerate(features):
+        numbers, missing[:, i] = _numbers(table.column(feature), f"{file}: {feature}", where)
+        values.append(numbers)
+    times = np.full(len(table), np.nan)
+    if timed:
+        found, gone = _numbers(table.column(TIME), f"{file}: {TIME}", where)
+        if found.shape[1] == 1:
+            times = np.where(gone, np.nan, found[:, 0].astype(np.float64))
+    return Frames(values, missing, place[EPISODE], place[FRAME], times)
+
+
+def counters(table: Any, name: str, file: Path) -> Int:
+    """Whole numbers [n] of a column such as `episode_index`.
+
+    Raises
+    ------
+    InputError
+        A value is not an integer, or is missing.
+    """
+    found = scalars(table, name, file)
+    if found.dtype == np.int64:
+        return found
+    with np.errstate(invalid="ignore"):
+        whole = found.astype(np.int64)
+    if not (whole == found).all():
+        raise InputError(
+            f"{file}: {name} has numbers that are no integers: load the data set again"
+        )
+    return whole
+
+
+def scalars(table: Any, name: str, file: Path) -> NDArray[Any]:
+    """Numbers [n] of a column; InputError if a row has none, or several."""
+    found, missing = _numbers(table.column(name), f"{file}: {name}", "row {}".format)
+    if not len(found):
+        return np.zeros(0)
+    if found.shape[1] != 1 or missing.any():
+        raise InputError(f"{file}: {name} is not one number in each row: load the data set again")
+    return np.asarray(found[:, 0])
+
+
+def _numbers(column: Any, what: str, where: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Numbers [n, d] of a column of numbers or of (nested) lists, and whether rows are null [n].
+
+    Lists are flattened. Null rows, and rows with a null in them, are 0.
+    """
+    if not column.null_count and column.type.num_fields == 0:  # a shortcut for the usual counters
+        plain = column.to_numpy()
+        if plain.dtype.kind in "iuf":
+            return plain[:, None], np.zeros(len(plain), bool)
+    array = column.combine_chunks()
+    rows = np.arange(len(array))
+    while True:
+        leaf, width, bad = _flattened(array, what, where, rows)
+        if bad is None:
+            break
+        rows, array = rows[~bad], array.filter(_mask(~bad))
+    missing = np.ones(len(column), bool)
+    missing[rows] = False
+    if not len(rows):
+        return np.zeros((len(column), 0)), missing
+    try:
+        found = np.asarray(leaf.to_numpy(zero_copy_only=False))
+    except (ValueError, TypeError, NotImplementedError):
+        found = np.zeros(0, object)
+    if found.dtype.kind not in "buif" or not width:
+        kind = str(leaf.type) if width else "nothing"
+        raise InputError(
+            f"{what} contains {kind} and no numbers: pass other ones by --features NAME"
+        )
+    found = found.reshape(-1, width)
+    found = found.astype(np.float32) if found.dtype.kind == "b" else found
+    if not missing.any():
+        return found, missing
+    whole = np.zeros((len(column), width), found.dtype)
+    whole[rows] = found
+    return whole, missing
+
+
+def _flattened(
+    array: Any, what: str, where: Any, rows: Int
+) -> tuple[Any, int, NDArray[np.bool_] | None]:
+    """Numbers of an array of (nested) lists, their count in a row, and rows with a null in them."""
+    count, width = len(array), 1
+    while True:
+        array = getattr(array, "storage", array)  # in an extension, such as Hugging Face's Array2D
+        if array.null_count:
+            null = np.asarray(array.is_null().to_numpy(zero_copy_only=False))
+            return array, width, np.asarray(null.reshape(count, width).any(axis=1), np.bool_)
+        if not hasattr(array, "flatten") or not hasattr(array.type, "value_type"):
+            return array, width, None
+        sizes = np.asarray(array.value_lengths().to_numpy(zero_copy_only=False))
+        if len(sizes) and (sizes != sizes[0]).any():
+            other = int((sizes != sizes[0]).argmax())
+            raise InputError(
+                f"{what} has {sizes[0]} numbers in {where(rows[0])} and {sizes[other]} in "
+                f"{where(rows[other // width])}: store as many in each frame"
+            )
+        width *= int(sizes[0]) if len(sizes) else 1
+        array = array.flatten()
+
+
+def _mask(values: NDArray[np.bool_]) -> Any:
+    import pyarrow
+
+    return pyarrow.array(values)

@@ -1,0 +1,256 @@
+"""Reads LeRobot data sets (v2.0, v2.1, v3.0) as trajectories.
+
+`meta/info.json` describes the features. `data/` has .parquet files with a row for each frame, of
+one episode (v2) or many (v3). The lengths of episodes are in `meta/episodes.jsonl` (v2) or in
+`meta/episodes/` (v3). The layouts are those of huggingface/lerobot, `lerobot/datasets/utils.py`.
+Videos are not read. Only pyarrow is needed. `annotations/lerobot_writer.py` writes such data sets.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import first_names, InputError
+from infoatlas_rt.inputs.arrays import side_by_side
+from ...trajectories import Trajectories
+from ..numbers import LARGEST
+from ..rates import EVEN, stated_rate
+from .features import choose_features, column_names, shape_of
+from .frames import data_files, Frames, Int, read_frames
+from .meta import episode_lengths, info_file, lance_tables, read_info
+
+NAMED = 3  # episodes that a message describes
+TIMED = 1000  # rows whose time stamps are compared with the rate, at most
+
+
+def is_lerobot(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is the folder of a LeRobot data set, of any version and storage."""
+    folder = Path(path)
+    return folder.is_dir() and (info_file(folder).is_file() or bool(lance_tables(folder)))
+
+
+def read_lerobot(
+    path: str | os.PathLike[str], features: Sequence[str] | None = None
+) -> Trajectories:
+    """Read features of the episodes of a LeRobot data set, in order of `episode_index`.
+
+    Episodes that are not on this machine, lack frames, or lack a number of a feature are left out;
+    the notes name them.
+
+    Parameters
+    ----------
+    path : path
+        Its folder.
+    features : sequence of str, optional
+        Features of numbers, such as "observation.state" or "action", side by side if several; truth
+        values become 0 and 1. The default is that of `choose_features`.
+
+    Returns
+    -------
+    Trajectories
+        Their names are those of the features in `meta/info.json`. Their rate is its `fps`, Hz (None
+        if it is not a number above 0, or if the time stamps contradict it).
+
+    Raises
+    ------
+    InputError
+        pyarrow is not installed; a file is missing or damaged; there is no such feature; files do
+        not belong together; or no episode is complete.
+    """
+    folder = Path(path)
+    info = read_info(folder)
+    chosen, notes = choose_features(info["features"], features, folder)
+    read = _read_files(data_files(folder), chosen, info)
+    names: list[str] = []
+    for feature, values in zip(chosen, read.values, strict=True):
+        found, note = column_names(feature, info["features"][feature], values.shape[1])
+        names += found
+        notes += [note] if note else []
+    episodes, first, lengths = np.unique(read.episodes, return_index=True, return_counts=True)
+    expected = episode_lengths(folder, info)
+    reasons = _incomplete(read, chosen, expected, (episodes, first, lengths), folder)
+    complete = np.array([episode not in reasons for episode in episodes.tolist()])
+    left_out = _left_out(reasons, len(set(expected) | set(reasons)))
+    if not complete.any():
+        raise InputError(f"{folder}: no episode is complete. {left_out}")
+    absent = len(set(expected) - set(episodes.tolist()))
+    if absent:
+        notes.append(
+            f"{len(expected) - absent} of {len(expected)} episodes are on this machine "
+            f"({_ranges(sorted(set(expected) & set(episodes.tolist())))}), and the others are left "
+            "out: load the data set again for all."
+        )
+    notes += [left_out] if left_out else []
+    rows: Any = slice(None) if complete.all() else np.repeat(complete, lengths)
+    rate, note = _rate(info, read.times[rows], lengths[complete])
+    notes += [note] if note else []
+    return Trajectories(
+        side_by_side([values[rows] for values in read.values]),
+        lengths[complete],
+        tuple(names),
+        rate,
+        tuple(map(str, episodes[complete].tolist())),
+        tuple(notes),
+    )
+
+
+class _Read(NamedTuple):
+    """All rows, in order of episode and frame."""
+
+    values: list[NDArray[Any]]  # of each feature [n, d]
+    missing: NDArray[np.bool_]  # [n, features]
+    episodes: Int
+    frames: Int
+    times: NDArray[np.float64]
+
+
+def _read_files(files: list[Path], features: list[str], info: dict[str, Any]) -> _Read:
+    """Rows of all files; InputError if two have the same frame, or their columns differ."""
+    timed = "timestamp" in info["features"]
+    shapes = [shape_of(info["features"][feature]) for feature in features]
+    widths = [math.prod(shape or (1,)) for shape in shapes]
+    least = sum(width if width <= LARGEST else 1 for width in widths)  # a shape may be wrong
+    parts: list[Frames] = []
+    used: list[Path] = []
+    room, rows = LARGEST, 0
+    for file in files:
+        part = read_frames(file, features, timed, room // least)
+        rows += len(part.episodes)
+        timed &= rows < TIMED
+        room -= sum(values.size for values in part.values)
+        if room < 0:
+            raise InputError(f"{file}: more than {LARGEST} numbers: take a part of the episodes")
+        if len(part.episodes):
+            parts.append(part)
+            used.append(file)
+    if not parts:
+        raise InputError(f"{files[0]} and {len(files) - 1} others have no rows: load them again")
+    values = []
+    for i, (feature, shape) in enumerate(zip(features, shapes, strict=True)):
+        filled = [(p.values[i], f) for p, f in zip(parts, used, strict=True) if p.values[i].size]
+        width = filled[0][0].shape[1] if filled else 1
+        for own, file in filled:
+            if own.shape[1] != width or (shape and own.shape[1] != widths[i]):
+                other = f"meta/info.json has shape {list(shape)}" if shape else f"{used[0]} {width}"
+                raise InputError(
+                    f"{file} has {own.shape[1]} columns of {feature}, and {other}: they should be "
+                    "of one data set"
+                )
+        each = [p.values[i] for p in parts]
+        values.append(
+            np.concatenate([v if v.size else np.zeros((len(v), width), v.dtype) for v in each])
+        )
+    missing, episodes, frames, times = (
+        np.concatenate([part[place] for part in parts]) for place in range(1, 5)
+    )
+    which = np.repeat(np.arange(len(parts)), [len(part.episodes) for part in parts])
+    step = np.diff(episodes)
+    if (step < 0).any() or ((step == 0) & (np.diff(frames) <= 0)).any():
+        order = np.lexsort((frames, episodes))
+        values = [own[order] for own in values]
+        missing, episodes, frames, times, which = (
+            own[order] for own in (missing, episodes, frames, times, which)
+        )
+    same = np.flatnonzero((np.diff(episodes) == 0) & (np.diff(frames) == 0))
+    if len(same):
+        row = int(same[0])
+        one, other = used[which[row]], used[which[row + 1]]
+        both = f"{one} has" if one == other else f"{one} and {other} both have"
+        raise InputError(
+            f"{both} frame {frames[row]} of episode {episodes[row]}{' twice' * (one == other)}: "
+            "remove the file that is of another recording, or load the data set again"
+        )
+    return _Read(values, missing, episodes, frames, times)
+
+
+def _incomplete(
+    read: _Read,
+    features: list[str],
+    expected: dict[int, int],
+    found: tuple[Int, Int, Int],
+    folder: Path,
+) -> dict[int, str]:
+    """Why episodes cannot be used, by their numbers.
+
+    Raises
+    ------
+    InputError
+        An episode has more frames than the metadata state.
+    """
+    reasons: dict[int, str] = {}
+    gone = read.missing.any(axis=1)
+    for values in read.values:
+        gone |= ~np.isfinite(values).all(axis=1)
+    gone_at = np.flatnonzero(gone)
+    ends = found[1] + found[2]
+    counts = np.searchsorted(gone_at, ends) - np.searchsorted(gone_at, found[1])
+    step = np.diff(read.frames, append=0)
+    for episode, first, length, absent in zip(
+        *(own.tolist() for own in found), counts.tolist(), strict=True
+    ):
+        own = read.frames[first : first + length]
+        known = expected.get(episode)
+        if known is None:
+            reasons[episode] = "is not in meta/"
+        elif length > known:
+            raise InputError(
+                f"{folder}: episode {episode} has {length} frames in data/ and {known} in meta/: "
+                "they are of different recordings; load the data set again"
+            )
+        elif length < known:
+            reasons[episode] = f"has {length} of its {known} frames"
+        elif length > 1 and (steps := step[first : first + length - 1]).min() != steps.max():
+            hole = int((steps != np.median(steps)).argmax())
+            reasons[episode] = f"lacks frames between {own[hole]} and {own[hole + 1]}"
+        elif absent:
+            row = int(gone_at[np.searchsorted(gone_at, first)])
+            lost = [f for f, one in zip(features, read.missing[row], strict=True) if one]
+            what = f"no {lost[0]}" if lost else "a number that is not finite"
+            more = f" ({absent} frames in all)" if absent > 1 else ""
+            reasons[episode] = f"has {what} in frame {read.frames[row]}{more}"
+    return reasons
+
+
+def _left_out(reasons: dict[int, str], count: int) -> str:
+    """A sentence about episodes that are on this machine and cannot be used; empty without any."""
+    if not reasons:
+        return ""
+    listed = [f"episode {episode} {why}" for episode, why in list(reasons.items())[:NAMED]]
+    more = f"; and {len(reasons) - NAMED} others" if len(reasons) > NAMED else ""
+    return (
+        f"{len(reasons)} of {count} episodes are left out: {'; '.join(listed)}{more}. Load the "
+        "data set again, or fill what is missing."
+    )
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Text of numbers, as "0 to 4, 7", with the first few runs."""
+    cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
+    runs = [(part[0], part[-1]) for part in np.split(np.array(numbers), cuts)]
+    texts = [str(a) if a == b else f"{a} to {b}" for a, b in runs]
+    return first_names(texts, NAMED)
+
+
+def _rate(
+    info: dict[str, Any], times: NDArray[np.float64], lengths: Int
+) -> tuple[float | None, str]:
+    """Rate by `fps`, Hz, and a sentence if the time stamps [s] contradict it."""
+    rate = stated_rate(info.get("fps"))
+    steps = np.delete(np.diff(times), np.cumsum(lengths)[:-1] - 1)
+    steps = steps[np.isfinite(steps)]
+    if rate is None or not len(steps):
+        return rate, ""
+    step = float(np.median(steps))
+    if abs(step * rate - 1) <= EVEN:
+        return rate, ""
+    return None, (
+        f"meta/info.json has {rate:g} frames a second, and the time stamps are {step:g} s apart: "
+        "the rate is unknown; give it (--rate)."
+    )

@@ -1,0 +1,95 @@
+"""Rates of recordings in Hz, stated in a file or derived from the times of samples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.inputs.checks import as_rate
+
+EVEN = 0.1  # of the median: steps of time differ from it by at most so much
+_UNIT = r"(?:\s*[\[(]\s*(\w+)\s*[\])]|[_.](\w+))?"
+_WORDS = "time_?stamp|time|stamp|seconds|elapsed|clock"
+_TIME = re.compile(rf"(?:(?:.*[\W_])?({_WORDS})|\W*(t)(?:_rel)?){_UNIT}", re.IGNORECASE)
+_REST = re.compile(r"(.*)n(?:ano)?secs?", re.IGNORECASE)
+_SECONDS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "msec", "milliseconds"), 1e-3),
+    **dict.fromkeys(("us", "\u03bcs", "usec", "microseconds"), 1e-6),
+    **dict.fromkeys(("ns", "nsec", "nsecs", "nanosec", "nanosecs", "nanoseconds"), 1e-9),
+}
+
+
+def stated_rate(value: Any) -> float | None:
+    """A rate that a file states, Hz; None if it is missing or no finite number above 0."""
+    try:
+        return as_rate(value, "rate")
+    except InputError:
+        return None
+
+
+def is_time(name: str) -> bool:
+    """Whether a column of this name may contain times.
+
+    The names are time, timestamp, stamp, seconds, elapsed, clock and t in any case, as in "__time"
+    or "header.stamp". A unit of time may follow in brackets or after "_", as in "Time [ms]" or
+    "t_s".
+    """
+    found = _TIME.fullmatch(name)
+    if not found:
+        return False
+    unit = found[3] or found[4]
+    return not unit or unit.casefold() in _SECONDS
+
+
+def is_rest(name: str, names: Sequence[str]) -> bool:
+    """Whether a column contains the nanoseconds within the seconds of another, as in ROS stamps."""
+    found = _REST.fullmatch(name)
+    return found is not None and not {f"{found[1]}sec", f"{found[1]}secs"}.isdisjoint(names)
+
+
+def time_unit(name: str) -> float | None:
+    """Unit that the name of a column of times states, in seconds; None if it states none."""
+    found = _TIME.fullmatch(name)
+    if not found:
+        return None
+    unit = found[3] or found[4] or ("s" if (found[1] or "").lower() == "seconds" else "")
+    return _SECONDS.get(unit.casefold())
+
+
+def even_rate(
+    times: NDArray[np.floating], lengths: NDArray[np.int64], unit: float | None
+) -> float | None:
+    """Rate in Hz from the times of samples.
+
+    Parameters
+    ----------
+    times : [n]
+    lengths : [N] int64
+        Lengths of the trajectories. Steps back in time within one are skipped, as restarts of the
+        clock.
+    unit : float or None
+        Unit of the times, in seconds; None if it is not known.
+
+    Returns
+    -------
+    float or None
+        1 / median step. None if a step differs from the median by more than `EVEN` of it. Also None
+        for integers of an unknown unit, which may be counts, milliseconds or nanoseconds.
+    """
+    if unit is None and (times == np.rint(times)).all():
+        return None
+    with np.errstate(all="ignore"):  # infinite times are refused later
+        steps = np.delete(np.diff(times), np.cumsum(lengths)[:-1] - 1)
+        steps = steps[~(steps < 0)]
+        if not len(steps):
+            return None
+        step = np.median(steps)
+        if not (np.abs(steps - step) <= EVEN * step).all():
+            return None
+        return stated_rate(1 / (step * (1.0 if unit is None else unit)))

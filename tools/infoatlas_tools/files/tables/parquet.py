@@ -1,0 +1,98 @@
+"""Tables of numbers in .parquet files, as pandas, polars and LeRobot write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from infoatlas_rt.errors import InputError
+from ..lerobot.frames import require_pyarrow
+from ..numbers import check_regular, LARGEST
+from .table import Columns, is_list, Table
+
+
+def read_parquet_table(path: Path, is_label: Callable[[str], bool], missing: bool = False) -> Table:
+    """Columns of a .parquet file.
+
+    Numbers are columns, and lists of one length are as many columns (`name.0`, `name.1`). Dates and
+    durations are whole numbers of their unit. Text, images and other types are left out.
+
+    Parameters
+    ----------
+    path : Path
+    is_label : function of a name
+        Whether a column of this name is read as text.
+    missing : bool
+        Read nulls as NaN.
+
+    Raises
+    ------
+    InputError
+        pyarrow is not installed; the file is missing or damaged, has no column of numbers, lists of
+        different lengths, or nulls without `missing`.
+    """
+    check_regular(path)
+    pyarrow, parquet = require_pyarrow(path)
+    try:
+        with parquet.ParquetFile(path) as opened:
+            about = opened.metadata
+            groups = [about.row_group(i) for i in range(about.num_row_groups)]
+            schema = opened.schema_arrow
+            wanted = [
+                field for field in schema if is_label(field.name) or _is_number(field.type, pyarrow)
+            ]
+            names = [field.name for field in wanted]
+            other = [f"{f.name} ({_short(f.type)})" for f in schema if f not in wanted]
+            if len(set(names)) < len(names):
+                raise InputError(f"{path}: two columns have one name: rename one")
+            # The elements of lists count, too, so that a false size in the file needs no memory.
+            if sum(_count(group, name) for group in groups for name in names) > LARGEST:
+                raise InputError(f"{path}: more than {LARGEST} numbers: save a part of them")
+            read = Columns(path, pyarrow, missing)
+            table = opened.read(names)
+            for field in wanted:
+                column = table.column(field.name)
+                if is_label(field.name):
+                    read.add_labels(field.name, column)
+                else:
+                    read.add(field.name, column)
+    except InputError:
+        raise
+    # Damaged names are not UTF-8, and damaged lists do not fit together.
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        what = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{path} cannot be read ({what}): save it again") from error
+    notes = (f"Left out: {', '.join(other)} (no numbers).",) if other else ()
+    return read.table(notes)
+
+
+def _count(group: Any, name: str) -> int:
+    """Number of numbers in a column, with the elements of lists, in a group of rows."""
+    columns = (group.column(i) for i in range(group.num_columns))
+    return sum(
+        column.num_values
+        for column in columns
+        if column.path_in_schema == name or column.path_in_schema.startswith(f"{name}.")
+    )
+
+
+def _is_number(kind: Any, pyarrow: Any) -> bool:
+    """Whether a type is of numbers, times, truth values, or of lists of them."""
+    types = pyarrow.types
+    kind = kind.value_type if is_list(kind, types) else kind
+    return any(
+        test(kind)
+        for test in (
+            types.is_integer,
+            types.is_floating,
+            types.is_boolean,
+            types.is_decimal,
+            types.is_timestamp,
+            types.is_duration,
+        )
+    )
+
+
+def _short(kind: Any) -> str:
+    return str(kind).partition("<")[0]

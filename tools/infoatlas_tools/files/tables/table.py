@@ -1,0 +1,135 @@
+"""Columns of a table file as numbers, labels, clocks and flags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.inputs.arrays import as_shifted
+from ..numbers import LARGEST
+
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+class Table(NamedTuple):
+    """Columns of a file.
+
+    Attributes
+    ----------
+    values : [n, d] float64
+        Columns of numbers; a missing value is NaN.
+    names : tuple of str, d of them, or empty
+        Names of the columns of numbers; empty without a header.
+    labels : dict of str to list of str, n of them
+        Columns that were requested as text, by name.
+    clocks : dict of int to float
+        Columns of numbers whose type is a time, and their unit in seconds.
+    flags : tuple of int
+        Columns of numbers whose type is a truth value.
+    notes : tuple of str
+        Sentences about what was left out.
+    origins : dict of int to int
+        What `arrays.as_shifted` subtracted from columns of numbers.
+    """
+
+    values: NDArray[np.float64]
+    names: tuple[str, ...]
+    labels: dict[str, list[str]]
+    clocks: dict[int, float]
+    flags: tuple[int, ...]
+    notes: tuple[str, ...]
+    origins: dict[int, int]
+
+
+class Columns:
+    """Collects the columns of pyarrow for a `Table`.
+
+    Parameters
+    ----------
+    path : Path
+    pyarrow : module
+    missing : bool
+        Read nulls as NaN.
+    where : function of a row
+        Its place in the file, for messages.
+    """
+
+    def __init__(
+        self, path: Path, pyarrow: Any, missing: bool, where: Callable[[int], str] = "row {}".format
+    ) -> None:
+        self.path, self._pyarrow, self._missing, self._where = path, pyarrow, missing, where
+        self._names: list[str] = []
+        self._values: list[NDArray[np.float64]] = []
+        self._origins: dict[int, int] = {}
+        self._labels: dict[str, list[str]] = {}
+        self._clocks: dict[int, float] = {}
+        self._flags: list[int] = []
+
+    def add(self, name: str, column: Any) -> None:
+        """A column of numbers or of lists of them."""
+        types, values = self._pyarrow.types, column.combine_chunks()
+        first = len(self._names)
+        width = 1
+        if is_list(values.type, types):
+            lengths = values.value_lengths().unique()
+            if values.null_count or len(lengths) != 1 or not lengths[0].as_py():
+                raise InputError(
+                    f"{self.path}: {name!r} has rows of different lengths, or none: fill them, or "
+                    "remove that column"
+                )
+            width, values = lengths[0].as_py(), values.flatten()
+        gone = np.asarray(values.is_null())
+        if gone.any() and not self._missing:
+            raise InputError(
+                f"{self.path}, {self._where(int(gone.argmax()) // width)}: {name!r} is a missing "
+                "value: fill it, or remove the row (and its partner in the other file, which "
+                "--drop-missing of `estimate` and `test` does)"
+            )
+        kind = values.type
+        if types.is_timestamp(kind) or types.is_duration(kind):
+            self._clocks.update({first + i: _UNITS[kind.unit] for i in range(width)})
+            values = values.cast(self._pyarrow.int64())
+        elif types.is_boolean(kind):
+            self._flags += range(first, first + width)
+            values = values.cast(self._pyarrow.uint8())
+        elif types.is_decimal(kind) or types.is_null(kind):
+            values = values.cast(self._pyarrow.float64())
+        if gone.any():  # with nulls, integers would become floats
+            known = values.drop_null()
+            values = values.fill_null(known[0] if len(known) else 0)
+        array = np.asarray(values.to_numpy(zero_copy_only=False)).reshape(-1, width)
+        numbers, origins = as_shifted(array, name)
+        self._values.append(np.where(gone.reshape(-1, width), np.nan, numbers))
+        self._origins.update({first + i: origin for i, origin in origins.items()})
+        self._names += [name] if width == 1 else [f"{name}.{i}" for i in range(width)]
+
+    def add_labels(self, name: str, column: Any) -> None:
+        """A column of text."""
+        if name in self._labels:
+            raise InputError(f"{self.path}: two columns are called {name!r}: rename one")
+        if len(column) > LARGEST // 8:  # a string counts as 8 numbers
+            raise InputError(f"{self.path}: more than {LARGEST // 8} rows: save a part of them")
+        values = column.to_pylist()
+        if None in values:
+            where = self._where(values.index(None))
+            raise InputError(f"{self.path}, {where}: {name!r} is empty: fill it")
+        self._labels[name] = [
+            str(v[0] if isinstance(v, list) and len(v) == 1 else v) for v in values
+        ]
+
+    def table(self, notes: tuple[str, ...] = ()) -> Table:
+        """All columns; InputError if there are no numbers."""
+        if not self._values or not len(self._values[0]):
+            raise InputError(f"{self.path}: no rows, or no columns of numbers: save a full table")
+        values, names, flags = np.hstack(self._values), tuple(self._names), tuple(self._flags)
+        return Table(values, names, self._labels, self._clocks, flags, notes, self._origins)
+
+
+def is_list(kind: Any, types: Any) -> bool:
+    """Whether a type of pyarrow is one of lists."""
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))

@@ -1,0 +1,15 @@
+"""Coordinates of recorded states: real numbers whose differences are motion.
+
+`read_coordinates` reads the raw states of demonstrations. Rotations and wrapped angles become
+continuous paths (`live/orientation.py`, `recognition.py`), frames that are no measurement are
+replaced (`outliers.py`, `faults.py`), and columns without motion are left out: constants and
+clocks. All other columns stay as they are, bit by bit. A `Follower` maps running episodes in the
+same way (`live/coordinates.py`). `tied` makes increments equal that differ by rounding alone
+(`rounding.py`).
+"""
+
+from .choices import as_ignored, columns_of
+from .reading import read_coordinates, ReadCoordinates
+from .rounding import tied
+
+__all__ = ["ReadCoordinates", "as_ignored", "columns_of", "read_coordinates", "tied"]

@@ -1,0 +1,172 @@
+"""Choices of the caller about columns: rotations, and columns to leave out."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from infoatlas_rt.errors import first_names, InputError
+from infoatlas_rt.live.orientation import (
+    ANGLE,
+    Bool,
+    EULER,
+    Float,
+    Group,
+    MATRIX,
+    QUATERNION,
+    SIX,
+    SIZES,
+    TURNS,
+    valid,
+    VECTOR,
+)
+from .recognition import allowed, angle_in_degrees
+
+STATE = "observation.state."  # LeRobot's names of coordinates begin with it
+# Kind, order of the columns, and whether it is in degrees (None: decided by the values).
+KINDS: dict[str, tuple[str, tuple[int, ...] | None, bool | None]] = {
+    "quaternion_wxyz": (QUATERNION, (0, 1, 2, 3), None),
+    "quaternion_xyzw": (QUATERNION, (3, 0, 1, 2), None),
+    "rotation_vector": (VECTOR, None, None),
+    "rotation_vector_degrees": (VECTOR, None, True),
+    "euler": (EULER, None, None),
+    "euler_degrees": (EULER, None, True),
+    "matrix": (MATRIX, None, None),
+    "rotation_6d": (SIX, None, None),
+    "angle": (ANGLE, None, None),
+    "angle_degrees": (ANGLE, None, True),
+}
+
+
+def as_groups(orientation: Any, columns: Float, names: Sequence[str], ignored: Bool) -> list[Group]:
+    """Groups from the argument `orientation` of `read_coordinates`.
+
+    Parameters
+    ----------
+    orientation : mapping of columns to kinds, or "none"
+    columns : [d, n] float64
+    names : sequence of str
+        d of them, or none.
+    ignored : [d] bool
+
+    Raises
+    ------
+    InputError
+        Columns do not exist, are ignored or are in two groups; a kind does not exist or needs
+        another number of columns; or values cannot be of that kind.
+    """
+    if isinstance(orientation, str) and orientation == "none":
+        return []
+    if not isinstance(orientation, Mapping):
+        raise InputError(
+            f"orientation is {orientation!r}: pass columns and kinds, as in "
+            '{"tool.q": "quaternion_wxyz", (3, 4, 5): "rotation_vector"}, or "none"'
+        )
+    found: list[Group] = []
+    taken = ignored.copy()
+    for key, kind in orientation.items():
+        what = f"orientation[{key!r}]"
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise InputError(f"{what} is {kind!r}: use one of {', '.join(KINDS)}")
+        base, order, degrees = KINDS[kind]
+        at = columns_of(key, names, len(columns), what)
+        if len(at) != SIZES[base]:
+            raise InputError(
+                f"{what} is {kind!r}, which needs {SIZES[base]} columns, not {len(at)} "
+                f"{tuple(names[c] for c in at) if names else tuple(at)}: pass their numbers or "
+                "names"
+            )
+        if ignored[at].any():
+            raise InputError(
+                f"{what} has columns that are ignored, {[c for c in at if ignored[c]]}: leave them "
+                "out of ignore, or leave this orientation out"
+            )
+        if len(set(at)) < len(at) or taken[at].any():
+            raise InputError(f"{what} has columns that are named twice: {tuple(at)}")
+        taken[at] = True
+        values = columns[at].T
+        if base in TURNS and degrees is None:
+            degrees = angle_in_degrees(values.T)
+        group = Group(base, tuple(at[i] for i in order or range(len(at))), bool(degrees))
+        bad = ~valid(group, values)
+        if bad.sum() > allowed(len(bad)):
+            raise InputError(
+                f"{what} is {kind!r}, but {bad.sum()} of {len(bad)} states cannot be one, the "
+                f"first {values[bad.argmax()].tolist()}: name another kind or other columns"
+            )
+        found.append(group)
+    return sorted(found, key=lambda group: min(group.columns))
+
+
+def as_ignored(ignore: Any, names: Sequence[str], d: int) -> Bool:
+    """Columns [d] that a caller leaves out.
+
+    Raises
+    ------
+    InputError
+        Columns that do not exist.
+    """
+    made = np.zeros(d, bool)
+    entries = [ignore] if isinstance(ignore, str) or not np.iterable(ignore) else list(ignore)
+    for entry in entries:
+        made[columns_of(entry, names, d, "ignore")] = True
+    return made
+
+
+def full_name(key: str, names: Sequence[str]) -> str:
+    """Full beginning of names for `key`: `key` itself if names begin with it, otherwise "".
+
+    The beginning that all names share, up to a dot, may be left out, and so may LeRobot's
+    "observation.state.": "left" stands for "observation.state.left".
+    """
+    shared = ""
+    for parts in zip(*(name.split(".")[:-1] for name in names), strict=False):
+        if len(set(parts)) > 1:
+            break
+        shared += f"{parts[0]}."
+    for beginning in ("", shared, STATE):
+        if key and any(name.startswith(beginning + key) for name in names):
+            return beginning + key
+    return ""
+
+
+def short_name(name: str) -> str:
+    """A name without LeRobot's "observation.state.", unless a number is left; see `full_name`."""
+    short = name.removeprefix(STATE)
+    return name if short.isdecimal() else short
+
+
+def columns_of(key: Any, names: Sequence[str], d: int, what: str) -> list[int]:
+    """Columns by number, (short) name, beginning of a name, range ("3:7"), or a tuple of these.
+
+    Raises
+    ------
+    InputError
+        There is no such column.
+    """
+    if isinstance(key, tuple | list | range):
+        return [c for part in key for c in columns_of(part, names, d, what)]
+    if isinstance(key, str):
+        if key in names:
+            return [c for c, name in enumerate(names) if name == key]
+        at = [c for c, name in enumerate(names) if key and name.startswith(key)]
+        if not at and (found := re.fullmatch(r"(\d+)(?::(\d+))?", key)):
+            low = int(found[1])
+            at = list(range(low, int(found[2]) if found[2] else low + 1))
+        elif not at and (full := full_name(key, names)):
+            return columns_of(full, names, d, what)
+    else:
+        try:
+            at = [operator.index(key)]
+        except TypeError:
+            at = []
+    if not at or not all(0 <= c < d for c in at):
+        known = f"columns are 0 to {d - 1}"
+        if names:
+            known += f", or {first_names(names, 4)}"
+        raise InputError(f"{what} names {key!r}, and there is no such column: {known}")
+    return at

@@ -1,0 +1,193 @@
+"""Finds frames of recorded states that are no measurements, and replaces them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from infoatlas_rt.live.orientation import ANGLE, Bool, EULER, Float, Group, quaternions, valid
+from .outliers import dropped_frames, FAR, far_out, Int, JUMP
+from .paths import angles_between, held
+from .recognition import few_values
+
+SHOWN = 8  # frames with a note of their own, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Faults:
+    """Frames that are no measurement.
+
+    Attributes
+    ----------
+    groups : sequence of Group
+    of_columns : [d, n] bool
+        Rows in which each column outside of the groups is an outlier.
+    of_groups : [G, n] bool
+        Rows in which each rotation or angle is an outlier.
+    """
+
+    groups: Sequence[Group]
+    of_columns: Bool
+    of_groups: Bool
+
+    def held(self, columns: Float, first: Bool) -> Float:
+        """Columns [d, n], each fault replaced by the value before it."""
+        made = columns
+        for at, bad in self._places():
+            made = columns.copy() if made is columns else made
+            made[at] = columns[at][:, held(~bad, first)]
+        return made
+
+    def filled(self, columns: Float, first: Bool) -> Float:
+        """Columns [d, n], faults interpolated; in groups and switches, the value before."""
+        made = self.held(columns, first)
+        for c in np.flatnonzero(self.of_columns.any(axis=1)):
+            if not few_values(made[c]):
+                _interpolate(made[c], self.of_columns[c], first)
+        return made
+
+    def fill_rotations(self, path: Float, parts: Sequence[tuple[int, int]], first: Bool) -> None:
+        """Interpolate the faults of rotations and angles in their coordinates [n, p], in place."""
+        for j, (g, _) in enumerate(parts):
+            if g >= 0 and self.of_groups[g].any():
+                path[:, j] = _interpolate(path[:, j].copy(), self.of_groups[g], first)
+
+    def frames(self, bound: Int) -> list[tuple[int, int]]:
+        """(demonstration, step) of all rows with a fault; `bound` has the first rows, and n."""
+        rows = np.flatnonzero(self.of_columns.any(axis=0) | self.of_groups.any(axis=0))
+        which = np.searchsorted(bound, rows, side="right") - 1
+        return list(zip(which.tolist(), (rows - bound[which]).tolist(), strict=True))
+
+    def notes(self, states: Float, bound: Int) -> list[str]:
+        """A sentence about each faulty frame of the raw states [n, d]."""
+        frames = self.frames(bound)
+        found = []
+        for which, step in frames[:SHOWN]:
+            row = int(bound[which]) + step
+            columns = np.flatnonzero(self.of_columns[:, row]).tolist()
+            for g in np.flatnonzero(self.of_groups[:, row]).tolist():
+                columns += self.groups[g].columns
+            value = states[row, columns[0]]
+            are = "column is" if len(columns) == 1 else "columns are"
+            found.append(
+                f"demonstration {which}, step {step}: {len(columns)} {are} far out (the first is "
+                f"{value:g}): replaced by the frames around it"
+            )
+        if len(frames) > SHOWN:
+            found.append(f"{len(frames) - SHOWN} more frames are far out, and replaced")
+        return found
+
+    def _places(self) -> list[tuple[list[int], Bool]]:
+        plain = [([int(c)], self.of_columns[c]) for c in np.flatnonzero(self.of_columns.any(1))]
+        turned = [
+            (list(group.columns), bad)
+            for group, bad in zip(self.groups, self.of_groups, strict=True)
+            if bad.any()
+        ]
+        return plain + turned
+
+
+def find_faults(columns: Float, first: Bool, groups: Sequence[Group], plain: Bool) -> Faults:
+    """Frames that are no measurements, by the criteria of `outliers.py`.
+
+    Parameters
+    ----------
+    columns : [d, n] float64
+        All demonstrations end to end, one column of the states a row.
+    first : [n] bool
+        First row of each demonstration.
+    groups : sequence of Group
+    plain : [d] bool
+        Columns outside of the groups that are searched.
+    """
+    d, n = columns.shape
+    jump = np.abs(np.diff(columns, axis=1, prepend=columns[:, :1]))
+    for group in groups:
+        if group.kind in (ANGLE, EULER):
+            at = list(group.columns)
+            jump[at] = np.abs(jump[at] - group.turn * np.rint(jump[at] / group.turn))
+    jump[:, first] = 0.0
+    kth = max(0, n - 1 - 4 * (1 + int(first.sum()) // 10))
+    usual = np.partition(jump, kth, axis=1)[:, kth]  # as many larger jumps as there may be faults
+    top = jump.max(axis=1)
+    of_columns, of_groups = np.zeros((d, n), bool), np.zeros((len(groups), n), bool)
+    looked = plain.copy()
+    looked[[c for group in groups for c in group.columns]] = True
+    steady = (np.diff(columns, axis=1) > 0).sum(axis=1) >= 0.95 * (n - 1)  # as in clocks
+    switch = np.array([few_values(column) for column in columns])
+    free = np.flatnonzero(looked & (top > 0) & ~steady & ~switch)
+    dropped = dropped_frames(columns[free], first, jump[free], usual[free])
+    if dropped.any():
+        for row in np.flatnonzero(dropped):
+            value = np.median(columns[free, row])
+            of_columns[:, row] = plain & (top > 0) & (columns[:, row] == value)
+        of_groups |= dropped
+        jump[:, dropped | np.append(False, dropped[:-1])] = 0.0
+    some = columns[:, np.unique(np.linspace(0, n - 1, min(n, 512)).astype(np.int64))]
+    size = np.quantile(np.abs(some), 0.9, axis=1)
+    span = np.diff(np.quantile(some, [0.1, 0.9], axis=1), axis=0)[0]
+    least = 8 * np.spacing(size.astype(np.float32)).astype(np.float64)
+    for c in np.flatnonzero(plain & (top > np.minimum(JUMP * usual, FAR / 2 * span))):
+        column = columns[c]
+        two = bool(switch[c]) and len(np.unique(column)) == 2
+        distance, spread = _plain(column)
+        of_columns[c] |= far_out(
+            distance, spread, jump[c], first, column == 0, two, float(least[c])
+        )
+    for g, group in enumerate(groups):
+        values = columns[list(group.columns)].T
+        of_groups[g] |= ~valid(group, values)
+        values = values[held(~of_groups[g], first)]
+        distance, spread = _turned(group, values)
+        rows = np.arange(1, n)
+        own = np.append(0.0, distance(rows, rows - 1))
+        own[first | of_groups[g]] = 0.0
+        limit = 8 * float(np.finfo(np.float32).eps) * (group.turn if group.kind == ANGLE else 1.0)
+        if own.max() > JUMP * np.partition(own, kth)[kth]:
+            of_groups[g] |= far_out(distance, spread, own, first, np.zeros(n, bool), False, limit)
+    return Faults(groups, of_columns, of_groups)
+
+
+def _plain(column: Float) -> tuple[Callable[[Int, Int], Float], Callable[[Bool], float]]:
+    def distance(a: Int, b: Int) -> Float:
+        return np.abs(column[a] - column[b])
+
+    def spread(rows: Bool) -> float:
+        return float(np.ptp(column[rows])) if rows.any() else 0.0
+
+    return distance, spread
+
+
+def _turned(
+    group: Group, values: Float
+) -> tuple[Callable[[Int, Int], Float], Callable[[Bool], float]]:
+    if group.kind == ANGLE:
+        column = values[:, 0]
+
+        def difference(a: Int, b: Int) -> Float:
+            turned = column[a] - column[b]
+            return np.abs(turned - group.turn * np.rint(turned / group.turn))
+
+        return difference, _plain(column)[1]
+    q = quaternions(group, values)
+
+    def angle(a: Int, b: Int) -> Float:
+        return angles_between(q[a], q[b])
+
+    def widest(rows: Bool) -> float:
+        return float(angles_between(q[rows], q[rows][:1]).max()) if rows.any() else 0.0
+
+    return angle, widest
+
+
+def _interpolate(values: Float, bad: Bool, first: Bool) -> Float:
+    """Interpolate rows within their demonstration, in place; at its ends, repeat the nearest."""
+    bound = np.append(np.flatnonzero(first), len(first))
+    for start, end in pairwise(bound):
+        own, part = bad[start:end], values[start:end]
+        if own.any() and not own.all():
+            part[own] = np.interp(np.flatnonzero(own), np.flatnonzero(~own), part[~own])
+    return values

@@ -1,0 +1,277 @@
+"""Reads raw states of demonstrations: finds the columns with motion, and their representation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.inputs.checks import as_resolution
+from ...trajectories import as_trajectories, Trajectories
+from infoatlas_rt.live.coordinates import Coordinates
+from infoatlas_rt.live.orientation import (
+    ANGLE,
+    Bool,
+    EULER,
+    Float,
+    Group,
+    MATRIX,
+    QUATERNION,
+    SIX,
+    VECTOR,
+)
+from .choices import as_groups, as_ignored
+from .faults import find_faults
+from .paths import paths
+from .recognition import label, recognised
+from .rounding import roundings
+
+STILL = 1e-4  # of a coordinate's scale: a smaller increment is rest
+TAIL = 0.01  # share of the values on either side that the scale leaves out
+FEWEST = 8  # increments from which a clock is recognised
+CLOCKS = {"time", "timestamp", "timestamps", "stamp", "t", "index", "frame_index", "step", "frame"}
+
+
+@dataclass(frozen=True, eq=False)
+class ReadCoordinates(Coordinates):
+    """The map from recorded states to p coordinates, with their scales in the demonstrations.
+
+    Attributes
+    ----------
+    names : tuple of p str
+        As "tool.rotation_x" of a rotation; numbers of columns if these have no names.
+    scale : [p] float64
+        The larger one of two ranges, above 0: from the 1% to the 99% quantile of the values, and
+        the median range within the demonstrations in which the coordinate moves.
+    rest : [p] float64
+        Smaller increments over one step are rest. The largest one of: rounding of the number
+        format, 1e-4 of `scale` (the largest of a rotation), and the resolution, if given.
+    rounding : [p] float64
+        Increments that differ by no more than this may differ by rounding alone (`rounding.tied`).
+        0 if values are exact, as those of switches.
+    constant : tuple of int
+        Columns left out because they do not change within any demonstration.
+    left_out : tuple of int
+        Columns left out because they are clocks or the caller ignores them.
+    notes : tuple of str
+        Sentences about what was recognised and replaced.
+    """
+
+    names: tuple[str, ...]
+    scale: Float
+    rest: Float
+    rounding: Float
+    constant: tuple[int, ...]
+    left_out: tuple[int, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kind of each coordinate: "plain", or that of its group."""
+        return tuple("plain" if g < 0 else self.groups[g].kind for g, _ in self.parts)
+
+    @property
+    def sources(self) -> tuple[tuple[int, ...], ...]:
+        """Columns of the raw states that each coordinate comes from."""
+        return tuple((axis,) if g < 0 else self.groups[g].columns for g, axis in self.parts)
+
+
+def read_coordinates(
+    states: Sequence[Any] | Trajectories,
+    names: Sequence[str] = (),
+    *,
+    orientation: Mapping[Any, str] | str | None = None,
+    ignore: Sequence[int | str] = (),
+    resolution: Any = None,
+) -> tuple[ReadCoordinates, list[Float], list[Float], list[tuple[int, int]]]:
+    """Read the raw states of demonstrations.
+
+    Parameters
+    ----------
+    states : sequence of [T_i, d] array-like, or Trajectories
+    names : sequence of str, optional
+        Names of the d columns; those of the tables or Trajectories unless given.
+    orientation : mapping of columns to kinds, or "none", optional
+        As {"tool.q": "quaternion_wxyz", (3, 4, 5): "rotation_vector", "3:7": "quaternion_xyzw"}.
+        Columns are numbers, names, the beginning of names, or a range; kinds are those of
+        `choices.KINDS`. If given, it replaces recognition: no other columns are rotations or
+        angles. "none" or an empty mapping: no rotations.
+    ignore : sequence of int or str
+        Columns to leave out: numbers, or the beginning of names.
+    resolution : float or [d], optional
+        Smallest difference that the sensors resolve, in the units of the states.
+
+    Returns
+    -------
+    coordinates : ReadCoordinates
+    repaired : list of [T_i, d] float64
+        The states, with frames that are no measurements replaced.
+    paths : list of [T_i, p] float64
+        Coordinates of each demonstration, with the same frames replaced.
+    outliers : list of (demonstration, step)
+        The replaced frames.
+
+    Raises
+    ------
+    InputError
+        States or arguments that cannot be used.
+    """
+    trajectories = as_trajectories(states)
+    values = np.asarray(trajectories.states, np.float64)
+    d = values.shape[1]
+    names = tuple(names) or trajectories.names
+    if names and (len(names) != d or not all(isinstance(name, str) for name in names)):
+        raise InputError(f"names are {len(names)} for {d} columns: pass one str for each, or none")
+    resolution = as_resolution(resolution, d, "resolution")
+    bound = np.append(0, np.cumsum(trajectories.lengths))
+    first = np.zeros(len(values), bool)
+    first[bound[:-1]] = True
+    columns = np.ascontiguousarray(values.T)
+    ignored = as_ignored(ignore, names, d)
+    if orientation is None:
+        groups = recognised(columns, first, names, ~ignored)
+    else:
+        groups = as_groups(orientation, columns, names, ignored)
+    plain = ~ignored
+    plain[[c for group in groups for c in group.columns]] = False
+    faults = find_faults(columns, first, groups, plain)
+    apart, least = roundings(faults.held(columns, first))
+    columns = faults.filled(columns, first)
+    inner = np.diff(columns, axis=1)[:, ~first[1:]]
+    clock, still = plain & _clocks(inner, apart, least, names), plain & ~inner.any(axis=1)
+    layout = _layout(groups, plain & ~clock & ~still)
+    path = paths(groups, layout, np.ascontiguousarray(columns.T), first)
+    faults.fill_rotations(path, layout, first)
+    # An axis about which nothing turns is a constant coordinate.
+    moves = (path[1:] != path[:-1])[~first[1:]].any(axis=0)
+    path = np.ascontiguousarray(path[:, moves])
+    parts = tuple(part for part, moving in zip(layout, moves, strict=True) if moving)
+    kept = sorted({g for g, _ in parts if g >= 0})
+    parts = tuple((kept.index(g) if g >= 0 else g, axis) for g, axis in parts)
+    still[[c for g, group in enumerate(groups) if g not in kept for c in group.columns]] = True
+    groups = [groups[g] for g in kept]
+    scale = _scales(path, bound)
+    rest, rounding = _limits(groups, parts, scale, apart, least, resolution)
+    notes = [
+        *(_group_note(group, names, orientation is not None) for group in groups),
+        *(
+            f"{_columns([c], names)} rises evenly: it is left out"
+            for c in np.flatnonzero(clock).tolist()
+        ),
+        *faults.notes(values, bound),
+    ]
+    made = ReadCoordinates(
+        d,
+        tuple(groups),
+        parts,
+        tuple(_part_name(part, groups, names) for part in parts),
+        scale,
+        rest,
+        rounding,
+        tuple(np.flatnonzero(still).tolist()),
+        tuple(np.flatnonzero(clock | ignored).tolist()),
+        tuple(notes),
+    )
+    repaired = np.split(np.ascontiguousarray(columns.T), bound[1:-1])
+    return made, repaired, np.split(path, bound[1:-1]), faults.frames(bound)
+
+
+def _layout(groups: Sequence[Group], plain: Bool) -> list[tuple[int, int]]:
+    """`parts`, in the order of the columns."""
+    places = [(int(c), -1, int(c)) for c in np.flatnonzero(plain)]
+    for g, group in enumerate(groups):
+        axes = 1 if group.kind == ANGLE else 3
+        places += [(min(group.columns), g, axis) for axis in range(axes)]
+    return [(g, axis) for _, g, axis in sorted(places)]
+
+
+def _clocks(inner: Float, apart: Float, least: Float, names: Sequence[str]) -> Bool:
+    """Columns [d] whose increments [d, m] are equal and above 0; by name, clocks may jitter."""
+    if inner.shape[1] < FEWEST:
+        return np.zeros(len(inner), bool)
+    low, high = inner.min(axis=1), inner.max(axis=1)
+    even = high - low <= np.minimum(1.01 * np.maximum(apart, least), 0.5 * high)
+    named = [re.split(r"[._/ ]", name.lower())[-1] in CLOCKS for name in names]
+    if names:
+        even |= np.array(named) & (high <= 10 * low)
+    return np.asarray((low > 0) & even)
+
+
+def _scales(path: Float, bound: np.ndarray[Any, np.dtype[np.int64]]) -> Float:
+    """Robust range [p] of each coordinate of [n, p]; all of them are non-constant."""
+    n, p = path.shape
+    if not p:
+        return np.empty(0)
+    low = int(TAIL * (n - 1))
+    ordered = np.partition(np.ascontiguousarray(path.T), (low, n - 1 - low), axis=1)
+    pooled = ordered[:, n - 1 - low] - ordered[:, low]
+    start = bound[:-1]
+    ranges = np.maximum.reduceat(path, start, axis=0) - np.minimum.reduceat(path, start, axis=0)
+    # Quantiles miss an object that moves at the end of a few demonstrations.
+    moves = ranges >= 0.1 * ranges.max(axis=0)
+    return np.asarray(np.maximum(pooled, np.nanmedian(np.where(moves, ranges, np.nan), axis=0)))
+
+
+def _limits(
+    groups: Sequence[Group],
+    parts: Sequence[tuple[int, int]],
+    scale: Float,
+    apart: Float,
+    least: Float,
+    resolution: Float | None,
+) -> tuple[Float, Float]:
+    """`rest` and `rounding` from those of the columns [d]."""
+    rest, rounding = np.empty((2, len(parts)))
+    for j, (g, axis) in enumerate(parts):
+        together = [i for i, (other, _) in enumerate(parts) if g >= 0 and other == g] or [j]
+        columns = [axis] if g < 0 else list(groups[g].columns)
+        gain, finest = 1.0, 1.0
+        if g >= 0 and groups[g].kind != ANGLE:
+            unit = 2 * np.pi / groups[g].turn  # 1 where the columns are no angles
+            finest = 2.0 if groups[g].kind == QUATERNION else unit
+            gain = 4 * unit  # several columns add up
+        floor = [gain * least[columns].max(), STILL * scale[together].max()]
+        if resolution is not None:
+            floor.append(finest * resolution[columns].max())
+        rest[j], rounding[j] = max(floor), gain * apart[columns].max()
+    return rest, rounding
+
+
+def _part_name(part: tuple[int, int], groups: Sequence[Group], names: Sequence[str]) -> str:
+    g, axis = part
+    if g < 0:
+        return names[axis] if names else str(axis)
+    stem = label(groups[g].columns, names)
+    if groups[g].kind == ANGLE:
+        return stem
+    return f"{stem}{'.' if stem else ''}rotation_{'xyz'[axis]}"
+
+
+def _columns(columns: Sequence[int], names: Sequence[str]) -> str:
+    if len(columns) == 1:
+        return f"column {repr(names[columns[0]]) if names else columns[0]}"
+    low, high = min(columns), max(columns)
+    if names:
+        return f"columns {names[low]!r} to {names[high]!r}"
+    return f"columns {low} to {high}"
+
+
+def _group_note(group: Group, names: Sequence[str], given: bool) -> str:
+    unit = "degrees" if group.degrees else "radians"
+    kind = {
+        ANGLE: f"an angle in {unit} that wraps: its turns are counted",
+        VECTOR: f"a rotation vector in {unit}",
+        EULER: f"roll, pitch and yaw in {unit}",
+        MATRIX: "a rotation matrix",
+        SIX: "two columns of a rotation matrix",
+    }.get(group.kind, "")
+    if group.kind == QUATERNION:
+        kind = f"a quaternion, w {'first' if group.columns[0] == min(group.columns) else 'last'}"
+        if not given and not names:
+            kind += " (assumed; w last has increments of the same angles)"
+    verb = "is" if len(group.columns) == 1 else "are"
+    return f"{_columns(group.columns, names)} {verb} {kind}"

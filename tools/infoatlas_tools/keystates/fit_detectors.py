@@ -1,0 +1,92 @@
+"""Fits detectors: they find steps whose motion resembles that around given steps.
+
+A detector of a kind of key state is a ridge regression from the features of a step to a target: 1
+at the key states of demonstrations, 0 elsewhere. The features are those of `live/features.py`.
+Labels (`labels.py`), reproduction (`reproduction.py`) and the tracker (`fit_live.py`) use
+detectors. The tracker's windows end shortly after the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.live.features import Features
+from .changes import Changes
+
+Float = NDArray[np.float64]
+
+CENTRED = ((0.15, 0.15), (0.4, 0.4))  # seconds before and after a step: offline
+AHEAD = ((0.2, 0.1), (0.4, 0.2))  # live: shorter after the step, to report soon
+RIDGE = 3.0  # times the mean variance of a feature
+WIDTH = 2.0  # steps: standard deviation of the target around a key state
+HIT, MISS = 2, 5  # steps from a key state: up to HIT a step counts as one, from MISS not
+COORDINATES = 24  # at most: those with the largest bursts
+LEAST_BURST = 0.3  # nats: weight of a coordinate that never rests
+
+
+def make_features(
+    changes: Changes, states: Sequence[Float], windows: tuple[tuple[float, float], ...]
+) -> Features:
+    """Features of the coordinates with the largest bursts; windows in seconds."""
+    columns = np.sort(np.argsort(-changes.burst, kind="stable")[:COORDINATES])
+    columns = columns[changes.rms[columns] > 0]
+    weight = np.maximum(changes.burst[columns], LEAST_BURST)
+    spread = np.maximum(changes.spread[columns], 1e-300)
+    steps = changes.timing.steps
+    return Features(
+        columns,
+        tuple((steps(before, 2), steps(after, 2)) for before, after in windows),
+        changes.rms[columns],
+        changes.rest[columns] + 1e-300,
+        np.mean([s[0, columns] for s in states], axis=0),
+        2 * weight / spread,
+        weight,
+    )
+
+
+def fit_detectors(features: Sequence[Float], steps: Float) -> tuple[Float, Float]:
+    """Ridge regressions of K kinds of key states.
+
+    Parameters
+    ----------
+    features : sequence of N arrays [T_i, f]
+        Features of demonstrations.
+    steps : [N, K] float64
+        Working steps of the key states; NaN where a demonstration has none.
+
+    Returns
+    -------
+    coefficients : [K, f] float64
+    offset : [K] float64
+        A score is features @ coefficients + offset: about 1 at key states, 0 elsewhere. Zeros for
+        a kind without any.
+    """
+    pooled = np.concatenate(features)
+    width = steps.shape[1]
+    coefficients, offset = np.zeros((width, pooled.shape[1])), np.zeros(width)
+    for j in range(width):
+        away = np.concatenate(
+            [
+                np.full(len(f), np.inf) if np.isnan(t) else np.abs(np.arange(len(f)) - t)
+                for f, t in zip(features, steps[:, j], strict=True)
+            ]
+        )
+        hit, miss = away <= HIT, away >= MISS
+        if not hit.any() or not miss.any():
+            continue
+        used = hit | miss
+        x, target = pooled[used], np.exp(-0.5 * (away[used] / WIDTH) ** 2)
+        weight = np.where(hit[used], 1 / hit.sum(), 1 / miss.sum()) / 2
+        middle, level = weight @ x, weight @ target
+        x = x - middle
+        weighted = x * weight[:, None]
+        covariance = x.T @ weighted
+        covariance[np.diag_indices_from(covariance)] += RIDGE * max(
+            float(np.trace(covariance)) / len(covariance), 1e-12
+        )
+        coefficients[j] = np.linalg.solve(covariance, weighted.T @ (target - level))
+        offset[j] = level - middle @ coefficients[j]
+    return coefficients, offset

@@ -1,0 +1,123 @@
+"""Fits a model of progress (`live/progress_model.py`) to demonstrations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.live.progress_model import ProgressModel, with_lengths
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+BINS = 8  # of a part, at most
+FEWEST_STEPS = 2.0  # working steps of a bin in the median demonstration, at least
+DIRECTIONS = 12  # at most: those that separate the bins best
+SHRINK = 0.3  # of the covariance within bins, towards the identity
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """One demonstration in working steps.
+
+    Attributes
+    ----------
+    x : [T, p] float64
+        Coordinates.
+    between : [T, 3 m] float64
+        Relative positions.
+    cuts : [P + 1] float64
+        Steps at which the parts begin, and the end; equal where a part is absent.
+    """
+
+    x: Float
+    between: Float
+    cuts: Float
+
+    @property
+    def lacks(self) -> NDArray[np.bool_]:
+        """Parts that the demonstration does not have [P]."""
+        return np.diff(self.cuts) <= 0
+
+    def truth(self) -> tuple[Int, Float]:
+        """Part [T], and share of its duration that has passed [T], at each step."""
+        t = np.arange(len(self.x)) + 0.5
+        part = np.searchsorted(self.cuts[1:], t, side="right").clip(0, len(self.cuts) - 2)
+        length = np.maximum(np.diff(self.cuts)[part], 1e-9)
+        return part.astype(np.int64), ((t - self.cuts[part]) / length).clip(0, 1)
+
+
+def earlier(x: Float, back: int) -> Float:
+    """Rows of x [T, p] from `back` steps before; the first row at the beginning."""
+    return x[np.maximum(np.arange(len(x)) - back, 0)]
+
+
+def fit_progress(examples: Sequence[Example], parts: Int, pairs: Int, back: int) -> ProgressModel:
+    """Fit a model to demonstrations; see `ProgressModel`."""
+    cuts = np.stack([example.cuts for example in examples])
+    lengths = np.diff(cuts, axis=1)
+    there = lengths > 0
+    median = np.array(
+        [
+            np.median(own[has]) if has.any() else 1.0
+            for own, has in zip(lengths.T, there.T, strict=True)
+        ]
+    )
+    bins = np.clip(median // FEWEST_STEPS, 1, BINS).astype(np.int64)
+    first = np.concatenate([[0], np.cumsum(bins)[:-1]])
+    x, between = (np.concatenate([getattr(e, n) for e in examples]) for n in ("x", "between"))
+    before = np.concatenate([earlier(e.x, back) for e in examples])
+    start = np.concatenate([np.repeat(e.between[:1], len(e.x), axis=0) for e in examples])
+    truths = [e.truth() for e in examples]
+    part, share = (np.concatenate([t[i] for t in truths]) for i in (0, 1))
+    label = first[part] + np.minimum((share * bins[part]).astype(np.int64), bins[part] - 1)
+    long = with_lengths(between, start)
+    scale, scale_between = _deviation(x), _deviation(long)
+    rms = np.sqrt(((x - before) ** 2).mean(axis=0))
+    model = ProgressModel(
+        parts, bins, pairs, back, x.mean(axis=0), scale,
+        np.where(rms > 1e-9 * scale, rms, scale), long.mean(axis=0), scale_between,
+        np.empty((0, 0)), np.empty(0), np.empty((0, 0)),
+        np.repeat(np.maximum(median / bins, 1.0), bins), 1 - there.mean(axis=0),
+    )  # fmt: skip
+    features = model.features(x, before, between, start)
+    projection, means = _discriminants(features, label, int(bins.sum()))
+    offset = features.mean(axis=0) @ projection
+    return ProgressModel(
+        **{**vars(model), "projection": projection, "offset": offset, "means": means - offset}
+    )
+
+
+def _discriminants(features: Float, label: Int, count: int) -> tuple[Float, Float]:
+    """Directions [f, q] that separate `count` labels, scaled to unit variance within; and means."""
+    number = np.bincount(label, minlength=count)
+    sums = np.zeros((count, features.shape[1]))
+    np.add.at(sums, label, features)
+    means = sums / np.maximum(number, 1)[:, None]
+    _fill(means, number)
+    rest = features - means[label]
+    within = rest.T @ rest / len(rest)
+    level = max(float(np.trace(within)) / len(within), 1e-9)
+    within = (1 - SHRINK) * within + SHRINK * level * np.eye(len(within))
+    value, vector = np.linalg.eigh(within)
+    white = vector / np.sqrt(np.maximum(value, 1e-12))
+    centred = (means - means.mean(axis=0)) @ white
+    _, size, turn = np.linalg.svd(centred, full_matrices=False)
+    kept = turn[: min(DIRECTIONS, max(1, int((size > 1e-6 * max(size[0], 1e-12)).sum())))]
+    projection = white @ kept.T
+    return projection, means @ projection
+
+
+def _fill(means: Float, number: Int) -> None:
+    """Means of labels without steps, from the nearest ones."""
+    have = np.flatnonzero(number)
+    for i in np.flatnonzero(number == 0):
+        means[i] = means[have[np.abs(have - i).argmin()]]
+
+
+def _deviation(values: Float) -> Float:
+    found = values.std(axis=0)
+    return np.where(found > 1e-9, found, 1.0)

@@ -1,0 +1,196 @@
+"""Fits models of sub-tasks for running episodes, and judges them on demonstrations.
+
+`fit_subtasks` fits a model of progress for each tool and cross-validates it in up to ten folds of
+demonstrations. The results are kept: how often the part is right, the error of its progress, and
+the longest time without progress in successful demonstrations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.live.progress_filter import ProgressFilter
+from infoatlas_rt.live.progress_model import relative
+from infoatlas_rt.live.subtasks import LiveSubtasks, Part, ToolProgress
+from .fit_live import FOLDS, JUDGED
+from .fit_progress import Example, fit_progress
+from .recordings import Recordings
+from .subtasks.bodies import pairs_of, positions_of
+from .subtasks.result import Subtasks
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+BACK = 0.25  # seconds over which velocities are taken
+ASIDE = 0.25  # seconds on either side of a cut that are not judged
+LEAST = 0.1  # of the median demonstration: lower limit of the usual time
+BORROWED = 0.5  # of the longest time in any part: lower limit, as few demonstrations vary little
+# Quantile of the distances from bins in held-out demonstrations: states farther away are unlike the
+# demonstrations, and do not count as progress.
+TYPICAL = 0.99
+
+
+def fit_subtasks(
+    recordings: Recordings,
+    states: Sequence[Float],
+    names: Sequence[str],
+    subtasks: Subtasks,
+) -> LiveSubtasks:
+    """Models of the parts of demonstrations, cross-validated.
+
+    Parameters
+    ----------
+    recordings : Recordings
+    states : sequence of N arrays [T_i, d]
+        Recorded steps of the demonstrations.
+    names : sequence of str
+        Names of the d columns; empty if they have none.
+    subtasks : Subtasks
+
+    Raises
+    ------
+    InputError
+        Sub-tasks of other demonstrations, or none.
+    """
+    lengths = [len(s) for s in states]
+    if subtasks.lengths.tolist() != lengths:
+        raise InputError(
+            f"the sub-tasks are of {len(subtasks.lengths)} demonstrations with "
+            f"{int(subtasks.lengths.sum())} steps, and the key states of {len(lengths)} with "
+            f"{sum(lengths)}: pass sub-tasks of the same demonstrations"
+        )
+    if not subtasks.parts:
+        raise InputError("there are no sub-tasks to follow: leave them out")
+    bodies = positions_of(subtasks, names)
+    some = np.sort(np.random.default_rng(0).permutation(len(states))[:JUDGED]).tolist()
+    averages = [recordings.timing.average(np.asarray(states[i], np.float64)) for i in some]
+    tools = []
+    for tool in subtasks.tools:
+        which = subtasks.indices(tool)
+        pairs = pairs_of(subtasks.of(tool), bodies)
+        examples = []
+        for i, mean in zip(some, averages, strict=True):
+            own = recordings.states[i]
+            cuts = _cuts(subtasks, which, i, recordings.timing.stride, len(own))
+            if cuts is not None:
+                examples.append(Example(own, relative(mean, pairs), cuts))
+        if not examples:
+            raise InputError(
+                f"no demonstration has the sub-tasks {[subtasks.names[p] for p in which]} in this "
+                "order, so they cannot be followed: leave them out, or find them by a tool and its "
+                "objects"
+            )
+        tools.append(_fit_tool(examples, np.array(which, np.int64), pairs, recordings))
+    parts = [
+        Part(name, part.tool, part.reference, part.held)
+        for name, part in zip(subtasks.names, subtasks.parts, strict=True)
+    ]
+    return LiveSubtasks(tuple(parts), tuple(tools))
+
+
+def _cuts(
+    subtasks: Subtasks, which: Sequence[int], i: int, stride: int, length: int
+) -> Float | None:
+    """Working steps [P + 1] at which the parts of a tool begin in a demonstration, and the end.
+
+    None if the demonstration has the parts in another order. A part that the demonstration lacks
+    begins and ends where the one before it ends.
+    """
+    starts = [int(subtasks.parts[p].start[i]) for p in which]
+    ends = [int(subtasks.parts[p].end[i]) for p in which]
+    steps = int(subtasks.lengths[i])
+    there = [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
+    bounds = [0, *(place for part in sorted(there) for place in part), steps]
+    if bounds[::2] != bounds[1::2]:
+        raise InputError(
+            f"the sub-tasks {[subtasks.names[p] for p in which]} do not cover demonstration {i} "
+            f"completely: they start at {starts}, end at {ends}, and it has {steps} steps"
+        )
+    if there != sorted(there):
+        return None
+    begins, place = [], 0
+    for start, end in zip(starts, ends, strict=True):
+        begins.append(place)
+        place = end if start < end else place
+    cuts = np.minimum(np.array([*begins, steps]) / stride, length)
+    cuts[-1] = length
+    return np.asarray(cuts, np.float64)
+
+
+def _fit_tool(
+    examples: Sequence[Example], parts: Int, pairs: Int, recordings: Recordings
+) -> ToolProgress:
+    timing, number = recordings.timing, len(parts)
+    back = timing.steps(BACK)
+    model = fit_progress(examples, parts, pairs, back)
+    right, error = np.full((2, number), np.nan)
+    usual, limit = np.zeros(number), np.inf
+    if len(examples) > 1:
+        _, far = _left_out(examples, parts, pairs, back)
+        limit = float(np.quantile(np.concatenate(far), TYPICAL))
+        followed, _ = _left_out(examples, parts, pairs, back, limit)
+        right, error = _judge(examples, followed, number, ASIDE * timing.frequency)
+        for row in followed:
+            np.maximum.at(usual, row[:, 0].astype(np.int64), row[:, 2])
+    median = float(np.median([len(example.x) for example in examples]))
+    usual = np.maximum(usual, max(BORROWED * usual.max(), LEAST * median, 1.0))
+    return ToolProgress(model, right, error, usual, limit)
+
+
+def _left_out(
+    examples: Sequence[Example], parts: Int, pairs: Int, back: int, limit: float = np.inf
+) -> tuple[list[Float], list[Float]]:
+    """Part, progress and steps without progress [T, 3], and distances [T], of each example."""
+    count = len(examples)
+    fold = np.random.default_rng(1).permutation(count) % min(FOLDS, count)
+    followed: list[Float] = [np.empty(0)] * count
+    far: list[Float] = [np.empty(0)] * count
+    for number in range(fold.max() + 1):
+        fitted = np.flatnonzero(fold != number).tolist()
+        own = fit_progress([examples[i] for i in fitted], parts, pairs, back)
+        left = np.flatnonzero(fold == number)
+        running = ProgressFilter(own, len(left), limit)
+        made: list[list[tuple[float, ...]]] = [[] for _ in left]
+        for t in range(max(len(examples[i].x) for i in left.tolist())):
+            rows = np.array([r for r, i in enumerate(left.tolist()) if t < len(examples[i].x)])
+            now = [examples[i] for i in left[rows].tolist()]
+            running.push(
+                np.stack([e.x[t] for e in now]), np.stack([e.between[t] for e in now]), rows
+            )
+            for r in rows.tolist():
+                made[r].append(
+                    (
+                        running.part[r], running.progress[r], running.waiting[r],
+                        running.misfit[r],
+                    )
+                )  # fmt: skip
+        for r, i in enumerate(left.tolist()):
+            rows_ = np.array(made[r], np.float64)
+            followed[i], far[i] = rows_[:, :3], rows_[:, 3]
+    return followed, far
+
+
+def _judge(
+    examples: Sequence[Example], followed: Sequence[Float], number: int, aside: float
+) -> tuple[Float, Float]:
+    """Share of right steps [P] and mean absolute error of progress [P]."""
+    hit, there, reported, off = np.zeros((4, number))
+    for example, row in zip(examples, followed, strict=True):
+        part, share = example.truth()
+        t = np.arange(len(part)) + 0.5
+        cuts = example.cuts[1:-1]
+        judged = (np.abs(t[:, None] - cuts) > aside).all(axis=1) if len(cuts) else t > 0
+        live = row[:, 0].astype(np.int64)
+        right = judged & (live == part)
+        hit += np.bincount(part[right], minlength=number)
+        there += np.bincount(part[judged], minlength=number)
+        reported += np.bincount(live[judged], minlength=number)
+        off += np.bincount(part[right], np.abs(row[:, 1] - share)[right], number)
+    # Of parts that are too short to have steps away from cuts, precision alone counts.
+    most = np.maximum(there, reported)
+    right = np.where(most > 0, hit / np.maximum(most, 1), np.nan)
+    return right, np.where(hit > 0, off / np.maximum(hit, 1), np.nan)

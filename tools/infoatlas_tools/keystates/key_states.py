@@ -1,0 +1,381 @@
+"""Key states: boundaries between the sub-tasks of each demonstration.
+
+`discover_keystates` (`discovery.py`) finds them in recorded demonstrations, and `KeyStateTracker`
+follows them in a running episode.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.estimation.estimator import Estimator
+from infoatlas_rt.live.detectors import Detectors
+from infoatlas_rt.live.task import Task
+from infoatlas_rt.live.timing import NOMINAL
+from . import explanation, summary as tables
+from .explanation import CoordinateChange, GroupChange, Information
+from .fit_live import fit_live
+from .fit_subtasks import fit_subtasks
+from .quality import Quality
+from .recordings import Recordings
+from .steps import Steps
+from .subtasks.discovery import find_subtasks
+from .subtasks.result import Subtasks
+
+METHODS = ("auto", "events", "phase", "pointwise")
+LOW = 0.5  # share of key states that is found again, below which there is a warning
+SIMILAR = 0.7  # of the weakest strength: from here the next candidate is nearly as strong
+
+
+@dataclass(frozen=True, eq=False)
+class KeyStates:
+    """Key states of N demonstrations.
+
+    Attributes
+    ----------
+    found : Steps
+        Steps, strengths and kinds; `steps`, `strength`, `kind` and `shared` are its fields.
+    method : {"auto", "events", "phase", "pointwise", "labels"}
+        How they were found; "labels" if a few demonstrations were labelled.
+    lag : int
+        Working steps between a state and its past.
+    states : tuple of [T_i, d] float64
+        The demonstrations, with bad frames replaced.
+    recordings : Recordings
+        The data that detectors are fitted to.
+    quality : tuple of Quality
+        Quality of each demonstration.
+    stride : int
+        Recorded steps of a working step.
+    rate : float or None
+        Recorded steps a second (Hz).
+    names : tuple of str
+        Names of the coordinates; empty if they have none.
+    labels : tuple of str
+        Names of the labelled kinds.
+    reproduced : float
+        Share of the key states that detectors fitted to other demonstrations find again within
+        0.25 s; NaN with one demonstration.
+    evident : bool
+        Whether motion has bursts that stationary motion of the same spectrum lacks. Without such
+        bursts, key states have no basis.
+    notes : tuple of str
+        Sentences about what was recognised, left out or replaced.
+    local : tuple of [T_i] float64, or None
+        Local information of every step with its past, nats ("pointwise").
+    resolution : [d] float64, or None
+        Smallest difference that the sensors resolve, in the units of the states; None unless
+        given.
+    """
+
+    found: Steps
+    method: str
+    lag: int
+    states: tuple[NDArray[np.float64], ...] = field(repr=False)
+    recordings: Recordings = field(repr=False)
+    quality: tuple[Quality, ...] = field(repr=False)
+    stride: int = 1
+    rate: float | None = None
+    names: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    reproduced: float = float("nan")
+    evident: bool = True
+    notes: tuple[str, ...] = ()
+    local: tuple[NDArray[np.float64], ...] | None = field(default=None, repr=False)
+    resolution: NDArray[np.float64] | None = None
+
+    @property
+    def steps(self) -> Any:
+        """Recorded steps, a masked array [N, K] of int64.
+
+        Column j is the same key state in all demonstrations; an entry is masked where a
+        demonstration lacks it. Columns are in order of their median place, as a share of the
+        demonstration. A demonstration has at most `k` key states, but there may be more columns
+        than that. The end is not among them.
+        """
+        return self.found.steps
+
+    @property
+    def strength(self) -> NDArray[np.float64]:
+        """Strength of each column [K]; the unit depends on the method.
+
+        "auto" and "events": the score of the change and its recurrence, times the share of
+        demonstrations that have it. "phase": nats per step. "pointwise": nats by which local
+        information is below the median there. "labels": share of the demonstrations that have it.
+        """
+        return self.found.strength
+
+    @property
+    def kind(self) -> NDArray[np.int64]:
+        """Kind of each column [K]: columns with the same number are one kind, repeated."""
+        return self.found.kind
+
+    @property
+    def shared(self) -> NDArray[np.bool_]:
+        """False for columns that gather events like no other [K]."""
+        return self.found.shared
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Columns from the strongest to the weakest [K]; those that are not shared come last."""
+        return np.lexsort((-self.strength, ~self.shared)).astype(np.int64)
+
+    @property
+    def rank(self) -> NDArray[np.int64]:
+        """Rank of each column by strength, 1 for the strongest [K]."""
+        rank = np.empty_like(self.order)
+        rank[self.order] = np.arange(1, len(self.order) + 1)
+        return rank
+
+    @cached_property
+    def detectors(self) -> Detectors:
+        """Detectors of the key states for running episodes, with their recall and delay.
+
+        They are fitted and cross-validated at the first access.
+        """
+        return fit_live(self.recordings, self.found)
+
+    def table(self) -> Any:
+        """A pandas DataFrame with a row for each key state of each demonstration.
+
+        Columns: demonstration, key_state (column of `steps`), kind, name (of a label, else ""),
+        shared, step, seconds (NaN without a rate), strength.
+
+        Raises
+        ------
+        InputError
+            pandas is not installed.
+        """
+        names = [self.name(j) for j in range(self.steps.shape[1])]
+        return tables.data_frame(self.found, names, self.rate)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-safe values; "keystates" is a list with a dict for each column of `steps`."""
+        rank = self.rank
+        return {
+            "method": self.method,
+            "lag": self.lag,
+            "stride": self.stride,
+            "rate": self.rate,
+            "trajectories": len(self.steps),
+            **tables.finite({"reproduced": self.reproduced}),
+            "evident": self.evident,
+            "notes": list(self.notes),
+            "warnings": list(self.warnings),
+            "next_strengths": list(self.found.following),
+            "quality": [tables.finite(asdict(quality)) for quality in self.quality],
+            "keystates": [
+                {
+                    "steps": self.steps[:, column].tolist(),
+                    "rank": int(rank[column]),
+                    "strength": float(self.strength[column]),
+                    "kind": int(self.kind[column]),
+                    "name": self.name(column),
+                    "shared": bool(self.shared[column]),
+                }
+                for column in range(self.steps.shape[1])
+            ],
+        }
+
+    def name(self, column: int) -> str:
+        """Label of a key state.
+
+        Parameters
+        ----------
+        column : int
+            Column of `steps`.
+
+        Returns
+        -------
+        str
+            "" if the column has no label.
+        """
+        origin = self.found.origin[column]
+        return origin if origin in self.labels else ""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Reasons not to rely on the key states, as sentences; empty if there is none."""
+        found = []
+        if not self.evident and self.method != "labels":
+            found.append(
+                "No key state stands out: the motion has no bursts. Add a gripper's coordinate or "
+                "poses of objects, or label two demonstrations (labels=)."
+            )
+        if self.reproduced < LOW:
+            found.append(
+                f"Detectors fitted to other demonstrations find {self.reproduced:.0%} of these key "
+                "states again: they differ between demonstrations. More demonstrations, a "
+                "gripper's coordinate, poses of objects or labels help."
+            )
+        return tuple(found)
+
+    def subtasks(
+        self, tool: Any = None, objects: Any = None, *, estimator: Estimator | None = None
+    ) -> Subtasks:
+        """Sub-tasks (parts) of each demonstration, and the reference object of each.
+
+        With poses of objects in the states, cuts are where objects begin and cease to move with the
+        tool; otherwise they are the shared key states. The chosen sequence of parts has the most
+        information between the places where the parts end and the poses of their reference objects.
+
+        Parameters
+        ----------
+        tool : Pose, Position, or dict of str to these, optional
+            Columns of the tool, or of each of several, as {"left": Pose("left"), "right": ...}.
+        objects : dict of str to Pose or Position, optional
+            Columns of the possible reference objects, as {"cube": Pose("cube"), "goal":
+            Position("goal")}. Without tool and objects, the parts are those between shared key
+            states.
+        estimator : Estimator, optional
+            Its model also estimates the information of the chosen parts, if there are enough
+            demonstrations for it; the shipped model unless given.
+
+        Returns
+        -------
+        Subtasks
+
+        Raises
+        ------
+        InputError
+            Columns do not exist, or a name stands for two bodies.
+        """
+        frequency = NOMINAL * self.stride if self.rate is None else self.rate
+        columns = np.flatnonzero(self.shared)
+        labels = [self.name(j) or f"key state {j + 1}" for j in columns.tolist()]
+        parts, places, notes = find_subtasks(
+            self.states, self.names, self.steps[:, columns], labels, frequency, tool, objects,
+            estimator,
+        )  # fmt: skip
+        if self.rate is None and objects:
+            notes.append(
+                f"The rate is not known: {NOMINAL:g} working steps count as a second (rate=)."
+            )
+        lengths = np.array([len(s) for s in self.states], np.int64)
+        return Subtasks(tuple(parts), lengths, self.rate, notes=tuple(notes), places=places)
+
+    def explain(
+        self,
+        groups: Mapping[str, Sequence[int]] | None = None,
+        *,
+        estimator: Estimator | None = None,
+        executor: Executor | None = None,
+    ) -> list[GroupChange] | list[CoordinateChange]:
+        """Changes at each key state, of single coordinates or of the information between groups.
+
+        Parameters
+        ----------
+        groups : dict of str to sequence of int, optional
+            Coordinates by name, as {"tool": [18, 19, 20], "object": [28, 29, 30]}. The information
+            between the motions of every two groups is then estimated before and after each key
+            state, up to its neighbours. Without groups, the coordinates are reported whose motion
+            changes most.
+        estimator : Estimator, optional
+            For groups; the shipped model unless given.
+        executor : concurrent.futures.Executor, optional
+            For groups: any executor, such as a pool of processes; its workers share the estimates.
+            The result has the same bits as without it.
+
+        Returns
+        -------
+        list of GroupChange or CoordinateChange
+            In order of the columns; with groups, only for shared columns.
+
+        Raises
+        ------
+        InputError
+            Groups do not exist.
+        """
+        lag = self.lag * self.stride
+        if groups is None:
+            return explanation.coordinate_changes(self.states, self.steps, lag, self.names)
+        columns = np.flatnonzero(self.shared)
+        found = explanation.group_changes(
+            self.states, self.steps[:, columns], lag, self.resolution, groups, estimator, executor
+        )
+        return [replace(one, keystate=int(columns[one.keystate])) for one in found]
+
+    def information(
+        self, estimator: Estimator | None = None, *, executor: Executor | None = None
+    ) -> list[Information]:
+        """Information at each shared key state, estimated in nats, in order of the columns.
+
+        Parameters
+        ----------
+        estimator : Estimator, optional
+            The shipped model unless given.
+        executor : concurrent.futures.Executor, optional
+            Any executor, such as a pool of processes: its workers share the estimates. The result
+            has the same bits as without it.
+
+        Returns
+        -------
+        list of Information
+            Local information at the step and its percentile within the trajectory, and the sliced
+            information of states with their past before and after it.
+        """
+        lag, columns = self.lag * self.stride, np.flatnonzero(self.shared)
+        found = explanation.information(
+            self.states, self.steps[:, columns], lag, self.local, estimator, executor
+        )
+        return [replace(one, keystate=int(columns[one.keystate])) for one in found]
+
+    def follow(self, subtasks: Subtasks | None = None) -> Task:
+        """What a tracker needs to follow the key states, cross-validated on the demonstrations.
+
+        Parameters
+        ----------
+        subtasks : Subtasks, optional
+            Sub-tasks of these demonstrations, to be followed, too.
+
+        Returns
+        -------
+        Task
+            For `KeyStateTracker` or `VectorTracker`.
+
+        Raises
+        ------
+        InputError
+            The sub-tasks are of other demonstrations, or cannot be followed.
+        """
+        names = tuple(self.name(j) for j in range(self.steps.shape[1]))
+        models = None
+        if subtasks is not None:
+            models = fit_subtasks(self.recordings, self.states, self.names, subtasks)
+        return Task(names, self.names, self.detectors, models)
+
+    def save(self, path: str | os.PathLike[str], subtasks: Subtasks | None = None) -> None:
+        """Write `follow(subtasks)` to a .json file.
+
+        Parameters
+        ----------
+        path : path
+            The file to write; one that exists is replaced.
+        subtasks : Subtasks, optional
+            Sub-tasks of these demonstrations, to be followed, too.
+
+        Raises
+        ------
+        InputError
+            The file cannot be written, or the sub-tasks are of other demonstrations.
+        """
+        self.follow(subtasks).save(path)
+
+    def __str__(self) -> str:
+        count, total = self.steps.shape[1], len(self.steps)
+        pace = "" if self.stride == 1 else f", working steps of {self.stride}"
+        head = (
+            f"{count} key states of {total} trajectories (method {self.method}, lag {self.lag}"
+            f"{pace}); found again in other demonstrations: {self.reproduced:.0%}"
+        )
+        names = [self.name(j) for j in range(count)]
+        rows = tables.lines(self.found, names, self.rank)
+        return "\n".join([head, *rows, *self.warnings])

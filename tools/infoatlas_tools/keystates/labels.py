@@ -1,0 +1,160 @@
+"""Key states of labelled kinds: labels of a few demonstrations are transferred to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.inputs.checks import as_count
+from .changes import Changes, relative, running_max
+from .fit_detectors import CENTRED, fit_detectors, make_features
+
+Float = NDArray[np.float64]
+
+CHANGE = 0.5  # weight of the score of change, added to the detector's score
+PLACE = 0.3  # weight of the place within the demonstration
+TOLERANCE = 0.15  # of a demonstration: tolerance of the place
+ABSENT = 0.4  # of the median score: a demonstration with less lacks this kind
+
+
+def spread_labels(changes: Changes, states: Sequence[Float], labels: Float) -> Float:
+    """Steps of the labelled kinds in all demonstrations.
+
+    Parameters
+    ----------
+    changes : Changes
+    states : sequence of N arrays [T_i, p]
+        Working steps.
+    labels : [N, K] float64
+        Working steps; NaN where a demonstration has no label. A demonstration with any label is
+        labelled: the kinds that it has no label of are absent in it.
+
+    Returns
+    -------
+    [N, K] float64
+        The labels, and in the other demonstrations the steps that were found; NaN for kinds that a
+        demonstration lacks.
+    """
+    features = make_features(changes, states, CENTRED)
+    rows = [features.compute(s) for s in states]
+    scores = [_change_scores(changes, s) for s in states]
+    lengths = np.array([len(s) for s in states])
+    given = ~np.isnan(labels).all(axis=1)
+    order = _order(labels[given])
+    found: Float = labels.copy()
+    some = np.flatnonzero(given)
+    coefficients, offset = fit_detectors([rows[i] for i in some], labels[some])
+    place = np.nanmean(labels[some] / lengths[some, None], axis=0)
+    reached = np.full(labels.shape, np.nan)
+    for i in np.flatnonzero(~given):
+        raw = _smooth(rows[i] @ coefficients.T + offset)
+        away = (np.arange(lengths[i])[:, None] / lengths[i] - place) / TOLERANCE
+        score = raw / np.maximum(np.abs(raw).max(axis=0), 1e-9)
+        score = score - PLACE * np.minimum(away**2, 4) / 4 + CHANGE * scores[i][:, None]
+        if order is None:
+            steps = np.asarray(score.argmax(axis=0), np.int64)
+        else:
+            steps = _ordered(score[:, order])[np.argsort(order)]
+        found[i], reached[i] = steps, raw[steps, np.arange(len(steps))]
+    if not given.all():
+        found[reached < ABSENT * np.nanmedian(reached, axis=0)] = np.nan
+    return found
+
+
+def _change_scores(changes: Changes, states: Float) -> Float:
+    """Score of change at every step, 0 to about 1."""
+    curves = changes.curves(states)
+    near = changes.timing.steps(0.1)
+    heights = [running_max(relative(c), near) for c in curves]
+    return np.asarray(np.maximum(sum(heights) / (2 * len(curves)), 0.0))
+
+
+def _order(labels: Float) -> NDArray[np.intp] | None:
+    """Order in time that all labelled demonstrations share, or None."""
+    if np.isnan(labels).any() or labels.shape[1] < 2:
+        return None
+    orders = np.argsort(labels, axis=1, kind="stable")
+    return orders[0] if (orders == orders[0]).all() else None
+
+
+def _ordered(score: Float) -> NDArray[np.int64]:
+    """Ascending steps [K] with the largest sum of scores [T, K], by dynamic programming."""
+    length, width = score.shape
+    best, came = score[:, 0].copy(), np.zeros((width, length), np.int64)
+    for k in range(1, width):
+        so_far = np.maximum.accumulate(best)
+        came[k] = np.maximum.accumulate(np.where(best >= so_far, np.arange(length), 0))
+        best = score[:, k] + np.r_[-np.inf, so_far[:-1]]
+        came[k] = np.r_[0, came[k][:-1]]
+    steps = np.zeros(width, np.int64)
+    steps[-1] = int(best.argmax())
+    for k in range(width - 1, 0, -1):
+        steps[k - 1] = came[k, steps[k]]
+    return steps
+
+
+def _smooth(score: Float) -> Float:
+    padded = np.pad(score, ((1, 1), (0, 0)), "edge")
+    return np.asarray((padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4)
+
+
+def as_labels(labels: Any, lengths: NDArray[np.int64]) -> tuple[Float, tuple[str, ...]]:
+    """Checked labels.
+
+    Parameters
+    ----------
+    labels : None, or dict of int to sequence of int or to dict of str to int
+        Steps of labelled demonstrations, in the order of the kinds or by their names.
+    lengths : [N] int64
+        Recorded steps of each demonstration.
+
+    Returns
+    -------
+    [N, K] float64
+        Recorded steps; NaN where there is no label. [0, 0] without labels.
+    names : tuple of K str
+
+    Raises
+    ------
+    InputError
+        No such demonstration or step, or different numbers of steps without names.
+    """
+    if labels is None:
+        return np.zeros((0, 0)), ()
+    if not isinstance(labels, Mapping) or not labels:
+        raise InputError(
+            f"labels is {labels!r}: pass steps by demonstration, as {{0: [75, 150]}} or "
+            "{0: {'grasp': 75, 'release': 150}}"
+        )
+    named: dict[int, dict[str, Any]] = {}
+    for demonstration, steps in labels.items():
+        which = as_count(demonstration, "a labelled demonstration", 0, len(lengths) - 1)
+        if not isinstance(steps, Mapping):
+            try:
+                steps = {f"label {j + 1}": step for j, step in enumerate(steps)}
+            except TypeError as error:
+                raise InputError(
+                    f"labels of demonstration {which} are {steps!r}: pass a list of steps"
+                ) from error
+        named[which] = {str(name): step for name, step in steps.items()}
+    unnamed = {len(own) for own in named.values() if all(n.startswith("label ") for n in own)}
+    if len(unnamed) > 1:
+        raise InputError(
+            f"demonstrations have {' and '.join(map(str, sorted(unnamed)))} labels: give them "
+            "names, as {0: {'grasp': 75, 'release': 150}, 3: {'grasp': 60}}"
+        )
+    names = tuple(dict.fromkeys(name for own in named.values() for name in own))
+    if not names:
+        raise InputError("labels hold no steps: pass some, as {0: [75, 150]}")
+    found = np.full((len(lengths), len(names)), np.nan)
+    for which, own in named.items():
+        for name, step in own.items():
+            limit = int(lengths[which]) - 1
+            found[which, names.index(name)] = as_count(
+                step, f"label {name!r} of demonstration {which}", 0, limit
+            )
+    return found, names

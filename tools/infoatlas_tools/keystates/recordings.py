@@ -1,0 +1,44 @@
+"""Demonstrations in the form that is searched: continuous coordinates in working steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.live.timing import Timing
+from .changes import Changes
+from .coordinates import ReadCoordinates
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Recordings:
+    """Demonstrations in the form that is searched for key states.
+
+    Attributes
+    ----------
+    coordinates : ReadCoordinates
+    changes : Changes
+    states : list of [T_i, p] float64
+        Working steps.
+    lag : int
+        Working steps.
+    """
+
+    coordinates: ReadCoordinates
+    changes: Changes
+    states: list[Float]
+    lag: int
+
+    @property
+    def timing(self) -> Timing:
+        return self.changes.timing
+
+    @property
+    def lengths(self) -> Int:
+        """Working steps of each demonstration [N]."""
+        return np.array([len(s) for s in self.states])

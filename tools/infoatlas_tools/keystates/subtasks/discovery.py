@@ -1,0 +1,290 @@
+"""Finds sub-tasks: cuts from the motions of objects, and the sequence with most information.
+
+Where poses of objects are known, their motions cut the demonstrations: an object that begins to
+move has been reached. If no object is moved or visited, key states are the cuts. The chosen
+sequence of parts between cuts has the most information between the ends of the parts and their
+reference objects. Data generation uses such parts (MimicGen, Mandlekar et al. 2023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.estimator import Estimator
+from .cuts import Cuts, END, make_cuts, PRESENT
+from .motions import object_cuts
+from .poses import as_bodies, position_columns, Track, tracks
+from .references import FEWEST, FLOOR, orientation, reference_information, ReferenceInformation
+from .result import Subtask, WORLD
+
+Int = NDArray[np.int64]
+
+COST = 1.0  # nats that each part costs
+MOST = 8  # parts of a sequence, at most
+SHIPPED = 32  # demonstrations that the shipped model needs
+NARROW, WIDE = 0.02, 20.0  # m: a smaller or larger range of a tool is hardly in metres
+
+
+def ordered_parts(
+    name: str,
+    tool: Sequence[Track],
+    objects: Mapping[str, Sequence[Track]],
+    cuts: Cuts,
+    estimator: Estimator | None = None,
+) -> list[Subtask]:
+    """The sequence of parts that has the most information.
+
+    A part adds its information minus 1 nat. Its reference differs from that of the part before it.
+    The reference of the part before it has less than 1 nat here, or 1 nat less than the new one.
+
+    Parameters
+    ----------
+    name : str
+        Name of the tool.
+    tool : sequence of N Track
+    objects : dict of str to sequence of N Track
+    cuts : Cuts
+    estimator : Estimator, optional
+        Its model estimates the information of the chosen parts, too, if there are as many
+        demonstrations as it needs; the shipped model unless given.
+
+    Returns
+    -------
+    list of Subtask
+        At most 8.
+    """
+    ordered = cuts.in_order()
+    steps, there = ordered.filled(), ordered.present
+    count = steps.shape[1] - 1  # the last column is the end
+    # value[j][o, m]: best sequence of m parts up to cut j whose last part has reference o.
+    names = [WORLD, *objects]
+    value = np.full((count + 1, len(names), MOST + 1), -np.inf)
+    came: dict[tuple[int, int, int], tuple[int, int]] = {}
+    found: dict[tuple[int, int], ReferenceInformation] = {}
+    for j in range(1, count + 1):
+        for i in range(j):
+            both = there[:, i] & there[:, j]
+            one = reference_information(tool, objects, steps[:, i], steps[:, j], both)
+            if one is None:
+                continue
+            found[i, j] = one
+            for o, reference in enumerate(names):
+                if reference != WORLD and one.nats.get(reference, 0.0) < COST:
+                    continue
+                gain = one.nats[reference] - COST
+                # An informative reference is kept unless another one has `COST` nats more.
+                least = max(gain, COST)
+                kept = np.array([q == reference or one.nats.get(q, 0.0) > least for q in names])
+                for m in range(1, MOST + 1):
+                    if i == 0:
+                        before, source = (0.0 if m == 1 else -np.inf), -1
+                    else:
+                        others = np.where(kept, -np.inf, value[i, :, m - 1])
+                        source = int(others.argmax())
+                        before = float(others[source])
+                    if before + gain > value[j, o, m]:
+                        value[j, o, m] = before + gain
+                        came[j, o, m] = (i, source)
+    if not np.isfinite(value[count]).any():
+        return plain_parts(name, cuts, WORLD)
+    o, m = (int(x) for x in np.unravel_index(value[count].argmax(), value[count].shape))
+    estimator = _estimator(estimator, len(tool))
+    j, chosen = count, []
+    while j > 0:
+        i, before = came[j, o, m]
+        chosen.append((i, j, names[o]))
+        j, o, m = i, before, m - 1
+    if {reference for _, _, reference in chosen} == {WORLD}:  # the cuts remain as parts
+        return plain_parts(name, cuts, WORLD)
+    until = ("", *cuts.labels, END)
+    return [
+        _part(
+            Subtask(name, steps[:, i], steps[:, j], until[j], reference),
+            tool,
+            objects,
+            found[i, j],
+            estimator,
+        )
+        for i, j, reference in reversed(chosen)
+    ]
+
+
+def unordered_parts(
+    name: str,
+    tool: Sequence[Track],
+    objects: Mapping[str, Sequence[Track]],
+    cuts: Cuts,
+    estimator: Estimator | None = None,
+) -> list[Subtask]:
+    """Parts in an order that differs between demonstrations, each with its best reference.
+
+    Arguments are those of `ordered_parts`. A part begins at the cut that precedes it in the
+    demonstration.
+    """
+    estimator = _estimator(estimator, len(tool))
+    parts = []
+    for label, start, end in cuts.spans():
+        about = reference_information(tool, objects, start, end, end > start)
+        if about is None:
+            parts.append(Subtask(name, start, end, label, WORLD))
+            continue
+        best = about.best()
+        reference = best if about.nats[best] >= COST else WORLD
+        parts.append(
+            _part(Subtask(name, start, end, label, reference), tool, objects, about, estimator)
+        )
+    return parts
+
+
+def rare_parts(parts: Sequence[Subtask]) -> list[str]:
+    """A note if parts between key states are missing from many demonstrations."""
+    rare = sum(2 * int((part.end > part.start).sum()) < len(part.end) for part in parts)
+    if not rare:
+        return []
+    return [
+        f"{rare} of {len(parts)} parts are in fewer than half of the demonstrations: find fewer "
+        "key states (k='auto'; --count auto), label two demonstrations (labels=; --label), or name "
+        "tool and objects."
+    ]
+
+
+def plain_parts(name: str, cuts: Cuts, reference: str = "") -> list[Subtask]:
+    """All parts between cuts, in the order of each demonstration."""
+    return [Subtask(name, start, end, label, reference) for label, start, end in cuts.spans()]
+
+
+def _part(
+    part: Subtask,
+    tool: Sequence[Track],
+    objects: Mapping[str, Sequence[Track]],
+    about: ReferenceInformation,
+    estimator: Estimator | None,
+) -> Subtask:
+    """A part with the information about its reference."""
+    others = {o: nats for o, nats in about.nats.items() if o != part.reference}
+    runner_up = max(others, key=lambda o: others[o]) if others else ""
+    rows, held = about.rows, about.held
+    first, last = part.start[rows], part.end[rows] - 1
+    body = objects.get(part.reference)
+    carried = objects[held] if held not in ("", part.reference) else None
+    model = (float("nan"), float("nan"))
+    if estimator is not None and body is not None and len(rows) >= estimator.model_file.n_min:
+        lies = np.array([body[i].position[s] for i, s in zip(rows, first, strict=True)])
+        estimate = estimator.estimate(about.place, lies)
+        model = (estimate.mi, estimate.stderr)
+    return replace(
+        part,
+        orientation=orientation(tool, body, rows, first, last, carried),
+        held=held,
+        information=about.nats[part.reference],
+        runner_up=runner_up,
+        runner_up_information=others.get(runner_up, float("nan")),
+        stderr=about.stderr(part.reference, runner_up) if runner_up else float("nan"),
+        model_information=model[0],
+        model_stderr=model[1],
+    )
+
+
+def _estimator(given: Estimator | None, demonstrations: int) -> Estimator | None:
+    return Estimator() if given is None and demonstrations >= SHIPPED else given
+
+
+def find_subtasks(
+    states: Sequence[Any],
+    names: Sequence[str],
+    steps: Any,
+    labels: Sequence[str],
+    frequency: float,
+    tool: Any,
+    objects: Any,
+    estimator: Estimator | None,
+) -> tuple[list[Subtask], dict[str, tuple[int, ...]], list[str]]:
+    """Sub-tasks of demonstrations; see `KeyStates.subtasks`.
+
+    Parameters
+    ----------
+    states : sequence of [T_i, d] float64
+    names : sequence of str
+    steps : [N, K] masked array of int64
+        Key states that are shared.
+    labels : sequence of K str
+    frequency : float
+        Recorded steps a second, Hz.
+
+    Returns
+    -------
+    parts : list of Subtask
+    places : dict of str to tuple of int
+        Columns of the position of each tool and object.
+    notes : list of str
+    """
+    lengths = np.array([len(s) for s in states], np.int64)
+    if tool is None or not objects:
+        if tool is not None or objects:
+            raise InputError(
+                "tool and objects go together: pass both, as in subtasks(tool=Pose('tool'), "
+                "objects={'cube': Pose('cube')}), or neither"
+            )
+        note = "No objects were named: the parts lie between key states, without references."
+        plain = plain_parts("tool", make_cuts(steps, labels, lengths, 0.0))
+        return plain, {}, [note, *rare_parts(plain)]
+    bodies, things = as_bodies(tool, "tool", "tool"), as_bodies(objects, "objects", "object")
+    both = (set(bodies) & set(things)) | ({WORLD} & set(things))
+    if both:
+        raise InputError(f"{', '.join(sorted(both))} names two bodies: give each its own name")
+    lying = {name: tracks(states, names, where, name) for name, where in things.items()}
+    parts: list[Subtask] = []
+    notes: list[str] = []
+    for name, own in lying.items():
+        if np.ptp([t.position[0] for t in own], axis=0).max() < FLOOR:
+            notes.append(
+                f"{name} begins at the same place in all demonstrations: whether a part is about "
+                "it cannot be known."
+            )
+    for name, where in bodies.items():
+        hand = tracks(states, names, where, name)
+        span = max(float(np.ptp(t.position, axis=0).max()) for t in hand)
+        if not NARROW < span < WIDE:
+            notes.append(
+                f"{name} moves over {span:.3g}: if positions are not in metres, convert them, "
+                "for motions are found by distances."
+            )
+        cuts = object_cuts(hand, lying, frequency)
+        if cuts.labels:
+            notes.append(f"{name}: cuts are looked for where {', '.join(cuts.labels)}.")
+        else:
+            cuts = make_cuts(steps, labels, lengths)
+            notes.append(
+                f"{name}: it moves or visits no object in {PRESENT:.0%} of the demonstrations; "
+                "cuts are looked for at key states."
+            )
+        if not cuts.ordered:
+            notes.append(f"{name}: the order of these differs between demonstrations.")
+        if len(lengths) < FEWEST:
+            notes.append(
+                f"{name}: {len(lengths)} demonstrations are too few for references, which take "
+                f"{FEWEST}."
+            )
+            new: list[Subtask] = plain_parts(name, cuts)
+        else:
+            choose = ordered_parts if cuts.ordered else unordered_parts
+            new = choose(name, hand, lying, cuts, estimator)
+        lacking = int(np.any([part.end <= part.start for part in new], axis=0).sum())
+        if cuts.ordered and lacking:
+            notes.append(
+                f"{name}: {lacking} of {len(lengths)} demonstrations lack a part, or have it in "
+                "another order; it is empty there."
+            )
+        parts += new
+    width = np.shape(states[0])[1]
+    places = {
+        name: position_columns(names, width, where, name)
+        for name, where in {**bodies, **things}.items()
+    }
+    return parts, places, notes

@@ -1,0 +1,234 @@
+"""Poses and positions of tools and objects within the coordinates of demonstrations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.live.orientation import ANGLE, Group, quaternions, SIZES, valid
+from ..coordinates.choices import columns_of, full_name, KINDS
+
+Float = NDArray[np.float64]
+
+AXES = "xyz"
+ORDERS = {  # last parts of names -> kind of orientation
+    ("qw", "qx", "qy", "qz"): "quaternion_wxyz",
+    ("qx", "qy", "qz", "qw"): "quaternion_xyzw",
+    ("w", "x", "y", "z"): "quaternion_wxyz",
+    ("x", "y", "z", "w"): "quaternion_xyzw",
+    ("roll", "pitch", "yaw"): "euler",
+}
+
+
+@dataclass(frozen=True)
+class Position:
+    """Columns of a position: x, y and z, in metres.
+
+    Parameters
+    ----------
+    columns : str, or sequence of int
+        Three columns, or the beginning of their names, as "goal" for goal.x, goal.y and goal.z.
+        One or two columns are a position on a line or in a plane.
+    """
+
+    columns: str | Sequence[int]
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Columns of a pose: a position (m) and an orientation.
+
+    Parameters
+    ----------
+    columns : str, or sequence of int
+        The position's three columns and those of the orientation, or the beginning of their
+        names, as "cube" for cube.x to cube.qz.
+    orientation : str, optional
+        "quaternion_wxyz", "quaternion_xyzw", "rotation_vector", "euler", "matrix", "rotation_6d";
+        those of angles with "_degrees". Derived from names such as qw or roll; columns without such
+        names need it.
+    """
+
+    columns: str | Sequence[int]
+    orientation: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """Poses of one body in one demonstration.
+
+    Attributes
+    ----------
+    position : [T, 3] float64, m
+    rotation : [T, 3, 3] float64, or None
+        None for a position without an orientation.
+    """
+
+    position: Float
+    rotation: Float | None = None
+
+    @property
+    def matrix(self) -> Float:
+        """Homogeneous poses [T, 4, 4]; without an orientation, parallel to the world."""
+        found = np.tile(np.eye(4), (len(self.position), 1, 1))
+        found[:, :3, 3] = self.position
+        if self.rotation is not None:
+            found[:, :3, :3] = self.rotation
+        return found
+
+
+def tracks(
+    states: Sequence[Any], names: Sequence[str], where: Position | Pose, what: str
+) -> list[Track]:
+    """Poses of a body in each demonstration.
+
+    Parameters
+    ----------
+    states : sequence of [T_i, d] float64
+    names : sequence of str
+        d of them, or none.
+    where : Position or Pose
+    what : str
+        Name of the body in error messages.
+
+    Raises
+    ------
+    InputError
+        Columns do not exist, are too few or too many, or are no orientation.
+    """
+    if not isinstance(where, Position | Pose):
+        raise InputError(
+            f'{what} is {where!r}: pass Pose("cube"), Position("goal"), or either with column '
+            "numbers"
+        )
+    at, axes, kind = _columns(names, np.shape(states[0])[1], where, what)
+    group = None
+    if kind is not None:
+        base, order, degrees = KINDS[kind]
+        rest = at[3:]
+        group = Group(base, tuple(rest[i] for i in order or range(len(rest))), bool(degrees))
+    found = []
+    for i, s in enumerate(states):
+        position = np.zeros((len(s), 3))
+        position[:, axes] = s[:, at[: len(axes)]]
+        rotation = None
+        if group is not None:
+            values = s[:, list(group.columns)]
+            good = valid(group, values)
+            if not good.all():
+                raise InputError(
+                    f"{what}: demonstration {i} has no {kind} in its columns at step "
+                    f"{int(good.argmin())}, {values[good.argmin()].tolist()}: pass other columns, "
+                    "another orientation, or Position"
+                )
+            rotation = matrices(quaternions(group, values))
+        found.append(Track(position, rotation))
+    return found
+
+
+def position_columns(
+    names: Sequence[str], d: int, where: Position | Pose, what: str
+) -> tuple[int, ...]:
+    """Columns of the position, in the order of `where`; arguments as in `tracks`."""
+    at, axes, _ = _columns(names, d, where, what)
+    return tuple(at[: len(axes)])
+
+
+def matrices(q: Float) -> Float:
+    """Rotation matrices [..., 3, 3] of unit quaternions [..., 4], w first."""
+    w, x, y, z = np.moveaxis(q, -1, 0)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def as_bodies(given: Any, what: str, default: str) -> dict[str, Position | Pose]:
+    """Named bodies; a single one gets the default name, or that of its columns.
+
+    Raises
+    ------
+    InputError
+        Not a pose, a position or a mapping of such.
+    """
+    if isinstance(given, Position | Pose):
+        return {given.columns if isinstance(given.columns, str) else default: given}
+    if not isinstance(given, Mapping) or not all(
+        isinstance(name, str) and name and isinstance(body, Position | Pose)
+        for name, body in given.items()
+    ):
+        raise InputError(
+            f'{what} is {given!r}: pass {{"cube": Pose("cube"), "goal": Position("goal")}}'
+        )
+    return dict(given)
+
+
+def _columns(
+    names: Sequence[str], d: int, where: Position | Pose, what: str
+) -> tuple[list[int], list[int], str | None]:
+    """Columns, the axes of their first ones, and the kind of orientation."""
+    kind = where.orientation if isinstance(where, Pose) else None
+    if kind is not None and (kind not in KINDS or KINDS[kind][0] == ANGLE):
+        kinds = [k for k, about in KINDS.items() if about[0] != ANGLE]
+        raise InputError(f"{what}: orientation is {kind!r}: use one of {', '.join(kinds)}")
+    if isinstance(where.columns, str) and names:
+        at = _named(names, full_name(where.columns, names) or where.columns, where)
+        if not at:
+            at = columns_of(where.columns, names, d, what)
+    else:
+        at = columns_of(
+            where.columns if isinstance(where.columns, str) else tuple(where.columns),
+            names,
+            d,
+            what,
+        )
+    listed = ", ".join(names[c] for c in at) if names else ", ".join(map(str, at))
+    if isinstance(where, Position):
+        if not 1 <= len(at) <= 3:
+            raise InputError(f"{what}: a position has up to 3 columns, not {len(at)} ({listed})")
+        letters = [_last(names[c]) for c in at] if names else []
+        axes = [AXES.index(a) for a in letters] if set(letters) <= set(AXES) else []
+        return at, axes if len(set(axes)) == len(at) else list(range(len(at))), None
+    if kind is None and names:
+        kind = ORDERS.get(tuple(_last(names[c]) for c in at[3:]))
+    if kind is None:
+        raise InputError(
+            f"{what}: columns {listed} do not determine the kind of orientation: pass "
+            'Pose(columns, "quaternion_wxyz") or another kind, or Position(columns)'
+        )
+    if len(at) != 3 + SIZES[KINDS[kind][0]]:
+        raise InputError(
+            f"{what}: a position and a {kind} take {3 + SIZES[KINDS[kind][0]]} columns, not "
+            f"{len(at)} ({listed})"
+        )
+    return at, [0, 1, 2], kind
+
+
+def _named(names: Sequence[str], prefix: str, where: Position | Pose) -> list[int]:
+    """Columns "PREFIX.x" and so on, without other names that begin with the prefix."""
+    start = prefix.rstrip("._/ ")
+    wanted = {*AXES}
+    if isinstance(where, Pose):
+        wanted |= {letter for order in ORDERS for letter in order}
+    found = [
+        c
+        for c, name in enumerate(names)
+        if name.startswith(start)
+        and re.fullmatch(r"[._/ \[]*(\w+)\]?", name[len(start) :])
+        and name[len(start) :].strip("._/ []").lower() in wanted
+        and len(name) > len(start)
+    ]
+    return found
+
+
+def _last(name: str) -> str:
+    """Last part of a name: qw of cube.qw."""
+    return re.split(r"[^0-9A-Za-z]+", name.strip("[]"))[-1].lower()

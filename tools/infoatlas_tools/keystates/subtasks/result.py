@@ -1,0 +1,279 @@
+"""Sub-tasks of demonstrations, with the reference object of each; `parts.py` finds them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.presentation import require_pandas
+
+Int = NDArray[np.int64]
+
+WORLD = "world"  # reference of a part that no object is informative about
+ORIENTATIONS = ("position", "pose", "half turns", "quarter turns")
+Z = 1.645  # standard errors by which a reference that is certain exceeds the next one
+
+
+@dataclass(frozen=True, eq=False)
+class Subtask:
+    """One sub-task (part) of all demonstrations: the motion of one tool from one cut to the next.
+
+    Attributes
+    ----------
+    tool : str
+        Name of the tool that moves; "" if none was named.
+    start, end : [N] int64
+        Recorded steps of each demonstration, `end` excluded. Equal where a demonstration lacks the
+        part.
+    until : str
+        Label of the cut that ends the part, as "cube begins to move", "key state 3" or "end".
+    reference : str
+        Name of the reference object; "world" if no object is informative about where the part ends,
+        "" if no objects were named.
+    orientation : {"position", "pose", "half turns", "quarter turns"}
+        Relevant part of the reference's pose: its position alone, the full pose, or the pose up to
+        half or quarter turns about the vertical.
+    held : str
+        Name of the object that moves with the tool; "" if none. It is the reference itself where
+        the part both reaches and moves it.
+    information : float
+        Information between the place where the part ends and the reference's pose where it starts,
+        nats (Gaussian form). NaN without a reference.
+    runner_up : str
+        The object with the next most information, or "world".
+    runner_up_information : float
+        Nats.
+    stderr : float
+        Standard error of `information` - `runner_up_information`, nats (jackknife over
+        demonstrations).
+    model_information, model_stderr : float
+        The model's estimate of `information`, and its standard error, nats; NaN with fewer
+        demonstrations than the model needs.
+    """
+
+    tool: str
+    start: Int
+    end: Int
+    until: str = ""
+    reference: str = ""
+    orientation: str = "position"
+    held: str = ""
+    information: float = float("nan")
+    runner_up: str = ""
+    runner_up_information: float = float("nan")
+    stderr: float = float("nan")
+    model_information: float = float("nan")
+    model_stderr: float = float("nan")
+
+    @property
+    def certain(self) -> bool:
+        """Whether the reference exceeds the runner-up by more than 1.645 standard errors."""
+        lead = self.information - self.runner_up_information
+        return bool(lead > Z * self.stderr)
+
+    @property
+    def duration(self) -> float:
+        """Median number of recorded steps in the demonstrations that have the part."""
+        own = (self.end - self.start)[self.end > self.start]
+        return float(np.median(own)) if len(own) else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Subtasks:
+    """Sub-tasks of N demonstrations.
+
+    Attributes
+    ----------
+    parts : tuple of Subtask
+        Parts of one tool after those of another, each in order of time. The parts of a tool cover
+        each demonstration completely.
+    lengths : [N] int64
+        Recorded steps of each demonstration.
+    rate : float or None
+        Recorded steps a second (Hz).
+    given_names : tuple of str
+        Names of the parts, in their order; if empty, `names` makes them from the references.
+    notes : tuple of str
+        Sentences about how the parts were found.
+    places : dict of str to tuple of int
+        Columns of the position of each tool and object.
+    """
+
+    parts: tuple[Subtask, ...]
+    lengths: Int
+    rate: float | None = None
+    given_names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    places: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.given_names and len(self.given_names) != len(self.parts):
+            raise InputError(
+                f"{len(self.given_names)} names for {len(self.parts)} sub-tasks: pass one for each"
+            )
+        if len(set(self.given_names)) < len(self.given_names):
+            raise InputError(f"names are {self.given_names}: pass different ones")
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """Names of the tools, in the order of the parts."""
+        return tuple(dict.fromkeys(part.tool for part in self.parts))
+
+    def indices(self, tool: str) -> list[int]:
+        """Indices in `parts` of the parts of one tool, in order of time.
+
+        Parameters
+        ----------
+        tool : str
+            One of `tools`.
+
+        Returns
+        -------
+        list of int
+        """
+        return [i for i, part in enumerate(self.parts) if part.tool == tool]
+
+    def of(self, tool: str) -> tuple[Subtask, ...]:
+        """The parts of one tool, in order of time.
+
+        Parameters
+        ----------
+        tool : str
+            One of `tools`.
+
+        Returns
+        -------
+        tuple of Subtask
+        """
+        return tuple(self.parts[i] for i in self.indices(tool))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A different name for each part, as "reach cube" or "carry cube to goal"."""
+        if self.given_names:
+            return self.given_names
+        several, names = len(self.tools) > 1, []
+        for tool in self.tools:
+            names += [
+                (f"{tool}: " if several else "") + _name(part, number)
+                for number, part in enumerate(self.of(tool), start=1)
+            ]
+        seen: Counter[str] = Counter()
+        for i, name in enumerate(names):
+            seen[name] += 1
+            if seen[name] > 1:
+                names[i] = f"{name} {seen[name]}"
+        return tuple(names)
+
+    def active(self, demonstration: int, tool: str | None = None) -> Int:
+        """Index in `parts` of the part that each step belongs to.
+
+        Parameters
+        ----------
+        demonstration : int
+            Number of the demonstration, from 0.
+        tool : str, optional
+            Name of the tool; the first unless given.
+
+        Returns
+        -------
+        [T] int64
+            -1 where no part of the tool has the step.
+        """
+        tool = self.tools[0] if tool is None else tool
+        active = np.full(int(self.lengths[demonstration]), -1, np.int64)
+        for i in self.indices(tool):
+            part = self.parts[i]
+            active[part.start[demonstration] : part.end[demonstration]] = i
+        return active
+
+    def table(self) -> Any:
+        """A pandas DataFrame with a row for each part of each demonstration that has it.
+
+        Columns: demonstration, tool, subtask (index in `parts`), name, reference, orientation,
+        held, start, end, start_seconds, end_seconds (NaN without a rate), information, runner_up,
+        certain.
+
+        Raises
+        ------
+        InputError
+            pandas is not installed.
+        """
+        pandas = require_pandas("table()")
+        rows = []
+        rate = np.nan if self.rate is None else self.rate
+        for demonstration in range(len(self.lengths)):
+            for i, (part, name) in enumerate(zip(self.parts, self.names, strict=True)):
+                start, end = int(part.start[demonstration]), int(part.end[demonstration])
+                if end == start:
+                    continue
+                rows.append(
+                    {
+                        "demonstration": demonstration,
+                        "tool": part.tool,
+                        "subtask": i,
+                        "name": name,
+                        "reference": part.reference,
+                        "orientation": part.orientation,
+                        "held": part.held,
+                        "start": start,
+                        "end": end,
+                        "start_seconds": start / rate,
+                        "end_seconds": end / rate,
+                        "information": part.information,
+                        "runner_up": part.runner_up,
+                        "certain": part.certain,
+                    }
+                )
+        return pandas.DataFrame(rows)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Reasons not to rely on the parts, as sentences; empty if there is none."""
+        found = []
+        for part, name in zip(self.parts, self.names, strict=True):
+            if part.reference not in ("", WORLD) and not part.certain:
+                found.append(
+                    f"The reference of {name!r} is uncertain: {part.reference} "
+                    f"{part.information:.1f} nats, {part.runner_up} "
+                    f"{part.runner_up_information:.1f}, standard error of the difference "
+                    f"{part.stderr:.1f}. Demonstrations with more different places decide it."
+                )
+            if part.model_information + Z * part.model_stderr < part.information - Z * part.stderr:
+                found.append(
+                    f"The information of {name!r} is uncertain: {part.information:.1f} nats by the "
+                    f"Gaussian form, {part.model_information:.1f} by the model, with a standard "
+                    f"error of {part.model_stderr:.1f}."
+                )
+        return tuple(found)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{len(self.parts)} sub-tasks of {len(self.lengths)} demonstrations",
+            f"{'#':>3}  {'sub-task':<28}  {'steps':>5}  {'in':>7}  {'reference':<12}  "
+            f"{'orientation':<13}  {'nats':>5}  {'runner-up':<12}  {'nats':>5}",
+        ]
+        for i, (part, name) in enumerate(zip(self.parts, self.names, strict=True), start=1):
+            present = int((part.end > part.start).sum())
+            lines.append(
+                f"{i:>3}  {name:<28}  {part.duration:>5.0f}  {present:>3}/{len(self.lengths):<3}  "
+                f"{part.reference or '-':<12}  {part.orientation:<13}  {part.information:>5.1f}  "
+                f"{part.runner_up or '-':<12}  {part.runner_up_information:>5.1f}"
+            )
+        return "\n".join([*lines, *self.warnings])
+
+
+def _name(part: Subtask, number: int) -> str:
+    if part.reference in ("", WORLD) and not part.held:
+        return f"until {part.until}" if part.until else f"part {number}"
+    if part.reference in ("", WORLD):
+        return f"move {part.held}"
+    if part.held == part.reference:
+        return f"move {part.held}"
+    return f"carry {part.held} to {part.reference}" if part.held else f"reach {part.reference}"

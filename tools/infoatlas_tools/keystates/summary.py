@@ -1,0 +1,71 @@
+"""Key states as a table: a DataFrame, text, and values for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.estimation.presentation import require_pandas
+from .steps import kind_letter, Steps
+
+
+def finite(values: dict[str, Any]) -> dict[str, Any]:
+    """The same values, with None for NaN, which JSON lacks."""
+    return {key: None if value != value else value for key, value in values.items()}
+
+
+def data_frame(found: Steps, names: Sequence[str], rate: float | None) -> Any:
+    """A pandas DataFrame with a row for each key state of each demonstration.
+
+    Parameters
+    ----------
+    found : Steps
+    names : sequence of K str
+        Labels of the columns, or "".
+    rate : float or None
+        Recorded steps a second (Hz).
+
+    Raises
+    ------
+    InputError
+        pandas is not installed.
+    """
+    pandas = require_pandas("table()")
+    which, column = np.nonzero(~np.ma.getmaskarray(found.steps))
+    step = found.steps.filled(-1)[which, column]
+    order = np.lexsort((step, which))
+    which, column, step = which[order], column[order], step[order]
+    return pandas.DataFrame(
+        {
+            "demonstration": which,
+            "key_state": column,
+            "kind": found.kind[column],
+            "name": [names[j] for j in column.tolist()],
+            "shared": found.shared[column],
+            "step": step,
+            "seconds": step / (np.nan if rate is None else rate),
+            "strength": found.strength[column],
+        }
+    )
+
+
+def lines(found: Steps, names: Sequence[str], rank: NDArray[np.int64]) -> list[str]:
+    """A line for each column, below a header."""
+    text = [
+        f"{'#':>3}  {'kind':>4}  {'step, median':>12}  {'quartiles':>12}  {'in':>5}  "
+        f"{'rank':>4}  {'strength':>8}"
+    ]
+    total = len(found.steps)
+    for column, place in enumerate(rank.tolist()):
+        own = found.steps[:, column].compressed()
+        low, middle, high = np.percentile(own, [25, 50, 75])
+        kind = kind_letter(found.kind[column]) if found.shared[column] else "-"
+        text.append(
+            f"{column + 1:>3}  {kind:>4}  {middle:>12.0f}  {f'{low:.0f} to {high:.0f}':>12}  "
+            f"{len(own):>2}/{total:<2}  {place:>4}  {found.strength[column]:>8.2f}  "
+            f"{names[column]}".rstrip()
+        )
+    return text

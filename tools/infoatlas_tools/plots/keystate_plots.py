@@ -1,0 +1,215 @@
+"""Draws key states: every trajectory with its key states, and one of them in panels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..keystates.coordinates.choices import short_name
+from ..keystates.explanation import Information
+from ..keystates.key_states import KeyStates
+from .drawing import draw_heading, GRID, INK, new_figure, NOTE, QUIET, style_axes
+from .label_placement import fit, renderer, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Distinguishable in colour-blindness (Okabe and Ito); assigned in order of time.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8c8c00", "#5b4b9a")
+BODIES = ("#1c2733", "#c2262d", "#00936b")
+SHAPES = ("o", "s", "D", "^")  # of key states, the next one where the colours begin anew
+ROW = 0.175  # inches of a row of the legend
+PANELS = 8  # key states in the film strip, at most
+
+
+def raster_figure(
+    found: KeyStates,
+    information: Sequence[Information] = (),
+    *,
+    title: str = "",
+) -> Figure:
+    """A line for each trajectory with its key states, and a film strip of one.
+
+    Parameters
+    ----------
+    found : KeyStates
+        With its trajectories.
+    information : sequence of Information
+        Result of `KeyStates.information`: local information in nats, written into the film strip,
+        or into the legend if coordinates have no names of bodies.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        matplotlib is not installed.
+    """
+    nats = {i.keystate: f"{i.local:.1f} nats ({i.percentile:.0f}%)" for i in information}
+    bodies = _bodies(found.names)
+    count = found.steps.shape[1]
+    figure = new_figure(10, 7.4 if bodies else 5.4)
+    grid = figure.add_gridspec(
+        2 if bodies else 1,
+        1,
+        height_ratios=(3.0, 1.5) if bodies else (1,),
+        left=0.075, right=0.975, bottom=0.07 if bodies else 0.11,
+        hspace=0.32,
+    )  # fmt: skip
+    main = figure.add_subplot(grid[0, 0])
+    _draw_raster(main, found, {} if bodies else nats)
+    rows = _draw_legend(main) if count else 0
+    height = figure.get_figheight() + ROW * max(rows - 3, 0)
+    figure.set_size_inches(10, height)
+    grid.update(top=1 - (NOTE + 0.2 + ROW * rows) / height)
+    main.set_position(grid[0, 0].get_position(figure))  # update() moves only axes of pyplot
+    if bodies:
+        lengths = np.array([len(s) for s in found.states])
+        which = int(np.argsort(lengths, kind="stable")[len(lengths) // 2])
+        there = _in_strip(found, which)
+        strip = grid[1, :].subgridspec(1, len(there) + 1, wspace=0.08)
+        axes = [figure.add_subplot(strip[i]) for i in range(len(there) + 1)]
+        _draw_strip(axes, found, which, there, bodies, nats)
+    note = f"{len(found.steps)} demonstrations, method {found.method}"
+    if found.reproduced == found.reproduced:
+        note += f", {found.reproduced:.0%} found again by detectors of other demonstrations"
+    draw_heading(figure, f"{count} key states", note, title=title)
+    return figure
+
+
+def _draw_raster(axes: Axes, found: KeyStates, nats: Mapping[int, str]) -> None:
+    by = (
+        found.steps[:, found.order[0]].filled(-1)
+        if len(found.order)
+        else np.zeros(len(found.steps))
+    )
+    order = np.argsort(by, kind="stable")
+    rows = np.arange(len(order))
+    lengths = np.array([len(s) for s in found.states])[order]
+    axes.hlines(rows, 0, lengths - 1, color=GRID, linewidth=1.0, zorder=1)
+    size = float(np.clip(1500 / len(rows), 5, 40))
+    for column in range(found.steps.shape[1]):
+        axes.scatter(
+            found.steps[order, column].astype(float).filled(np.nan),
+            rows,
+            s=size,
+            color=COLOURS[column % len(COLOURS)],
+            marker=SHAPES[column // len(COLOURS) % len(SHAPES)],
+            label=_title(found, column) + (f", {nats[column]}" if column in nats else ""),
+            linewidth=0,
+            zorder=3,
+        )
+    axes.set_ylim(len(rows), -1)
+    axes.set_xlim(0, lengths.max())
+    axes.set_yticks([])
+    axes.set_xlabel("step")
+    axes.set_ylabel(f"{len(rows)} trajectories")
+    style_axes(axes)
+
+
+def _draw_legend(axes: Axes) -> int:
+    """Draw a legend above the axes, at most as wide; return the number of its rows."""
+    figure: Any = axes.figure
+    measure = renderer(figure)
+    entries = len(axes.get_legend_handles_labels()[1])
+    for columns in (4, 3, 2, 1):
+        legend = axes.legend(
+            loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=columns, frameon=False, fontsize=8,
+            labelcolor=INK, handletextpad=0.1, columnspacing=1.0, borderpad=0.2,
+        )  # fmt: skip
+        if legend.get_window_extent(measure).width <= 1.02 * axes.bbox.width:
+            break
+    return -(-entries // columns)
+
+
+def _title(found: KeyStates, column: int) -> str:
+    """Name of a key state in the legend."""
+    name = shorten(found.name(column) or f"key state {column + 1}", 28)
+    missing = int(np.ma.getmaskarray(found.steps)[:, column].sum())
+    if not found.shared[column]:
+        name = f"{name} (others)"
+    return name if not missing else f"{name} in {len(found.steps) - missing}"
+
+
+def _in_strip(found: KeyStates, which: int) -> list[int]:
+    """Key states of a trajectory in order of time, at most PANELS: those of most trajectories."""
+    steps = found.steps[which]
+    own = [j for j in np.argsort(steps.filled(-1), kind="stable").tolist()
+           if steps[j] is not np.ma.masked]  # fmt: skip
+    often = found.steps.count(axis=0)
+    kept = sorted(own, key=lambda j: -int(often[j]))[:PANELS]
+    return [j for j in own if j in kept]
+
+
+def _draw_strip(
+    axes: Sequence[Axes],
+    found: KeyStates,
+    which: int,
+    there: Sequence[int],
+    bodies: dict[str, list[int]],
+    nats: Mapping[int, str],
+) -> None:
+    """Side view of one demonstration at each key state: bodies, and their paths since the last.
+
+    Below each is the local information of the step with its past: the mean over trajectories, and
+    the share of steps with less.
+    """
+    lengths = np.array([len(s) for s in found.states])
+    states, columns_of = found.states[which], found.steps[which]
+    own = [*(int(columns_of[j]) for j in there), int(lengths[which]) - 1]
+    columns = [c for triple in bodies.values() for c in triple]
+    points = states[:, columns].reshape(len(states), -1, 3)
+    across = int(np.ptp(points[..., 1]) > np.ptp(points[..., 0]))  # the wider one of x and y
+    seen = points[..., [across, 2]]
+    low, high = seen.min(axis=(0, 1)), seen.max(axis=(0, 1))
+    room = 0.12 * (high - low) + 1e-9
+    last = 0
+    for i, (panel, step) in enumerate(zip(axes, own, strict=True)):
+        for body, (name, colour) in enumerate(zip(bodies, BODIES, strict=False)):
+            path = seen[last : step + 1, body]
+            panel.plot(*path.T, color=colour, linewidth=1.2, alpha=0.5)
+            panel.scatter(
+                path[-1, 0], path[-1, 1], s=34, color=colour, label=shorten(name, 12), zorder=3,
+                linewidth=0,
+            )  # fmt: skip
+        panel.set_xlim(low[0] - room[0], high[0] + room[0])
+        panel.set_ylim(low[1] - room[1], high[1] + room[1])
+        panel.set_xticks([])
+        panel.set_yticks([])
+        for spine in panel.spines.values():
+            spine.set_color(COLOURS[there[i] % len(COLOURS)] if i < len(there) else QUIET)
+            spine.set_linewidth(2 if i < len(own) - 1 else 1)
+        name = f"{there[i] + 1}: step {step}" if i < len(there) else f"end: step {step}"
+        width = 1.04 * panel.bbox.width
+        fit(panel.set_title(name, fontsize=8.5, color=INK, pad=3), width)
+        if i < len(there) and there[i] in nats:
+            label = panel.set_xlabel(nats[there[i]], fontsize=8.5, color=INK, labelpad=3)
+            fit(label, width)
+        last = step
+    measure = renderer(axes[0].figure.figure)
+    for size in (8, 7, 6):
+        legend = axes[0].legend(
+            loc="best", frameon=False, fontsize=size, labelcolor=INK, handletextpad=0.3,
+            handlelength=0.8, borderpad=0.2,
+        )  # fmt: skip
+        if legend.get_window_extent(measure).width <= 0.94 * axes[0].bbox.width:
+            break
+    axes[0].set_ylabel(f"trajectory {which}\nfrom the side", color=INK, fontsize=8.5)
+
+
+def _bodies(names: Sequence[str]) -> dict[str, list[int]]:
+    """Coordinates of at most three bodies whose positions are named NAME.x, NAME.y, NAME.z."""
+    place = {name: i for i, name in enumerate(names)}
+    found = {}
+    for name in names:
+        body = name.removesuffix(".x")
+        triple = [f"{body}.{axis}" for axis in "xyz"]
+        if name.endswith(".x") and "_to_" not in body and all(t in place for t in triple):
+            found[short_name(body)] = [place[t] for t in triple]
+    return dict(list(found.items())[: len(BODIES)])
