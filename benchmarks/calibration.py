@@ -20,8 +20,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from infoatlas_rt import Estimator
-from infoatlas_tools import independence_test
 from infoatlas_rt.cli.console import progress
+from infoatlas_tools import independence_test
 from infoatlas_train.calibrate import (
     HELD_OUT_SEED,
     SIZES,

@@ -21,8 +21,8 @@ from scipy.special import digamma, ndtri
 from scipy.stats import rankdata
 
 from infoatlas_rt import Estimator
-from infoatlas_tools import conditional
 from infoatlas_rt.cli.console import progress
+from infoatlas_tools import conditional_mutual_information
 
 from . import conditional_robot, drawing, report
 from .drawing import BLUE, GREY, ORANGE, SKY
@@ -92,7 +92,7 @@ def measure(estimator: Estimator, sizes: Sequence[int], draws: int) -> list[dict
                     sides = family.draw(n, np.random.default_rng([draw, at, n]))
                     x, y, z = (np.asarray(side, float) for side in sides)
                     start = process_time()
-                    found = conditional(
+                    found = conditional_mutual_information(
                         x, y, z, estimator, time_series=family.series, permutations=0
                     )
                     seconds.append(process_time() - start)
@@ -139,7 +139,7 @@ def levels(estimator: Estimator, draws: int, n: int) -> list[dict[str, Any]]:
             for draw in range(draws):
                 sides = family.draw(n, np.random.default_rng([draw, at, n, 1]))
                 options: Any = {"time_series": family.series, "permutations": PERMUTATIONS}
-                p.append(conditional(*sides, estimator, **options).p_value)
+                p.append(conditional_mutual_information(*sides, estimator, **options).p_value)
             row = {"family": family.name, "n": n, "truth": family.truth}
             rows.append(row | {"rejected": float(np.mean(np.array(p) <= 0.05)), "draws": draws})
             advance((at + 1) / len(tested))
@@ -187,8 +187,8 @@ def page(
     seconds = [np.median([r["seconds"] for r in pick(own, estimator=OURS)]) for own in closed]
     parts = [
         "# Conditional mutual information",
-        f"`conditional` on {len(TRIPLES)} families with I(x; y | z) in closed form, "
-        f"{about['draws']} draws each. The families are a development set: the method of "
+        f"`conditional_mutual_information` on {len(TRIPLES)} families with I(x; y | z) in closed "
+        f"form, {about['draws']} draws each. The families are a development set: the method of "
         "conditioning was chosen on them, with other seeds.",
         "- `chain rule alone`: I(x; (y, z)) - I(x; z) of two estimates, without residuals\n"
         "- `Gaussian formula`: computed from normal scores; the true model of the Gaussian and "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt import Estimator
-from infoatlas_tools import conditional, load_trajectories
+from infoatlas_tools import conditional_mutual_information as conditional, load_trajectories
 
 from .intervals import Z90
 from .report import number, table

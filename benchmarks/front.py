@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from infoatlas_tools import discover_keystates, load_trajectories, Pose, Subtasks, Trajectories
+from infoatlas_tools import Pose, Subtasks, Trajectories, discover_keystates, load_trajectories
 
 from .drawing import BLUE, GREY, INK, NAVY, ORANGE, QUIET, SKY, canvas, quiet
 from .summary import load

@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from sklearn.metrics import roc_auc_score
 
 from infoatlas_rt import Estimator
-from infoatlas_tools import independence_test
 from infoatlas_rt.cli.console import progress
+from infoatlas_tools import independence_test
 
 from . import drawing, report
 from .drawing import BLUE, GREEN, GREY, GRID, INK, ORANGE, PURPLE, QUIET, RED, SKY

@@ -25,8 +25,8 @@ from mani_skill.utils.wrappers import CPUGymWrapper
 
 from benchmarks.report import Options, byline, number, provenance, save, table
 from infoatlas_rt import Estimator, KeyStateWrapper, VectorTracker, VectorWindows
-from infoatlas_tools import discover_keystates, load_trajectories
 from infoatlas_rt.cli.console import progress
+from infoatlas_tools import discover_keystates, load_trajectories
 
 COLUMNS = np.r_[0:18, 19:42]  # columns of the demonstrations: 18 is the flag is_grasped
 EVERY = 32  # steps between estimates

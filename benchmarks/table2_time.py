@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from infoatlas_rt import Estimator
-from infoatlas_tools import mi_curve, Trajectories
+from infoatlas_tools import Trajectories, mi_curve
 
 from . import report
 from .peers.mine import mine

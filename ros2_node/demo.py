@@ -37,10 +37,10 @@ from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 
 from infoatlas_rt.cli.console import check_target
-from infoatlas_tools.plots.drawing import check_format, EVENTS, QUIET
-from infoatlas_tools.plots.stream_plot import stream_figure
-from infoatlas_tools.bags.curve import StreamCurve
 from infoatlas_rt.streams.events import Event
+from infoatlas_tools.bags.curve import StreamCurve
+from infoatlas_tools.plots.drawing import EVENTS, QUIET, check_format
+from infoatlas_tools.plots.stream_plot import stream_figure
 
 ROOT = Path(__file__).parents[1]
 RATE = 20

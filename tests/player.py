@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from infoatlas_rt.streams.extrema import ExtremumDetector
 from infoatlas_rt.messages.receiver import Receiver
 from infoatlas_rt.messages.stream import Stream
+from infoatlas_rt.streams.extrema import ExtremumDetector
 from infoatlas_rt.streams.sliding_window import SlidingWindow
 
 

@@ -7,17 +7,21 @@ import ast
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
-FOLDERS = "runtime train export tools ros2_node/infoatlas_ros2 ."  # folders of packages, in order
-PACKAGES = "infoatlas_rt infoatlas_train infoatlas_export infoatlas_tools infoatlas_ros2 benchmarks"
+FOLDERS = "runtime tools train export ros2_node/infoatlas_ros2 ."  # folders of packages, in order
+PACKAGES = "infoatlas_rt infoatlas_tools infoatlas_train infoatlas_export infoatlas_ros2 benchmarks"
 # From top to bottom: a module imports only modules of its own line and of those below.
 ORDER = """
-    benchmarks infoatlas_export infoatlas_train infoatlas_ros2
-    infoatlas_tools.generation infoatlas_tools
+    benchmarks infoatlas_export infoatlas_train
+    infoatlas_tools.generation infoatlas_tools.cli infoatlas_tools.plots infoatlas_tools.annotate
+    infoatlas_tools.bags infoatlas_tools.files infoatlas_tools.keystates infoatlas_tools.curves
+    infoatlas_tools.analysis infoatlas_tools.trajectories infoatlas_tools
+    infoatlas_ros2
     infoatlas_rt.__main__ infoatlas_rt.cli infoatlas_rt.messages infoatlas_rt.vector
-    infoatlas_tools.files infoatlas_tools.keystates infoatlas_rt.live infoatlas_rt.streams
-    infoatlas_rt.curves infoatlas_rt.estimation infoatlas_rt.backends infoatlas_rt.models
-    infoatlas_rt.inputs infoatlas_rt.errors infoatlas_rt
+    infoatlas_rt.live infoatlas_rt.streams infoatlas_rt.estimation infoatlas_rt.backends
+    infoatlas_rt.models infoatlas_rt.inputs infoatlas_rt.errors infoatlas_rt
 """.split()
 ALL = {
     ".".join(path.relative_to(ROOT / folder).with_suffix("").parts).removesuffix(".__init__"): path
@@ -48,6 +52,17 @@ def room(name: str) -> int:
     return next(i for i, top in enumerate(ORDER) if f"{name}.".startswith(f"{top}."))
 
 
+def closure(name: str) -> set[str]:
+    """Modules that importing a module imports, those in functions included."""
+    found, waiting = set(), {name}
+    while waiting:
+        one = waiting.pop()
+        found.add(one)
+        parents = {".".join(one.split(".")[:n]) for n in range(1, one.count(".") + 1)}
+        waiting |= (GRAPH[one] | parents & ALL.keys()) - found
+    return found
+
+
 def test_imports_go_downwards():
     pairs = [(name, target) for name, targets in GRAPH.items() for target in targets]
     assert len(pairs) > 300
@@ -56,3 +71,16 @@ def test_imports_go_downwards():
 
 def test_there_are_no_circles():
     TopologicalSorter(GRAPH).prepare()  # raises CycleError
+
+
+@pytest.mark.parametrize("top", ["live.tracker", "estimation.estimator", "messages.stream", "cli"])
+def test_a_robot_loads_nothing_of_the_tools(top):
+    loaded = closure(f"infoatlas_rt.{top}")
+    assert not {name for name in loaded if not name.startswith("infoatlas_rt")}
+
+
+def test_the_node_loads_the_runtime_alone():
+    node = [name for name in ALL if name.startswith("infoatlas_ros2")]
+    assert {one.split(".")[0] for name in node for one in closure(name)} == {
+        "infoatlas_ros2", "infoatlas_rt",
+    }  # fmt: skip

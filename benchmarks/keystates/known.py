@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt import Estimator
-from infoatlas_tools import discover_keystates, Trajectories
 from infoatlas_rt.cli.console import progress
+from infoatlas_tools import Trajectories, discover_keystates
 
 from .. import report
 from ..report import number, table

@@ -8,7 +8,7 @@ from time import perf_counter
 import numpy as np
 
 from infoatlas_rt import KeyStateTracker
-from infoatlas_tools import discover_keystates, Trajectories
+from infoatlas_tools import Trajectories, discover_keystates
 
 from ..tasks.demonstrations import Demonstrations
 

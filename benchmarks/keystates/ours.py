@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt import Estimate, Estimator, InputError
-from infoatlas_tools import discover_keystates, KeyStates, mi_curve, Trajectories
+from infoatlas_tools import KeyStates, Trajectories, discover_keystates, mi_curve
 
 from ..peers.keystate_finders import Found, K, NotOffered
 from ..tasks.demonstrations import Demonstrations

@@ -16,12 +16,12 @@ from matplotlib.axes import Axes
 
 from infoatlas_rt import Estimator
 from infoatlas_tools import (
-    discover_keystates,
-    load_trajectories,
-    mi_curve,
     Pose,
     Position,
     Trajectories,
+    discover_keystates,
+    load_trajectories,
+    mi_curve,
 )
 
 ROOT = Path(__file__).parents[2]

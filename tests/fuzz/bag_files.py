@@ -14,9 +14,9 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, W
 from values import Rng, pick
 from written import ANY, EITHER, READ, REFUSED, Found, Written, damage, found
 
-from infoatlas_tools.bags.states import Bag
-from infoatlas_tools.bags.demonstrations import load_demonstrations
 from infoatlas_rt.messages.receiver import Receiver
+from infoatlas_tools.bags.demonstrations import load_demonstrations
+from infoatlas_tools.bags.states import Bag
 
 
 def bags(rng: Rng, folder: Path) -> Written:

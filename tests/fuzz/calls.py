@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from values import JUNK, Rng, broken, clothes, counts, dependent, extreme, pick
 
-from infoatlas_rt import estimate as estimate_once, Estimator, ExtremumDetector, InfoAtlasError
-from infoatlas_tools import independence_test
-from infoatlas_tools.curves.ensemble_curve import ensemble_pairs, mi_curve
-from infoatlas_tools.trajectories import Trajectories
+from infoatlas_rt import Estimator, ExtremumDetector, InfoAtlasError, estimate as estimate_once
 from infoatlas_rt.messages.sync import Synchroniser
 from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
+from infoatlas_tools import independence_test
+from infoatlas_tools.curves.ensemble_curve import ensemble_pairs, mi_curve
+from infoatlas_tools.trajectories import Trajectories
 
 LEAST = -0.1  # nats; no estimate is lower
 

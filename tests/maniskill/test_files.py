@@ -8,8 +8,8 @@ import pytest
 from mani_skill.utils.wrappers import RecordEpisode
 
 from infoatlas_rt import InputError
-from infoatlas_tools import load_trajectories
 from infoatlas_rt.cli.main import main
+from infoatlas_tools import load_trajectories
 from infoatlas_tools.generation import headless
 
 

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import InputError
-from infoatlas_tools.keystates.subtasks.result import Subtask
-from infoatlas_tools import load_trajectories, Subtasks
+from infoatlas_tools import Subtasks, load_trajectories
 from infoatlas_tools.generation import collect as collecting
 from infoatlas_tools.generation.engine import FIRST_SEED, SEEDS, generate
 from infoatlas_tools.generation.scene import Scene
 from infoatlas_tools.generation.sources import poses, read_sources
 from infoatlas_tools.generation.tasks import FLAG_AT, TASKS
 from infoatlas_tools.generation.writing import write
+from infoatlas_tools.keystates.subtasks.result import Subtask
 
 TASK = "PickCube-v1"
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infoatlas_rt import backends, Estimator
-from infoatlas_rt.errors import ProviderError
+from infoatlas_rt import Estimator, backends
 from infoatlas_rt.backends import native
 from infoatlas_rt.cli.main import main
+from infoatlas_rt.errors import ProviderError
 from infoatlas_rt.models import model_file
 
 X, Y = np.random.default_rng(0).standard_normal((2, 60, 3))

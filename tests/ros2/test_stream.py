@@ -31,10 +31,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float32MultiArray, Header
 
 from infoatlas_rt import Estimator, ExtremumDetector
-from infoatlas_tools.bags.states import Bag
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.schema import Schema
 from infoatlas_rt.messages.sync import Synchroniser
+from infoatlas_tools.bags.states import Bag
 from player import Player
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))

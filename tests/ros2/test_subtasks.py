@@ -11,8 +11,8 @@ from infoatlas_msgs.msg import Subtask
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from infoatlas_rt import KeyStateTracker
-from infoatlas_tools import discover_keystates, Trajectories
 from infoatlas_rt.messages.stream import differs
+from infoatlas_tools import Trajectories, discover_keystates
 from task_parts import RATE, pickcube, reach_and_carry
 
 STEP = 50_000_000

@@ -23,7 +23,6 @@ from infoatlas_rt import (
     VectorTracker,
     VectorWindows,
 )
-from infoatlas_tools import discover_keystates
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.result import WindowEstimate
 from infoatlas_rt.messages.fields import Extractor
@@ -33,6 +32,7 @@ from infoatlas_rt.messages.stream import Stream
 from infoatlas_rt.messages.sync import Synchroniser
 from infoatlas_rt.streams.lagged_pairs import PairWindow
 from infoatlas_rt.streams.sliding_window import SlidingWindow
+from infoatlas_tools import discover_keystates
 from regimes import demonstrations
 from vector_envs import ReplayEnv
 

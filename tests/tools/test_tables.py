@@ -8,8 +8,8 @@ import pytest
 
 from fakes import RecordingEstimator
 from infoatlas_rt import Estimator, InputError, KeyStateTracker, OnlineEstimator, PooledPairs
-from infoatlas_tools import discover_keystates, independence_test, mi_curve, Trajectories
 from infoatlas_rt.inputs.checks import as_samples
+from infoatlas_tools import Trajectories, discover_keystates, independence_test, mi_curve
 from regimes import demonstrations
 
 NAMES = ["tool.x", "tool.y", "tool.z", "cube.x", "cube.y", "cube.z"]

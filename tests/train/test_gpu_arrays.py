@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from infoatlas_rt import Estimator, InputError
-from infoatlas_tools import independence_test
 from infoatlas_rt.backends import onnxruntime as onnxruntime_backend
 from infoatlas_rt.estimation.bounds import repeats
 from infoatlas_rt.estimation.slicing import project, stiefel
 from infoatlas_rt.inputs import gpu_arrays
+from infoatlas_tools import independence_test
 
 TOLERANCE = 1e-5  # nats
 

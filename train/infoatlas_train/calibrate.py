@@ -1,11 +1,11 @@
 """Calibration of the standard error: python -m infoatlas_train.calibrate edge.onnx
 
 The command estimates datasets of known mutual information through the runtime's public interface,
-and fits the constants of `infoatlas_rt.estimation.standard_error` to the errors. The constants first
-maximise a heavy-tailed likelihood (Student's t with few degrees of freedom), because a few datasets
-have large errors. Then a factor makes 90% intervals cover 90% of the truths at small and at large
-n. Calibration of `edge` lasts a quarter of an hour on one core. To write the constants into a model
-file:
+and fits the constants of `infoatlas_rt.estimation.standard_error` to the errors. The constants
+first maximise a heavy-tailed likelihood (Student's t with few degrees of freedom), because a few
+datasets have large errors. Then a factor makes 90% intervals cover 90% of the truths at small and
+at large n. Calibration of `edge` lasts a quarter of an hour on one core. To write the constants
+into a model file:
 
     infoatlas-rt export edge.onnx --calibration calibration.json --out edge.onnx
 

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_count
-from infoatlas_tools.trajectories import as_trajectories, Trajectories
+from infoatlas_tools.trajectories import Trajectories, as_trajectories
 from infoatlas_train.differentiable import mutual_information
 
 Information = Callable[[Tensor, Tensor, int], Tensor]  # x, y [n, d], number of the step -> nats

@@ -57,10 +57,9 @@ def _run(stops: list[Callable[[], None]], args: list[str] | None) -> int:
     from rclpy.signals import SignalHandlerOptions
     from rclpy.task import Future
 
-    from infoatlas_rt.errors import InputError
-
-    from infoatlas_ros2.node import InfoAtlasNode, INVALID
+    from infoatlas_ros2.node import INVALID, InfoAtlasNode
     from infoatlas_ros2.worker import ESTIMATES, WARM_UP
+    from infoatlas_rt.errors import InputError
 
     # The future ends `spin` between two callbacks. rclpy's own signal handler would close the
     # context immediately, even during a transition or a publication.

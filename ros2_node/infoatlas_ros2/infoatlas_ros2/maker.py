@@ -9,13 +9,12 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from infoatlas_ros2.parameters import Settings
 from infoatlas_rt import Estimator
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.receiver import Receiver
 from infoatlas_rt.messages.stream import Stream
 from infoatlas_rt.messages.sync import Synchroniser
-
-from infoatlas_ros2.parameters import Settings
 
 SLICES = 40  # largest number of slices that is chosen
 TRIED = (10, SLICES)  # numbers of slices that are timed

@@ -19,15 +19,14 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.time import Time
 from std_srvs.srv import Trigger
 
-from infoatlas_rt.errors import InfoAtlasError
-
 from infoatlas_ros2 import parameters, publishers, topics
-from infoatlas_ros2.health import Health, LONG
-from infoatlas_ros2.listener import Listener, UNEXECUTED
+from infoatlas_ros2.health import LONG, Health
+from infoatlas_ros2.listener import UNEXECUTED, Listener
 from infoatlas_ros2.maker import Maker
 from infoatlas_ros2.outputs import Outputs
 from infoatlas_ros2.present import Present
-from infoatlas_ros2.worker import Published, WARM_UP, Worker
+from infoatlas_ros2.worker import WARM_UP, Published, Worker
+from infoatlas_rt.errors import InfoAtlasError
 
 INVALID = (InvalidParameterTypeException, InvalidParameterValueException)
 DONE, REFUSED = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE

@@ -8,12 +8,11 @@ from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, 
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Header
 
-from infoatlas_rt.live.tracker import KeyStateTracker
-from infoatlas_rt.streams.events import COUPLED, DECOUPLED, KEY_STATE
-
 from infoatlas_ros2 import messages
 from infoatlas_ros2.parameters import Settings
 from infoatlas_ros2.worker import Published
+from infoatlas_rt.live.tracker import KeyStateTracker
+from infoatlas_rt.streams.events import COUPLED, DECOUPLED, KEY_STATE
 
 # Type and description of each topic, shown in docs/ros2-reference.md. Topics in `ALWAYS` always
 # exist. The others exist with the settings that the description names.

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any
 
-from infoatlas_ros2.parameters import read, Settings
+from infoatlas_ros2.parameters import Settings, read
 
 SETTLED = 1.0  # seconds within which ROS makes an accepted change
 

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from rclpy import subscription
 
+from infoatlas_ros2.parameters import Settings
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.identity import PassedOver
 from infoatlas_rt.messages.receiver import Receiver, Sample
-
-from infoatlas_ros2.parameters import Settings
 
 # Whether messages have ids of publishers: since Kilted (rclpy 9.1.1).
 GIVEN = "publisher_gid" in getattr(

@@ -11,16 +11,15 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from infoatlas_rt.streams.extrema import Extremum
+from infoatlas_ros2.health import Health
+from infoatlas_ros2.maker import Maker
+from infoatlas_ros2.parameters import Settings, differ
 from infoatlas_rt.errors import InfoAtlasError
 from infoatlas_rt.estimation.result import WindowEstimate
 from infoatlas_rt.live.subtasks import SubtaskState
 from infoatlas_rt.messages.stream import Output
 from infoatlas_rt.streams.events import Event
-
-from infoatlas_ros2.health import Health
-from infoatlas_ros2.maker import Maker
-from infoatlas_ros2.parameters import differ, Settings
+from infoatlas_rt.streams.extrema import Extremum
 
 ESTIMATES, WARM_UP = "estimates", "warm-up"  # names of threads that run inference
 # Parameters that can change without emptying the window.

@@ -77,8 +77,8 @@ def make_backend(model: ModelFile, provider: str = "auto", threads: int | None =
 
 def _automatic(model: ModelFile, threads: int | None) -> Backend:
     """The first of "cuda", "native" and "cpu" that starts; otherwise ProviderError with advice."""
-    from .native import BUILD_ENGINE, is_installed, left_out, NOT_BUILT
-    from .onnxruntime import EXECUTION, has_cuda, INSTALL_ONNXRUNTIME, offered
+    from .native import BUILD_ENGINE, NOT_BUILT, is_installed, left_out
+    from .onnxruntime import EXECUTION, INSTALL_ONNXRUNTIME, has_cuda, offered
 
     missing = list[str]()
     there = {"cuda": has_cuda(), "native": is_installed()}

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ..errors import ModelError, ProviderError
 from ..inputs.gpu_arrays import Array, device_pointer
 from ..models.engine_file import REBUILD
-from ..models.model_file import ModelFile, OUTPUTS
+from ..models.model_file import OUTPUTS, ModelFile
 from .cuda_device import CaptureError, Device
 from .protocol import Floats, Indices
 from .tensorrt_checks import check_tensors, refuse_foreign, split

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InputError, ModelError
-from ..models.engine_file import EngineFile, output_dimensions, Profile, REBUILD
-from ..models.model_file import INPUTS, ModelFile, OUTPUTS
+from ..models.engine_file import REBUILD, EngineFile, Profile, output_dimensions
+from ..models.model_file import INPUTS, OUTPUTS, ModelFile
 from .cuda_device import Device
 
 TYPES = {"x": "FLOAT", "y": "FLOAT", "shifts": "INT64", "sequence": "INT64"} | dict.fromkeys(

@@ -107,23 +107,6 @@ def standardise(x: Array) -> Array:
     return xp.where(constant, xp.zeros_like(x), x / xp.where(constant, xp.ones_like(low), scale))
 
 
-def canonical_quaternion(q: Array) -> Array:
-    """Choose between the quaternions q and -q of one rotation: the largest component is positive.
-
-    Parameters
-    ----------
-    q : [..., 4] float
-        Quaternions, with the components in any order: arrays of NumPy, torch or CuPy.
-
-    Returns
-    -------
-    [..., 4], same dtype
-    """
-    xp = array_namespace(q)
-    largest = xp.take_along_axis(q, xp.argmax(xp.abs(q), axis=-1, keepdims=True), axis=-1)
-    return xp.where(largest < 0, -q, q)
-
-
 @lru_cache(maxsize=64)
 def score_table(n: int) -> np.ndarray:
     """Normal scores of the 2n-1 possible average ranks 1, 1.5, ..., n: Phi^-1((rank - 1/2) / n)."""

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.gpu_arrays import Array, to_host
 from ..models.model_file import ModelFile
-from .canonical import normal_scores, RANK_TOLERANCE
-from .large_samples import average, Evaluate, split, Timed
-from .prepare import round_to, Samples, varying
+from .canonical import RANK_TOLERANCE, normal_scores
+from .large_samples import Evaluate, Timed, average, split
+from .prepare import Samples, round_to, varying
 from .shuffling import largest_group
 from .slicing import GRID
 

@@ -12,10 +12,10 @@ from ..errors import InputError, ModelError
 from ..inputs.checks import as_count
 from ..models import model_file
 from . import slicing
-from .directions import reduced, WAYS
+from .directions import WAYS, reduced
 from .forward import forward
-from .large_samples import by_parts, Timed
-from .prepare import check_lengths, checked, prepare, Prepared, Samples
+from .large_samples import Timed, by_parts
+from .prepare import Prepared, Samples, check_lengths, checked, prepare
 from .result import Estimate
 
 

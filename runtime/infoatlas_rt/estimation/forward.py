@@ -21,9 +21,9 @@ from ..errors import ModelError
 from ..inputs.gpu_arrays import array_namespace, beside, contiguous, to_host
 from ..models.model_file import ModelFile
 from .bounds import bounded
-from .canonical import Canonical, canonicalise, pair, score_table, Side, whiten
+from .canonical import Canonical, Side, canonicalise, pair, score_table, whiten
 from .parallel import run_jobs
-from .prepare import batches, Prepared
+from .prepare import Prepared, batches
 from .result import Estimate
 from .standard_error import (
     beyond_gaussian,

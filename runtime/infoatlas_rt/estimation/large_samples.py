@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..models.model_file import ModelFile
-from .prepare import autocorrelated, Samples, varying
+from .prepare import Samples, autocorrelated, varying
 from .result import Estimate
 from .shuffling import largest_group
 from .standard_error import sampling_noise, standard_error

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .orientation import ANGLE, between, Float, Group, quaternions, SIZES, valid
+from .orientation import ANGLE, SIZES, Float, Group, between, quaternions, valid
 from .task_file import indices
 
 Int = NDArray[np.int64]

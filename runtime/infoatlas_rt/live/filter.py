@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..inputs.checks import as_rate
 from ..inputs.copies import Stateful
 from ..inputs.ring import Ring
-from ..streams.events import Event, KEY_STATE
+from ..streams.events import KEY_STATE, Event
 from .coordinates import Follower
 from .progress_filter import ProgressFilter
 from .progress_model import relative

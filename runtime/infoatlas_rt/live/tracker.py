@@ -17,7 +17,7 @@ from ..inputs.copies import Stateful
 from ..streams.events import Event
 from .filter import LiveFilter
 from .subtasks import SubtaskState
-from .task import as_task, Followable, Task
+from .task import Followable, Task, as_task
 
 Float = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from ..errors import InputError
-from .identity import ANY, BODIES_LISTED, keys_of, PassedOver, Place, telling, values
+from .identity import ANY, BODIES_LISTED, PassedOver, Place, keys_of, telling, values
 from .paths import Leaf
 from .schema import Schema
 

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.arrays import EXACT
 from ..inputs.copies import Stateful
-from .bodies import Bodies, MAJORITY, RECENT
+from .bodies import MAJORITY, RECENT, Bodies
 from .defaults import chosen_fields
 from .identity import Missing, PassedOver
-from .paths import has_names, Leaf, resolve, stamp, stamp_of, together
+from .paths import Leaf, has_names, resolve, stamp, stamp_of, together
 from .schema import Schema
 
 # Layouts of the last RECENT messages are kept. The state changes to another layout when MAJORITY of

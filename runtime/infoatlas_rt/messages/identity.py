@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from ..errors import InputError
-from .schema import FieldType, NUMBERS, Schema
+from .schema import NUMBERS, FieldType, Schema
 
 # Fields that are an identity, the most specific ones first.
 KEYS = (

@@ -11,8 +11,8 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from ..errors import InputError
-from .identity import chooser, keys_of, Missing, NAME_LISTS, parse, Place
-from .schema import FieldType, HEADER, LONG, NUMBERS, Schema
+from .identity import NAME_LISTS, Missing, Place, chooser, keys_of, parse
+from .schema import HEADER, LONG, NUMBERS, FieldType, Schema
 
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 LATEST = 2.0**31  # seconds, as in a ROS time

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..streams.extrema import cell, Extremum, ExtremumDetector
 from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.result import WindowEstimate
@@ -21,6 +20,7 @@ from ..live.subtasks import SubtaskState
 from ..live.tracker import KeyStateTracker
 from ..streams.coupling import CouplingDetector
 from ..streams.events import Event
+from ..streams.extrema import Extremum, ExtremumDetector, cell
 from ..streams.sliding_window import SlidingWindow
 from .receiver import Sample
 from .sync import Synchroniser

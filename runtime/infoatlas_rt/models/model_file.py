@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import ModelError
 from . import engine_file
-from .onnx_content import checksum, CHECKSUM, describe
+from .onnx_content import CHECKSUM, checksum, describe
 
 MODELS = Path(__file__).parent
 CHECKSUMS = "SHA256SUMS"  # in MODELS; `sha256sum *.onnx` writes it, and `sha256sum -c` checks it

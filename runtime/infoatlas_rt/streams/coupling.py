@@ -32,12 +32,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
-from ..estimation.estimator import as_estimator, Estimator
+from ..estimation.estimator import Estimator, as_estimator
 from ..estimation.prepare import Samples
 from ..estimation.result import Estimate, WindowEstimate
 from ..inputs.copies import Stateful
 from .events import COUPLED, DECOUPLED, Event
-from .motions import KnownMotions, LearnedMotions, REST
+from .motions import REST, KnownMotions, LearnedMotions
 from .sliding_window import SlidingWindow
 
 WINDOW = 32

@@ -40,7 +40,7 @@ from ..errors import InputError
 from ..estimation.result import WindowEstimate
 from ..inputs.checks import as_number
 from ..inputs.copies import Stateful
-from .extremum_search import curve_point, CurvePoint, ExtremumSearch, LEAST_ERROR, SLACK
+from .extremum_search import LEAST_ERROR, SLACK, CurvePoint, ExtremumSearch, curve_point
 
 KINDS = ("maximum", "minimum", "change")
 Z = 3.5

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InputError
 from ..estimation.standard_error import long_run_variance
 from ..inputs.arrays import as_reals
-from ..inputs.checks import as_number, LARGEST_STATE
+from ..inputs.checks import LARGEST_STATE, as_number
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..estimation.estimator import as_estimator, Estimator
+from ..estimation.estimator import Estimator, as_estimator
 from ..estimation.result import WindowEstimate
 from ..inputs.copies import Stateful
 from .sliding_window import SlidingWindow

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
 from ..estimation.estimator import Estimator
-from ..estimation.prepare import check_window, Samples
+from ..estimation.prepare import Samples, check_window
 from ..estimation.result import Estimate, WindowEstimate
 from ..inputs.arrays import as_reals
-from ..inputs.checks import as_count, as_flag, as_number, as_resolution, as_seconds, LARGEST_STATE
+from ..inputs.checks import LARGEST_STATE, as_count, as_flag, as_number, as_resolution, as_seconds
 from ..inputs.copies import Stateful
 from ..models.model_file import ModelFile
 from .lagged_pairs import PairWindow

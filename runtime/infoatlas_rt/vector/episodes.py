@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..inputs.checks import as_count, LARGEST_STATE
+from ..inputs.checks import LARGEST_STATE, as_count
 from ..inputs.copies import Stateful
 
 

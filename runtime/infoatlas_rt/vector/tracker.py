@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..inputs.checks import as_flag
 from ..live.filter import LiveFilter
 from ..live.subtasks import STALLED
-from ..live.task import as_task, Followable, Task
+from ..live.task import Followable, Task, as_task
 from .episodes import VectorEpisodes
 
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..estimation.estimator import as_estimator, Estimator
+from ..estimation.estimator import Estimator, as_estimator
 from ..estimation.forward import window_means
-from ..estimation.prepare import check_window, Samples
+from ..estimation.prepare import Samples, check_window
 from ..inputs.checks import as_count
 from ..inputs.ring import Ring
 from .episodes import VectorEpisodes

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .episodes import like, to_numpy, VectorEpisodes
+from .episodes import VectorEpisodes, like, to_numpy
 
 FINAL = ("final_observation", "final_obs")  # ManiSkill's name, and that of Gymnasium from 1.0 on
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator
-from infoatlas_tools import independence_test
 from infoatlas_rt.estimation.bounds import FLOOR, bounded, entropy, repeats
 from infoatlas_rt.models import model_file
+from infoatlas_tools import independence_test
 
 
 def counts(values):

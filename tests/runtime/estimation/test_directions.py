@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, InputError
-from infoatlas_tools import independence_test
 from infoatlas_rt.estimation.directions import _halves, _halves_of_groups, along, canonical
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.vector.windows import VectorWindows
+from infoatlas_tools import independence_test
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import infoatlas_rt
-from infoatlas_rt import estimate, Estimate, Estimator
+from infoatlas_rt import Estimate, Estimator, estimate
 from infoatlas_rt.errors import ModelError
 from infoatlas_rt.estimation import cached, prepare
 from infoatlas_rt.estimation.standard_error import long_run_variance

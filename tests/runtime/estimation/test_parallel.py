@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, InputError
-from infoatlas_tools import discover_keystates, independence_test, mi_curve, Trajectories
 from infoatlas_rt.estimation import parallel
+from infoatlas_tools import Trajectories, discover_keystates, independence_test, mi_curve
 from regimes import demonstrations
 
 

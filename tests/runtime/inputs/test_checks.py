@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from infoatlas_rt import estimate, Estimator, InputError
+from infoatlas_rt import Estimator, InputError, estimate
 from infoatlas_rt.errors import ModelError, ProviderError
 from infoatlas_rt.estimation import slicing as slicing_module
 from infoatlas_rt.estimation.canonical import clip_outliers

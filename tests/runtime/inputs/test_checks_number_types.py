@@ -10,9 +10,9 @@ import pytest
 from fakes import RecordingEstimator
 from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.inputs.checks import as_samples
-from infoatlas_tools.trajectories import as_trajectories, Trajectories
 from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
+from infoatlas_tools.trajectories import Trajectories, as_trajectories
 
 N = 100
 NOW = 1_763_800_000_123_456_789  # nanoseconds since 1970; floats resolve 256 of them

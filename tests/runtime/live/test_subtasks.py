@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import InputError, KeyStateTracker
-from infoatlas_tools import discover_keystates, Trajectories
+from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.keystates.subtasks import Subtask, Subtasks
 from task_parts import RATE, pickcube, reach_and_carry, visits
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import InputError, Task
-from infoatlas_tools import discover_keystates, Trajectories
 from infoatlas_rt.live.task_file import plain
+from infoatlas_tools import Trajectories, discover_keystates
 from task_parts import RATE, visits
 
 NAMES = ("tool.x", "tool.y", "tool.z", "cube.x", "cube.y", "cube.z")

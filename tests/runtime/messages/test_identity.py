@@ -13,12 +13,12 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from fakes import RecordingEstimator
 from infoatlas_rt.cli import main
 from infoatlas_rt.errors import InputError
-from infoatlas_tools.bags.curve import survey
-from infoatlas_tools.bags.reader import schema_of
-from infoatlas_tools.bags.states import Bag
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.identity import PassedOver
 from infoatlas_rt.messages.receiver import Receiver
+from infoatlas_tools.bags.curve import survey
+from infoatlas_tools.bags.reader import schema_of
+from infoatlas_tools.bags.states import Bag
 from player import Player
 
 STORE = get_typestore(Stores.ROS2_JAZZY)

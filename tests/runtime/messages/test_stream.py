@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from fakes import RecordingEstimator
-from infoatlas_rt.streams.extrema import ExtremumDetector
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.live.subtasks import SubtaskState
 from infoatlas_rt.messages.receiver import Sample
 from infoatlas_rt.messages.stream import Stream, differs
+from infoatlas_rt.streams.extrema import ExtremumDetector
 from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.streams.sliding_window import SlidingWindow
 from player import Player

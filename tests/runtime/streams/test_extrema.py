@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from infoatlas_tools.curves.ensemble_curve import MICurve
-from infoatlas_rt.streams.extrema import ExtremumDetector
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.streams.extrema import ExtremumDetector
 from infoatlas_rt.streams.sliding_window import WindowEstimate
+from infoatlas_tools.curves.ensemble_curve import MICurve
 
 N = 100
 SHARED = np.random.default_rng(5).standard_normal(N)  # contributions of the samples at all times

@@ -9,8 +9,8 @@ import pandas
 import pytest
 
 from infoatlas_rt import Estimator, InputError
-from infoatlas_tools import conditional, transfer_entropy
-from infoatlas_tools.analysis.conditioning import cells, LocalPairings, residuals
+from infoatlas_tools import conditional_mutual_information as conditional, transfer_entropy
+from infoatlas_tools.analysis.conditioning import LocalPairings, cells, residuals
 
 LOG2 = np.log(2)
 

@@ -10,9 +10,9 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from infoatlas_rt import Estimator, InputError
-from infoatlas_tools import independence_test
 from infoatlas_rt.cli import main
 from infoatlas_rt.estimation import prepare
+from infoatlas_tools import independence_test
 from pictures import series, words
 
 

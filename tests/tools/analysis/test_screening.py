@@ -9,7 +9,13 @@ import pandas
 import pytest
 
 from infoatlas_rt import Estimator, InputError
-from infoatlas_tools import independence_test, lag_scan, mutual_info_scorer, pairwise, rank_features
+from infoatlas_tools import (
+    independence_test,
+    lag_scan,
+    mutual_info_scorer,
+    pairwise_mutual_information,
+    rank_features,
+)
 from infoatlas_tools.analysis.many_tests import adjusted, null_keys
 
 
@@ -73,7 +79,7 @@ def test_groups_of_columns(estimator, table):
 
 def test_pairs(estimator, table):
     X, y = table
-    found = pairwise(X[["a", "b"]].assign(y=y), estimator, permutations=39)
+    found = pairwise_mutual_information(X[["a", "b"]].assign(y=y), estimator, permutations=39)
     matrix = found.to_frame()
     assert list(matrix.columns) == list(matrix.index) == ["a", "b", "y"]
     assert matrix.loc["b", "y"] == matrix.loc["y", "b"] == estimator.estimate(X["b"], y).mi
@@ -112,7 +118,7 @@ def test_executor_and_pictures(estimator, table):
     with ThreadPoolExecutor(2) as executor:
         options = {"permutations": 19, "executor": executor}
         ranked = rank_features(X, y, estimator, **options)
-        results = [ranked, pairwise(X[["a", "b", "c"]], estimator, **options)]
+        results = [ranked, pairwise_mutual_information(X[["a", "b", "c"]], estimator, **options)]
         results.append(lag_scan(X["a"], y, [0, 1], estimator, **options))
     again = rank_features(X, y, estimator, permutations=19)
     assert (again.p_value == ranked.p_value).all() and (again.mi == ranked.mi).all()
@@ -151,7 +157,7 @@ def test_refusals(estimator, table):
     with pytest.raises(InputError, match="correction is 'bh': use one of benjamini-hochberg"):
         rank_features(X, y, estimator, correction="bh")
     with pytest.raises(InputError, match="X has one column"):
-        pairwise(y, estimator)
+        pairwise_mutual_information(y, estimator)
     with pytest.raises(InputError, match="there are no lags"):
         lag_scan(y, y, [], estimator)
     with pytest.raises(InputError, match=r"pass a sequence of int, as range\(20\)"):

@@ -14,8 +14,8 @@ from annotated import annotations
 from hdf5_sets import LENGTHS, NAMES, signals, subtasks, write_isaac
 from infoatlas_rt import InputError
 from infoatlas_tools.annotate.mimicgen import (
-    incomplete,
     MASK,
+    incomplete,
     signal_names,
     write_isaaclab,
     write_mimicgen,

@@ -12,12 +12,12 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 
 from fakes import RecordingEstimator
 from infoatlas_rt.cli import main
-from infoatlas_rt.streams.extrema import ExtremumDetector
 from infoatlas_rt.errors import InputError
-from infoatlas_tools.bags import curve as bag_curve
-from infoatlas_tools.bags.curve import choose_grid, Part, read, survey
-from infoatlas_tools.bags.states import Bag
 from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.streams.extrema import ExtremumDetector
+from infoatlas_tools.bags import curve as bag_curve
+from infoatlas_tools.bags.curve import Part, choose_grid, read, survey
+from infoatlas_tools.bags.states import Bag
 from player import Player
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))

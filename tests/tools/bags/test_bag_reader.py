@@ -13,8 +13,8 @@ from mcap.writer import IndexType, Writer as McapWriter
 from rosbags.rosbag2 import StoragePlugin, Writer
 
 from infoatlas_rt.errors import InputError
-from infoatlas_tools.bags.states import Bag
 from infoatlas_rt.messages.fields import Extractor
+from infoatlas_tools.bags.states import Bag
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
 from make_bag import STORE, TYPES, header

@@ -20,18 +20,18 @@ from rosbags.typesys import Stores, get_typestore
 
 from fakes import RecordingEstimator
 from infoatlas_rt.cli import main
-from infoatlas_rt.streams.extrema import ExtremumDetector
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
-from infoatlas_tools.bags import curve as bag_curve
-from infoatlas_tools.bags.curve import read
-from infoatlas_tools.bags.states import Bag
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.stream import Stream
 from infoatlas_rt.messages.sync import Synchroniser
 from infoatlas_rt.streams.coupling import CouplingDetector
+from infoatlas_rt.streams.extrema import ExtremumDetector
 from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.streams.sliding_window import SlidingWindow
+from infoatlas_tools.bags import curve as bag_curve
+from infoatlas_tools.bags.curve import read
+from infoatlas_tools.bags.states import Bag
 from pictures import drawn, series, words
 from player import Player
 

@@ -13,10 +13,10 @@ import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 
 from infoatlas_rt import InputError
-from infoatlas_tools import discover_keystates
 from infoatlas_rt.cli import main
-from infoatlas_tools.bags.states import Bag, bags_in
+from infoatlas_tools import discover_keystates
 from infoatlas_tools.bags.demonstrations import load_demonstrations
+from infoatlas_tools.bags.states import Bag, bags_in
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "examples"))

@@ -15,14 +15,14 @@ import pytest
 
 from hdf5_sets import write_aloha_folder, write_isaac, write_mimicgen, write_minari
 from infoatlas_rt import InputError, KeyStateTracker
-from infoatlas_tools import load_trajectories
-from infoatlas_tools.cli import annotate, annotation_formats
-from infoatlas_tools.plots import keystate_plots
 from infoatlas_rt.cli.main import main
-from infoatlas_tools.cli.recording_arguments import check_data
+from infoatlas_tools import load_trajectories
 from infoatlas_tools.annotate import lerobot_writer
+from infoatlas_tools.cli import annotate, annotation_formats
+from infoatlas_tools.cli.recording_arguments import check_data
 from infoatlas_tools.files.formats import open_dataset
 from infoatlas_tools.keystates.subtasks.poses import Pose, Position
+from infoatlas_tools.plots import keystate_plots
 from lerobot_sets import write_lerobot
 from pictures import words
 from regimes import demonstrations

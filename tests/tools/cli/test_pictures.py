@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from infoatlas_rt.streams.events import Event
+from infoatlas_rt.streams.extrema import Extremum
+from infoatlas_tools.bags.curve import StreamCurve
 from infoatlas_tools.plots.annotation_plot import annotation_figure
 from infoatlas_tools.plots.curve_plot import curve_figure
 from infoatlas_tools.plots.keystate_plots import raster_figure
 from infoatlas_tools.plots.stream_plot import stream_figure
-from infoatlas_rt.streams.extrema import Extremum
-from infoatlas_tools.bags.curve import StreamCurve
-from infoatlas_rt.streams.events import Event
 from pictures import crossing, texts_drawn
 
 LONG = "a_recording_of_the_left_arm_with_the_new_gripper_2026-11-20T10-15-00"

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fakes import RecordingEstimator
-from infoatlas_tools.curves.ensemble_curve import mi_curve
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
+from infoatlas_tools.curves.ensemble_curve import mi_curve
 from infoatlas_tools.trajectories import Trajectories
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infoatlas_tools.curves.ensemble_curve import ensemble_pairs
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
+from infoatlas_tools.curves.ensemble_curve import ensemble_pairs
 
 LENGTHS = np.array([5, 9, 3, 20])
 

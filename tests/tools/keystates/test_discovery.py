@@ -9,8 +9,8 @@ import pytest
 
 from infoatlas_rt import InputError
 from infoatlas_tools import discover_keystates, load_trajectories
+from infoatlas_tools.keystates.segmentation import Segmentation, motion_scores
 from infoatlas_tools.trajectories import Trajectories
-from infoatlas_tools.keystates.segmentation import motion_scores, Segmentation
 from regimes import demonstrations
 
 PICKCUBE = Path(__file__).parents[3] / "examples/data/pickcube.npz"

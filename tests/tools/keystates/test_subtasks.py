@@ -7,7 +7,7 @@ import pytest
 
 from hands import RATE, carrying, columns
 from infoatlas_rt import InputError
-from infoatlas_tools import discover_keystates, Pose, Position, Subtasks, Trajectories
+from infoatlas_tools import Pose, Position, Subtasks, Trajectories, discover_keystates
 
 PAIRS = [("a", "b"), ("c", "d"), ("e", "f"), ("g", "h")]
 NEAR = 5  # steps, 0.25 s

@@ -1,1 +1,1 @@
-"""."""
+"""Tests of independence, conditional information, lags, and screening of many columns."""

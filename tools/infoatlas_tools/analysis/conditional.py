@@ -21,13 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
-from .conditional_result import ConditionalEstimate
-from .conditioning import cells, LocalPairings, residuals
-from infoatlas_rt.estimation.estimator import as_estimator, Estimator
+from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.forward import pairing_means
-from .independence import compare, PERMUTATIONS, rv_coefficients
-from .lagged import lagged_rows, series_label, side_label
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.result import Estimate
 from infoatlas_rt.estimation.standard_error import (
@@ -36,6 +31,12 @@ from infoatlas_rt.estimation.standard_error import (
     sampling_noise,
     standard_error,
 )
+from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
+
+from .conditional_result import ConditionalEstimate
+from .conditioning import LocalPairings, cells, residuals
+from .independence import PERMUTATIONS, compare, rv_coefficients
+from .lagged import lagged_rows, series_label, side_label
 
 WIDE = 20  # coordinates of an unsliced side of the shipped model "wide", at most
 # Smallest n times the share of variance that z leaves, for a test. If both sides have less, the
@@ -44,7 +45,7 @@ WIDE = 20  # coordinates of an unsliced side of the shipped model "wide", at mos
 RESOLVED = 10.0
 
 
-def conditional(
+def conditional_mutual_information(
     x: Any,
     y: Any,
     given: Any,
@@ -185,7 +186,7 @@ def _conditional(
     executor: Executor | None,
     progress: Callable[[int, int], None] | None,
 ) -> ConditionalEstimate:
-    """`conditional` of checked samples; `trajectory` [n] numbers the trajectory of each."""
+    """The estimate of checked samples; `trajectory` [n] numbers the trajectory of each."""
     count = as_count(permutations, "permutations", 0, 10**7)
     estimator = as_estimator(estimator)
     _check_sides(x, y, given, estimator)

@@ -1,4 +1,4 @@
-"""The result of `conditional` and `transfer_entropy`."""
+"""The result of `conditional_mutual_information` and `transfer_entropy`."""
 
 from __future__ import annotations
 

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from infoatlas_rt.estimation.canonical import normal_scores
+from infoatlas_rt.estimation.estimator import Estimator, as_estimator
+from infoatlas_rt.estimation.forward import pairing_means
+from infoatlas_rt.estimation.prepare import Prepared, checked
 from infoatlas_rt.inputs.checks import as_count
 from infoatlas_rt.inputs.gpu_arrays import Array, array_namespace, beside
-from infoatlas_rt.estimation.canonical import normal_scores
-from infoatlas_rt.estimation.estimator import as_estimator, Estimator
-from infoatlas_rt.estimation.forward import pairing_means
-from infoatlas_rt.estimation.prepare import checked, Prepared
 
 PERMUTATIONS = 199
 

@@ -17,14 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.inputs.checks import as_count
-from infoatlas_rt.estimation.estimator import as_estimator, Estimator
+from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.forward import pairing_means
-from .independence import compare, Pairings, PERMUTATIONS, rv_coefficients
 from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.result import Estimate
 from infoatlas_rt.estimation.standard_error import noise_of_trajectories, standard_error
+from infoatlas_rt.inputs.checks import as_count
+
+from .independence import PERMUTATIONS, Pairings, compare, rv_coefficients
 
 # Permutations for each test, so that a single dependence can have an adjusted p-value of 0.05.
 # Beyond `MOST` evaluations of permuted samples, fewer are drawn by default, but at least 199.

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.cached import estimate
+from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.inputs.arrays import column_names
 from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
-from infoatlas_rt.estimation.cached import estimate
-from infoatlas_rt.estimation.estimator import as_estimator, Estimator
+
 from .lagged import lagged_rows, series_label
 from .many_tests import null_keys, screen
 from .screening_results import FeatureRanking, LagScan, PairwiseInformation
@@ -169,7 +170,7 @@ def rank_features(
     return FeatureRanking(**found, names=tuple(names[i] for i in order), order=order)
 
 
-def pairwise(
+def pairwise_mutual_information(
     X: Any,
     estimator: Estimator | str | os.PathLike[str] | None = None,
     *,

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from ..keystates.quality import at_rest
+
 from ..keystates.key_states import KeyStates
+from ..keystates.quality import at_rest
 from ..keystates.subtasks import Subtasks
 
 Float = NDArray[np.float64]

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError, OutputError
+
 from ..bags.bag_files import BagFiles
 from .content import Annotations
 

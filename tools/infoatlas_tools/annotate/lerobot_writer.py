@@ -21,11 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+
 from ..files.lerobot.frames import counters, data_files, read_parquet, require_pyarrow, scalars
 from ..files.lerobot.meta import episode_lengths, is_new, read_info
 from ..files.lerobot.written_tables import (
-    Columns,
     LANGUAGE,
+    Columns,
     link_or_copy,
     names_table,
     rewrite_frames,

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from infoatlas_rt.errors import InputError
+
 from ..files.hdf5.maniskill import maniskill_episodes
 from ..files.hdf5.opening import changed_copy, opened
 from .content import Annotations

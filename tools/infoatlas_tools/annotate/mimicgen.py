@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from ..keystates.subtasks import Subtasks
+
 from ..files.hdf5.opening import changed_copy
-from ..files.hdf5.robomimic import demos_of, EEF_POSE, opened_demos, step_count
+from ..files.hdf5.robomimic import EEF_POSE, demos_of, opened_demos, step_count
+from ..keystates.subtasks import Subtasks
 from .content import Annotations
 
 MASK = "infoatlas"  # name of the list of demonstrations that have all parts

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError, OutputError
+
 from ..files.lerobot.features import STATE
 from ..files.lerobot.meta import read_info
 from ..files.lerobot.reader import is_lerobot

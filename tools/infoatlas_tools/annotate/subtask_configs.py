@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from infoatlas_rt.errors import InputError
-from ..keystates.subtasks import Subtask, WORLD
+
 from ..files.formats import open_dataset
-from ..files.hdf5.robomimic import datagen_info, OBJECT_POSES, opened_demos
+from ..files.hdf5.robomimic import OBJECT_POSES, datagen_info, opened_demos
+from ..keystates.subtasks import WORLD, Subtask
 from .content import Annotations
-from .mimicgen import eef_names, incomplete, MASK, signal_names
+from .mimicgen import MASK, eef_names, incomplete, signal_names
 
 # Values from the configurations of these programs for stacking cubes.
 NEAREST = ("nearest_neighbor_object", {"nn_k": 3})

@@ -15,8 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from infoatlas_rt.errors import InputError
+
 from ..files.numbers import check_regular
-from .storages import BagFile, Channel, open_file, Received
+from .storages import BagFile, Channel, Received, open_file
 
 
 class BagFiles:

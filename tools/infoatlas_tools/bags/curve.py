@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.streams.extrema import Extremum, ExtremumDetector
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.result import Estimate
 from infoatlas_rt.inputs.checks import as_number, as_seconds
-from infoatlas_rt.streams.events import Event
-from .states import Bag
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.receiver import Receiver, Sample
 from infoatlas_rt.messages.stream import Stream
+from infoatlas_rt.streams.events import Event
+from infoatlas_rt.streams.extrema import Extremum, ExtremumDetector
+
+from .states import Bag
 
 KEPT = 1000  # states of a topic that are kept for a picture; sometimes up to twice as many
 ESTIMATES = 1500  # of a recording by default, at most: as many as a picture can show

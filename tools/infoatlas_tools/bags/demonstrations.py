@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from ..trajectories import Trajectories
-from .states import Bag, bags_in, shortened
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.receiver import Receiver
+
+from ..trajectories import Trajectories
+from .states import Bag, bags_in, shortened
 
 RATES_APART = 0.2  # of the median: rates of demonstrations differ from it by at most so much
 

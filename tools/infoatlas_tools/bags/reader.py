@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.messages.schema import FieldType, Schema
+
 from .bag_files import BagFiles
 from .storages import Channel
-from infoatlas_rt.messages.schema import FieldType, Schema
 
 IDL_RULE = "=" * 80 + "\n"  # before each definition, in MCAP
 # Supported languages of definitions.

@@ -1,1 +1,1 @@
-"""."""
+"""Commands of `infoatlas-rt` that work on recordings; they join by entry points."""

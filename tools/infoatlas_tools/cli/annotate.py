@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infoatlas_rt.errors import first_names, InputError
-from .annotation_formats import FORMATS, writers
 from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import check_target, progress, write_json
+from infoatlas_rt.errors import InputError, first_names
+
+from .annotation_formats import FORMATS, writers
 from .discovery import add_discovery, check_discovery, discover, listed
-from .loading import add_loading, DEMONSTRATIONS, load_data
+from .loading import DEMONSTRATIONS, add_loading, load_data
 from .recording_arguments import add_plot, add_save, add_topic, check_data
 
 if TYPE_CHECKING:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from ..annotate.content import Annotations
-from ..annotate.quality_flags import quality_table, RESTING
 from infoatlas_rt.cli.console import table
+
+from ..annotate.content import Annotations
+from ..annotate.quality_flags import RESTING, quality_table
 
 
 def print_annotations(

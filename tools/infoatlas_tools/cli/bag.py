@@ -7,9 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from infoatlas_rt.errors import InputError
 from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import progress, table, write_json
+from infoatlas_rt.errors import InputError
+
 from .recording_arguments import add_extrema, add_plot, add_resolution, add_topic, check_data
 
 HELP = "mutual information of one robot's stream in a ROS bag; of two topics also couplings"
@@ -137,14 +138,15 @@ def _add_window(group: Any) -> None:
 
 def run(arguments: Namespace) -> None:
     """Run the command."""
-    from infoatlas_rt.streams.extrema import ExtremumDetector
-    from ..bags.curve import choose_grid, Part, read, survey
-    from ..bags.states import Bag
     from infoatlas_rt.messages.receiver import Receiver
     from infoatlas_rt.messages.stream import Stream
     from infoatlas_rt.messages.sync import Synchroniser
     from infoatlas_rt.streams.coupling import CouplingDetector
+    from infoatlas_rt.streams.extrema import ExtremumDetector
     from infoatlas_rt.streams.sliding_window import SlidingWindow
+
+    from ..bags.curve import Part, choose_grid, read, survey
+    from ..bags.states import Bag
 
     check_data(arguments.data, "bag")
     part = Part(arguments.start, arguments.duration)

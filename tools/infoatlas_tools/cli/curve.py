@@ -9,7 +9,8 @@ from typing import Any
 
 from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import progress, table, write_json
-from .loading import add_loading, DATA_SET, load_data
+
+from .loading import DATA_SET, add_loading, load_data
 from .recording_arguments import add_extrema, add_plot, check_data
 
 HELP = "the paper's I(s_t; s_t-lag) over the time of demonstrations, and its extrema"
@@ -56,8 +57,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Run the command."""
-    from ..curves.ensemble_curve import mi_curve
     from infoatlas_rt.streams.extrema import ExtremumDetector
+
+    from ..curves.ensemble_curve import mi_curve
 
     dataset = check_data(arguments.data, "curve")
     # Checks --z and --delay before minutes of computing.

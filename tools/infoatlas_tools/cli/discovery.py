@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infoatlas_rt.errors import first_names, InputError
+from infoatlas_rt.errors import InputError, first_names
+
 from .recording_arguments import add_resolution
 
 if TYPE_CHECKING:
     from infoatlas_rt.estimation.estimator import Estimator
-    from ..trajectories import Trajectories
+
     from ..keystates.key_states import KeyStates
+    from ..trajectories import Trajectories
 
 
 def add_discovery(parser: ArgumentParser) -> None:

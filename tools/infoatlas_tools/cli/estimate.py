@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import write_json
+
 from .recording_arguments import add_drop_missing, add_pairs
 
 HELP = "mutual information of two files of paired samples"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import progress, table, write_json
+
 from .recording_arguments import add_drop_missing, add_pairs, add_plot
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def null_figure(result: IndependenceResult) -> Figure:
     """
     import numpy as np
 
-    from ..plots.drawing import CURVE, INK, new_figure, RED, style_axes
+    from ..plots.drawing import CURVE, INK, RED, new_figure, style_axes
 
     figure = new_figure(8, 4)
     figure.set_layout_engine("constrained")

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..keystates.coordinates.choices import short_name
-from ..keystates.quality import Quality
-from ..keystates.key_states import KeyStates, SIMILAR
-from ..keystates.steps import kind_letter
 from infoatlas_rt.cli.console import table
+
+from ..keystates.coordinates.choices import short_name
+from ..keystates.key_states import SIMILAR, KeyStates
+from ..keystates.quality import Quality
+from ..keystates.steps import kind_letter
 
 
 def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespace) -> None:

@@ -7,16 +7,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infoatlas_rt.errors import InputError
 from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import progress, write_json
+from infoatlas_rt.errors import InputError
+
 from .discovery import add_discovery, check_discovery, discover, listed
-from .loading import add_loading, DEMONSTRATIONS, load_data
+from .loading import DEMONSTRATIONS, add_loading, load_data
 from .recording_arguments import add_plot, add_save, add_topic, check_data
 
 if TYPE_CHECKING:
-    from ..trajectories import Trajectories
     from ..keystates.key_states import KeyStates
+    from ..trajectories import Trajectories
 
 HELP = "key states that recorded demonstrations share"
 DESCRIPTION = (

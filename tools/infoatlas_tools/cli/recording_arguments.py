@@ -6,8 +6,8 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infoatlas_rt.errors import InputError
 from infoatlas_rt.cli.arguments import Target
+from infoatlas_rt.errors import InputError
 
 if TYPE_CHECKING:
     from ..files.formats import Dataset
@@ -110,8 +110,8 @@ def check_data(data: str, command: str) -> Dataset | None:
     InputError
         The data do not exist, cannot be read, or are for another command.
     """
+    from ..bags.states import SUFFIXES, bags_in
     from ..files.formats import open_dataset
-    from ..bags.states import bags_in, SUFFIXES
 
     path = Path(data)
     if not data:

@@ -17,14 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimation.estimator import as_estimator, Estimator
+from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.pairs import Pairs
 from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.result import Estimate
 from infoatlas_rt.inputs.checks import as_count, as_flag, as_number
-from ..trajectories import as_lengths, as_trajectories, Trajectories
-from infoatlas_rt.streams.extrema import Extremum, ExtremumDetector, POINTS
+from infoatlas_rt.streams.extrema import POINTS, Extremum, ExtremumDetector
+
+from ..trajectories import Trajectories, as_lengths, as_trajectories
 
 MODES = ("auto", "raw", "normalised")
 

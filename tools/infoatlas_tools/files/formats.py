@@ -13,17 +13,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from infoatlas_rt.errors import InputError
+
 from ..trajectories import Trajectories
 from .hdf5.aloha import read_aloha
 from .hdf5.d4rl import read_d4rl
 from .hdf5.demonstrations import ARRAYS_SHOWN
 from .hdf5.maniskill import maniskill_episodes, read_maniskill
 from .hdf5.minari import minari_episodes, minari_file, read_minari
-from .hdf5.opening import files_in, first_names, HDF5_SUFFIXES, opened, shown_name
+from .hdf5.opening import HDF5_SUFFIXES, files_in, first_names, opened, shown_name
 from .hdf5.robomimic import holds_demos, is_isaaclab, read_robomimic
 from .lerobot.reader import is_lerobot, read_lerobot
 from .numbers import NUMPY_SUFFIXES, read_arrays
-from .tables.reading import read_table, READERS
+from .tables.reading import READERS, read_table
 
 # Options of readers, and the data that they are for.
 OPTIONS = {

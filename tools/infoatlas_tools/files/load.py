@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+
 from ..trajectories import Trajectories
 from .formats import no_reader, open_dataset
 from .numbers import NUMPY_SUFFIXES, read_numpy

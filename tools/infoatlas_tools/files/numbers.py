@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+
 from ..trajectories import Trajectories
 
 LARGEST = 10**8  # numbers in a file (0.8 GB): a small archive can expand to any number of zeros

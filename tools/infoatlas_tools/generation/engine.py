@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt import InputError
-from ..keystates.subtasks.result import Subtask
-from .. import Subtasks
 
+from .. import Subtasks
+from ..keystates.subtasks.result import Subtask
 from . import arm, transform as move
 from .scene import Scene
-from .sources import Generated, poses, Sources
-from .tasks import Task, TASKS
+from .sources import Generated, Sources, poses
+from .tasks import TASKS, Task
 
 Float = NDArray[np.float64]
 WORLD = "world"  # reference of a part that no object is informative about

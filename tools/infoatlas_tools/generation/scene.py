@@ -17,7 +17,7 @@ import mani_skill.envs  # noqa: F401  (registers the tasks)
 
 from infoatlas_rt import InputError
 
-from .tasks import column_names, TASKS
+from .tasks import TASKS, column_names
 
 Float32 = NDArray[np.float32]
 

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt import InputError
-from .. import discover_keystates, Pose, Position, Subtasks, Trajectories
-from ..files.hdf5.poses import POSE, pose_columns
 
+from .. import Pose, Position, Subtasks, Trajectories, discover_keystates
+from ..files.hdf5.poses import POSE, pose_columns
 from . import arm
-from .tasks import column_names, FLAG_AT, JOINTS, RATE, TASKS
+from .tasks import FLAG_AT, JOINTS, RATE, TASKS, column_names
 from .transform import quaternion_matrix
 
 Float = NDArray[np.float64]

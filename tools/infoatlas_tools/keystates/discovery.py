@@ -29,20 +29,21 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.inputs.checks import as_count, as_rate, as_resolution
-from ..trajectories import as_trajectories, Trajectories
 from infoatlas_rt.live.timing import Timing
+
+from ..trajectories import Trajectories, as_trajectories
 from . import pointwise
 from .changes import fit_changes
-from .coordinates import as_ignored, columns_of, read_coordinates, ReadCoordinates
-from .recurring_changes import Candidates, find_candidates, group, interleave, NEAR, repeated_kinds
+from .coordinates import ReadCoordinates, as_ignored, columns_of, read_coordinates
 from .fit_detectors import COORDINATES
+from .key_states import METHODS, KeyStates
 from .labels import as_labels, spread_labels
 from .quality import assess
 from .recordings import Recordings
+from .recurring_changes import NEAR, Candidates, find_candidates, group, interleave, repeated_kinds
 from .reproduction import has_bursts, phases_reproduced, steps_reproduced
-from .key_states import KeyStates, METHODS
-from .segmentation import motion_scores, ranked_cuts, SHORTEST, SPANS
-from .steps import empty_steps, Steps
+from .segmentation import SHORTEST, SPANS, motion_scores, ranked_cuts
+from .steps import Steps, empty_steps
 from .timing import choose_timing
 
 REPEATED = 0.65  # boundaries of phases are used if fits to halves find this share of them again

@@ -20,8 +20,9 @@ from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.shuffling import largest_group
+
 from .pointwise import local_information
-from .segmentation import increments, rest_limits, SHRINKAGE
+from .segmentation import SHRINKAGE, increments, rest_limits
 from .small_samples import gaussian_information
 
 Float = NDArray[np.float64]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.live.features import Features
+
 from .changes import Changes
 
 Float = NDArray[np.float64]

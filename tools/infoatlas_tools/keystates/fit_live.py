@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.live.coordinates import Coordinates
-from infoatlas_rt.live.detectors import Detectors, GAP
+from infoatlas_rt.live.detectors import GAP, Detectors
 from infoatlas_rt.live.timing import Timing
+
 from .fit_detectors import AHEAD, fit_detectors, make_features
 from .recordings import Recordings
 from .steps import Steps

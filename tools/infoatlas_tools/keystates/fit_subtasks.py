@@ -16,6 +16,7 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.live.progress_filter import ProgressFilter
 from infoatlas_rt.live.progress_model import relative
 from infoatlas_rt.live.subtasks import LiveSubtasks, Part, ToolProgress
+
 from .fit_live import FOLDS, JUDGED
 from .fit_progress import Example, fit_progress
 from .recordings import Recordings

@@ -20,6 +20,7 @@ from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.live.detectors import Detectors
 from infoatlas_rt.live.task import Task
 from infoatlas_rt.live.timing import NOMINAL
+
 from . import explanation, summary as tables
 from .explanation import CoordinateChange, GroupChange, Information
 from .fit_live import fit_live

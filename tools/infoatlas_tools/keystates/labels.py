@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_count
+
 from .changes import Changes, relative, running_max
 from .fit_detectors import CENTRED, fit_detectors, make_features
 

@@ -32,6 +32,7 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
+
 from .segmentation import increments, rest_limits
 
 Float = NDArray[np.float64]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.live.timing import Timing
+
 from .changes import Changes
 from .coordinates import ReadCoordinates
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .changes import bursts, Changes
+from .changes import Changes, bursts
 from .fit_detectors import CENTRED, fit_detectors, make_features
 from .segmentation import ranked_cuts
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.estimation.presentation import require_pandas
-from .steps import kind_letter, Steps
+
+from .steps import Steps, kind_letter
 
 
 def finite(values: dict[str, Any]) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""."""
+"""Pictures of curves, key states, sub-tasks and streams."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..annotate.content import Annotations
-from .drawing import draw_heading, INK, new_figure, style_axes
+from .drawing import INK, draw_heading, new_figure, style_axes
 from .keystate_plots import COLOURS
-from .label_placement import fit, Label, new_label, Place, place_labels, renderer, shorten
+from .label_placement import Label, Place, fit, new_label, place_labels, renderer, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..curves.ensemble_curve import MICurve
 from infoatlas_rt.streams.extrema import Extremum
+
+from ..curves.ensemble_curve import MICurve
 from .drawing import (
     CURVE,
-    draw_heading,
-    draw_legend,
     GRID,
     LEGEND,
-    new_figure,
     QUIET,
     RED,
+    draw_heading,
+    draw_legend,
+    new_figure,
     style_axes,
 )
-from .label_placement import Label, new_label, Place, place_labels
+from .label_placement import Label, Place, new_label, place_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

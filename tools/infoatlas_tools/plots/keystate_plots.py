@@ -10,7 +10,7 @@ import numpy as np
 from ..keystates.coordinates.choices import short_name
 from ..keystates.explanation import Information
 from ..keystates.key_states import KeyStates
-from .drawing import draw_heading, GRID, INK, new_figure, NOTE, QUIET, style_axes
+from .drawing import GRID, INK, NOTE, QUIET, draw_heading, new_figure, style_axes
 from .label_placement import fit, renderer, shorten
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.streams.events import COUPLED
+
 from .curve_plot import draw_axes, draw_curve, draw_extrema, past_label, place_extrema
 from .drawing import COUPLING, draw_heading, draw_legend, new_figure
-from .label_placement import fit, Label, new_label, Place, place_labels
+from .label_placement import Label, Place, fit, new_label, place_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,9 @@ import json
 import numpy as np
 import pytest
 
-from infoatlas_tools.cli.loading import add_loading, load_data
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import InputError
+from infoatlas_tools.cli.loading import add_loading, load_data
 from infoatlas_tools.files.formats import open_dataset
 from infoatlas_tools.files.load import load_pairs, load_samples, load_trajectories
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from infoatlas_rt.errors import InputError
+
 from ...trajectories import Trajectories
 from .arrays import find_arrays
 from .demonstrations import Demo, DemoReader

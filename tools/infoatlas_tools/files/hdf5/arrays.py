@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from infoatlas_rt.errors import InputError
+
 from .opening import shown_name
 
 DEEPEST_GROUP = 32  # levels of groups

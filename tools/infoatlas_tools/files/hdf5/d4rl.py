@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+
 from ...trajectories import Trajectories
-from .arrays import find_arrays, Source
+from .arrays import Source, find_arrays
 from .demonstrations import Demo, DemoReader, made
 from .opening import opened
 

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt.errors import InputError
+
 from ...trajectories import Trajectories
 from ..rates import stated_rate
-from .arrays import find_arrays, names_under, open_node, Source
-from .demonstrations import Demo, DemoReader, made, NUMBERS
+from .arrays import Source, find_arrays, names_under, open_node
+from .demonstrations import NUMBERS, Demo, DemoReader, made
 from .opening import first_names, numbered, opened
 
 SENSORS = ("sensor_data", "sensor_param")  # images and cameras, in observations

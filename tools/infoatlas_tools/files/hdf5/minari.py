@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from infoatlas_rt.errors import InputError
+
 from ...trajectories import Trajectories
 from .arrays import find_arrays, names_under, open_node
 from .demonstrations import Demo, DemoReader

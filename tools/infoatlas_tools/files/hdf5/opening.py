@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from infoatlas_rt.errors import InputError, OutputError
+
 from ..numbers import check_regular
 
 HDF5_SUFFIXES = (".h5", ".hdf5")

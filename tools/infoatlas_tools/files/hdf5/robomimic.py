@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+
 from ...trajectories import Trajectories
 from ..rates import stated_rate
-from .arrays import find_arrays, names_under, open_node, Source
-from .demonstrations import Demo, DemoReader, FLOATS, made
+from .arrays import Source, find_arrays, names_under, open_node
+from .demonstrations import FLOATS, Demo, DemoReader, made
 from .opening import first_names, numbered, opened, shown_name
 
 EEF_POSE = "eef_pose"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+
 from ..numbers import LARGEST
 
 Int = NDArray[np.int64]

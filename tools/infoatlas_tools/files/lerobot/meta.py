@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from infoatlas_rt.errors import InputError
+
 from .frames import counters, read_parquet
 
 

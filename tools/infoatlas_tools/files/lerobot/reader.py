@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.errors import first_names, InputError
+from infoatlas_rt.errors import InputError, first_names
 from infoatlas_rt.inputs.arrays import side_by_side
+
 from ...trajectories import Trajectories
 from ..numbers import LARGEST
 from ..rates import EVEN, stated_rate
 from .features import choose_features, column_names, shape_of
-from .frames import data_files, Frames, Int, read_frames
+from .frames import Frames, Int, data_files, read_frames
 from .meta import episode_lengths, info_file, lance_tables, read_info
 
 NAMED = 3  # episodes that a message describes

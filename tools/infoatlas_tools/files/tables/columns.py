@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.arrays import shift_notes
+
 from ...trajectories import Trajectories
 from ..rates import EVEN, even_rate, is_rest, is_time, time_unit
 from .table import Table

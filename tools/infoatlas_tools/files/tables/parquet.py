@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from infoatlas_rt.errors import InputError
+
 from ..lerobot.frames import require_pyarrow
-from ..numbers import check_regular, LARGEST
-from .table import Columns, is_list, Table
+from ..numbers import LARGEST, check_regular
+from .table import Columns, Table, is_list
 
 
 def read_parquet_table(path: Path, is_label: Callable[[str], bool], missing: bool = False) -> Table:

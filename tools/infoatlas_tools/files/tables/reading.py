@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from infoatlas_rt.errors import InputError
+
 from ...trajectories import Trajectories
 from .columns import as_demonstrations, label_columns
 from .parquet import read_parquet_table

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.arrays import as_shifted
+
 from ..numbers import LARGEST
 
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from infoatlas_rt.errors import InputError
+
 from ..lerobot.frames import require_pyarrow
-from ..numbers import check_regular, LARGEST
-from .dialects import DECIMAL, Dialect, dialect_of, is_number, MISSING, SEPARATORS
+from ..numbers import LARGEST, check_regular
+from .dialects import DECIMAL, MISSING, SEPARATORS, Dialect, dialect_of, is_number
 from .table import Columns, Table
 
 LARGEST_TEXT = 2**31 - 1  # bytes; pyarrow infers the types of columns from one block

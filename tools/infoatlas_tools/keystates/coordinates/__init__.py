@@ -9,7 +9,7 @@ same way (`live/coordinates.py`). `tied` makes increments equal that differ by r
 """
 
 from .choices import as_ignored, columns_of
-from .reading import read_coordinates, ReadCoordinates
+from .reading import ReadCoordinates, read_coordinates
 from .rounding import tied
 
 __all__ = ["ReadCoordinates", "as_ignored", "columns_of", "read_coordinates", "tied"]

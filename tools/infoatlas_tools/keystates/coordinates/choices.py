@@ -9,21 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from infoatlas_rt.errors import first_names, InputError
+from infoatlas_rt.errors import InputError, first_names
 from infoatlas_rt.live.orientation import (
     ANGLE,
-    Bool,
     EULER,
-    Float,
-    Group,
     MATRIX,
     QUATERNION,
     SIX,
     SIZES,
     TURNS,
-    valid,
     VECTOR,
+    Bool,
+    Float,
+    Group,
+    valid,
 )
+
 from .recognition import allowed, angle_in_degrees
 
 STATE = "observation.state."  # LeRobot's names of coordinates begin with it

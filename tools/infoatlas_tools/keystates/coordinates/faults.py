@@ -8,8 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from infoatlas_rt.live.orientation import ANGLE, Bool, EULER, Float, Group, quaternions, valid
-from .outliers import dropped_frames, FAR, far_out, Int, JUMP
+from infoatlas_rt.live.orientation import ANGLE, EULER, Bool, Float, Group, quaternions, valid
+
+from .outliers import FAR, JUMP, Int, dropped_frames, far_out
 from .paths import angles_between, held
 from .recognition import few_values
 

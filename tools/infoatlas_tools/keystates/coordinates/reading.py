@@ -11,19 +11,20 @@ import numpy as np
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_resolution
-from ...trajectories import as_trajectories, Trajectories
 from infoatlas_rt.live.coordinates import Coordinates
 from infoatlas_rt.live.orientation import (
     ANGLE,
-    Bool,
     EULER,
-    Float,
-    Group,
     MATRIX,
     QUATERNION,
     SIX,
     VECTOR,
+    Bool,
+    Float,
+    Group,
 )
+
+from ...trajectories import Trajectories, as_trajectories
 from .choices import as_groups, as_ignored
 from .faults import find_faults
 from .paths import paths

@@ -18,17 +18,18 @@ import numpy as np
 
 from infoatlas_rt.live.orientation import (
     ANGLE,
-    Bool,
     EULER,
-    Float,
-    Group,
     MATRIX,
     QUATERNION,
-    quaternions,
     SIX,
-    valid,
     VECTOR,
+    Bool,
+    Float,
+    Group,
+    quaternions,
+    valid,
 )
+
 from .paths import angles_between, held
 
 UNIT = 5e-3  # tolerance of squared norms and products of unit vectors with three decimals

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
-from .cuts import Cuts, END, make_cuts, PRESENT
+
+from .cuts import END, PRESENT, Cuts, make_cuts
 from .motions import object_cuts
-from .poses import as_bodies, position_columns, Track, tracks
-from .references import FEWEST, FLOOR, orientation, reference_information, ReferenceInformation
-from .result import Subtask, WORLD
+from .poses import Track, as_bodies, position_columns, tracks
+from .references import FEWEST, FLOOR, ReferenceInformation, orientation, reference_information
+from .result import WORLD, Subtask
 
 Int = NDArray[np.int64]
 

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.live.orientation import ANGLE, Group, quaternions, SIZES, valid
-from ..coordinates.choices import columns_of, full_name, KINDS
+from infoatlas_rt.live.orientation import ANGLE, SIZES, Group, quaternions, valid
+
+from ..coordinates.choices import KINDS, columns_of, full_name
 
 Float = NDArray[np.float64]
 

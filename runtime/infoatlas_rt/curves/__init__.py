@@ -1,1 +1,0 @@
-"""Curves of I(s_t; s_<t-Δt) over recorded trajectories, and extrema of curves and streams."""
