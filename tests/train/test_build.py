@@ -32,7 +32,7 @@ def short():
     recipe["network"] |= {"width": 8, "joint_latents": 2, "units": 4, "features": 4}
     recipe["network"] |= {"rounds": 0, "readout": "generated"}
     recipe["pretrain"] |= {"steps": 4, "tokens": 512, "batch": 8, "evaluate": 2, "warmup": 1}
-    recipe["pretrain"]["sizes"] = {"32": 1, "64": 1}
+    recipe["pretrain"] |= {"sizes": {"32": 1, "64": 1}, "held_out": {"50": 8}}
     recipe["examples"] |= {"batches": 20, "largest": 60, "up_to": 40}
     recipe["correction"] |= {"steps": 8}
     recipe["calibration"] |= {"draws": 3, "wide": 1}
@@ -44,8 +44,7 @@ def short():
 def built(short, tmp_path_factory):
     """Folders of an uninterrupted build and of one in pieces, on one thread."""
     threads, folder = torch.get_num_threads(), tmp_path_factory.mktemp("build")
-    held_out, to_onnx = pretrain.held_out_batches, export_module.to_onnx
-    graphs = {}
+    graphs, to_onnx = {}, export_module.to_onnx
 
     def traced_once(model, metadata):
         """Trace equal models once; tests/export checks that traces are reproducible."""
@@ -57,8 +56,6 @@ def built(short, tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(export_module, "to_onnx", traced_once)
-        patch.setattr(pretrain, "HELD_OUT_SIZES", (50,))
-        patch.setattr(pretrain, "held_out_batches", lambda *a: held_out(*a, per_size=8))
         patch.setattr(export_module, "PARITY_SIZES", ((1, 64, 0), (3, 100, 0)))
         torch.set_num_threads(1)
         Build(short, folder / "whole", 1).run()
@@ -110,14 +107,11 @@ def test_complete_files_are_unchanged(built, short, monkeypatch):
     Build(short, built / "whole").run()
 
 
-def test_a_recipe_can_start_with_a_smaller_network(short, tmp_path, monkeypatch):
+def test_a_recipe_can_start_with_a_smaller_network(short, tmp_path):
     """With two dimensions first; the larger network starts from its weights."""
     recipe = copy.deepcopy(short)
     recipe["start"] = {"network": {"dim": 2}, "pretrain": {"steps": 2, "seed": 3}}
     recipe["pretrain"] |= {"steps": 1, "lr": 0.0}
-    held_out = pretrain.held_out_batches
-    monkeypatch.setattr(pretrain, "HELD_OUT_SIZES", (50,))
-    monkeypatch.setattr(pretrain, "held_out_batches", lambda *a: held_out(*a, per_size=8))
     Build(recipe, tmp_path, 1).run(until="pretrain")
     first, about = pretrain.load(tmp_path / "start" / "last.pt")
     assert first.config.dim == 2 and about["step"] == 2 and about["seed"] == 3

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -138,14 +139,14 @@ def page(runs: dict[str, Run], against: str = "datasets") -> Figure:
     return figure
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("runs", nargs="+", metavar="RUN", help="folder or metrics.jsonl, or NAME=RUN")
     p.add_argument("--out", type=Path, required=True, help="the picture: .png, .pdf or .svg")
     p.add_argument(
         "--against", choices=AGAINST, default="datasets", help="horizontal axis (datasets)"
     )
-    args = p.parse_args()
+    args = p.parse_args(argv)
     paths = dict(map(parse, args.runs))
     if len(paths) < len(args.runs) or len(paths) > len(COLOURS):
         p.error(f"give at most {len(COLOURS)} runs with different names: NAME=RUN sets a name")
