@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import onnx
-from numpy.random import Generator as Rng
+from calls import check
 from onnx import numpy_helper
+from values import Rng, pick
 
 from infoatlas_rt import Estimator, ProviderError
 from infoatlas_rt.models.model_file import MODELS
@@ -25,15 +25,6 @@ OTHERS = (
     ("Exp", "Log", "Tanh", "Neg", "Sqrt", "Reciprocal", "Abs", "Erf", "Softplus", "Sigmoid"),
     ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceLogSumExp"),
 )  # fmt: skip
-
-
-def check(holds: bool, what: str) -> None:
-    assert holds, what
-
-
-def pick(rng: Rng, options: Any) -> Any:
-    options = list(options)
-    return options[rng.integers(len(options))]
 
 
 @cache

@@ -1,6 +1,5 @@
 """Sensors: labels compared with closed forms, and samples with their distributions."""
 
-
 import pytest
 import torch
 
