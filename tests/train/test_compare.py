@@ -1,5 +1,7 @@
 """The comparison trains each variant once, and its page shows the results."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -33,7 +35,8 @@ def test_page_has_every_variant_and_runs_are_kept(command, tmp_path):
     names = [row[0].strip("| ") for row in rows]
     assert names.count(compare.OURS.name) == 2
     assert {"noise (the paper's)", "Muon for the matrices"} <= set(names)
-    figures = [float(cell.strip("| ")) for row in rows for cell in row[1:] if "0." in cell]
+    cells = [cell.strip("| ") for row in rows for cell in row[1:]]
+    figures = [float(cell) for cell in cells if re.fullmatch(r"\d\.\d+", cell)]
     assert len(figures) == (4 + 2) * 4 and all(0 < figure < 10 for figure in figures)
     ours, muon = (row[1:] for row in rows[-2:])
     assert ours != muon
