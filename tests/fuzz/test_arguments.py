@@ -109,8 +109,8 @@ ARGUMENTS = {
 SETTINGS = {
     "k": (or_none(count(1, 3)), (None, 1, 3, np.int64(2))),
     "slices": (or_none(count(1, 10**5)), (None, 1, 5, np.int32(3))),
-    "shifts": (or_none(count(4, 10**30)), (None, 4, 1000, np.int64(39))),
-    "seed": (count(0, 10**30), (0, 7, np.int64(3), 10**30)),
+    "shifts": (or_none(count(4, math.inf)), (None, 4, 1000, np.int64(39))),
+    "seed": (count(0, math.inf), (0, 7, np.int64(3), 10**30)),
     "sides": (never, ("auto", "both", "x", "y")),
     "threads": (or_none(count(1, 4096)), (None, 1, np.int64(2))),
     "model": (never, ("edge",)),

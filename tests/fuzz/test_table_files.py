@@ -26,6 +26,7 @@ CLOCKS = {
     **{"t_ms": 1e-3, "Time (ms)": 1e-3, "stamp_us": 1e-6, "timestamp_ns": 1e-9, "__time": 1.0},
 }
 STATES = ("q{}", "arm.joint_{}", "x{}", "position[{}]", "\u00fc{}")
+KINDS = ("label", "label", "nothing", "counter", "none", "by counter")
 MARKS = ("{}", "demo_{}", '"{}", a; b')
 
 
@@ -35,14 +36,13 @@ class Table(NamedTuple):
     columns: dict[str, list[Any]]
     names: list[str]
     recorded: dict[str, np.ndarray] | None  # None: it has to be refused
-    label: str | None
     rate: Any
     options: dict[str, str]
 
 
 @st.composite
-def tables(draw: Any) -> Table:
-    rng, lengths = draw(seeds), draw(st.lists(st.integers(8, 40), min_size=1, max_size=5))
+def tables(draw: Any, kinds: tuple[str, ...] = KINDS, least: int = 1) -> Table:
+    rng, lengths = draw(seeds), draw(st.lists(st.integers(8, 40), min_size=least, max_size=5))
     number = np.repeat(np.arange(len(lengths)), lengths)
     frame = np.concatenate([np.arange(n) for n in lengths])
     columns: dict[str, Any] = {}
@@ -53,10 +53,10 @@ def tables(draw: Any) -> Table:
         values = rng.integers(-(10**6), 10**6, len(number)) if whole else values
         columns[draw(chosen(STATES)).format(i)] = values
     names = [*columns]
-    kind = draw(chosen(("label", "label", "nothing", "counter", "none", "by counter")))
+    kind = draw(chosen(kinds))
     restarts = kind != "label" or draw(st.booleans())
     place, rate, options = frame if restarts else np.arange(len(number)), None, {}
-    counter, label = draw(chosen(COUNTERS)), None
+    counter = draw(chosen(COUNTERS))
     if kind in ("counter", "by counter") or (kind in ("label", "none") and draw(st.booleans())):
         columns[counter] = place * draw(chosen((1, 5))) + draw(chosen((0, 1, 7)))
     if kind in ("label", "none") and draw(st.booleans()):
@@ -85,7 +85,7 @@ def tables(draw: Any) -> Table:
         index = [[*columns].index(name) for name in names]
         parts = {str(name): part[:, index] for name, part in parts.items()}
     columns = {name: np.asarray(columns[name]).tolist() for name in order}
-    return Table(columns, names, parts, label, rate, options)
+    return Table(columns, names, parts, rate, options)
 
 
 def write(draw: Any, path: Any, table: Table) -> Any:
@@ -119,24 +119,27 @@ def test_tables_are_read_as_recorded(data, table):
 
 
 @fuzzed(40)
-@given(st.data(), tables(), chosen(("missing", "infinite", "text", "mixed")), st.booleans())
-def test_tables_with_a_fault_are_refused(data, table, kind, last):
-    name, columns = data.draw(chosen(table.names)), table.columns
-    row = data.draw(st.integers(0, len(columns[name]) - 1))
-    if kind == "mixed":
-        if table.label is None or len(table.recorded) < 2:
-            return
-        for key, values in columns.items():  # the last row moves to the beginning
-            columns[key] = [values[-1], *values[:-1]] if last else [*values[1:], values[0]]
-    else:
-        values = [float(v) for v in columns[name]]
-        values[row] = {"missing": None, "infinite": np.inf, "text": np.nan}[kind]
-        columns[name] = values
+@given(st.data(), tables(), chosen(("missing", "infinite", "text")))
+def test_tables_with_a_fault_are_refused(data, table, kind):
+    name = data.draw(chosen(table.names))
+    values = [float(v) for v in table.columns[name]]
+    row = data.draw(st.integers(0, len(values) - 1))
+    values[row] = {"missing": None, "infinite": np.inf, "text": np.nan}[kind]
+    table.columns[name] = values
     with folder() as path:
         file = write(data.draw, path, table)
         if kind == "text" and file.suffix not in (".parquet", ".pq"):
             file.write_text(file.read_text("utf-8").replace("nan", "yes"), "utf-8")
         assert read(file, **table.options) is REFUSED
+
+
+@fuzzed(20)
+@given(st.data(), tables(kinds=("label",), least=2), st.booleans())
+def test_rows_of_a_demonstration_are_together(data, table, last):
+    for key, values in table.columns.items():  # a row moves to the other end
+        table.columns[key] = [values[-1], *values[:-1]] if last else [*values[1:], values[0]]
+    with folder() as path:
+        assert read(write(data.draw, path, table), **table.options) is REFUSED
 
 
 @fuzzed(40)

@@ -55,6 +55,7 @@ def built(short, tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(export_module, "to_onnx", traced_once)
+        patch.setattr(export_module, "PARITY_SIZES", ((1, 64, 0), (3, 100, 0)))
         torch.set_num_threads(1)
         Build(short, folder / "whole", 1).run()
         Build(short, folder / "parts", 1).run(until="pretrain")

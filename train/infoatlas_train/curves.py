@@ -25,7 +25,7 @@ except ModuleNotFoundError as error:
         f"{error}: pip install 'infoatlas-rt[train]'", name=error.name
     ) from error
 
-SIZES = (50, 100, 500, 2000)  # pretrain.HELD_OUT_SIZES, without torch
+SIZES = (50, 100, 500, 2000)  # those of options.HELD_OUT, without torch
 KEYS = ("step", "datasets", "lr", "held_out", *(f"error_{n}" for n in SIZES))
 AGAINST = {"datasets": "training datasets (including those of --init)", "step": "steps"}
 ABOUT = "Averaged weights on held-out datasets. Rings mark the start of learning-rate decay."
