@@ -34,8 +34,8 @@ keystates-data: .venv-maniskill/ready .venv-metaworld/ready ## collect the demon
 engines: .venv-dev/ready ## build engines of all models with TensorRT-RTX, without a GPU: sizes, times, refusals (an hour)
 	$(DEV)/python -m benchmarks.engines $(if $(QUICK),--quick --out build/results)
 
-fuzz: .venv-dev/ready build/native/ready ## random calls and pushes, damaged files, limits of threads and memory
-	PYTHONPATH=build/native/package $(DEV)/python tests/fuzz/run.py --calls 20000 --processes 2 --out build/fuzz.md
+fuzz: .venv-dev/ready build/native/ready ## many random calls, pushes, files and commands, limits of threads and memory
+	PYTHONPATH=build/native/package $(call PYTEST,$(DEV)) tests/fuzz --hypothesis-profile=long
 
 # With these settings glibc keeps freed pages. Otherwise new pages for large tensors cost a fifth of
 # the time.

@@ -262,9 +262,8 @@ def test_constants_reach_the_model_file_and_the_estimate(tmp_path, monkeypatch, 
     constants = {"whole": CONSTANTS, "sliced": {**CONSTANTS, "noise": 7.0}}
     monkeypatch.setattr(module, "calibrate", lambda *a: (constants, []))
     out, model = tmp_path / "calibration.json", tmp_path / "edge.onnx"
-    monkeypatch.setattr("sys.argv", ["calibrate", "edge", "--out", str(out)])
     threads = torch.get_num_threads()
-    module.main()
+    module.main(["edge", "--out", str(out)])
     torch.set_num_threads(threads)
 
     shipped = model_file.load("edge")

@@ -1,54 +1,49 @@
 """The comparison trains each variant once, and its page shows the results."""
 
-import sys
+import re
 
 import numpy as np
 import pytest
 import torch
 
-from infoatlas_train import compare, pretrain
+from infoatlas_train import compare
 from infoatlas_train.config import PRESETS
 from infoatlas_train.model.infoatlas import InfoAtlas
 
 
 @pytest.fixture
-def command(monkeypatch, tmp_path):
+def command(tmp_path):
     """A function that runs the smallest comparison (two steps) and returns its page."""
-    monkeypatch.setattr(pretrain, "SIZES", {32: 1.0})
-    monkeypatch.setattr(pretrain, "HELD_OUT_SIZES", (50,))
-    batches = pretrain.held_out_batches
-    monkeypatch.setattr(pretrain, "held_out_batches", lambda *a: batches(*a[:2], per_size=8))
-    monkeypatch.setattr(compare, "BMI_SIZES", (100,))
-    tables = {name: compare.TABLES[name] for name in ("Padding", "Optimizer")}
-    monkeypatch.setattr(compare, "TABLES", tables)
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((3, 100, 2))
+    x = rng.standard_normal((3, 1000, 2))
     np.savez(tmp_path / "task.npz", x=x, y=x + rng.standard_normal(x.shape), mi=0.69)
 
     def run(steps: int) -> str:
-        argv = ["compare", "--out", str(tmp_path / "page.md"), "--runs", str(tmp_path / "runs"),
+        argv = ["--out", str(tmp_path / "page.md"), "--runs", str(tmp_path / "runs"),
                 "--bmi", str(tmp_path), "--steps", str(steps), "--seeds", "1", "--batch", "8",
-                "--accelerator", "cpu"]  # fmt: skip
-        monkeypatch.setattr(sys, "argv", argv)
-        compare.main()
+                "--accelerator", "cpu", "--datasets", "8",
+                "--tables", "Padding", "Optimizer"]  # fmt: skip
+        compare.main(argv)
         return (tmp_path / "page.md").read_text()
 
     return run
 
 
-def test_page_has_every_variant_and_runs_are_kept(command, monkeypatch):
+def test_page_has_every_variant_and_runs_are_kept(command, tmp_path):
     page = command(2)
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("|")]
     names = [row[0].strip("| ") for row in rows]
     assert names.count(compare.OURS.name) == 2
     assert {"noise (the paper's)", "Muon for the matrices"} <= set(names)
-    figures = [float(cell.strip("| ")) for row in rows for cell in row[1:] if "0." in cell]
-    assert len(figures) == 2 * 4 and all(0 < figure < 10 for figure in figures)
+    cells = [cell.strip("| ") for row in rows for cell in row[1:]]
+    figures = [float(cell) for cell in cells if re.fullmatch(r"\d\.\d+", cell)]
+    assert len(figures) == (4 + 2) * 4 and all(0 < figure < 10 for figure in figures)
     ours, muon = (row[1:] for row in rows[-2:])
     assert ours != muon
 
-    monkeypatch.setattr(pretrain, "pretrain", None)  # the second call trains nothing
-    assert command(2) == page
+    trained = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("last.pt")}
+    assert command(2) == page  # and trains nothing
+    assert all(file.stat().st_mtime_ns == time for file, time in trained.items())
     with pytest.raises(SystemExit, match="has another run"):
         command(3)
 

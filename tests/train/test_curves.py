@@ -1,13 +1,12 @@
 """Learning curves: input files, refusals, and a line for each run in each panel."""
 
-import functools
 import json
-import sys
 
 import numpy as np
 import pytest
 
 from infoatlas_train import curves, pretrain
+from infoatlas_train.options import HELD_OUT, Options
 
 
 def line(step, lr=1e-3, held_out=0.5, **others):
@@ -22,25 +21,24 @@ def write(folder, lines):
     return path
 
 
-def call(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["curves", *map(str, arguments)])
-    curves.main()
+def call(*arguments):
+    curves.main([*map(str, arguments)])
 
 
 def test_sizes_are_those_of_pretraining():
-    assert curves.SIZES == pretrain.HELD_OUT_SIZES
+    assert curves.SIZES == tuple(HELD_OUT)
 
 
-def test_picture_of_a_real_run(tmp_path, monkeypatch, capsys, figures):
-    options = "--quiet --steps 4 --evaluate 2 --batch 8 --tokens 256 --warmup 1 --accelerator cpu"
-    monkeypatch.setattr(pretrain, "SIZES", {32: 1.0})
-    few = functools.partial(pretrain.held_out_batches, per_size=8)
-    monkeypatch.setattr(pretrain, "held_out_batches", few)
-    pretrain.main([*options.split(), "--out", str(tmp_path / "tiny")])
+def test_picture_of_a_real_run(tmp_path, capsys, figures):
+    options = Options(
+        out=tmp_path / "tiny", quiet=True, steps=4, evaluate=2, batch=8, tokens=256, warmup=1,
+        accelerator="cpu", sizes={32: 1.0}, held_out=dict.fromkeys(curves.SIZES, 8),
+    )  # fmt: skip
+    pretrain.pretrain(options)
     run = curves.read(tmp_path / "tiny" / "metrics.jsonl")
     assert run["step"].tolist() == [2, 4] and run["datasets"].tolist() == [16, 32]
     for out in (tmp_path / "new" / "curves.png", tmp_path / "curves.svg"):
-        call(monkeypatch, tmp_path / "tiny", f"again={tmp_path / 'tiny'}", "--out", out)
+        call(tmp_path / "tiny", f"again={tmp_path / 'tiny'}", "--out", out)
         assert out.stat().st_size and f"wrote {out}" in capsys.readouterr().out
         loss = figures[-1].axes[0]
         lines = [line for line in loss.lines if len(line.get_xdata()) == 2]
@@ -127,18 +125,18 @@ def test_names(tmp_path, monkeypatch):
         (json.dumps(line(1, lr=None)), "line 1 has no number 'lr'"),
     ],
 )
-def test_errors_name_the_file(tmp_path, monkeypatch, capsys, text, expected):
+def test_errors_name_the_file(tmp_path, capsys, text, expected):
     path = tmp_path / "metrics.jsonl"
     if text is not None:
         path.write_text(text)
     with pytest.raises(SystemExit) as stop:
-        call(monkeypatch, tmp_path, "--out", tmp_path / "curves.png")
+        call(tmp_path, "--out", tmp_path / "curves.png")
     said = capsys.readouterr().err.splitlines()[-1]
     assert stop.value.code == 2 and str(path) in said and expected in said
     assert not (tmp_path / "curves.png").exists()
 
 
-def test_errors_of_the_call(tmp_path, monkeypatch, capsys):
+def test_errors_of_the_call(tmp_path, capsys):
     one = write(tmp_path / "one", [line(1)])
     many = [f"{i}={one}" for i in range(7)]
     out = tmp_path / "curves.png"
@@ -149,5 +147,5 @@ def test_errors_of_the_call(tmp_path, monkeypatch, capsys):
         ([one, "--out", one / "curves.png"], str(one)),
     ):
         with pytest.raises(SystemExit) as stop:
-            call(monkeypatch, *arguments)
+            call(*arguments)
         assert stop.value.code == 2 and expected in capsys.readouterr().err.splitlines()[-1]

@@ -3,11 +3,11 @@
 torchrun starts the processes, which exchange gradients through gloo.
 """
 
-import functools
 import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,14 +30,10 @@ def train(out: Path, *args: str) -> dict:
             shapes.append(tuple(data.x.shape))
         return losses(model, data, shifts, *objective)
 
-    held_out = functools.partial(pretrain.held_out_batches, per_size=8)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pretrain, "losses", watched)
-        patch.setattr(pretrain, "held_out_batches", held_out)
-        patch.setattr(pretrain, "HELD_OUT_SIZES", (50,))
-        patch.setattr(pretrain, "SIZES", SIZES)
         options, _ = parse("", [*OPTIONS, "--out", str(out), *args])
-        model = pretrain.pretrain(options)
+        model = pretrain.pretrain(replace(options, sizes=SIZES, held_out={50: 8}))
     return {"model": model.state_dict(), "shapes": shapes}
 
 

@@ -1,7 +1,6 @@
 """Pretraining: it learns, resumes exactly, and writes self-describing checkpoints."""
 
 import dataclasses
-import functools
 import json
 import sys
 from itertools import pairwise
@@ -16,19 +15,14 @@ from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.options import LOCAL, Options, parse
 
 
-def run(out, *args):
+def run(out, *args, **how):
     base = ["--preset", "tiny", "--out", str(out), "--quiet", "--accelerator", "cpu",
             "--devices", "1", "--tokens", "1024", "--batch", "8", "--warmup", "2"]  # fmt: skip
-    pretrain.main([*base, *args])
+    options, _ = parse("", [*base, *args])
+    pretrain.pretrain(
+        dataclasses.replace(options, sizes={32: 1.0, 64: 1.0}, held_out={50: 8}, **how)
+    )
     return torch.load(out / "last.pt", weights_only=True)
-
-
-@pytest.fixture(autouse=True)
-def small(monkeypatch):
-    monkeypatch.setattr(pretrain, "SIZES", {32: 1.0, 64: 1.0})
-    monkeypatch.setattr(pretrain, "HELD_OUT_SIZES", (50,))
-    batches = pretrain.held_out_batches
-    monkeypatch.setattr(pretrain, "held_out_batches", lambda *a: batches(*a, per_size=8))
 
 
 def test_resume_is_exact(tmp_path):
@@ -74,16 +68,16 @@ def test_checkpoint_describes_itself(tmp_path):
     assert line["step"] == 2 and line["held_out"] == record["figures"]["held_out"]
 
 
-def test_it_learns(monkeypatch, tmp_path):
+def test_it_learns(tmp_path):
     """Two hundred steps on dependence beyond the anchor: the held-out loss falls by a tenth."""
-    curves = functools.partial(pretrain.Atlas, families={"functional": 1.0}, independent=0.0)
-    monkeypatch.setattr(pretrain, "Atlas", curves)
+    atlas = {"families": {"functional": 1.0}, "independent": 0.0}
     options = ("--steps", "200", "--evaluate", "200", "--lr", "3e-3", "--warmup", "5")
-    run(tmp_path, *options)
+    run(tmp_path, *options, atlas=atlas)
     trained, record = pretrain.load(tmp_path / "best.pt")
     torch.manual_seed(record["seed"])
     untrained = pretrain.InfoAtlas(trained.config)
-    before = pretrain.held_out_error(untrained, pretrain.held_out_batches(pretrain.Atlas(), "cpu"))
+    batches = pretrain.held_out_batches(pretrain.Atlas(**atlas), "cpu", {50: 8})
+    before = pretrain.held_out_error(untrained, batches)
     assert record["figures"]["held_out"] < 0.9 * before["held_out"]
 
 

@@ -184,15 +184,16 @@ class Build:
         """
         check_names("[pretrain]", section, PRETRAIN)
         out, started = self.out / stage, stage == "pretrain" and "start" in self.recipe
-        sizes = {int(n): weight for n, weight in section.get("sizes", {}).items()} or None
-        given = section | {"sizes": sizes}  # keys of a TOML table are strings
+        by_size = {name: section[name] for name in ("sizes", "held_out") if name in section}
+        for name, of in by_size.items():  # keys of a TOML table are strings
+            section = section | {name: {int(n): value for n, value in of.items()}}
         options = Options(
             preset=self.recipe["name"],
             out=out,
             init=self.out / self.outputs["start"] if started else None,
             resume=(out / "last.pt").exists(),
             threads=self.threads,
-            **given,
+            **section,
         )
         pretrain.pretrain(options, config)
         return int(pretrain.load(out / "last.pt")[1]["datasets"])

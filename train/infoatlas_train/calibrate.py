@@ -22,7 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -265,7 +265,7 @@ def calibrate(
     return constants, rows
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     style = argparse.ArgumentDefaultsHelpFormatter
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0], formatter_class=style)
     p.add_argument("model", help="shipped model or .onnx file")
@@ -274,7 +274,7 @@ def main() -> None:
     p.add_argument("--wide", type=int, default=288, help="number of sliced datasets")
     p.add_argument("--seed", type=int, default=SEED)
     p.add_argument("--threads", type=int, default=1)
-    args = p.parse_args()
+    args = p.parse_args(argv)
     torch.set_num_threads(args.threads)
     constants, rows = calibrate(args.model, args.draws, args.wide, args.seed, args.threads)
     about = {"draws": args.draws, "wide": args.wide, "seed": args.seed}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -26,11 +26,10 @@ from infoatlas_train.config import PRESETS
 from infoatlas_train.data.atlas import Atlas, Datasets
 from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.model.objective import noise_padded
-from infoatlas_train.options import Options
+from infoatlas_train.options import HELD_OUT, Options
 
 BMI_SIZES = (100, 1000)
 BMI_SEEDS = 3
-PER_SIZE = 96  # held-out datasets of each size
 
 
 class MuonAndAdamW(torch.optim.Optimizer):
@@ -93,6 +92,7 @@ def train(variant: Variant, seed: int, args: argparse.Namespace) -> InfoAtlas:
         preset=args.preset, out=out, steps=args.steps, seed=seed, objective=variant.objective,
         batch=args.batch, tokens=args.tokens, warmup=max(1, args.steps // 10),
         evaluate=args.steps, quiet=True, accelerator=args.accelerator, devices="1",
+        held_out=dict.fromkeys(HELD_OUT, args.datasets),
     )  # fmt: skip
     config = replace(PRESETS[args.preset], **variant.config)
     if not (out / "last.pt").exists():
@@ -159,23 +159,22 @@ def page(results: dict[str, dict[str, list[float]]], args: argparse.Namespace) -
         f"Preset {args.preset}, {args.steps} steps of at most {args.batch} datasets and "
         f"{args.tokens:,} samples, seeds of training: {args.seeds} (mean, and the range if "
         "several). Averaged weights of the last step. Atlas: mean absolute error on "
-        f"{PER_SIZE} held-out datasets of each size; BMI: mean absolute bias over its tasks to "
-        f"five dimensions, {BMI_SEEDS} seeds "
-        "of data. All in nats. Such short runs show how fast each choice learns, not its final "
-        "error.",
+        f"{args.datasets} held-out datasets of each size; BMI: mean absolute bias over its tasks "
+        f"to five dimensions, {BMI_SEEDS} seeds of data. All in nats. Such short runs show how "
+        "fast each choice learns, not its final error.",
         f"Measured {date.today()} with torch {torch.__version__} on {platform.machine()} by "
         f"`python -m infoatlas_train.compare --steps {args.steps} --seeds {args.seeds}`.",
     ]
-    for title, variants in TABLES.items():
+    for title in args.tables:
         lines = [["", *about.values()], ["---"] * (1 + len(columns))]
-        for variant in variants:
+        for variant in TABLES[title]:
             row = results[variant.name]
             lines.append([variant.name, *(cell(row[name]) for name in columns)])
         parts += [f"## {title}", "\n".join(f"| {' | '.join(line)} |" for line in lines)]
     return "\n\n".join(parts) + "\n"
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     style = argparse.ArgumentDefaultsHelpFormatter
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0], formatter_class=style)
     p.add_argument("--out", default="notebook/comparisons.md")
@@ -187,12 +186,15 @@ def main() -> None:
     p.add_argument("--batch", type=int, default=16)
     p.add_argument("--tokens", type=int, default=2048)
     p.add_argument("--accelerator", default="auto")
-    args = p.parse_args()
-    variants = {v.name: v for table in TABLES.values() for v in table}
+    p.add_argument("--datasets", type=int, default=96, help="held-out datasets of each size")
+    p.add_argument("--tables", nargs="+", choices=TABLES, default=[*TABLES])
+    args = p.parse_args(argv)
+    variants = {v.name: v for title in args.tables for v in TABLES[title]}
     for seed in range(args.seeds):
         for variant in variants.values():
             train(variant, seed, args)
-    held_out = pretrain.held_out_batches(Atlas(dim=PRESETS[args.preset].dim), "cpu", PER_SIZE)
+    sizes = dict.fromkeys(HELD_OUT, args.datasets)
+    held_out = pretrain.held_out_batches(Atlas(dim=PRESETS[args.preset].dim), "cpu", sizes)
     results = {name: figures(variant, held_out, args) for name, variant in variants.items()}
     Path(args.out).write_text(page(results, args), encoding="utf-8")
     print(f"wrote {args.out}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ except ModuleNotFoundError as error:
         f"{error}: pip install 'infoatlas-rt[train]'", name=error.name
     ) from error
 
-SIZES = (50, 100, 500, 2000)  # pretrain.HELD_OUT_SIZES, without torch
+SIZES = (50, 100, 500, 2000)  # those of options.HELD_OUT, without torch
 KEYS = ("step", "datasets", "lr", "held_out", *(f"error_{n}" for n in SIZES))
 AGAINST = {"datasets": "training datasets (including those of --init)", "step": "steps"}
 ABOUT = "Averaged weights on held-out datasets. Rings mark the start of learning-rate decay."
@@ -138,14 +139,14 @@ def page(runs: dict[str, Run], against: str = "datasets") -> Figure:
     return figure
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("runs", nargs="+", metavar="RUN", help="folder or metrics.jsonl, or NAME=RUN")
     p.add_argument("--out", type=Path, required=True, help="the picture: .png, .pdf or .svg")
     p.add_argument(
         "--against", choices=AGAINST, default="datasets", help="horizontal axis (datasets)"
     )
-    args = p.parse_args()
+    args = p.parse_args(argv)
     paths = dict(map(parse, args.runs))
     if len(paths) < len(args.runs) or len(paths) > len(COLOURS):
         p.error(f"give at most {len(COLOURS)} runs with different names: NAME=RUN sets a name")

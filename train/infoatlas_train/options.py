@@ -16,14 +16,15 @@ from infoatlas_train.config import PRESETS
 from infoatlas_train.model.objective import OBJECTIVES
 
 LOCAL = ("out", "init", "quiet", "threads", "resume")  # not in recipes or checkpoints
-FROM_RECIPES = ("sizes", "atlas")  # only in recipes: they have no flag
+FROM_RECIPES = ("sizes", "atlas", "held_out")  # only in recipes: they have no flag
+HELD_OUT = {50: 96, 100: 96, 500: 96, 2000: 96}  # sample size -> datasets
 
 
 @dataclass(frozen=True)
 class Options:
     """Settings of a run of :func:`infoatlas_train.pretrain.pretrain`.
 
-    Checkpoints record the names and values in this order, apart from those in `LOCAL`.
+    Checkpoints record the names and values of :meth:`record` in this order.
     """
 
     preset: str = field(default="tiny", metadata={"choices": PRESETS})  # or the name of a recipe
@@ -62,14 +63,19 @@ class Options:
     quiet: bool = field(default=False, metadata={"help": "no progress bar"})
     sizes: dict[int, float] | None = None  # sample size -> weight
     atlas: dict[str, Any] | None = None  # arguments of Atlas
+    held_out: dict[int, int] = field(default_factory=HELD_OUT.copy)  # sample size -> datasets
 
     def __post_init__(self) -> None:
         if self.accumulate < 1:
             raise ValueError(f"accumulate {self.accumulate}: a step needs one batch at least")
 
     def record(self) -> dict[str, str]:
-        """Entries of a checkpoint: the options that affect the result, without local paths."""
-        return {name: str(value) for name, value in vars(self).items() if name not in LOCAL}
+        """Entries of a checkpoint: the options that affect the result, without local paths.
+
+        The figures of a checkpoint name the sizes of held-out datasets.
+        """
+        left_out = (*LOCAL, "held_out")
+        return {name: str(value) for name, value in vars(self).items() if name not in left_out}
 
 
 def parse(description: str, argv: Sequence[str] | None = None) -> tuple[Options, bool]:

@@ -17,7 +17,7 @@ import math
 import os
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ from infoatlas_train.data.atlas import Atlas, Datasets
 from infoatlas_train.model.expansion import expanded
 from infoatlas_train.model.infoatlas import InfoAtlas, parameters, parameters_by_part
 from infoatlas_train.model.objective import losses
-from infoatlas_train.options import Options, parse
+from infoatlas_train.options import HELD_OUT, Options, parse
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 SIZES = {32: 2, 48: 2, 64: 3, 100: 4, 128: 3, 192: 3, 256: 4, 384: 3, 512: 4, 768: 2, 1024: 2,
          2048: 1, 5000: 0.4}  # fmt: skip
 SAVE_EVERY = 180.0  # seconds between checkpoints to resume from
-HELD_OUT_SIZES = (50, 100, 500, 2000)
 
 
 def draw_shifts(n: int, count: int) -> torch.Tensor:
@@ -65,10 +64,13 @@ def batch_at(atlas: Atlas, step: int, options: Options, index: int, device: Any)
     return atlas.sample(batch, n, device)
 
 
-def held_out_batches(atlas: Atlas, device: Any, per_size: int = 96) -> list[Datasets]:
+def held_out_batches(
+    atlas: Atlas, device: Any, sizes: Mapping[int, int] = HELD_OUT
+) -> list[Datasets]:
+    """Batches of datasets that are not used in training; `sizes` are sample size -> datasets."""
     with torch.random.fork_rng(devices=[] if str(device) == "cpu" else None):
         torch.manual_seed(20_260_101)  # outside of the range of training seeds
-        return [atlas.sample(per_size, n, device) for n in HELD_OUT_SIZES]
+        return [atlas.sample(count, n, device) for n, count in sizes.items()]
 
 
 @torch.no_grad()
@@ -81,13 +83,14 @@ def held_out_error(model: InfoAtlas, batches: list[Datasets]) -> dict[str, float
     out = {}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        for n, data in zip(HELD_OUT_SIZES, batches, strict=True):
+        for data in batches:
+            n = data.x.shape[1]
             shifts = draw_shifts(n, 8)
             parts = [losses(model, part, shifts) for part in data.split(16)]  # to save memory
             for name in ("error", "loss"):
                 out[f"{name}_{n}"] = float(torch.stack([part[name] for part in parts]).mean())
     model.train()
-    out["held_out"] = sum(out[f"loss_{n}"] for n in HELD_OUT_SIZES) / len(HELD_OUT_SIZES)
+    out["held_out"] = sum(out[name] for name in out if name.startswith("loss_")) / len(batches)
     return out
 
 
@@ -221,7 +224,7 @@ def pretrain(
         run |= {k: saved["run"][k] for k in ("datasets", "seconds")}
     wrapped, optimizer = fabric.setup(model, optimizer)
     wrapped.mark_forward_method("critic")
-    held_out = held_out_batches(atlas, fabric.device) if first else []
+    held_out = held_out_batches(atlas, fabric.device, options.held_out) if first else []
     fabric.print(
         f"{options.preset}: {parameters(model):,} parameters on {fabric.device}, "
         f"{fabric.world_size} process(es), precision {options.precision}"

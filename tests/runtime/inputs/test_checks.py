@@ -146,36 +146,6 @@ def test_array_that_cannot_be_read():
         as_samples(OnDevice(), "x")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"k": 0},
-        {"k": -1},
-        {"k": 2.0},
-        {"k": True},
-        {"k": [2]},
-        {"model": None},
-        {"model": 3},
-        {"sides": None},
-        {"sides": np.array(["x", "y"])},
-        {"threads": "two"},
-        {"k": 10**6},
-        {"slices": 0},
-        {"slices": 1.5},
-        {"slices": "many"},
-        {"shifts": 3},
-        {"seed": -1},
-        {"seed": None},
-        {"sides": "left"},
-        {"threads": 0},
-    ],
-    ids=str,
-)
-def test_bad_options(options):
-    with pytest.raises(InputError, match=next(iter(options))):
-        Estimator(**options)
-
-
 def test_options_of_the_kept_estimator_are_checked_too():
     """One is kept for k=1, and True equals 1."""
     x, y = pairs()
@@ -236,13 +206,6 @@ def test_damaged_model_files(estimator, tmp_path, damage):
         Estimator(path)
 
 
-@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, [1.0, 2.0, 3.0], "fine", [[0.1], [0.2]]])
-def test_bad_resolution(estimator, value):
-    x, y = pairs()
-    with pytest.raises(InputError, match="resolution_y"):
-        estimator.estimate(x, y, resolution_y=value)
-
-
 def test_resolution_beyond_the_range_of_floats(estimator):
     x, y = pairs()
     with pytest.raises(InputError, match="resolution_x 1e-300 is too small"):
@@ -264,28 +227,6 @@ def test_real_types(estimator, dtype):
     as_float = estimator.estimate(x.astype(float), y.astype(float))
     assert_sound(as_float)
     assert estimator.estimate(x.astype(dtype), y.astype(dtype)).mi == as_float.mi
-
-
-def test_memory_layouts_and_containers(estimator):
-    x, y = pairs()
-    expected = estimator.estimate(x, y).mi
-    backing = np.zeros((2 * N, 5))
-    backing[::2, 1:5:2] = x
-    reverse = np.asfortranarray(x[::-1])[::-1]
-    readonly = x.copy()
-    readonly.flags.writeable = False
-    big_endian = x.astype(">f8")
-    forms = (backing[::2, 1:5:2], reverse, readonly, big_endian, x.tolist(), [tuple(r) for r in x])
-    for form in forms:
-        assert estimator.estimate(form, y.tolist()).mi == expected
-
-
-def test_one_dimensional_is_one_coordinate(estimator):
-    x, y = pairs()
-    expected = estimator.estimate(x[:, :1], y)
-    assert estimator.estimate(x[:, 0], y).mi == expected.mi
-    assert estimator.estimate(x[:, 0].tolist(), y).mi == expected.mi
-    assert expected.rank_x == 1
 
 
 @pytest.mark.parametrize("options", [{}, {"k": 2, "slices": 4}])

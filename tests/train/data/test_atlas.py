@@ -69,13 +69,16 @@ def test_mixture_mi_is_the_integral():
     assert monte_carlo == pytest.approx(quadrature, abs=0.01)
 
 
-def test_truth_belongs_to_its_pair(monkeypatch):
+def test_truth_belongs_to_its_pair():
     """joint[i] is the log-ratio of (x_i, y_i) and product[i] that of (x_i, y_{i+1}), cyclic."""
     torch.manual_seed(0)
-    monkeypatch.setattr(mixtures, "random_flow", lambda x, mask: x)
     m = two_clusters()
-    p = m.pairs(m.sample(12), 5)
-    x, y = p.x[:, -5:], p.y[:, -5:]
+    z = m.sample(12)
+    p = m.pairs(z, 5)
+    for drawn, side in ((z[..., :1], p.x), (z[..., 1:], p.y)):  # a flow is monotone
+        order = drawn[0, :, 0].argsort().tolist()
+        assert side[0, :, 0].argsort().tolist() in (order, order[::-1])
+    x, y = z[:, -5:, :1], z[:, -5:, 1:]
     for i in range(5):
         own, other = (m.log_ratio(x[:, [i]], y[:, [j]])[0, 0] for j in (i, (i + 1) % 5))
         assert p.joint[0, i] == pytest.approx(own.item(), abs=1e-5)
@@ -166,10 +169,9 @@ def test_datasets_are_finite_and_padded_with_zeros(family):
         assert widths.min() >= 1 and widths.min() < widths.max()
 
 
-def test_paths_and_queries_have_equal_dependence(monkeypatch):
+def test_paths_and_queries_have_equal_dependence():
     """The time average of pairs along a path of a VAR(1) equals that of independent draws."""
     torch.manual_seed(11)
-    monkeypatch.setattr(mixtures, "random_flow", lambda x, mask: x)
     checked = 0
     for _ in range(3):
         d = only("autoregressive", queries=8000).sample(24, 16_000)

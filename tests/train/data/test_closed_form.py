@@ -43,29 +43,6 @@ def test_many_elliptical_datasets_have_all_dimensions():
     assert 0.2 < full.float().mean() < 0.45  # 0.3, and a 25th of the others
 
 
-def test_clusters_have_the_information_of_names_and_members(monkeypatch):
-    """If far apart: the entropy of the names, plus the mean over clusters. Some are opposite."""
-    monkeypatch.setattr(closed_form, "APART", 1e4)
-    monkeypatch.setattr(closed_form, "FULL", 1.0)  # in one dimension means can be equal
-    torch.manual_seed(0)
-    d = closed_form.clusters(12, N, 4096, D)
-    opposite = 0
-    for x, y, mi in zip(d.x, d.y, d.mi, strict=True):
-        values, order = x.sum(1).sort()  # clusters are separated by gaps of it
-        name = torch.zeros(N, dtype=torch.long)
-        name[order[1:]] = (values.diff() > 20).long().cumsum(0)
-        sides = [[v[name == k] for k in range(int(name.max()) + 1)] for v in (x, y)]
-        xs, ys = ([v - v.mean(0) for v in side] for side in sides)
-        each = torch.cat([gaussian_mi(a[None], b[None]) for a, b in zip(xs, ys, strict=True)])
-        share = name.bincount() / N
-        assert 2 <= len(share) <= 4
-        found = torch.special.entr(share).sum() + share @ each.float()
-        torch.testing.assert_close(found, mi, atol=0.1, rtol=0.05)
-        cross = [xs[k].mT @ ys[k] / len(xs[k]) for k in (0, 1)]
-        opposite += int((cross[0] + cross[1]).abs().max() < 0.1)
-    assert 2 < opposite < 10
-
-
 def test_information_of_products_adds_up(monkeypatch):
     monkeypatch.setattr(mixtures, "random_flow", unwarped)
     normal = families.DRAWS["canonical"]

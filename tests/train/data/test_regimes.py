@@ -32,9 +32,8 @@ def by_neighbours(x, y):
     return from_distances(kx, ky, x.shape[1]).mean(1)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_labels_agree_with_neighbours(kind, monkeypatch):
-    monkeypatch.setattr(regimes, "STUCK", 0.0)  # another test has ties
+@pytest.mark.parametrize("kind", [*KINDS, "channels", "sensors", "clusters"])
+def test_labels_agree_with_neighbours(kind):
     torch.manual_seed(1)
     dim = 2 if kind == "delays" else 1
     d = GENERATORS[kind](32, 800, 256, dim)
@@ -44,16 +43,19 @@ def test_labels_agree_with_neighbours(kind, monkeypatch):
         found = torch.stack([by_neighbours(x[..., i : i + 1], y) for i in range(2)])
         assert len(x) > 8 and (found.amax(0) < d.mi[one] + 0.2).all()
     else:
-        error = (by_neighbours(d.x, d.y) - d.mi)[d.mi < 3]  # nearest neighbours resolve no more
+        tied = [side[..., 0].sort(1).values.diff(dim=1).eq(0).any(1) for side in (d.x, d.y)]
+        clear = (d.mi < 3) & ~tied[0] & ~tied[1]  # nearest neighbours resolve no more
+        error = (by_neighbours(d.x, d.y) - d.mi)[clear]
         assert len(error) > 12 and error.abs().median() < 0.07 and error.abs().max() < 0.4
 
 
-def test_information_with_recognisable_failures(monkeypatch):
+def test_information_with_recognisable_failures():
     """A stuck value is recognisable: the other samples are those of a Gaussian channel."""
-    monkeypatch.setattr(regimes, "STUCK", 1.0)
-    monkeypatch.setattr(regimes, "FULL", 1.0)
-    torch.manual_seed(2)
-    d = regimes.failures(6, 4000, 64, 1)
+    for seed in range(50):
+        torch.manual_seed(seed)
+        d = regimes.failures(6, 4000, 64, 1)
+        if any(len(v.unique()) < 3000 for side in (d.x, d.y) for v in side):
+            break
     for x, y, mi in zip(d.x[..., 0], d.y[..., 0], d.mi, strict=True):
         side = x if len(x.unique()) < len(x) else y
         value, count = side.unique(return_counts=True)

@@ -243,8 +243,8 @@ def test_copies_and_constants_stay_finite(model):
 # ---- fit -----------------------------------------------------------------------------------------
 
 
-def test_fit_finds_an_error_that_diagnostics_indicate(monkeypatch):
-    monkeypatch.setattr(fit_correction, "BATCH", 128)
+def test_fit_finds_an_error_that_diagnostics_indicate():
+
     torch.manual_seed(3)
     correction = BiasCorrection(1)
     diagnostics = torch.randn(4000, len(correction.mean))
@@ -275,9 +275,9 @@ def test_units_are_dropped_only_while_heads_are_fitted():
         assert not torch.equal(heads(z), heads(z))
 
 
-def test_the_predicted_error_is_that_of_examples_outside_of_the_fit(monkeypatch):
+def test_the_predicted_error_is_that_of_examples_outside_of_the_fit():
     """Errors that no diagnostic feature predicts, three times as large if a column is positive."""
-    monkeypatch.setattr(fit_correction, "BATCH", 256)
+
     torch.manual_seed(4)
     correction = BiasCorrection(1)
     diagnostics = torch.randn(6000, len(correction.mean))
@@ -301,9 +301,9 @@ def test_the_predicted_error_is_that_of_examples_outside_of_the_fit(monkeypatch)
         )
 
 
-def test_the_predicted_error_includes_unreachable_truths(monkeypatch):
+def test_the_predicted_error_includes_unreachable_truths():
     """For true values above 6.5 nats the correction is incomplete; predicted errors cover it."""
-    monkeypatch.setattr(fit_correction, "BATCH", 128)
+
     torch.manual_seed(5)
     correction = BiasCorrection(1)
     diagnostics = torch.randn(2000, len(correction.mean))
@@ -325,8 +325,8 @@ def plan(batches, **options):
     return fit_correction.Plan(batches=batches, seed=1, largest=50, up_to=40, **options)
 
 
-def test_batches_are_of_the_kinds_of_the_recipe(monkeypatch):
-    monkeypatch.setattr(fit_correction, "QUERIES", 16)
+def test_batches_are_of_the_kinds_of_the_recipe():
+
     p = plan(8, kinds={"straight": 1, "codes": 1, "events": 1, "atlas": 1})
     families = [p.draw(number, 2).family for number in range(8)]
     assert [int(f.max()) >= 0 for f in families] == [False, False, True, True] * 2
@@ -334,8 +334,8 @@ def test_batches_are_of_the_kinds_of_the_recipe(monkeypatch):
     assert torch.equal(again.x, p.draw(2, 2).x) and not torch.equal(again.x, p.draw(6, 2).x)
 
 
-def test_independent_batches_have_no_information(monkeypatch):
-    monkeypatch.setattr(fit_correction, "QUERIES", 16)
+def test_independent_batches_have_no_information():
+
     p = plan(12, kinds={"independent": 1}, atlas={"families": {"canonical": 0.5, "mixture": 0.5}})
     drawn = [p.draw(number, 2) for number in range(12)]
     assert not any(d.mi.any() for d in drawn) and len({int(d.family[0]) for d in drawn}) == 2
@@ -410,9 +410,9 @@ def test_a_correction_is_fitted_to_the_model(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("kind, nats", [("straight", 0.3), ("codes", -0.3)])
-def test_a_kind_can_count_several_times(kind, nats, monkeypatch):
+def test_a_kind_can_count_several_times(kind, nats):
     """Batches of two kinds contradict each other: the one with nine times the weight decides."""
-    monkeypatch.setattr(fit_correction, "BATCH", 128)
+
     torch.manual_seed(6)
     p = plan(200, kinds={"straight": 1, "codes": 1})
     batch = batch_of(1600)

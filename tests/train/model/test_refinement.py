@@ -148,21 +148,3 @@ def test_half_of_an_earlier_step_is_added(drawn):
         torch.testing.assert_close(second, 1.5 * first)
     steps = ((there.mix - theta.mix).abs().mean() for there in (once, twice))
     assert next(steps) < next(steps)
-
-
-def test_each_round_gets_the_velocity_of_the_last(monkeypatch):
-    given, returned = [], []
-
-    def watched(theta, slopes, rate, velocity):
-        given.append(velocity)
-        theta, speeds = moved(theta, slopes, rate, velocity)
-        returned.append(speeds)
-        return theta, speeds
-
-    monkeypatch.setattr("infoatlas_train.model.infoatlas.moved", watched)
-    torch.manual_seed(0)
-    config = replace(PRESETS["tiny"], refinements=3)
-    x, y = (torch.randn(1, 60, config.dim) for _ in range(2))
-    InfoAtlas(config).eval()(x, y, torch.arange(1, 9))
-    assert given[0] is None and len(given) == 3
-    assert given[1] is returned[0] and given[2] is returned[1]

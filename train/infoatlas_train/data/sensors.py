@@ -118,20 +118,32 @@ def turned_frames(u: Tensor, mask: Tensor, out: int) -> Tensor:
     for _ in range(0, out, 2):
         known = (torch.rand(len(u), 1) < 0.3).float()
         a, b = known + (1 - known) * term(u, mask), (1 - known) * term(u, mask)
-        values += [a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()]
+        values += turned(a, b, angle)
     return standardise(torch.stack(values[:out], -1))
+
+
+def turned(a: Tensor, b: Tensor, angle: Tensor) -> tuple[Tensor, Tensor]:
+    """Plane vectors (a, b), rotated by an angle."""
+    return a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()
 
 
 def chain(u: Tensor, mask: Tensor, out: int) -> Tensor:
     """Positions of the ends of links, from the tip back; angles are relative to the last link."""
     joints = [reach(u) * term(u, mask) for _ in range(2 + int(torch.randint(2, ())))]
-    at, angle, ends = [torch.zeros(u.shape[:2])] * 2, torch.zeros(u.shape[:2]), []
-    for joint in joints:
-        angle, length = angle + joint, uniform(len(u), 0.3, 1.0, CPU)[:, None]
-        at = [at[0] + length * angle.cos(), at[1] + length * angle.sin()]
-        ends.append(at)
-    found = [side for end in reversed(ends) for side in end] + joints
+    lengths = [uniform(len(u), 0.3, 1.0, CPU)[:, None] for _ in joints]
+    found = [side for end in reversed(ends(joints, lengths)) for side in end] + joints
     return standardise(torch.stack([found[j % len(found)] for j in range(out)], -1))
+
+
+def ends(joints: list[Tensor], lengths: list[Tensor]) -> list[tuple[Tensor, Tensor]]:
+    """Plane positions of the ends of links, whose angles are relative to the last link."""
+    x = y = angle = torch.zeros_like(joints[0])
+    found = []
+    for joint, length in zip(joints, lengths, strict=True):
+        angle = angle + joint
+        x, y = x + length * angle.cos(), y + length * angle.sin()
+        found.append((x, y))
+    return found
 
 
 def reach(u: Tensor) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import h5py
 import numpy as np
 import pytest
@@ -272,3 +274,11 @@ def test_demonstrations_without_steps_are_named(tmp_path):
     found = load_trajectories(changed(write_mimicgen(tmp_path / "a.hdf5"), empty))
     assert found.episodes == ("demo_0", "demo_10")
     assert "Left out: data/demo_2 (it has no steps)." in found.notes
+
+
+@pytest.mark.parametrize("name", ["demo.hdf5", "trajectory.h5"])
+def test_without_h5py(name, tmp_path, monkeypatch):
+    path = write_mimicgen(tmp_path / name)
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(InputError, match=r"pip install 'infoatlas-rt\[datasets\]'"):
+        load_trajectories(path)

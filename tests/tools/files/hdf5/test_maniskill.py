@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 
 import h5py
@@ -172,16 +171,3 @@ def test_an_invalid_flag_of_success(values, tmp_path):
     with pytest.raises(InputError, match="traj_0/success is no array"):
         load_trajectories(tmp_path / "t.h5")
     assert len(load_trajectories(tmp_path / "t.h5", only_successful=False).lengths) == 3
-
-
-def test_without_h5py(tmp_path, monkeypatch):
-    path, real = write(tmp_path / "t.h5", "flat"), builtins.__import__
-
-    def refuse(name, *rest):
-        if name == "h5py":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(InputError, match=r"pip install 'infoatlas-rt\[datasets\]'"):
-        load_trajectories(path)

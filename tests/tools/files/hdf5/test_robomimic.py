@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 
 import h5py
@@ -144,16 +143,3 @@ def test_unreadable_files(tmp_path):
     (tmp_path / "cut.h5").write_bytes(content[: len(content) // 2])
     with pytest.raises(InputError, match="cannot be read"):
         load_trajectories(tmp_path / "cut.h5")
-
-
-def test_without_h5py(tmp_path, monkeypatch):
-    path, real = write_mimicgen(tmp_path / "demo.hdf5"), builtins.__import__
-
-    def refuse(name, *rest):
-        if name == "h5py":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(InputError, match=r"pip install 'infoatlas-rt\[datasets\]'"):
-        load_trajectories(path)
