@@ -53,12 +53,12 @@ PYTEST = $(1)/python -m pytest -n 2 --dist loadfile --durations 10 --durations-m
 # In the environment of the runtime, to show that the core needs no other package.
 test-fast: .venv/tests ## tests of the runtime, in a few minutes (no torch, no C++ engine, no simulator)
 	$(RUN)/python -c "from importlib.util import find_spec as f; assert not any(map(f, ('torch', 'mujoco', 'infoatlas_native')))"
-	$(call PYTEST,$(RUN)) tests/runtime -m 'not slow'
+	$(call PYTEST,$(RUN)) tests/runtime tests/tools -m 'not slow'
 
 # Pages and benchmarks run with the engine that users get.
 test-rest: .venv-dev/ready build/native/ready ## the other tests of the core, with torch (a C++20 compiler)
-	$(call PYTEST,$(DEV)) tests/runtime -m slow
-	PYTHONPATH=build/native/package $(call PYTEST,$(DEV)) tests --ignore tests/runtime
+	$(call PYTEST,$(DEV)) tests/runtime tests/tools -m slow
+	PYTHONPATH=build/native/package $(call PYTEST,$(DEV)) tests --ignore tests/runtime --ignore tests/tools
 
 # DDS guarantees neither the time of discovery nor the arrival of best-effort messages. A failed test
 # is therefore run once more, and the summary reports it.

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "runtime"), str(ROOT / "export")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("runtime", "tools", "export")]
 
 from infoatlas_rt.cli.arguments import described  # noqa: E402
 from infoatlas_rt.cli.main import (  # noqa: E402

@@ -6,7 +6,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 
-from infoatlas_export.targets import NAMED_PROFILES
 from infoatlas_rt.cli.arguments import add_json
 from infoatlas_rt.cli.console import progress, write_json
 from infoatlas_rt.errors import InputError
@@ -58,7 +57,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--profile",
         action="append",
         metavar="NAME",
-        help=f"{' or '.join(NAMED_PROFILES)}, or smallest:optimal:largest of both axes, as in "
+        help="control or batch, or smallest:optimal:largest of both axes, as in "
         "slices=1:40:64,samples=32:100:512; may be given several times (default: control)",
     )
     parser.add_argument(

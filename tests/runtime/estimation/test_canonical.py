@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from infoatlas_rt import canonical_quaternion
 from infoatlas_rt.estimation.canonical import (
-    canonical_quaternion,
     canonicalise,
     normal_scores,
     standardise,

@@ -181,7 +181,7 @@ def test_k_beyond_the_model_names_its_width(estimator):
 def test_absurdly_many_slices():
     x, y = pairs()
     with pytest.raises(InputError, match="fewer slices"):
-        Estimator(k=1, slices=slicing_module.LARGEST).estimate(x, y)
+        Estimator(k=1, slices=slicing_module.MOST_NUMBERS).estimate(x, y)
 
 
 def test_unknown_provider_and_model(tmp_path):

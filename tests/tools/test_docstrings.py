@@ -10,25 +10,32 @@ import doctest
 import inspect
 import re
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 
 import pytest
-
-import infoatlas_rt
 
 PLACEHOLDER = re.compile(r"^ *As (in |for )?`|\bas (in )?`[A-Z][\w.]*`[.;:,]|\b[Ss]ee (also )?`")
 
 
+REFERENCE = re.findall(
+    r"^::: (infoatlas_[\w.]+)\.(\w+)$",
+    (Path(__file__).parents[2] / "docs/api.md").read_text("utf-8"),
+    re.MULTILINE,
+)
+
+
 def members() -> Iterator[tuple[str, object]]:
-    """Public names, and the methods and properties of public classes."""
-    for name in infoatlas_rt.__all__:
-        value = getattr(infoatlas_rt, name)
+    """Names of the reference, and the methods and properties of its classes."""
+    for module, name in REFERENCE:
+        value = getattr(import_module(module), name)
         yield name, value
         for key in dir(value) if inspect.isclass(value) else ():
             member = inspect.getattr_static(value, key)
             ours = any(
                 key in vars(kind)
                 for kind in value.__mro__
-                if kind.__module__.startswith("infoatlas_rt")
+                if kind.__module__.startswith(("infoatlas_rt", "infoatlas_tools"))
             )
             if key.startswith("_") or not ours:
                 continue
