@@ -60,7 +60,9 @@ class Worker:
         publish: Callable[[Published], None],
         health: Health,
         warn: Callable[[str], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock = clock
         self._warn = warn or health.warn
         self._maker, self._read, self._publish, self._health = maker, settings, publish, health
         self.settings = settings()
@@ -80,7 +82,7 @@ class Worker:
         self._sent: deque[tuple[float, Any]] = deque()  # headers that extrema and events may need
         self._motions: Any = None  # the last published estimate of motions
         self._behind = 0.0  # seconds of stamps in the last batch
-        self._slow_at = -math.inf  # time.monotonic() when the detector last got fewer estimates
+        self._slow_at = -math.inf  # time of the clock when the detector last got fewer estimates
         self._took: deque[float] = deque(maxlen=5)  # seconds of the last estimates
         self._thread = threading.Thread(target=self._run, name=ESTIMATES, daemon=True)
         self._thread.start()
@@ -231,7 +233,7 @@ class Worker:
             self._behind = 0.0 if jump else self._behind + later - earlier
         took = sorted(self._took)[len(self._took) // 2] if self._took else 0.0
         growing = self._behind >= before > detector.delay
-        now = time.monotonic()
+        now = self._clock()
         if growing or took > SLOW * detector.period:
             why = f"states arrive faster than they are processed (by {self._behind:.1f} s now)"
             if took > SLOW * detector.period:
