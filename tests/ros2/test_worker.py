@@ -255,3 +255,17 @@ def test_no_pair_across_what_a_full_queue_dropped(work, monkeypatch):
     it.worker.stop()
     assert it.health.overflown >= 90
     assert {x - y for x, y in pairs} == {2} and max(x for x, _ in pairs) == 224
+
+
+def test_no_state_is_counted_twice_while_a_parameter_changes(work):
+    it, seen = work(), []
+    it.at_once(joint_states(walk(40)))
+    make = it.maker.stream
+
+    def stream(settings):
+        seen.append(it.worker.counts["accepted"])
+        return make(settings)
+
+    it.maker.stream = stream
+    it.worker._change(replace(SETTINGS, window=40))
+    assert seen == [40] and it.worker.counts["accepted"] == 40

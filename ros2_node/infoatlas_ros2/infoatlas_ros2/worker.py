@@ -90,7 +90,8 @@ class Worker:
     @property
     def counts(self) -> dict[str, int]:
         """Fates of states since the node was activated."""
-        return {key: n + self._before[key] for key, n in self.stream.counts.items()}
+        with self._ready:
+            return {key: n + self._before[key] for key, n in self.stream.counts.items()}
 
     def offer(self, sample: Any, header: Any) -> None:
         """Add a state to the queue; called by subscriptions, it never waits for an inference."""
@@ -197,8 +198,10 @@ class Worker:
         changed = differ(self.settings, settings)
         self.settings = settings
         if changed - DETECTOR - ASIDE:
-            self._before.update(self.stream.counts)
-            self.stream = self._maker.stream(settings)
+            stream = self._maker.stream(settings)
+            with self._ready:  # a report must not count the states of the old stream twice
+                self._before.update(self.stream.counts)
+                self.stream = stream
             self.receivers = self._maker.receivers(settings)
         elif changed & DETECTOR:
             self.stream.detector = settings.detector()
