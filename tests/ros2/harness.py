@@ -7,8 +7,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import rclpy
 from ament_index_python.packages import get_package_prefix
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PoseStamped
 from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, Subtask
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
@@ -29,12 +32,19 @@ from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 
 from infoatlas_ros2.parameters import Settings
+from infoatlas_rt import Estimator
+from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.schema import Schema
+from player import Player
 
 TOPIC = "/arm/joint_states"
 BASE = "/base/twist"
 LIVE = "/live/joint_states"
 RELIABLE = QoSProfile(depth=1000)
-# Small and fast settings; `prepare` resets parameters to these, or to their defaults.
+LIMIT = 60.0  # seconds to wait for what must happen; a busy machine needs many
+START, STEP = 1_700_000_000 * 10**9, 10_000_000  # usual stamps, nanoseconds
+# Small and fast settings; `prepare` resets parameters to these, or to their defaults. The detector
+# needs an estimate per second of stamps, which even a busy machine achieves.
 SMALL: dict[str, Any] = {
     name: list(value) if isinstance(value, tuple) else value
     for name, value in vars(Settings()).items()
@@ -47,6 +57,7 @@ SMALL: dict[str, Any] = {
     "k": 2,
     "slices": 4,
     "threads": 1,
+    "extremum_delay": 20.0,
     "use_sim_time": False,
     "diagnostics_period": 0.2,
 }
@@ -73,7 +84,7 @@ class NodeProcess:
     def stop(self) -> int:
         """Stop it like Ctrl-C; returns its exit code."""
         self.process.terminate()
-        return self.process.wait(10)
+        return self.process.wait(LIMIT)
 
 
 class Bench:
@@ -132,21 +143,32 @@ class Bench:
 
     def close(self) -> None:
         self._executor.shutdown()
-        self._thread.join(5)
+        self._thread.join(LIMIT)
         self.node.destroy_node()
 
-    def wait(self, condition: Callable[[], Any], seconds: float = 15.0) -> Any:
+    def wait(self, condition: Callable[[], Any]) -> Any:
         """Wait until a condition on messages is true; returns its value."""
         with self._news:
-            found = self._news.wait_for(condition, seconds)
-        assert found, f"not within {seconds} s; last said: {self.statuses[-1:]}"
+            found = self._news.wait_for(condition, LIMIT)
+        assert found, f"not within {LIMIT} s; last said: {self.statuses[-1:]}"
         return found
 
-    def read(self, message: Any, seconds: float = 15.0) -> None:
-        """Wait until the node has read a message."""
-        self.wait(
-            lambda: self.estimates and self.estimates[-1][1].header == message.header, seconds
-        )
+    def read(self, stamp: float) -> None:
+        """Wait for the estimate at a stamp, the newest."""
+        self.wait(lambda: self.estimates and seconds(self.estimates[-1][1].header.stamp) == stamp)
+
+    def play(self, publisher: Any, messages: list[Any], rate: float = 400.0) -> None:
+        """Publish messages, and wait for the estimate at the last of them."""
+        feed(publisher, messages, rate)
+        self.read(seconds(messages[-1].header.stamp))
+
+    def agree(self, expected: dict[float, Any]) -> None:
+        """Check that estimates equal the library's at their stamps, bit for bit."""
+        assert self.estimates
+        for _, m in self.estimates:
+            found = expected[seconds(m.header.stamp)]
+            assert (m.value, m.standard_error) == (found.estimate.mi, found.estimate.stderr)
+            assert m.fill == found.fill
 
     def _ask(self, client: Any, request: Any) -> Any:
         """The response to a request, or None.
@@ -154,11 +176,11 @@ class Bench:
         A service that has not yet discovered the client's reader drops its response. This happens
         just after the start of a node.
         """
-        assert client.wait_for_service(20), f"no service {client.srv_name}"
+        assert client.wait_for_service(LIMIT), f"no service {client.srv_name}"
         done = threading.Event()
         future = client.call_async(request)
         future.add_done_callback(lambda _: done.set())
-        if done.wait(15):
+        if done.wait(LIMIT / 3):
             return future.result()
         client.remove_pending_request(future)
         return None
@@ -227,32 +249,38 @@ class Bench:
         self,
         condition: Callable[[Any], Any] = lambda s: True,
         *,
-        seconds: float = 15,
         past: bool = False,
     ) -> Any:
         """The next status for which a condition is true; with `past` also one since `prepare`."""
         start = 0 if past else len(self.statuses)
-        return self.wait(
-            lambda: next((s for s in self.statuses[start:] if condition(s)), None), seconds
-        )
+        return self.wait(lambda: next((s for s in self.statuses[start:] if condition(s)), None))
 
     def publisher(self, kind: Any = JointState, topic: str = TOPIC, qos: Any = RELIABLE) -> Any:
-        """A publisher that the node has discovered."""
+        """A publisher that has discovered the subscription of the node."""
         publisher = self.node.create_publisher(kind, topic, qos)
-        end = time.monotonic() + 10
-        while not publisher.get_subscription_count():
-            assert time.monotonic() < end, f"nobody subscribes to {topic}"
-            time.sleep(0.01)
+        until(publisher.get_subscription_count)
         return publisher
 
 
-def values(status: Any) -> dict[str, str]:
-    """Key-value pairs of a status."""
-    return {pair.key: pair.value for pair in status.values}
+def until(condition: Callable[[], Any]) -> None:
+    """Wait until a condition is true that has no messages of its own."""
+    end = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < end, f"not within {LIMIT} s"
+        time.sleep(0.002)
+
+
+def values(status: Any) -> defaultdict[str, str]:
+    """Key-value pairs of a status; "" for counts that exist only while the node is active."""
+    return defaultdict(str, {pair.key: pair.value for pair in status.values})
 
 
 def seconds(time: Any) -> float:
     return time.sec + 1e-9 * time.nanosec
+
+
+def nanoseconds(time: Any) -> int:
+    return time.sec * 10**9 + time.nanosec
 
 
 def as_time(nanoseconds: int) -> Time:
@@ -270,16 +298,59 @@ def walk(n: int, dim: int = 4, seed: int = 0) -> np.ndarray:
 
 
 def joint_states(
-    states: np.ndarray, start: int = 1_700_000_000 * 10**9, step: int = 10_000_000
+    states: np.ndarray, start: int = START, step: int = STEP, names: Sequence[str] = ()
 ) -> list[JointState]:
-    """Messages of states [n, d]; stamps in nanoseconds."""
+    """Messages of states [n, d], with the names of the joints; stamps in nanoseconds."""
     return [
         JointState(
             header=Header(stamp=as_time(start + i * step), frame_id="base_0"),
+            name=list(names),
             position=state.tolist(),
         )
         for i, state in enumerate(states)
     ]
+
+
+def poses(
+    positions: np.ndarray, start: int = START, step: int = STEP, frame: str = "world"
+) -> list[PoseStamped]:
+    """Messages of positions [n, 3]; stamps in nanoseconds."""
+    messages = []
+    for i, (x, y, z) in enumerate(positions.tolist()):
+        message = PoseStamped(header=Header(stamp=as_time(start + i * step), frame_id=frame))
+        message.pose.position.x, message.pose.position.y, message.pose.position.z = x, y, z
+        messages.append(message)
+    return messages
+
+
+def in_turn(*series: list[Any]) -> list[Any]:
+    """Messages of several series of the same length, one of each in turn."""
+    return list(chain.from_iterable(zip(*series, strict=True)))
+
+
+def offline(
+    messages: list[Any],
+    fields: Sequence[str] = ("position[:]",),
+    joints: Sequence[str] = (),
+    detector: Any = None,
+    **options: Any,
+) -> tuple[dict[float, Any], list[Any], Any]:
+    """Results of the library with SMALL, one message at a time.
+
+    Returns
+    -------
+    dict
+        Stamp -> estimate.
+    list of infoatlas_rt.Extremum
+    infoatlas_rt.messages.stream.Stream
+    """
+    options = {"lag": 2, "lag_seconds": 0.02, "window": 48} | options
+    extractor = Extractor(fields, Schema.of_class(type(messages[0])), joints)
+    estimator = Estimator(k=2, slices=4, threads=1)
+    player = Player(estimator, extractor, detector=detector, **options)
+    outputs = [output for message in messages for output in player.push(message)]
+    extrema = [extremum for output in outputs for extremum in output.extrema]
+    return {o.estimate.stamp: o.estimate for o in outputs}, extrema, player.stream
 
 
 def feed(publisher: Any, messages: Iterable[Any], rate: float = 400.0) -> None:
@@ -290,13 +361,3 @@ def feed(publisher: Any, messages: Iterable[Any], rate: float = 400.0) -> None:
         if pause > 0:
             time.sleep(pause)
         publisher.publish(message)
-
-
-def feed_live(publisher: Any, states: np.ndarray, rate: int) -> list[JointState]:
-    """Publish states at a rate, stamped with the times at which they are due."""
-    lead = 500_000_000  # time to create the messages
-    start = time.time_ns() + lead
-    messages = joint_states(states, start, 10**9 // rate)
-    time.sleep(max(0, start - time.time_ns()) / 1e9)
-    feed(publisher, messages, rate)
-    return messages

@@ -3,29 +3,26 @@
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from geometry_msgs.msg import PoseStamped
-from harness import RELIABLE, as_time, feed, joint_states, seconds, values
+from harness import BASE, RELIABLE, START, TOPIC, feed, joint_states, poses, seconds, values
 from infoatlas_msgs.msg import MutualInformation
-from std_msgs.msg import Header
 
 from infoatlas_rt import CouplingDetector, Estimator, KeyStateTracker
 from infoatlas_tools import discover_keystates
 from infoatlas_tools.bags.states import Bag
+from task_parts import pickcube
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 from make_bag import STORE, make_bag
 
-TOOL, CUBE = "/tool_pose", "/cube_pose"
 POSES = {
-    "topic": TOOL,
     "message_type": "geometry_msgs/msg/PoseStamped",
     "fields": ["pose.position"],
-    "topic_b": CUBE,
+    "topic_b": BASE,
     "message_type_b": "geometry_msgs/msg/PoseStamped",
     "fields_b": ["pose.position"],
     "lag": 0,
@@ -37,21 +34,9 @@ STEP = 50_000_000
 
 @pytest.fixture(scope="module")
 def demonstrations():
-    """States [T, 41] and grasp flags [T] of PickCube."""
-    path = Path(__file__).parents[2] / "examples" / "data" / "pickcube.npz"
-    with np.load(path) as file:
-        ends = np.cumsum(file["lengths"])[:-1]
-        states = np.split(file["states"].astype(float), ends)
-        return list(zip(states, np.split(file["is_grasped"], ends), strict=True))
-
-
-def poses(positions, start):
-    messages = []
-    for i, (x, y, z) in enumerate(positions.tolist()):
-        message = PoseStamped(header=Header(stamp=as_time(start + i * STEP), frame_id="world"))
-        message.pose.position.x, message.pose.position.y, message.pose.position.z = x, y, z
-        messages.append(message)
-    return messages
+    """States [T, 41] and first step of the grasp of PickCube."""
+    states, grasps, _ = pickcube()
+    return list(zip(states, grasps.tolist(), strict=True))
 
 
 def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
@@ -64,16 +49,16 @@ def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
         RELIABLE,
     )
     bench.up(**POSES, coupling=True, window=32)
-    tool, cube = bench.publisher(PoseStamped, TOOL), bench.publisher(PoseStamped, CUBE)
+    tool, cube = (bench.publisher(PoseStamped, topic) for topic in (TOPIC, BASE))
     detector = CouplingDetector(Estimator(threads=1))
-    for episode, start in ((0, 1_700_000_000 * 10**9), (3, 1_700_000_005 * 10**9)):
-        states, held = demonstrations[episode]
+    for episode, start in ((0, START), (3, START + 5 * 10**9)):
+        states, grasp = demonstrations[episode]
         detector.reset()
         assert bench.reset().success
         motions.clear()
         bench.couplings.clear()
         expected, found = {}, []
-        sides = (poses(states[:, c : c + 3], start) for c in (18, 28))
+        sides = (poses(states[:, c : c + 3], start, STEP) for c in (18, 28))
         for a, b in zip(*sides, strict=True):
             stamp = seconds(a.header.stamp)
             ours = [
@@ -84,7 +69,6 @@ def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
                 expected[stamp] = detector.latest.estimate
             tool.publish(a)
             cube.publish(b)
-            time.sleep(0.01)  # best effort, as cameras: not faster than messages are taken
             if stamp in expected:
                 bench.wait(lambda t=stamp: motions and seconds(motions[-1].header.stamp) == t)
         got = {seconds(m.header.stamp): m.value for m in motions}
@@ -98,7 +82,6 @@ def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
             assert seconds(message.header.stamp) == event.stamp
             assert seconds(message.detected_stamp) == event.detected_stamp
             assert message.header.frame_id == "world"
-        grasp = int(held.argmax())
         assert grasp <= reported[0].detected_step <= grasp + 20
     bench.node.destroy_subscription(subscription)
 
@@ -107,27 +90,21 @@ def test_a_bag_reports_the_same_couplings(bench, tmp_path):
     make_bag(tmp_path / "bag", 2)
     command = [Path(sys.executable).with_name("infoatlas-rt"), "bag", tmp_path / "bag"]
     options = (
-        f"--topic {TOOL} --field pose.position --with-topic {CUBE} --with-field pose.position "
-        "--window 40 --threads 1 --json"
+        "--topic /tool_pose --field pose.position --with-topic /cube_pose "
+        "--with-field pose.position --window 40 --threads 1 --json"
     )
     done = subprocess.run([*command, *options.split()], capture_output=True, check=True)
     expected = json.loads(done.stdout)["events"]
     assert [event["kind"] for event in expected][:1] == ["coupled"]
 
     bench.up(**POSES, coupling=True, window=40)
-    publishers = [bench.publisher(PoseStamped, topic) for topic in (TOOL, CUBE)]
+    publishers = [bench.publisher(PoseStamped, topic) for topic in (TOPIC, BASE)]
     kind = "geometry_msgs/msg/PoseStamped"
     with Bag(tmp_path / "bag") as bag:
-        for number, (side, _, message) in enumerate(bag.messages(TOOL, CUBE), start=1):
+        for number, (side, _, message) in enumerate(bag.messages("/tool_pose", "/cube_pose"), 1):
             publishers[side].publish(bytes(STORE.serialize_cdr(message, kind)))
-            time.sleep(0.01)
             if side == 1 and number >= 2 * 40:
-                stamp = seconds(message.header.stamp)
-                bench.wait(
-                    lambda t=stamp: (
-                        bench.estimates and seconds(bench.estimates[-1][1].header.stamp) == t
-                    )
-                )
+                bench.read(seconds(message.header.stamp))
     assert [(m.kind, seconds(m.header.stamp), m.value) for m in bench.couplings] == [
         (e["kind"], e["stamp"], e["value"]) for e in expected
     ]
@@ -136,7 +113,7 @@ def test_a_bag_reports_the_same_couplings(bench, tmp_path):
 def test_a_grasp_is_announced_after_15_demonstrations(bench, demonstrations, tmp_path):
     """A file of 15 demonstrations, other episodes, with or without a reset between them."""
     found = discover_keystates([states[:, :18] for states, _ in demonstrations[:15]], k=3)
-    grasps = np.array([[held.argmax()] for _, held in demonstrations[:15]])
+    grasps = np.array([[grasp] for _, grasp in demonstrations[:15]])
     number = int(np.ma.abs(found.steps - grasps).mean(axis=0).argmin())
     tracker = KeyStateTracker(found)
     assert tracker.followed[number]
@@ -144,9 +121,9 @@ def test_a_grasp_is_announced_after_15_demonstrations(bench, demonstrations, tmp
     found.save(file)
     bench.up(fields=["position[:]", "velocity[:]"], lag_seconds=0.0, task_file=str(file))
     publisher = bench.publisher()
-    start = 1_700_000_000 * 10**9
+    start = START
     for episode in (20, 21, 22):
-        states, held = demonstrations[episode]
+        states, true = demonstrations[episode]
         if episode == 21:
             assert bench.reset().success
         if episode == 22:
@@ -155,14 +132,13 @@ def test_a_grasp_is_announced_after_15_demonstrations(bench, demonstrations, tmp
         messages = joint_states(states[:, :9], start, STEP)
         for message, state in zip(messages, states, strict=True):
             message.velocity = state[9:18].tolist()
-        feed(publisher, messages, 200)
+        feed(publisher, messages)
         tracker.reset()
         reported = [(e.keystate, e.step) for state in states[:, :18] for e in tracker.push(state)]
         bench.wait(
             lambda reported=reported: [(m.keystate, m.step) for m in bench.keystates] == reported
         )
         grasp = next(m for m in bench.keystates if m.keystate == number)
-        true = int(held.argmax())
         assert abs(grasp.step - true) <= 2 and abs(grasp.detected_step - true) <= 8
         assert seconds(grasp.header.stamp) == seconds(messages[grasp.step].header.stamp)
         assert 0 < grasp.score <= 1
@@ -174,9 +150,9 @@ def test_a_grasp_is_announced_after_15_demonstrations(bench, demonstrations, tmp
     ("settings", "why"),
     [
         ({"coupling": True}, "set topic_b"),
-        ({"coupling": True, "topic_b": CUBE, "coupling_resolution": [-1.0]}, "resolution"),
-        ({"coupling": True, "topic_b": CUBE, "coupling_resolution": [1.0] * 3}, "3 numbers"),
-        ({"coupling": True, "topic_b": CUBE, "coupling_resolution": [0.0, 1.0]}, "set it to 0"),
+        ({"coupling": True, "topic_b": BASE, "coupling_resolution": [-1.0]}, "resolution"),
+        ({"coupling": True, "topic_b": BASE, "coupling_resolution": [1.0] * 3}, "3 numbers"),
+        ({"coupling": True, "topic_b": BASE, "coupling_resolution": [0.0, 1.0]}, "set it to 0"),
     ],
 )
 def test_couplings_that_cannot_work(bench, settings, why):

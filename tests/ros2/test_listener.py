@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from types import SimpleNamespace
 
 import pytest
 import rclpy
-from harness import RELIABLE, SMALL
+from harness import RELIABLE, SMALL, until
 from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
@@ -16,13 +15,6 @@ from infoatlas_ros2.health import Health
 from infoatlas_ros2.listener import UNEXECUTED, Listener
 from infoatlas_ros2.node import InfoAtlasNode
 from infoatlas_ros2.parameters import Settings
-
-
-def until(condition, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-    assert condition()
 
 
 class Broken:
@@ -80,7 +72,7 @@ def test_no_message_is_handled_before_the_publishers_are_active(session, monkeyp
 @pytest.mark.parametrize(("second", "warned"), [(0.0, False), (0.15, True)])
 def test_a_cold_start_is_no_slow_inference(second, warned):
     took = [0.15, second]
-    maker = SimpleNamespace(warm_up=lambda settings: time.sleep(took.pop(0)))
+    maker = SimpleNamespace(warm_up=lambda settings: took.pop(0))
     node = SimpleNamespace(_health=Health(), get_logger=lambda: SimpleNamespace(warning=print))
     InfoAtlasNode._warm_up(node, maker, Settings(extremum_delay=2.0))
     assert ("but extrema need one every 0.10 s" in node._health.warning) is warned

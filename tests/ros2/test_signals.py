@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from harness import LIMIT
 
 AT_IMPORT = """
 import os, sys
@@ -47,7 +48,7 @@ def stopped(code, number, hangup=signal.SIG_DFL):
         [sys.executable, "-c", code + START, *words],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=2 * LIMIT,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
         preexec_fn=lambda: signal.signal(signal.SIGHUP, hangup),
     )
@@ -80,7 +81,7 @@ def test_nohup():
 
 def test_within_a_transition():
     """The transition is completed first: nothing is closed during it."""
-    code = AT_CONFIGURE.format(number=int(signal.SIGTERM), limit=5.0, seconds=0)
+    code = AT_CONFIGURE.format(number=int(signal.SIGTERM), limit=LIMIT, seconds=0)
     log = stopped(code, signal.SIGTERM)
     assert "configured: /signalled/value" in log
 

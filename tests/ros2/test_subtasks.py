@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from harness import feed, joint_states, seconds
+from harness import LIMIT, START, feed, joint_states, seconds
 from infoatlas_msgs.msg import Subtask
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
@@ -49,7 +49,7 @@ def late(bench):
         Subtask, "/infoatlas/subtask", lambda m: (got.append(m), arrived.set()), LATCHED
     )
     try:
-        assert arrived.wait(10), "nothing is latched"
+        assert arrived.wait(LIMIT), "nothing is latched"
     finally:
         bench.node.destroy_subscription(subscription)
     return got[0]
@@ -60,11 +60,10 @@ def test_the_node_reports_the_sub_task(bench, file):
     states, grasps, _ = pickcube()
     bench.up(lag_seconds=0.0, task_file=str(file))
     publisher = bench.publisher()
-    start = 1_700_000_000 * 10**9
-    messages = joint_states(states[40], start, STEP)
+    messages = joint_states(states[40], START, STEP)
     reported = expected(file, states[40])
     half = int(grasps[40]) // 2
-    feed(publisher, messages[:half], 200)
+    feed(publisher, messages[:half])
     before = [message for message in reported if message[0] < half]
     bench.wait(lambda: len(bench.subtasks) >= len(before))
     newest = late(bench)
@@ -73,9 +72,9 @@ def test_the_node_reports_the_sub_task(bench, file):
     assert (newest.reference, newest.held, newest.stalled) == ("cube", "", False)
     assert 0.2 < newest.progress < 0.8 and 0 < newest.task_progress < newest.progress
 
-    feed(publisher, messages[half:], 200)
+    feed(publisher, messages[half:])
     bench.wait(lambda: len(bench.subtasks) >= len(reported))
-    steps = [round((seconds(m.header.stamp) - start * 1e-9) / 0.05) for m in bench.subtasks]
+    steps = [round((seconds(m.header.stamp) - START * 1e-9) / 0.05) for m in bench.subtasks]
     assert [
         (step, m.index, np.float32(m.progress))
         for step, m in zip(steps, bench.subtasks, strict=True)
@@ -99,7 +98,7 @@ def test_a_robot_that_stops_is_stalled(bench, file):
     publisher = bench.publisher()
     at = int(grasps[41]) - 10
     stream = np.concatenate([states[41][:at], np.repeat(states[41][at : at + 1], 250, axis=0)])
-    feed(publisher, joint_states(stream, step=STEP), 400)
+    feed(publisher, joint_states(stream, step=STEP))
     bench.wait(lambda: bench.subtasks and bench.subtasks[-1].stalled)
     assert late(bench).stalled and late(bench).waiting > 3
     # While the node is inactive there is no episode; the next one starts from the beginning.

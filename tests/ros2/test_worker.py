@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from types import SimpleNamespace
+import threading
+from collections import deque
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from harness import joint_states, walk
+from harness import LIMIT, START, joint_states, until, walk
 from rclpy.serialization import serialize_message
 from rosbags.rosbag2 import Writer
 from rosbags.typesys import Stores, get_typestore
@@ -18,6 +19,7 @@ from infoatlas_ros2.maker import Maker
 from infoatlas_ros2.parameters import Settings
 from infoatlas_ros2.topics import extractor
 from infoatlas_ros2.worker import Worker
+from infoatlas_rt.messages.receiver import Sample
 from infoatlas_tools.bags.curve import read
 from infoatlas_tools.bags.states import Bag
 
@@ -33,7 +35,7 @@ SETTINGS = Settings(
 )
 
 
-LATER = 1_700_000_010 * 10**9
+LATER = START + 10**10
 
 
 class Work:
@@ -42,7 +44,15 @@ class Work:
     def __init__(self, settings=SETTINGS, sides=1):
         self.maker = Maker(settings, [extractor(JointState, ["position[:]"])] * sides)
         self.published, self.health = [], Health()
-        self.worker = Worker(self.maker, lambda: settings, self.published.append, self.health)
+        self.now = 0.0
+        self.worker = Worker(
+            self.maker,
+            lambda: settings,
+            self.published.append,
+            self.health,
+            clock=lambda: self.now,
+        )
+        self.worker._took = deque(maxlen=0)  # estimates of a busy machine may be slow
         self.offered, self.done, self.sides = 0, 0, sides
         self.turn = self.worker._turn
         self.worker._turn = self._turn
@@ -61,20 +71,14 @@ class Work:
         """Offer batches of one side each while the worker waits, so that it takes them together."""
         with self.maker.turn:
             self.offer(batches[0][:1])
-            self.until(lambda: not self.worker._ring)  # it has taken that one, and waits
+            until(lambda: not self.worker._ring)  # it has taken that one, and waits
             self.offer(batches[0][1:])
             for side, batch in enumerate(batches[1:], start=1):
                 self.offer(batch, side if self.sides == 2 else 0)
         self.settle()
 
-    def until(self, condition):
-        end = time.monotonic() + 20
-        while not condition() and time.monotonic() < end:
-            time.sleep(0.001)
-        assert condition()
-
     def settle(self):
-        self.until(lambda: self.done == self.offered)
+        until(lambda: self.done == self.offered)
 
     def extrema(self):
         return [
@@ -161,20 +165,18 @@ def test_jumps_in_batches_that_follow_each_other_are_no_backlog(work):
     assert it.period == SETTINGS.extremum_delay / 20 and not it.health.warning
 
 
-def test_a_coarse_period_recovers(work, monkeypatch):
+def test_a_coarse_period_recovers(work):
     it = work()
     delay = SETTINGS.extremum_delay
-    clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr("infoatlas_ros2.worker.time.monotonic", lambda: clock.now)
     keep_up, base = it.worker._keep_up, it.period
-    it.worker._took.extend([0.24] * 5)  # 12% of the delay
+    it.worker._took = deque([0.24])  # 12% of the delay
     keep_up([0.0])
     assert it.period == 4 * base and "inference (0.240 s) is too slow" in it.health.warning
-    it.worker._took.extend([0.08] * 5)  # 4%
+    it.worker._took = deque([0.08])  # 4%
     keep_up([0.1])
     assert it.period == 4 * base  # not at once
     for _ in range(2):
-        clock.now += 1.01 * delay
+        it.now += 1.01 * delay
         keep_up([0.2])
     assert it.period == base
     # States that arrive faster than they are processed: two long batches.
@@ -185,9 +187,7 @@ def test_a_coarse_period_recovers(work, monkeypatch):
 
 
 def test_superseded_states_are_counted_in_pairs(work):
-    settings = Settings(
-        **vars(SETTINGS) | {"topic_b": "/b", "fields_b": ("position[:]",), "sync_tolerance": 0.001}
-    )
+    settings = replace(SETTINGS, topic_b="/b", fields_b=("position[:]",), sync_tolerance=0.001)
     it = work(settings, sides=2)
     a, b = joint_states(walk(60)), joint_states(walk(60, seed=1))
     it.at_once(a, b)
@@ -201,3 +201,71 @@ def test_superseded_states_are_counted_in_pairs(work):
     refused = joint_states(np.full((5, 4), np.nan), LATER + 10**9)
     it.at_once(refused, refused)
     assert it.worker.counts["NaN"] == 5 and it.health.superseded == 56
+
+
+def test_the_newest_state_has_an_estimate_after_messages_of_another_body(work):
+    it = work()
+    turn, ring = it.turn, it.worker._ring
+    batch = [(Sample(0, t / 100, state, ""), t) for t, state in enumerate(walk(60))]
+    other = Sample(0, float("nan"), np.zeros(0), "another body", skip="other bodies"), "other"
+
+    def newest():
+        return [each.header for each in it.published if each.estimate is not None][-1]
+
+    turn([*batch[:50], other, other], False, 0)
+    assert newest() == 49 and it.worker.reason == "ok"
+    # While that batch is estimated, a message of the other body arrives, and no state.
+    ring.append(other)
+    turn(batch[50:], False, 0)
+    assert newest() < 59
+    ring.clear()
+    turn([other], False, 0)
+    assert newest() == 59 and it.worker.counts["other bodies"] == 3
+
+
+def test_no_pair_across_what_a_full_queue_dropped(work, monkeypatch):
+    """Steps are counted, and half of the messages that arrive during an estimate are lost."""
+    it = work(replace(SETTINGS, window=40, queue=30, extremum_delay=3600.0))
+    entered, go_on, pairs = threading.Semaphore(0), threading.Semaphore(0), set()
+    real = it.maker.estimator.estimate_checked
+
+    def estimate(samples):
+        pairs.update(zip(samples.x[:, 0], samples.y[:, 0], strict=True))
+        entered.release()
+        assert go_on.acquire(timeout=LIMIT)
+        return real(samples)
+
+    monkeypatch.setattr(it.maker.estimator, "estimate_checked", estimate)
+
+    def offer(*steps):
+        for t in range(*steps):
+            state = np.array([t, t % 7, t % 5, -t], float)
+            it.worker.offer(Sample(0, t / 100, state, ""), None)
+
+    for first in (0, 20):
+        offer(first, first + 20)
+        until(lambda n=first + 20: it.worker.stream.window.counts["accepted"] == n)
+    offer(40, 45)
+    for first in (45, 105, 165):  # sixty arrive during an estimate; the queue keeps thirty
+        assert entered.acquire(timeout=LIMIT)
+        offer(first, first + 60)
+        go_on.release()
+    assert entered.acquire(timeout=LIMIT)
+    go_on.release()
+    it.worker.stop()
+    assert it.health.overflown >= 90
+    assert {x - y for x, y in pairs} == {2} and max(x for x, _ in pairs) == 224
+
+
+def test_no_state_is_counted_twice_while_a_parameter_changes(work):
+    it, seen = work(), []
+    it.at_once(joint_states(walk(40)))
+    make = it.maker.stream
+
+    def stream(settings):
+        seen.append(it.worker.counts["accepted"])
+        return make(settings)
+
+    it.maker.stream = stream
+    it.worker._change(replace(SETTINGS, window=40))
+    assert seen == [40] and it.worker.counts["accepted"] == 40

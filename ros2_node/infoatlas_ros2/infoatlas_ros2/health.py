@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,15 @@ class Health:
     """Counts of messages, estimates and faults, for the reports.
 
     Each count is written by one thread only.
+
+    Parameters
+    ----------
+    clock : callable
+        Returns the present time, seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self.received = 0
         self.estimates = 0
         self.extrema = 0
@@ -34,14 +41,14 @@ class Health:
         self.latencies: deque[float] = deque(maxlen=LATENCIES)
         self.inference = float("nan")  # seconds of the last estimate
         self.fill = 0.0
-        self.heard: dict[str, float] = {}  # topic: time.monotonic() of its last message
+        self.heard: dict[str, float] = {}  # topic: time of its last message
         self.error = ""  # the last error
         self.refused = ""  # why the last transition failed; "" after the next one
         self.warning = ""  # the last warning
         self._failed = False  # whether there was an error since the last report
         self._warnings: deque[str] = deque()  # warnings since the last report
         self._before = Counter[str]()
-        self._at = time.monotonic()
+        self._at = clock()
 
     def fail(self, why: str) -> None:
         """Store an error for the next report, and as the last error."""
@@ -91,7 +98,7 @@ class Health:
         running : float
             Seconds since the current inference began; 0 if there is none.
         """
-        now = time.monotonic()
+        now = self._clock()
         period, self._at = max(now - self._at, 1e-9), now
         total = Counter(counts)
         total.update(received=self.received, estimates=self.estimates)

@@ -66,13 +66,15 @@ class Maker:
         again = settings.reset_after
         return [Receiver(extractor, i, again) for i, extractor in enumerate(self.extractors)]
 
-    def warm_up(self, settings: Settings) -> None:
-        """Estimate once from noise, because the first call of an engine is slow."""
+    def warm_up(self, settings: Settings) -> float:
+        """Seconds of an estimate from noise; the first call of an engine is slow."""
         rng = np.random.default_rng(0)
         dims = [e.dim or max(settings.k, self.estimator.model_file.dim) for e in self.extractors]
         x, y = (rng.standard_normal((settings.window, d)) for d in (dims[0], dims[-1]))
+        start = time.monotonic()
         with self.timed():
             self.estimator.estimate(x, y, time_series=True)
+        return time.monotonic() - start
 
     def sliced(self, settings: Settings) -> bool:
         """Whether a side is sliced; False until the first states determine the dimensions."""

@@ -165,9 +165,7 @@ class InfoAtlasNode(LifecycleNode):
             took, period = 0.0, settings.extremum_delay / 20
             try:
                 for _ in range(2):  # the first call of an engine is slow
-                    start = time.monotonic()
-                    maker.warm_up(settings)
-                    took = time.monotonic() - start
+                    took = maker.warm_up(settings)
                     if not period < took < LONG:
                         break
             except Exception as error:

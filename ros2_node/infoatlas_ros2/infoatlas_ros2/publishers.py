@@ -75,6 +75,8 @@ class Publishers:
         Name of the parameter for `wanted`, for messages.
     stall : callable
         Returns the seconds of silence after which a new publisher replaces the current one.
+    clock : callable
+        Returns the present time, seconds.
 
     Raises
     ------
@@ -88,6 +90,7 @@ class Publishers:
         wanted: str,
         parameter: str,
         stall: Callable[[], float],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if wanted and not GIVEN:
             raise InputError(
@@ -96,7 +99,7 @@ class Publishers:
                 "topic of its own"
             )
         self._wanted = f"/{wanted.lstrip('/')}" if wanted else ""
-        self._infos, self._parameter, self._stall = infos, parameter, stall
+        self._infos, self._parameter, self._stall, self._clock = infos, parameter, stall, clock
         self._names: dict[bytes, str] = {}  # publisher's id -> name of its node
         self._met: set[bytes] = set()  # publishers that have been in the graph
         # Publisher that the graph lacks -> time of the first query, time of the next query.
@@ -109,7 +112,7 @@ class Publishers:
         self._replaced: bytes | None = None  # the one before, if it seemed to have stopped
         self._seen: set[bytes] = set()
         self._row = 0  # messages of others since the last one of this publisher
-        self._heard = 0.0  # time.monotonic() of the last message of this publisher
+        self._heard = 0.0  # time of the last message of this publisher
 
     def receive(self, receiver: Receiver, message: Any, received: float, info: Any) -> Sample:
         """The state of a message, as by `Receiver.receive`, if its publisher is used.
@@ -129,7 +132,7 @@ class Publishers:
             return receiver.receive(message, received)
         publisher = known["data"]
         if publisher == self._own:
-            self._row, self._heard = 0, time.monotonic()
+            self._row, self._heard = 0, self._clock()
             return receiver.receive(message, received)
         if self._wanted and self._name(publisher) != self._wanted:
             why = f"a message of {self._name(publisher)}; {self._parameter} is {self._wanted}"
@@ -191,7 +194,7 @@ class Publishers:
         """Use the messages of this publisher from now on."""
         self._own, self._replaced, self._row = publisher, None, 0
         self._seen.add(publisher)
-        self._heard = time.monotonic()
+        self._heard = self._clock()
         self._name(publisher)  # while the graph has it
 
     def _pass(
@@ -202,7 +205,7 @@ class Publishers:
     @property
     def named(self) -> bool:
         """Whether all heard publishers have names, except those that the graph will not have."""
-        late = time.monotonic() - NAMED
+        late = self._clock() - NAMED
         return all(self._unnamed.get(it, (late,))[0] <= late for it in self._seen - {*self._names})
 
     def absent(self, infos: list[Any]) -> str:
@@ -237,7 +240,7 @@ class Publishers:
         those of the graph. The graph is therefore queried at intervals that double, up to `AGAIN`.
         """
         if publisher not in self._names:
-            now = time.monotonic()
+            now = self._clock()
             since, again = self._unnamed.get(publisher, (now, now))
             if now >= again:
                 self._unnamed[publisher] = since, now + min(now - since, AGAIN)
@@ -250,7 +253,7 @@ class Publishers:
 
     def _has_stopped(self, own: bytes, other: bytes) -> bool:
         """Whether a publisher is silent for too long; less suffices if both names are equal."""
-        name, silent = self._name(other), time.monotonic() - self._heard
+        name, silent = self._name(other), self._clock() - self._heard
         same = other in self._names and name == self._names.get(own)
         return silent > (RESTARTED if same else self._stall())
 

@@ -59,7 +59,9 @@ class Worker:
         publish: Callable[[Published], None],
         health: Health,
         warn: Callable[[str], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock = clock
         self._warn = warn or health.warn
         self._maker, self._read, self._publish, self._health = maker, settings, publish, health
         self.settings = settings()
@@ -79,7 +81,7 @@ class Worker:
         self._sent: deque[tuple[float, Any]] = deque()  # headers that extrema and events may need
         self._motions: Any = None  # the last published estimate of motions
         self._behind = 0.0  # seconds of stamps in the last batch
-        self._slow_at = -math.inf  # time.monotonic() when the detector last got fewer estimates
+        self._slow_at = -math.inf  # time of the clock when the detector last got fewer estimates
         self._took: deque[float] = deque(maxlen=5)  # seconds of the last estimates
         self._thread = threading.Thread(target=self._run, name=ESTIMATES, daemon=True)
         self._thread.start()
@@ -87,7 +89,8 @@ class Worker:
     @property
     def counts(self) -> dict[str, int]:
         """Fates of states since the node was activated."""
-        return {key: n + self._before[key] for key, n in self.stream.counts.items()}
+        with self._ready:
+            return {key: n + self._before[key] for key, n in self.stream.counts.items()}
 
     def offer(self, sample: Any, header: Any) -> None:
         """Add a state to the queue; called by subscriptions, it never waits for an inference."""
@@ -194,8 +197,10 @@ class Worker:
         changed = differ(self.settings, settings)
         self.settings = settings
         if changed - DETECTOR - ASIDE:
-            self._before.update(self.stream.counts)
-            self.stream = self._maker.stream(settings)
+            stream = self._maker.stream(settings)
+            with self._ready:  # a report must not count the states of the old stream twice
+                self._before.update(self.stream.counts)
+                self.stream = stream
             self.receivers = self._maker.receivers(settings)
         elif changed & DETECTOR:
             self.stream.detector = settings.detector()
@@ -230,7 +235,7 @@ class Worker:
             self._behind = 0.0 if jump else self._behind + later - earlier
         took = sorted(self._took)[len(self._took) // 2] if self._took else 0.0
         growing = self._behind >= before > detector.delay
-        now = time.monotonic()
+        now = self._clock()
         if growing or took > SLOW * detector.period:
             why = f"states arrive faster than they are processed (by {self._behind:.1f} s now)"
             if took > SLOW * detector.period:
