@@ -19,13 +19,7 @@ import pytest
 
 import tensorrt_bindings as bindings
 from fake_gpu import World, make_driver, make_pycuda, make_tensorrt
-from infoatlas_export import (
-    build_progress,
-    engine_builder,
-    engine_layers,
-    inspection,
-    parser_check,
-)
+from infoatlas_export import build_progress, engine_builder, engine_layers, inspection, parser_check
 from infoatlas_rt.backends import (
     cuda_device,
     tensorrt,

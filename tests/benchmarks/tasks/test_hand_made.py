@@ -67,8 +67,7 @@ GIVEN = {
     "doubled angle": lambda x, y: 8 * np.cos(angle(y) - 2 * angle(x)),
     "sign of a product": lambda x, y: np.log(where(x.prod(-1) * y[..., 0] > 0, 0.95, 0.05)),
     "noisy product": lambda x, y: where(
-        x.prod(-1) * y[..., 0] > 0,
-        norm.logpdf(np.log(np.abs(y[..., 0] / x.prod(-1))), scale=0.25),
+        x.prod(-1) * y[..., 0] > 0, norm.logpdf(np.log(np.abs(y[..., 0] / x.prod(-1))), scale=0.25)
     ),
     "parity of three": lambda x, y: np.log(where(x.prod(-1) * y[..., 0] > 0, 0.95, 0.05)),
     "checkerboard": lambda x, y: np.log(
@@ -205,11 +204,7 @@ def _joe(u, v, theta=4.0):
 
 @pytest.mark.parametrize(
     ("cdf", "density"),
-    [
-        (_gumbel, truths.gumbel_density),
-        (_frank, truths.frank_density),
-        (_joe, truths.joe_density),
-    ],
+    [(_gumbel, truths.gumbel_density), (_frank, truths.frank_density), (_joe, truths.joe_density)],
 )
 def test_copula_densities(cdf, density):
     u, v = np.meshgrid([0.1, 0.4, 0.8], [0.15, 0.5, 0.9])

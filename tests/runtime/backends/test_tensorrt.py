@@ -270,11 +270,7 @@ def test_short_memory_is_an_error_with_a_way_out_and_not_the_end(world, engine):
         ("tensorrt", {"gpu": "H800"}, r"gpu is 'Orin', and 'H800' is wanted"),
         ("tensorrt", {"capability": (9, 0)}, r"compute capabilities are .*8\.7.*9\.0.* is wanted"),
         ("tensorrt-rtx", {"rtx": "1.8.0"}, r"version is '1.7.1.116', and '1.8.0' is wanted"),
-        (
-            "tensorrt-rtx",
-            {"capability": (8, 9)},
-            r"capabilities are .*8\.7.*8\.9.* is wanted",
-        ),
+        ("tensorrt-rtx", {"capability": (8, 9)}, r"capabilities are .*8\.7.*8\.9.* is wanted"),
     ],
 )
 def test_an_engine_of_another_machine_is_refused(

@@ -48,11 +48,7 @@ def test_checked_arrays_have_the_same_estimate(options):
     x, y = pairs(dx=4, dy=3)
     estimator = Estimator(threads=1, **options)
     steps, groups = np.array([0.1, 0.0, 0.2, 0.3]), np.arange(N) % 10
-    for passed in (
-        {},
-        {"time_series": True},
-        {"resolution_x": steps, "groups": groups},
-    ):
+    for passed in ({}, {"time_series": True}, {"resolution_x": steps, "groups": groups}):
         checked = estimator.estimate_checked(Samples(x, y, **passed))
         assert set(estimator.seconds) == {"slicing", "preprocessing", "inference", "total"}
         assert estimator.estimate(x, y, **passed).to_dict(True) == checked.to_dict(True)

@@ -148,12 +148,7 @@ def test_masks_without_masked_entries_are_none():
 
 @pytest.mark.parametrize(
     "bad",
-    [
-        masked([1e6, 1.0], [0]),
-        [np.ma.masked, 1.0],
-        masked([7, 1], [0]),
-        masked(np.ones(2), [0, 1]),
-    ],
+    [masked([1e6, 1.0], [0]), [np.ma.masked, 1.0], masked([7, 1], [0]), masked(np.ones(2), [0, 1])],
     ids=str,
 )
 def test_a_masked_state_is_a_hole(bad):

@@ -168,16 +168,8 @@ def test_no_default_where_there_is_more_than_numbers(name):
         ("nav_msgs/msg/Odometry", "pose.covariance[36]", "has elements 0 to 35 only"),
         ("nav_msgs/msg/Odometry", "pose.covariance[30:40]", "has elements 0 to 35 only"),
         ("nav_msgs/msg/Odometry", "pose.pose.position.w", "no 'w'.*geometry_msgs/msg/Point has x"),
-        (
-            "tf2_msgs/msg/TFMessage",
-            "transforms.transform",
-            r"as in transforms\[child_frame_id=",
-        ),
-        (
-            "tf2_msgs/msg/TFMessage",
-            "transforms[:].transform",
-            r"as in transforms\[child_frame_id=",
-        ),
+        ("tf2_msgs/msg/TFMessage", "transforms.transform", r"as in transforms\[child_frame_id="),
+        ("tf2_msgs/msg/TFMessage", "transforms[:].transform", r"as in transforms\[child_frame_id="),
         ("lab_msgs/msg/Grip", "raw", "byte, no number"),
     ],
 )
