@@ -229,12 +229,6 @@ def test_nodes_of_one_name_are_not_compared(rtx):
     parser_check.check(proto)
 
 
-def test_an_attribute_that_the_parser_takes_by_mistake_is_found(rtx):
-    """Two axes for a transposition of three."""
-    with pytest.raises(ModelError, match=r"Transpose 'n0' has \[-1, -1, 2\] instead"):
-        parser_check.check(graph([("Transpose", ["x"], ["y"], {"perm": [0, 1]})]))
-
-
 # Inputs and attributes of operators that need other inputs than x. Arrays of integers are stored
 # unchanged, others with the tested type.
 ZERO, ONES = np.array(0), np.array([1])

@@ -63,31 +63,6 @@ def test_an_engine_that_lost_its_slices_is_refused(tmp_path, profile, message):
     assert not list(tmp_path.glob("a.engine*"))
 
 
-def unknown_operator(proto):
-    node = next(n for n in proto.graph.node if "mi" in n.output)
-    node.output[list(node.output).index("mi")] = "before"
-    det = onnx.helper.make_node("Unique", ["before"], ["mi"], name="at_the_end")
-    proto.graph.node.append(det)
-
-
-def missing_input(proto):
-    proto.graph.node[100].input[0] = "of_no_node"
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [(unknown_operator, r"Unique.*at_the_end"), (missing_input, r"input was not registered")],
-)
-def test_a_graph_that_the_parser_refuses(tmp_path, change, message):
-    proto = onnx.load_from_string(model_file.load("edge").bytes)
-    change(proto)
-    path = tmp_path / "changed.onnx"
-    path.write_bytes(sealed(proto))
-    with pytest.raises(ModelError, match=f"TensorRT-RTX.*cannot read.*{message}"):
-        build(path, tmp_path / "a.engine", profiles=[SMALL], **RTX)
-    assert not list(tmp_path.glob("a.engine*"))
-
-
 def test_an_engine_allocates_nothing_while_it_runs(tmp_path):
     """Otherwise the largest tensors of this range, 7.4 GB, would not count."""
     wide = "slices=1:40:64,samples=32:100:512"

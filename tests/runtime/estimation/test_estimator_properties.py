@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
-from hypothesis.extra.numpy import arrays
 
 from infoatlas_rt import Estimator
 from infoatlas_rt.estimation.prepare import Samples
@@ -144,39 +143,3 @@ def test_swapping_the_sides(all_shifts, seed, dx, dy):
 @pytest.fixture(scope="module")
 def all_shifts():
     return Estimator(threads=1, shifts=N - 1)
-
-
-@pytest.fixture(scope="module")
-def sliced():
-    return Estimator(threads=1, k=1, slices=3)
-
-
-ELEMENTS = st.one_of(
-    st.floats(allow_nan=False, allow_infinity=False),
-    st.sampled_from([0.0, -0.0, 1.0, 1.0 + 2**-52, -1.0, 5e-324, 1.7e308, -1.7e308, 1e-300]),
-    st.integers(-3, 3).map(float),
-)
-
-
-@settings(QUICK, max_examples=60)
-@given(data=st.data(), n=st.integers(32, 40), dx=st.integers(1, 3), dy=st.integers(1, 3))
-def test_never_nan(estimator, sliced, data, n, dx, dy):
-    n = max(n, estimator.model_file.n_min)
-    x = data.draw(
-        arrays(float, (n, dx), elements=ELEMENTS, fill=st.nothing() if n < 40 else ELEMENTS)
-    )
-    y = data.draw(
-        st.one_of(
-            arrays(float, (n, dy), elements=ELEMENTS),
-            st.just(x),
-            st.just(np.roll(x, 1, axis=0)),
-            st.just(np.sign(x)),
-        )
-    )
-    for used in (estimator, sliced):
-        result = used.estimate(x, y, time_series=True)
-        for name, value in result.to_dict(arrays=True).items():
-            if not isinstance(value, str | None):
-                assert np.isfinite(value).all(), name
-        assert 0 < result.effective_samples <= n
-        assert result.stderr >= 0

@@ -8,7 +8,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 
 from fakes import RecordingEstimator
 from infoatlas_rt.errors import InputError
@@ -116,20 +115,6 @@ def test_refused_states_leave_the_window_intact(fake, bad, stamp, kind, reason):
     np.testing.assert_array_equal(after[: len(kept)], kept)
 
 
-def test_repeated_stamp_is_no_step(fake):
-    """A bridge that sends each message twice has no effect."""
-    twice, once = OnlineEstimator(fake, window=10), OnlineEstimator(fake, window=10)
-    for t in range(30):
-        once.push(state(t), t / 10)
-        once_call = fake.calls[-1] if fake.calls else None
-        twice.push(state(t), t / 10)
-        twice_call = fake.calls[-1] if fake.calls else None
-        twice.push(state(t), t / 10)
-    np.testing.assert_array_equal(once_call.x, twice_call.x)
-    np.testing.assert_array_equal(once_call.y, twice_call.y)
-    assert twice.counts["repeated stamp"] == 30
-
-
 def test_no_pair_across_a_straggler(fake):
     """Stamps 0 1 2 ... 14 16 15 17 ...: a late message leaves a hole of unknown place."""
     online = OnlineEstimator(fake, window=10, lag=2)
@@ -186,15 +171,6 @@ def test_lag_seconds_survives_lost_messages(fake):
             assert np.abs(x - y[:, 0] - 0.2).max() <= 0.05
             assert np.abs(x - y[:, 1] - 0.3).max() <= 0.05
     assert estimates > 100
-
-
-def test_lag_counted_in_steps_is_wrong_when_messages_are_lost_unseen(fake):
-    """The reason for lag_seconds: the same stream, with steps counted."""
-    online = OnlineEstimator(fake, window=40, lag=2)
-    for t in range(100):
-        if t % 7:
-            online.push([t, t], t / 10)
-    assert (fake.calls[-1].x - fake.calls[-1].y).max() == 3
 
 
 def test_lag_seconds_beyond_memory_is_reported(fake):
@@ -311,37 +287,6 @@ def test_memory_is_bounded_by_the_window(fake):
     tracemalloc.stop()
     assert online.counts["accepted"] == 5000
     assert grown < 20_000  # 4500 states of 20 numbers are 720 kB
-
-
-@given(
-    st.lists(st.sampled_from(["state"] * 8 + ["nan", "repeat", "late", "size"]), max_size=120),
-    st.integers(1, 3),
-    st.integers(1, 3),
-)
-@settings(max_examples=60, deadline=None)
-def test_never_mispaired(events, lag, history):
-    """For any arrivals, pairs are `lag` true steps apart, and no state is twice in a window."""
-    fake = RecordingEstimator(n_min=4)
-    online = OnlineEstimator(fake, window=10, lag=lag, history=history)
-    true, stamp = 0, 0.0
-    for event in ["state", *events]:
-        if event == "repeat":
-            online.push(state(true), stamp)
-            continue
-        if event == "late":  # the message of a step that did not arrive in time
-            online.push(state(true), stamp - 0.05)
-            true += 1
-            continue
-        true += 1
-        stamp += 0.1
-        now = {"nan": np.full(3, np.nan), "size": state(true, 4)}.get(event, state(true))
-        if online.push(now, stamp) is None:
-            continue
-        call = fake.calls[-1]
-        apart = call.x[:, :1] - call.y[:, ::3]
-        np.testing.assert_array_equal(apart, np.tile(lag + np.arange(history), (len(apart), 1)))
-        assert (np.diff(call.x[:, 0]) > 0).all() and call.x[-1, 0] == true
-        assert true - call.x[0, 0] < 10 + events.count("late")
 
 
 def test_robot_at_rest_and_copies_are_no_exceptions(real):
