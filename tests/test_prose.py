@@ -20,7 +20,7 @@ def test_code(package):
 
 
 def test_hard_sentences_are_found_and_code_is_left_out():
-    faults = prose.findings("Two whole numbers. A reading. W" + "ord w" * 31)
+    faults = prose.findings("Two whole numbers. A reading. W" + "ord w" * 30)
     assert [fault[:9] for fault in faults] == ["'reading'", "31 words:"]
     page = "# A gap\nCode is `told`.\n```\ntold\n```\n- x"
     assert list(prose.page(page)) == [(1, "A gap"), (2, "Code is X."), (6, "x")]

@@ -124,7 +124,6 @@ def test_an_engine_that_lost_its_precision_is_refused(world, tmp_path):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"parse_errors": ["K <= 3840"]}, r"cannot read.*TopK 'node_0': K <= 3840"),
         ({"build_error": "out of memory"}, r"cannot build.*out of memory.*narrower --profile"),
         ({"gpus": 0}, r"no CUDA-capable device"),
         ({"version": "10.2.1"}, r"10\.2\.1 is too old: 10\.3"),
@@ -214,11 +213,8 @@ def test_the_command(world, capsys, tmp_path):
     ("arguments", "code", "message"),
     [
         (["--workspace", "much"], 2, "512MiB"),
-        (["--workspace", "1TiB"], 2, "512MiB"),
         (["--workspace", "0"], 2, "from 1 to"),
-        (["--profile", "fast"], 2, "control, batch"),
         (["--out", "edge.plan"], 2, "end in .engine"),
-        (["--out", "missing/edge.engine"], 2, "cannot be written"),
     ],
 )
 def test_wrong_arguments(world, capsys, arguments, code, message):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
+from fakes import pairs
 from infoatlas_rt import Estimator
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.models import model_file
@@ -22,14 +23,6 @@ QUICK = settings(
 @pytest.fixture(scope="module")
 def estimator():
     return Estimator(threads=1)
-
-
-def pairs(n=N, dx=2, dy=2, seed=0, strength=0.7):
-    rng = np.random.default_rng(seed)
-    x, y = rng.standard_normal((n, dx)), rng.standard_normal((n, dy))
-    d = min(dx, dy)
-    y[:, :d] += strength * x[:, :d]
-    return x, y
 
 
 @pytest.mark.parametrize("options", [{}, {"k": 2, "slices": 5}])
