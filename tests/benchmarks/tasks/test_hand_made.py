@@ -206,14 +206,6 @@ def test_copula_densities(cdf, density):
     assert density(x, y) * np.exp((x**2 + y**2) / 2) == pytest.approx(second, rel=1e-4)
 
 
-@pytest.mark.parametrize(("name", "cdf"), [("gumbel", _gumbel), ("joe", _joe)])
-def test_copula_samples(name, cdf):
-    x, y = (ndtr(side) for side in BY_NAME[name].draw(40_000, seed=5))
-    for u in (0.2, 0.5, 0.9):
-        for v in (0.3, 0.8):
-            assert ((x < u) & (y < v)).mean() == pytest.approx(cdf(u, v), abs=0.011)
-
-
 def test_only_processes_are_announced_as_series():
     """Only processes are flagged as time series, and the flag is passed to the estimator."""
     made = families.cases(HAND_MADE, (32,), 1)
