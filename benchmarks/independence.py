@@ -96,11 +96,7 @@ def truths(mixing: Array, draws: int = 1000) -> tuple[float, float]:
 
 
 def measure(
-    estimator: Estimator,
-    dims: Sequence[int],
-    sizes: Sequence[int],
-    trials: int,
-    permutations: int,
+    estimator: Estimator, dims: Sequence[int], sizes: Sequence[int], trials: int, permutations: int
 ) -> list[dict[str, Any]]:
     """A row for each relation, dimension, size and score."""
     scores: dict[str, Score] = {

@@ -41,7 +41,6 @@ class World:
     capability: tuple[int, int] = (8, 7)
     gpus: int = 1
     memory: int = 2**34  # bytes
-    parse_errors: list[str] = field(default_factory=list)
     build_error: str = ""
     inspector: str = "Half"  # name of FP16 in the inspector's answer; "": it reports FP32
     capturable: bool = True
@@ -382,19 +381,6 @@ def make_tensorrt(world: World, version: str | None = None) -> types.ModuleType:
         """Replaces IHostMemory. Only its buffer is used (no class can offer one)."""
         return np.frombuffer(content, np.uint8)
 
-    class ParserError:
-        def __init__(self, text: str) -> None:
-            self.text = text
-
-        def desc(self) -> str:
-            return self.text
-
-        def node_name(self) -> str:
-            return "node_0"
-
-        def node_operator(self) -> str:
-            return "TopK"
-
     class ILayer:
         def __init__(self, node: Node) -> None:
             self.node, self.name = node, node.name
@@ -425,18 +411,11 @@ def make_tensorrt(world: World, version: str | None = None) -> types.ModuleType:
         def __init__(self, network: INetworkDefinition, logger: ILogger) -> None:
             assert logger.ready
             self.network = network
-            self.num_errors = 0
 
         def parse(self, model: bytes, path: str | None = None) -> bool:
             world.note("parse")
-            self.num_errors = len(world.parse_errors)
-            if self.num_errors:
-                return False
             self.network.load(model)
             return True
-
-        def get_error(self, index: int) -> ParserError:
-            return ParserError(world.parse_errors[index])
 
     class IOptimizationProfile:
         def __init__(self) -> None:
@@ -514,16 +493,7 @@ def make_tensorrt(world: World, version: str | None = None) -> types.ModuleType:
         def build_serialized_network(self, network: Any, config: IBuilderConfig) -> Any:
             world.note("build")
             assert config.profiles, "dynamic shapes without a profile"
-            monitor = config.progress_monitor
-            if monitor is not None:
-                assert monitor.ready
-                monitor.phase_start("Building", None, 2)
-                monitor.phase_start("Timing", "Building", 4)
-                if not all(monitor.step_complete("Timing", step) for step in range(4)):
-                    return None
-                monitor.phase_finish("Timing")
-                monitor.step_complete("Building", 1)
-                monitor.phase_finish("Building")
+            assert config.progress_monitor.ready
             if world.build_error:
                 self.logger.log(ILogger.ERROR, world.build_error)
                 return None
@@ -736,7 +706,7 @@ def make_tensorrt(world: World, version: str | None = None) -> types.ModuleType:
                 return None
             return ICudaEngine(json.loads(header), model, self.logger)
 
-    for value in (ILogger, IProgressMonitor, ParserError, ILayer, INetworkDefinition,
+    for value in (ILogger, IProgressMonitor, ILayer, INetworkDefinition,
                   OnnxParser, IOptimizationProfile, ITimingCache, IBuilderConfig, Builder,
                   EngineInspector, IExecutionContext, ICudaEngine, Runtime,
                   *((IRuntimeCache, IRuntimeConfig) if rtx else ())):  # fmt: skip

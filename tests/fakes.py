@@ -1,4 +1,4 @@
-"""A replacement of the estimator, for tests of its inputs."""
+"""Dependent samples, and a replacement of the estimator for tests of its inputs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from types import SimpleNamespace
 import numpy as np
 
 from infoatlas_rt.estimation.result import Estimate
+
+
+def pairs(n=100, dx=2, dy=2, seed=0, strength=0.7):
+    """Normal samples x [n, dx], y [n, dy] whose first coordinates depend on each other."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((n, dx)), rng.standard_normal((n, dy))
+    d = min(dx, dy)
+    y[:, :d] += strength * x[:, :d]
+    return x, y
 
 
 class RecordingEstimator:

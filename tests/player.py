@@ -14,10 +14,7 @@ class Player:
             estimator.model_file, two_streams=len(extractors) == 2, **options
         )
         self.stream = Stream(
-            self.window,
-            estimator,
-            detector or ExtremumDetector(delay=delay),
-            sync=sync,
+            self.window, estimator, detector or ExtremumDetector(delay=delay), sync=sync
         )
         self.receivers = [Receiver(extractor, side) for side, extractor in enumerate(extractors)]
 

@@ -35,6 +35,12 @@ def reach_and_carry(states, grasps):
     )
 
 
+def resampled(states, factor):
+    """The same motion with `factor` times as many steps, by linear interpolation."""
+    t = np.arange(int((len(states) - 1) * factor) + 1) / factor
+    return np.column_stack([np.interp(t, np.arange(len(states)), c) for c in states.T])
+
+
 def visits(count=12, seed=0, lacking=0.0):
     """A point that visits three places in turn, which differ between demonstrations.
 

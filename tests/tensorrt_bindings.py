@@ -151,11 +151,7 @@ def tensorrt_api(version: str) -> dict:
 
 
 def python(
-    code: str,
-    folder: Path,
-    libraries: Path | None = None,
-    text: str = "",
-    path: Sequence[str] = (),
+    code: str, folder: Path, libraries: Path | None = None, text: str = "", path: Sequence[str] = ()
 ) -> str:
     """Output of a new Python process with a folder, and others, on its path."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *path])}

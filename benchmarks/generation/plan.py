@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .arms import (
-    ARMS,
-    EVENTS,
-    FIVE,
-    FLAGS,
-    GRIPPER,
-    MORE,
-    ONE,
-    PHASES,
-    RANDOM,
-    SUBTASKS,
-)
+from .arms import ARMS, EVENTS, FIVE, FLAGS, GRIPPER, MORE, ONE, PHASES, RANDOM, SUBTASKS
 from .tasks import TASKS
 
 PLAIN, CHANGED = "plain", "changed"
@@ -35,19 +24,7 @@ PLAN: dict[str, Any] = {
     "drawn": 20,  # sets of each size for the references
     "policy_tasks": ["pick", "stack"],
     # The most important first, for runs that are stopped.
-    "policy_arms": [
-        TEN,
-        SUBTASKS,
-        FLAGS,
-        REAL,
-        FIVE,
-        EVENTS,
-        MORE,
-        GRIPPER,
-        ONE,
-        RANDOM,
-        PHASES,
-    ],
+    "policy_arms": [TEN, SUBTASKS, FLAGS, REAL, FIVE, EVENTS, MORE, GRIPPER, ONE, RANDOM, PHASES],
     "real": 300,
     # Settings of benchmarks.policies, chosen there with other arms and on other starts.
     "policy": {

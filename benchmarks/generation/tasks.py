@@ -67,51 +67,22 @@ def _poses(*names: str) -> dict[str, Pose | Position]:
     return {name: Pose(name) for name in names}
 
 
+def _carrying(
+    environment: str, thing: str, goal: str, kind: type = Pose, optional: bool = False
+) -> Task:
+    """A task with one grasp: a thing is taken and carried to a goal."""
+    objects, right = {thing: Pose(thing), goal: kind(goal)}, ((thing,), (goal,))
+    return Task(environment, objects, right, ((GRASP, thing),), ("", thing), optional=optional)
+
+
 TASKS = {
-    "pick": Task(
-        "PickCube-v1",
-        {**_poses("cube"), "goal": Position("goal")},
-        (("cube",), ("goal",)),
-        ((GRASP, "cube"),),
-        held=("", "cube"),
-    ),
-    "stack": Task(
-        "StackCube-v1",
-        _poses("cube_a", "cube_b"),
-        (("cube_a",), ("cube_b",)),
-        ((GRASP, "cube_a"),),
-        held=("", "cube_a"),
-    ),
+    "pick": _carrying("PickCube-v1", "cube", "goal", Position),
+    "stack": _carrying("StackCube-v1", "cube_a", "cube_b"),
     # The planner moves behind the cube, and from there a fixed distance back.
-    "pull": Task(
-        "PullCubeTool-v1",
-        _poses("hook", "cube"),
-        (("hook",), ("cube",)),
-        ((GRASP, "hook"),),
-        held=("", "hook"),
-        optional=True,
-    ),
-    "place": Task(
-        "PlaceSphere-v1",
-        {**_poses("sphere"), "bin": Position("bin")},
-        (("sphere",), ("bin",)),
-        ((GRASP, "sphere"),),
-        held=("", "sphere"),
-    ),
-    "plug": Task(
-        "PlugCharger-v1",
-        _poses("charger", "receptacle"),
-        (("charger",), ("receptacle",)),
-        ((GRASP, "charger"),),
-        held=("", "charger"),
-    ),
-    "peg": Task(
-        "PegInsertionSide-v1",
-        _poses("peg", "hole"),
-        (("peg",), ("hole",)),
-        ((GRASP, "peg"),),
-        held=("", "peg"),
-    ),
+    "pull": _carrying("PullCubeTool-v1", "hook", "cube", optional=True),
+    "place": _carrying("PlaceSphere-v1", "sphere", "bin", Position),
+    "plug": _carrying("PlugCharger-v1", "charger", "receptacle"),
+    "peg": _carrying("PegInsertionSide-v1", "peg", "hole"),
     # All motions are relative to the initial pose of the peg; the world is right after the grasp.
     "lift": Task(
         "LiftPegUpright-v1",

@@ -36,8 +36,6 @@ PICK = Recipe(
         "obj_to_goal_pos": "cube_to_goal",
     },
     thing="cube",
-    grasped="",
-    flags={},
 )
 # Flags are part of each step's info, so the simulator evaluates them once.
 TASKS = {"pick": PICK, "stack": replace(RECIPES["stack"], grasped="", flags={})}

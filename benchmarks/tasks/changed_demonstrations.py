@@ -31,8 +31,7 @@ def noisy(demos: Demonstrations, share: float, seed: int = 0) -> Demonstrations:
     moving = np.any([np.ptp(states, axis=0) > 0 for states in demos.trajectories], axis=0)
     noise = scale * moving
     return replace(
-        demos,
-        trajectories=[s + noise * rng.standard_normal(s.shape) for s in demos.trajectories],
+        demos, trajectories=[s + noise * rng.standard_normal(s.shape) for s in demos.trajectories]
     )
 
 
@@ -51,8 +50,7 @@ def unequal(demos: Demonstrations, seed: int = 0) -> Demonstrations:
     """Each trajectory at its own constant rate from 1/2 to 2; lengths differ by up to 4 times."""
     rates = 2.0 ** np.random.default_rng(seed).uniform(-1, 1, len(demos.trajectories))
     return _played(
-        demos,
-        [np.full(len(s), rate) for s, rate in zip(demos.trajectories, rates, strict=True)],
+        demos, [np.full(len(s), rate) for s, rate in zip(demos.trajectories, rates, strict=True)]
     )
 
 

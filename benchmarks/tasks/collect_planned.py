@@ -18,7 +18,7 @@ import argparse
 import importlib
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ class Recipe:
         unless `grasped` names another object.
     grasped : str, optional
         Empty if the task has no grasp.
-    flags : dict
+    flags : dict, optional
         Further flags by name.
     """
 
@@ -59,8 +59,8 @@ class Recipe:
     solution: str
     columns: dict[str, str]
     thing: str
-    grasped: str
-    flags: dict[str, Flag]
+    grasped: str = ""
+    flags: dict[str, Flag] = field(default_factory=dict)
 
 
 def peg_aligned(env: Any) -> Any:
@@ -87,15 +87,12 @@ RECIPES = {
         {"tcp_pose": "tool", "obj_pose": "peg"},
         thing="peg",
         grasped="peg",
-        flags={},
     ),
     "push": Recipe(
         "PushCube-v1",
         "push_cube",
         {"tcp_pose": "tool", "goal_pos": "goal", "obj_pose": "cube"},
         thing="obj",
-        grasped="",
-        flags={},
     ),
     "pull": Recipe(
         "PullCubeTool-v1",
@@ -103,7 +100,6 @@ RECIPES = {
         {"tcp_pose": "tool", "cube_pose": "cube", "tool_pose": "hook"},
         thing="cube",
         grasped="l_shape_tool",
-        flags={},
     ),
     "plug": Recipe(
         "PlugCharger-v1",

@@ -126,10 +126,7 @@ UNPLANNED = {
         "Placing (people, Panda)", DATA / "panda_place.npz", (GRASP, RELEASE), people=True
     ),
     "baxter_lift": Task(
-        "Two-arm lift (people, Baxter)",
-        DATA / "baxter_lift.npz",
-        (TAKEN, GRASP),
-        people=True,
+        "Two-arm lift (people, Baxter)", DATA / "baxter_lift.npz", (TAKEN, GRASP), people=True
     ),
     "mw_pick_place": scripted("pick-place-v3", "mw_pick_place", (PADS,)),
     "mw_assembly": scripted("assembly-v3", "mw_assembly", (PADS,)),

@@ -56,9 +56,7 @@ def sawtooth(rng: Generator, n: int) -> tuple[Array, Array]:
 @family(
     "non-monotone",
     lambda: additive(
-        _wavelet(laplace.ppf(even())),
-        lambda e: logistic.pdf(e, scale=0.08),
-        2 + math.log(0.08),
+        _wavelet(laplace.ppf(even())), lambda e: logistic.pdf(e, scale=0.08), 2 + math.log(0.08)
     ),
 )
 def wavelet(rng: Generator, n: int) -> tuple[Array, Array]:
@@ -184,10 +182,7 @@ def multiplicative_noise(rng: Generator, n: int) -> tuple[Array, Array]:
     return x, x**2 * rng.gamma(4, 0.25, n)
 
 
-@family(
-    "scale",
-    lambda: normal_noise(0.5 * np.log(gamma.ppf(even(), 1.5, scale=2)), 0.2),
-)
+@family("scale", lambda: normal_noise(0.5 * np.log(gamma.ppf(even(), 1.5, scale=2)), 0.2))
 def distance(rng: Generator, n: int) -> tuple[Array, Array]:
     """y = the length of three normal coordinates, times log-normal noise"""
     x = rng.standard_normal((n, 3))

@@ -43,11 +43,7 @@ TABLE = (0.35, 0.65)  # m, x of object and goal
 
 
 def recordings(
-    count: int = 50,
-    rate: float = 30.0,
-    seed: int = 0,
-    noise: float = 1.0,
-    objects: bool = True,
+    count: int = 50, rate: float = 30.0, seed: int = 0, noise: float = 1.0, objects: bool = True
 ) -> Demonstrations:
     """Generate recordings of one pick-and-place task.
 

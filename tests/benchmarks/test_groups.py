@@ -95,13 +95,3 @@ def test_a_missing_file_or_package_is_named_with_the_command_that_makes_it(
     assert "no build/bmi/*.npz: make -B build/bmi/ready" in error
     assert "has no torch: make .venv-dev/ready" in error
     assert started[0] == []
-
-
-def test_help_lists_the_benchmarks_of_each_group(capsys):
-    with pytest.raises(SystemExit):
-        groups.main(["--help"])
-    shown = capsys.readouterr().out
-    for name in groups.GROUPS:
-        for words in groups.commands(name, quick=False):
-            assert " ".join(words[1:]) in shown
-    assert "hours on two cores, or minutes with --quick" in shown

@@ -50,15 +50,6 @@ def test_seconds_need_a_rate():
     assert at_5.recall_5_steps == at_20.recall_5_steps
 
 
-def test_the_limits_are_inclusive():
-    at = score([[45]], [[50]], [101], rate=10.0)
-    assert at.recall == at.recall_5_steps == at.recall_500_ms == 1
-    assert at.recall_2_steps == at.recall_250_ms == 0
-    below = score([[44]], [[50]], [101], rate=10.0)
-    assert below.recall == below.recall_5_steps == below.recall_500_ms == 0
-    assert score([[48]], [[50]], [101]).recall_2_steps == 1
-
-
 def test_nothing_found_is_the_end_and_finds_nothing():
     result = score([[]], [[98]], [101], rate=20.0)
     assert result.error == pytest.approx(0.02)
@@ -79,43 +70,43 @@ def test_found_steps_may_be_masked_or_of_any_number():
     assert nothing.found == nothing.recall == 0
 
 
-def test_the_end_does_not_count_with_other_key_states():
-    assert score([[10]], [[98]], [101]).error == pytest.approx(0.88)
+THIRD = 1 / 3
 
 
-def test_crowding_an_event_is_precise_but_not_distinct():
-    result = score([[49, 50, 51]], [[50]], [101])
-    assert result.precision == result.recall_5_steps == 1
-    assert result.distinct == result.precision_5_steps == pytest.approx(1 / 3)
-    assert result.f1_5_steps == pytest.approx(0.5)
-
-
-def test_one_key_state_between_two_events_lowers_f1():
-    result = score([[52]], [[50, 54]], [101])
-    assert result.recall_5_steps == result.precision_5_steps == 1
-    assert result.f1_5_steps == pytest.approx(2 / 3)
-
-
-def test_distinct_is_the_largest_matching():
-    """The first found step is near both events, the second near one: each event has its own."""
-    result = score([[50, 54]], [[52, 47]], [101])
-    assert result.distinct == result.precision_5_steps == result.f1_5_steps == 1
-    assert score([[50, 54]], [[58, 47]], [101]).distinct == 1
-    assert score([[50, 51]], [[50, 90]], [101]).distinct == 0.5
+@pytest.mark.parametrize(
+    ("found", "times", "figures"),
+    [
+        # Limits are inclusive; at 10 steps a second 0.25 s are 2.5 steps.
+        ([45], [50], {"recall": 1, "recall_5_steps": 1, "recall_500_ms": 1}),
+        ([45], [50], {"recall_2_steps": 0, "recall_250_ms": 0}),
+        ([44], [50], {"recall": 0, "recall_5_steps": 0, "recall_500_ms": 0}),
+        ([48], [50], {"recall_2_steps": 1}),
+        # The end does not count with other key states.
+        ([10], [98], {"error": 0.88}),
+        # Crowding an event is precise but not distinct.
+        ([49, 50, 51], [50], {"precision": 1, "recall_5_steps": 1, "f1_5_steps": 0.5}),
+        ([49, 50, 51], [50], {"distinct": THIRD, "precision_5_steps": THIRD}),
+        # One key state between two events lowers F1.
+        ([52], [50, 54], {"recall_5_steps": 1, "precision_5_steps": 1, "f1_5_steps": 2 / 3}),
+        # The largest matching: the first step is near both events, the second near one.
+        ([50, 54], [52, 47], {"distinct": 1, "precision_5_steps": 1, "f1_5_steps": 1}),
+        ([50, 54], [58, 47], {"distinct": 1}),
+        ([50, 51], [50, 90], {"distinct": 0.5}),
+        # A dense guess.
+        (range(0, 101, 5), [52], {"recall": 1, "error": 0.02, "precision": 2 / 21}),
+        (range(0, 101, 5), [52], {"precision_5_steps": 1 / 21, "f1_5_steps": 2 / 22}),
+    ],
+)
+def test_figures_of_one_trajectory(found, times, figures):
+    result = score([[*found]], [times], [101], rate=10.0)
+    for name, value in figures.items():
+        assert getattr(result, name) == pytest.approx(value), name
 
 
 def test_error_of_the_mean_is_over_trajectories():
     result = score([[50], [50], [50], [10]], [[50, 50]] * 4, [101] * 4)
     assert result.recall == result.recall_5_steps == 0.75
     assert result.recall_se == pytest.approx(np.std([1, 1, 1, 0], ddof=1) / 2)
-
-
-def test_a_dense_guess_lowers_precision():
-    dense = score([np.arange(0, 101, 5)], [[52]], [101])
-    assert dense.recall == 1 and dense.error <= 0.03
-    assert dense.precision == pytest.approx(2 / 21)
-    assert dense.precision_5_steps == pytest.approx(1 / 21)
-    assert dense.f1_5_steps == pytest.approx(2 / 22)
 
 
 @pytest.mark.parametrize("found", [[[101]], [[-1]], [[1], [2]]])

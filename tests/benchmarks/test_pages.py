@@ -108,20 +108,6 @@ def test_bmi_from_the_command_line(samples, tmp_path):
     assert "as published" not in page.lower()
 
 
-def test_published_rows_are_quoted_at_the_papers_size(samples, tmp_path):
-    for file in samples.glob("*.npz"):
-        with np.load(file) as data:
-            x, y, mi = data["x"], data["y"], data["mi"]
-        np.savez(file, x=np.tile(x, (1, 10, 1)), y=np.tile(y, (1, 10, 1)), mi=mi)
-    out = tmp_path / "results"
-    done = run("bmi_unsliced", samples, "--seeds", 1, "--sizes", 5000, "--out", out)
-    assert done.returncode == 0, done.stderr
-    page = (out / "bmi.md").read_text(encoding="utf-8")
-    # Only the columns of the tasks at hand.
-    assert "| InfoAtlas, as published | 0.60 | 1.46 | (0.13) | 0.09 s |" in page
-    assert "Spiral" not in page.split("## Where a peer")[0].split("The paper's")[1]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -1,6 +1,7 @@
-"""Layers of an engine, from recorded messages of the builder and from engines that are built."""
+"""Layers of an engine: rules of their types, formats of TensorRT, and engines that are built."""
 
 import json
+import re
 
 import numpy as np
 import onnx
@@ -9,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from infoatlas_export import fp16
 from infoatlas_export.engine_layers import (
+    EngineLayer,
     changed_types,
     counts,
     dimensions,
@@ -20,80 +22,8 @@ from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, load, messages
 from infoatlas_rt.models import model_file
 from infoatlas_rt.models.engine_file import Profile
 
-
-def tensor(name: str, kind: str, dims: str = "40,64") -> str:
-    return (
-        f"{{ Name: {name}, Dimensions: [{dims}], Strides: [64,1], StrideOrder: [1,0], "
-        f"Datatype: {kind}, Format: (Linear) Row major linear format }}"
-    )
-
-
-def line(name: str, kind: str, inputs: str, constants: str, outputs: str, *nodes: str) -> str:
-    """A layer in the format of TensorRT-RTX 1.7."""
-    return (
-        f"Name: {name}, LayerType: {kind}, Inputs: [{inputs}], Constants: [{constants}], "
-        f"Outputs: [{outputs}], TacticName: __myelin_CASK_STUB, StreamId: 0, Metadata: "
-        + "\x1f".join(f"[ONNX Layer: {node}]" for node in nodes)
-    )
-
-
-X = (
-    " Name: x, IOMode: Input, DataType: Float, Dimensions: [{}], Location: Device, "
-    "IsShapeInferenceIO: false, ProfileInfo: [ {}]\n"
-)
-MI = (
-    " Name: mi, IOMode: Output, DataType: Float, Dimensions: [{}], Location: Device, "
-    "IsShapeInferenceIO: false, ProfileInfo: [ {{ Format: Row major linear FP32 format }}]\n"
-)
-
-
-def shapes(smallest: str, largest: str) -> str:
-    return (
-        f"{{ MinShape: [{smallest}], OptShape: [{smallest}], MaxShape: [{largest}], "
-        "Format: Row major linear FP32 format (kLINEAR) }"
-    )
-
-
-# Names and order as in the FP16 engine of `edge`.
-HALF = [
-    f" {tensor(name, 'Half')}{',' * (name == 'weight')}" for name in ("in", "weight", "bias", "out")
-]
-SCALES = f" {tensor('alpha', 'Float', '1')}, {tensor('beta', 'Float', '1')}"
-LAYERS = [
-    line("__mye149061_myl0_18", "wait", "", "", ""),
-    line("f_x/0/MatMul_myl0_28", "gemm", f"{HALF[0]}", f"{HALF[1]}{SCALES}", HALF[3],
-         "f_x/0/MatMul"),
-    line("__myl_FcAddDivCastErfCastAddMulMul_myl0_13", "runtime_fusion", HALF[0],
-         HALF[1] + HALF[2], HALF[3], "f_x/1/Gelu", "f_x/0/Gemm"),
-    line("__myl_SubExpSum_myl0_23", "kgen", f" {tensor('logits', 'Float')}", "",
-         f" {tensor('sum', 'Float', '40')}", "f_x/Cast:logits_fp32", "f_x/Softmax"),
-    line("__myl_Resh_myl0_35", "kgen", HALF[0], "", HALF[3]),
-    line("[ShapeHostToDeviceCopy 0]", "ShapeHostToDevice", "", "",
-         f" {tensor('shape', 'Int64', '1')}"),
-]  # fmt: skip
-NODES = {
-    "f_x/0/MatMul": {"fp16"}, "f_x/1/Gelu": {"fp16"}, "f_x/0/Gemm": {"fp16"},
-    "f_x/Cast:logits_fp32": {"fp16", "fp32"}, "f_x/Softmax": {"fp32"},
-}  # fmt: skip
-
-
-def message(layers: list[str], ends: str = "") -> str:
-    return "Layers:\n" + "\n".join(layers) + f"\n\nI/O Tensors:\n{ends}\nEngine Metadata:\n"
-
-
-def test_the_builders_message():
-    found = parse(message(LAYERS))
-    assert [layer.kind for layer in found] == [
-        "wait", "gemm", "runtime_fusion", "kgen", "kgen", "ShapeHostToDevice",
-    ]  # fmt: skip
-    product, fused = found[1:3]
-    assert product.name == "f_x/0/MatMul_myl0_28" and product.nodes == ("f_x/0/MatMul",)
-    assert (product.inputs, product.outputs) == (("fp16",), ("fp16",))
-    assert product.constants == ("fp16", "fp32", "fp32")  # factors of a product stay FP32
-    assert fused.nodes == ("f_x/1/Gelu", "f_x/0/Gemm") and fused.types == {"fp16"}
-    assert [layer.is_product for layer in found] == [False, True, True, False, False, False]
-    assert counts(found) == {"fp16": 9, "fp32": 4, "int64": 1}
-    assert changed_types(NODES, found) == []
+NODES = {"f_x/0/MatMul": {"fp16"}, "f_x/0/Gemm": {"fp16"}, "f_x/1/Gelu": {"fp16"},
+         "f_x/Cast:logits_fp32": {"fp16", "fp32"}, "f_x/Softmax": {"fp32"}}  # fmt: skip
 
 
 def test_the_inspectors_json():
@@ -122,49 +52,23 @@ def test_words_for_types(text, expected):
     assert counts(parse(json.dumps({"Layers": [layer]}))) == ({expected: 1} if expected else {})
 
 
-def test_layers_belong_to_the_profile_that_any_of_their_graph_names():
-    text = message(
-        [
-            *LAYERS,
-            line("c_myl2_0", "kgen", f" {tensor('x [profile 1]', 'Float')}", "", ""),
-            line("d_myl2_1", "kgen", f" {tensor('t', 'Float')}", "", ""),
-            line("[Copy] [profile 1]", "ShapeHostToDevice", "", "", ""),
-        ]
-    )
-    found = parse(text)
-    assert [layer.profile for layer in found] == [0] * 6 + [1] * 3
-    assert found[-1].name == "[Copy]"
-
-
-def test_fp32_that_became_fp16():
-    changed = LAYERS.copy()
-    changed[3] = changed[3].replace("Datatype: Float", "Datatype: Half")
-    assert changed_types(NODES, parse(message(changed))) == []  # this kernel may contain a cast ...
-    nodes = NODES | {"f_x/Cast:logits_fp32": {"fp32"}}
-    (fault,) = changed_types(nodes, parse(message(changed)))  # ... or not
-    assert "SubExpSum" in fault and "f_x/Softmax" in fault and "profile 0" in fault
-    moved = LAYERS[4].replace("Datatype: Half", "Datatype: Float", 1)
-    (fault,) = changed_types(NODES, parse(message([moved])))
-    assert "no node of the network is named" in fault
-
-
-@pytest.mark.parametrize("index", [1, 2])
-def test_a_product_that_became_fp32(index):
-    changed = LAYERS.copy()
-    changed[index] = changed[index].replace("Datatype: Half", "Datatype: Float")
-    (fault,) = changed_types(NODES, parse(message(changed)))
-    assert "has no FP16 tensor" in fault and "f_x/0/" in fault
-
-
-def test_workspace_of_each_profile():
-    reports = ["Max Scratch Memory: 69041152 bytes", "Layers:\n", "Max Scratch Memory: 12 bytes"]
-    assert scratch(reports) == (69041152, 12) and scratch([]) == ()
-
-
-def test_dimensions_of_inputs_and_outputs():
-    ends = X.format("-1,-1,5", shapes("1,64,5", "64,512,5")) + MI.format("-1")
-    assert dimensions(message(LAYERS, ends)) == {"x": (-1, -1, 5), "mi": (-1,)}
-    assert dimensions(MI.format("1")) == {"mi": (1,)} and dimensions("") == {}
+@pytest.mark.parametrize(
+    ("name", "taken", "made", "nodes", "fault"),
+    [
+        ("gemm", "fp16", "fp16", ["f_x/0/MatMul"], None),
+        ("gemm", "fp32", "fp32", ["f_x/0/MatMul"], "has no FP16 tensor, and its nodes .f_x/0/MatM"),
+        ("__myl_FcAdd_myl0_13", "fp32", "fp32", ["f_x/0/Gemm"], "has no FP16 tensor"),
+        ("kgen", "fp32", "fp32", ["f_x/1/Gelu"], None),
+        ("kgen", "fp16", "fp32", ["f_x/Cast:logits_fp32", "f_x/Softmax"], None),  # with a cast
+        ("kgen", "fp16", "fp32", ["f_x/Softmax"], "of profile 3 has FP16 tensors, and .*have none"),
+        ("kgen", "fp16", "fp16", [], None),
+        ("kgen", "fp32", "fp16", [], "no node of the network is named"),
+    ],
+)
+def test_types_that_differ_from_the_network(name, taken, made, nodes, fault):
+    found = changed_types(NODES, [EngineLayer(name, 3, "", (taken,), (), (made,), tuple(nodes))])
+    assert len(found) == (fault is not None)
+    assert not fault or re.search(fault, found[0])
 
 
 def built(content: bytes, profiles: list[dict]):
@@ -229,7 +133,9 @@ def test_engines_have_the_types_of_their_networks(engines):
         assert types["f_x/0/MatMul"] == {precision} and types["f_x/Softmax"] == {"fp32"}
         assert changed_types(types, layers) == []
         assert ("fp16" in counts(layers)) == (precision == "fp16")
-        assert {layer.profile for layer in layers} == set(range(len(scratch(reports))))
+        for profile in range(len(scratch(reports))):
+            named = {node for layer in layers if layer.profile == profile for node in layer.nodes}
+            assert {"f_x/0/MatMul", "f_x/2/MatMul", "f_x/Softmax"} <= named
     (half, _), (single, _) = engines["fp16"], engines["fp32"]
     assert len(scratch(half)) == 2 and len(scratch(single)) == 1
     assert dimensions("\n".join(single)) == {"x": (-1, 32), "pointwise": (-1, 32)}

@@ -1,6 +1,7 @@
 """Names of nodes: the places in the model that they come from."""
 
 import onnx
+import pytest
 import torch
 
 from infoatlas_export import scopes
@@ -17,32 +18,28 @@ KERNEL = """File "/a/infoatlas_train/model/infoatlas.py", line 9, in forward
     return torch.exp(x)"""
 
 
-def notes(trace: str, modules: list[str]) -> dict[str, str]:
-    return {
-        "pkg.torch.onnx.stack_trace": trace,
-        "pkg.torch.onnx.name_scopes": repr(["", *modules, "exp_1"]),
-    }
+MODULE = KERNEL + '\n  File "/b/torch/nn/modules/linear.py", line 1, in forward\n'
+CRITIC = KERNEL.replace("neighbour_features.py", "critic.py").replace("inside", "solve_readout")
 
 
-def test_functions_follow_their_module():
-    found = scopes.scope(notes(KERNEL, ["model"]))
-    assert found == "critic/neighbour_features/inside/gaussian"
-
-
-def test_a_file_is_named_once():
-    trace = KERNEL.replace("neighbour_features.py", "critic.py").replace("inside", "solve_readout")
-    assert scopes.scope(notes(trace, ["model"])) == "critic/solve_readout/gaussian"
-
-
-def test_modules_alone():
-    trace = KERNEL + '\n  File "/b/torch/nn/modules/linear.py", line 1, in forward\n'
-    found = scopes.scope(notes(trace, ["model", "model.gap", "model.gap.missing.first"]))
-    assert found == "bias_correction/missing/first"
-
-
-def test_nodes_of_the_tracer():
-    for trace in ("", 'File "/b/infoatlas_export/onnx.py", line 1, in export'):
-        assert scopes.scope(notes(trace, [""])) == scopes.SHAPES
+@pytest.mark.parametrize(
+    ("trace", "modules", "expected"),
+    [
+        (KERNEL, ["model"], "critic/neighbour_features/inside/gaussian"),
+        (CRITIC, ["model"], "critic/solve_readout/gaussian"),  # a file is named once
+        (
+            MODULE,
+            ["model", "model.gap", "model.gap.missing.first"],
+            "bias_correction/missing/first",
+        ),
+        ("", [""], scopes.SHAPES),  # nodes of the tracer
+        ('File "/b/infoatlas_export/onnx.py", line 1, in export', [""], scopes.SHAPES),
+    ],
+)
+def test_scopes(trace, modules, expected):
+    scoped = repr(["", *modules, "exp_1"])
+    notes = {"pkg.torch.onnx.stack_trace": trace, "pkg.torch.onnx.name_scopes": scoped}
+    assert scopes.scope(notes) == expected
 
 
 def test_every_node_of_a_graph_has_a_name_of_its_own(exported):

@@ -36,10 +36,6 @@ def test_the_page(capsys):
     assert capsys.readouterr().out == "native\n"
 
 
-def test_it_is_the_default():
-    assert Estimator().backend.provider == "native"
-
-
 def test_copies_have_the_same_bits():
     estimator = Estimator(provider="native", threads=1)
     wanted = estimator.estimate(X, Y)
@@ -52,12 +48,6 @@ def test_the_package_has_the_interface_that_the_runtime_calls():
     import infoatlas_native
 
     assert infoatlas_native.INTERFACE == native.INTERFACE
-
-
-def test_versions_of_the_interface_are_compared(monkeypatch):
-    monkeypatch.setattr(native, "INTERFACE", 99)
-    with pytest.raises(ProviderError, match=r"interface 5.*calls 99"):
-        Estimator(provider="native")
 
 
 def test_a_model_that_it_does_not_take(monkeypatch, caplog):

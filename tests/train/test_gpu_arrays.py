@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from fakes import pairs
 from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.backends import onnxruntime as onnxruntime_backend
 from infoatlas_rt.estimation.bounds import repeats
@@ -58,14 +59,6 @@ def on_device(**options):
     estimator = Estimator(threads=1, provider="cpu", **options)
     estimator.backend.provider = "cuda"
     return estimator
-
-
-def pairs(n, dx, dy, seed=0):
-    rng = np.random.default_rng(seed)
-    x, y = rng.standard_normal((n, dx)), rng.standard_normal((n, dy))
-    d = min(dx, dy)
-    y[:, :d] += 0.7 * x[:, :d]
-    return x, y
 
 
 def with_constants(n):

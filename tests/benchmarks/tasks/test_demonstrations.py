@@ -56,22 +56,6 @@ def test_several_objects_are_placed_one_after_the_other():
             assert (np.diff(ordered.ravel()) > 0).all()
 
 
-@pytest.mark.parametrize("task", ["mw_drawer_open", "mw_door_open"])
-def test_nothing_moves_before_it_is_touched(task):
-    contact, moved = tasks.load(task).times.T
-    assert (contact <= moved).all()
-
-
-@pytest.mark.parametrize("task", [name for name in tasks.UNPLANNED if name.startswith("mw_")])
-def test_the_speed_of_scripted_demonstrations_changes(task):
-    """Demonstrations differ in their numbers of steps and durations."""
-    demos = tasks.load(task)
-    tool = [demos.names.index(f"tool.{axis}") for axis in "xyz"]
-    starts = {np.diff(states[:20, tool], axis=0).tobytes() for states in demos.trajectories}
-    assert len(starts) == len(demos.trajectories)
-    assert np.std(demos.lengths) > 0.1 * np.mean(demos.lengths)
-
-
 def test_events_that_a_file_lists(tmp_path):
     path = tmp_path / "listed.npz"
     np.savez(

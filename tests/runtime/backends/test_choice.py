@@ -122,8 +122,9 @@ def test_native_does_not_fit_into_memory(model, package, monkeypatch):
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True])
 def test_bad_thread_counts(model, package, threads):
-    with pytest.raises(InputError, match="threads"):
-        make_backend(model, "native", threads)
+    for provider in ("native", "cpu"):
+        with pytest.raises(InputError, match="threads"):
+            make_backend(model, provider, threads)
 
 
 def test_native_is_not_installed(model, no_package):
@@ -158,7 +159,9 @@ def test_auto_takes_the_cpu_where_there_is_nothing_else(model, no_package, caplo
         assert make_backend(model, "auto").provider == "cpu"
     for line in ("over 'cuda', which is not", "over 'native', which is not", "chooses 'cpu'"):
         assert line in caplog.text
-    assert backends.installed()["auto"] == "cpu"
+    found = backends.installed()
+    assert tuple(found) == backends.PROVIDERS and found["auto"] == "cpu"
+    assert found["cpu"] == "CPUExecutionProvider" and "not built" in found["native"]
 
 
 def test_auto_is_the_default_and_takes_native_before_the_cpu(model, package, caplog):
@@ -254,12 +257,6 @@ def test_auto_takes_cuda_first(model, cuda, package, monkeypatch):
     found = backends.installed()
     assert found["auto"] == "cuda if it starts, else native"
     assert found["cuda"] == "CUDAExecutionProvider" and "no Tensorrt" in found["tensorrt"]
-
-
-def test_installed_providers(no_package):
-    found = backends.installed()
-    assert tuple(found) == backends.PROVIDERS
-    assert found["cpu"] == "CPUExecutionProvider" and "not built" in found["native"]
 
 
 def test_names_of_libraries_agree():

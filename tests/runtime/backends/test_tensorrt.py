@@ -79,6 +79,8 @@ def test_the_engine_computes_what_the_model_does(world, library, engine):
         inputs = data(slices, n, shifts, seed)
         same(backend.run(*inputs), expected(inputs))
     assert world.stack == []  # the previous context is current again
+    assert set(backend.milliseconds) == {"copy_in", "compute", "copy_out"}
+    assert all(value > 0 for value in backend.milliseconds.values())
 
 
 def test_a_shape_is_captured_on_its_second_call_and_replayed_with_new_data(world, engine):
@@ -207,13 +209,6 @@ def test_sizes_outside_of_all_profiles_are_refused(world, engine, n, shifts):
     same(backend.run(*data(1, 64)), expected(data(1, 64)))
 
 
-def test_time_is_reported_by_stage(world, engine):
-    backend = TensorRTBackend(engine)
-    backend.run(*data(1, 64))
-    assert set(backend.milliseconds) == {"copy_in", "compute", "copy_out"}
-    assert all(value > 0 for value in backend.milliseconds.values())
-
-
 def test_without_capture_it_goes_on_and_reports_why(world, library, engine, caplog):
     world.capturable = False
     backend = TensorRTBackend(engine)
@@ -251,11 +246,13 @@ def test_without_cuda_python_it_goes_on_and_reports_why(world, engine, monkeypat
     assert "cuda-python" in backend.graphs and "no CUDA graphs" in caplog.text
 
 
-def test_short_memory_is_an_error_with_a_way_out_and_not_the_end(world, engine):
+def test_short_memory_is_an_error_with_a_way_out_and_not_the_end(world, library, engine):
     backend = TensorRTBackend(engine)
     backend.run(*data(1, 64))
     world.memory = sum(memory.nbytes for memory in world.allocations.values()) + 100
-    with pytest.raises(ModelError, match=r"400 samples in 8 slices.*out of memory.*fewer"):
+    title = {"tensorrt": "TensorRT", "tensorrt-rtx": "TensorRT-RTX"}[library]
+    message = rf"^{title} cannot evaluate.*400 samples in 8 slices.*out of memory.*fewer"
+    with pytest.raises(ModelError, match=message):
         backend.run(*data(8, 400))
     world.memory = 2**34
     assert world.stack == []
@@ -270,11 +267,7 @@ def test_short_memory_is_an_error_with_a_way_out_and_not_the_end(world, engine):
         ("tensorrt", {"gpu": "H800"}, r"gpu is 'Orin', and 'H800' is wanted"),
         ("tensorrt", {"capability": (9, 0)}, r"compute capabilities are .*8\.7.*9\.0.* is wanted"),
         ("tensorrt-rtx", {"rtx": "1.8.0"}, r"version is '1.7.1.116', and '1.8.0' is wanted"),
-        (
-            "tensorrt-rtx",
-            {"capability": (8, 9)},
-            r"capabilities are .*8\.7.*8\.9.* is wanted",
-        ),
+        ("tensorrt-rtx", {"capability": (8, 9)}, r"capabilities are .*8\.7.*8\.9.* is wanted"),
     ],
 )
 def test_an_engine_of_another_machine_is_refused(
@@ -353,14 +346,6 @@ def test_an_engine_takes_no_other_provider(engine, library, provider):
         return
     with pytest.raises(ProviderError, match=rf"edge\.engine is an engine of.*'{library}'.*edge"):
         make_backend(engine, provider)
-
-
-def test_failures_name_their_library(world, library, engine):
-    backend = TensorRTBackend(engine)
-    world.memory = 100
-    title = {"tensorrt": "TensorRT", "tensorrt-rtx": "TensorRT-RTX"}[library]
-    with pytest.raises(ModelError, match=rf"^{title} cannot evaluate the model.*out of memory"):
-        backend.run(*data(1, 64))
 
 
 def test_a_model_is_no_engine(world):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -104,33 +103,6 @@ def test_targets_are_checked_before_computing(capsys, tmp_path, monkeypatch, opt
     assert main.main(["test", "x.npy", "x.npy", option, target]) == 2
     error = capsys.readouterr().err
     assert "cannot be written" in error and error.count("\n") == 1
-
-
-def test_missing_values(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal(90)
-    y = x + 0.3 * rng.standard_normal(90)
-    for name, values, at in (("x", x, 0), ("y", y, 40)):
-        cells = [repr(v) for v in values.tolist()]
-        cells[at] = "NA" if name == "x" else ""
-        Path(f"{name}.csv").write_text("\n".join(cells) + "\n")
-    assert main.main(["estimate", "x.csv", "y.csv"]) == 2
-    assert "x.csv, line 1: 'column 0' is a missing value" in capsys.readouterr().err
-    there = np.delete(np.arange(90), [0, 40])
-    expected = Estimator().estimate(x[there], y[there]).mi
-    assert main.main(["estimate", "x.csv", "y.csv", "--drop-missing", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["mi"] == expected > 1 and found["dropped"] == 2 and found["samples"] == 88
-    quick = ["--permutations", "3", "--drop-missing"]
-    assert main.main(["test", "x.csv", "y.csv", *quick]) == 0
-    assert "Dropped: 2 pairs with a missing value" in capsys.readouterr().out
-
-
-def test_errors_are_one_line(capsys, tmp_path):
-    path = tmp_path / "a\nb.npy"
-    assert main.main(["estimate", str(path), str(path)]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
 
 
 AT_IMPORT = """

@@ -5,11 +5,7 @@ import pytest
 from scipy import stats
 
 from infoatlas_rt import canonical_quaternion
-from infoatlas_rt.estimation.canonical import (
-    canonicalise,
-    normal_scores,
-    standardise,
-)
+from infoatlas_rt.estimation.canonical import canonicalise, normal_scores, standardise
 
 
 def samples(slices=4, n=200, dx=3, dy=3, strength=0.7, seed=0):

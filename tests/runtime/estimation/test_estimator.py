@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import infoatlas_rt
+from fakes import pairs
 from infoatlas_rt import Estimate, Estimator, estimate
 from infoatlas_rt.errors import ModelError
 from infoatlas_rt.estimation import cached, prepare
@@ -23,14 +24,6 @@ N = 100
 @pytest.fixture(scope="module")
 def estimator():
     return Estimator(threads=1)
-
-
-def pairs(n=N, dx=2, dy=2, seed=0, strength=0.7):
-    rng = np.random.default_rng(seed)
-    x, y = rng.standard_normal((n, dx)), rng.standard_normal((n, dy))
-    d = min(dx, dy)
-    y[:, :d] += strength * x[:, :d]
-    return x, y
 
 
 class Echo:
@@ -351,8 +344,9 @@ def test_imports():
         "from infoatlas_rt import estimate\n"
         "import numpy as np\n"
         "estimate(np.arange(100.) % 7, np.arange(100.) % 5, threads=1)\n"
-        "heavy = {'torch', 'scipy', 'matplotlib', 'rich', 'onnx', 'numpy.f2py'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
+        "from infoatlas_rt.messages import fields, stream\n"
+        "heavy = 'torch scipy matplotlib rich onnx numpy.f2py rosbags rclpy'.split()\n"
+        "print(sorted({*heavy} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")

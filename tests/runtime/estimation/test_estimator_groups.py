@@ -15,7 +15,7 @@ def estimator():
 
 
 class Positions:
-    """Returns the position of each sample in the input, and stores the shifts."""
+    """Pointwise values are positions in the input, influence is y; it stores the shifts."""
 
     provider, threads = "cpu", 1
 
@@ -24,16 +24,6 @@ class Positions:
         nothing = np.zeros(len(x))
         positions = np.broadcast_to(np.arange(float(x.shape[1])), x.shape[:2])
         return nothing, positions, y[:, :, 0], nothing
-
-
-class Identity:
-    """Influence is the input y; other outputs are zero."""
-
-    provider, threads = "cpu", 1
-
-    def run(self, x, y, shifts, sequence):
-        nothing = np.zeros(len(x))
-        return nothing, np.zeros(x.shape[:2]), y[:, :, 0], nothing
 
 
 @pytest.mark.parametrize(
@@ -76,7 +66,7 @@ def test_nothing_changes_without_groups(estimator):
 
 def test_copies_have_the_error_of_what_was_copied(estimator, monkeypatch):
     """20 groups of 30 identical samples contain as much information as 20 samples."""
-    monkeypatch.setattr(estimator, "backend", Identity())
+    monkeypatch.setattr(estimator, "backend", Positions())
     rng = np.random.default_rng(2)
     few = rng.standard_normal((20, 2))
     x, y = np.repeat(few, 30, axis=0).T
@@ -162,7 +152,7 @@ def test_a_time_series_in_groups(estimator, monkeypatch):
     series = estimator.prepare(checked(x, y, "cpu", time_series=True, groups=groups))
     np.testing.assert_array_equal(series.order[series.sequence], np.arange(len(x)))
     np.testing.assert_array_equal(series.order, plain.order)
-    monkeypatch.setattr(estimator, "backend", Identity())
+    monkeypatch.setattr(estimator, "backend", Positions())
     errors = {
         estimator.estimate(x, y, time_series=series, groups=groups).noise
         for series in (False, True)

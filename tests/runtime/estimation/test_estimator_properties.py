@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
-from hypothesis.extra.numpy import arrays
 
+from fakes import pairs
 from infoatlas_rt import Estimator
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.models import model_file
@@ -25,14 +25,6 @@ def estimator():
     return Estimator(threads=1)
 
 
-def pairs(n=N, dx=2, dy=2, seed=0, strength=0.7):
-    rng = np.random.default_rng(seed)
-    x, y = rng.standard_normal((n, dx)), rng.standard_normal((n, dy))
-    d = min(dx, dy)
-    y[:, :d] += strength * x[:, :d]
-    return x, y
-
-
 @pytest.mark.parametrize("options", [{}, {"k": 2, "slices": 5}])
 def test_same_bits(options):
     x, y = pairs(dx=4, dy=3)
@@ -48,11 +40,7 @@ def test_checked_arrays_have_the_same_estimate(options):
     x, y = pairs(dx=4, dy=3)
     estimator = Estimator(threads=1, **options)
     steps, groups = np.array([0.1, 0.0, 0.2, 0.3]), np.arange(N) % 10
-    for passed in (
-        {},
-        {"time_series": True},
-        {"resolution_x": steps, "groups": groups},
-    ):
+    for passed in ({}, {"time_series": True}, {"resolution_x": steps, "groups": groups}):
         checked = estimator.estimate_checked(Samples(x, y, **passed))
         assert set(estimator.seconds) == {"slicing", "preprocessing", "inference", "total"}
         assert estimator.estimate(x, y, **passed).to_dict(True) == checked.to_dict(True)
@@ -148,39 +136,3 @@ def test_swapping_the_sides(all_shifts, seed, dx, dy):
 @pytest.fixture(scope="module")
 def all_shifts():
     return Estimator(threads=1, shifts=N - 1)
-
-
-@pytest.fixture(scope="module")
-def sliced():
-    return Estimator(threads=1, k=1, slices=3)
-
-
-ELEMENTS = st.one_of(
-    st.floats(allow_nan=False, allow_infinity=False),
-    st.sampled_from([0.0, -0.0, 1.0, 1.0 + 2**-52, -1.0, 5e-324, 1.7e308, -1.7e308, 1e-300]),
-    st.integers(-3, 3).map(float),
-)
-
-
-@settings(QUICK, max_examples=60)
-@given(data=st.data(), n=st.integers(32, 40), dx=st.integers(1, 3), dy=st.integers(1, 3))
-def test_never_nan(estimator, sliced, data, n, dx, dy):
-    n = max(n, estimator.model_file.n_min)
-    x = data.draw(
-        arrays(float, (n, dx), elements=ELEMENTS, fill=st.nothing() if n < 40 else ELEMENTS)
-    )
-    y = data.draw(
-        st.one_of(
-            arrays(float, (n, dy), elements=ELEMENTS),
-            st.just(x),
-            st.just(np.roll(x, 1, axis=0)),
-            st.just(np.sign(x)),
-        )
-    )
-    for used in (estimator, sliced):
-        result = used.estimate(x, y, time_series=True)
-        for name, value in result.to_dict(arrays=True).items():
-            if not isinstance(value, str | None):
-                assert np.isfinite(value).all(), name
-        assert 0 < result.effective_samples <= n
-        assert result.stderr >= 0

@@ -41,33 +41,23 @@ def test_same_seed_same_projections():
     assert not np.array_equal(a, stiefel(6, 2, 5, np.random.default_rng(4)))
 
 
-def test_plan_leaves_small_sides_unsliced():
-    for slices in (None, 4):
-        p = plan(3, 10, 10, slices=slices)
-        assert (p.slices, p.k, p.x, p.y) == (1, None, None, None)
-
-
-def test_plan_slices_what_is_too_wide():
-    p = plan(41, 3, 10)
-    assert (p.slices, p.k, p.y) == (40, 10, None)
-    assert p.x.shape == (40, 41, 10)
-    both = plan(41, 30, 10, slices=7)
-    assert both.x.shape == (7, 41, 10)
-    assert both.y.shape == (7, 30, 10)
-
-
-def test_plan_slices_both_sides_to_a_given_k():
-    p = plan(8, 6, 10, k=5, slices=3)
-    assert (p.slices, p.k, p.x.shape, p.y.shape) == (3, 5, (3, 8, 5), (3, 6, 5))
-
-
-def test_plan_follows_sides():
-    p = plan(41, 6, 10, k=5, sides="x")
-    assert p.x.shape == (40, 41, 5)
-    assert p.y is None
-    p = plan(8, 6, 10, k=5, sides="y")
-    assert p.x is None
-    assert p.y.shape == (40, 6, 5)
+@pytest.mark.parametrize(
+    ("dx", "dy", "options", "slices", "k", "x", "y"),
+    [
+        (3, 10, {}, 1, None, None, None),  # small sides are unsliced
+        (3, 10, {"slices": 4}, 1, None, None, None),
+        (41, 3, {}, 40, 10, (41, 10), None),
+        (41, 30, {"slices": 7}, 7, 10, (41, 10), (30, 10)),
+        (8, 6, {"k": 5, "slices": 3}, 3, 5, (8, 5), (6, 5)),
+        (41, 6, {"k": 5, "sides": "x"}, 40, 5, (41, 5), None),
+        (8, 6, {"k": 5, "sides": "y"}, 40, 5, None, (6, 5)),
+    ],
+)
+def test_plans(dx, dy, options, slices, k, x, y):
+    p = plan(dx, dy, 10, **options)
+    shapes = [None if side is None else side.shape for side in (p.x, p.y)]
+    assert (p.slices, p.k) == (slices, k)
+    assert shapes == [None if side is None else (slices, *side) for side in (x, y)]
 
 
 @pytest.mark.parametrize(

@@ -26,35 +26,6 @@ def estimator():
     return Estimator(threads=1)
 
 
-def ranks(values):
-    """Dense ranks by Python's own comparison, which is exact."""
-    place = {value: i for i, value in enumerate(sorted(set(values)))}
-    return [place[value] for value in values]
-
-
-LARGE = {
-    "int64": NOW + COUNTS,
-    "uint64": np.uint64(2**64 - 1) - COUNTS.astype(np.uint64),
-    "smallest": np.iinfo(np.int64).min + COUNTS,
-    "big endian": (NOW + COUNTS).astype(">i8"),
-    "strided": np.repeat(NOW + COUNTS, 2)[::2],
-    "list": (NOW + COUNTS).tolist(),
-    "list beyond uint64": [2**70 + int(c) for c in COUNTS],
-    "objects": np.array((NOW + COUNTS).tolist(), dtype=object),
-}
-
-
-@pytest.mark.parametrize("kind", LARGE)
-def test_large_numbers_keep_their_order_and_their_ties(estimator, kind):
-    values = LARGE[kind]
-    found = as_samples(values, "x")
-    assert found.dtype == np.float64 and found.shape == (N, 1)
-    exact = [int(v) for v in values]
-    assert ranks(found[:, 0].tolist()) == ranks(exact)
-    # Unsliced estimates depend only on ranks, so this one equals that of the ranks, bit for bit.
-    assert estimator.estimate(values, OTHER).mi == estimator.estimate(ranks(exact), OTHER).mi
-
-
 def test_distances_of_large_integers_are_kept():
     """Sliced sides are not ranked first, so the shape of their distribution is kept."""
     far = 2**62 + 1000 * COUNTS
@@ -118,66 +89,6 @@ def test_a_large_integer_in_a_pool_is_refused():
 
 
 # ---- masks --------------------------------------------------------------------------------------
-
-
-def masked(values, where):
-    return np.ma.array(values, mask=np.isin(np.arange(len(values)), where))
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        masked(np.arange(5.0), [2]),
-        masked(np.arange(5), [2]),
-        [masked([1.0, 2.0], [1]), [3.0, 4.0]],
-        [1.0, np.ma.masked, 2.0],
-        (np.ma.array([1.0]), masked([2], [0])),
-    ],
-    ids=str,
-)
-def test_samples_with_masks_are_refused(values):
-    with pytest.raises(InputError, match="masked"):
-        as_samples(values, "x")
-
-
-def test_masks_without_masked_entries_are_none():
-    np.testing.assert_array_equal(
-        as_samples([masked([1.0, 2.0], []), [3, 4]], "x"), [[1, 2], [3, 4]]
-    )
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        masked([1e6, 1.0], [0]),
-        [np.ma.masked, 1.0],
-        masked([7, 1], [0]),
-        masked(np.ones(2), [0, 1]),
-    ],
-    ids=str,
-)
-def test_a_masked_state_is_a_hole(bad):
-    fake = RecordingEstimator(8)
-    online = OnlineEstimator(fake, window=10, lag=2)
-    for t in range(30):
-        state = [float(t), 0.0]
-        online.push(bad if t == 20 else state)
-        if t == 20:
-            assert online.reason.startswith("refused")
-    assert online.counts["accepted"] == 29
-    for call in fake.calls:
-        np.testing.assert_array_equal(call.x[:, 0] - call.y[:, 0], 2)
-
-
-@pytest.mark.parametrize("as_list", [False, True])
-def test_a_masked_state_is_a_hole_in_its_environment(as_list):
-    pool = PooledPairs(3, 5, lag=1)
-    for t in range(8):
-        rows = np.full((3, 2), float(t))
-        states = np.ma.array(rows, mask=[[0, 0], [0, t == 5], [0, 0]])
-        pairs = pool.push([states[0], states[1], states[2]] if as_list else states)
-    assert len(pairs.x) == 15 - 2  # the masked state, and the state whose past it is
-    np.testing.assert_array_equal(pairs.x - pairs.y, 1)
 
 
 # ---- short floats -------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fakes import pairs
 from gpus import needs_gpu
 from infoatlas_rt import Estimator, InputError
 from infoatlas_tools import independence_test
@@ -31,14 +32,6 @@ def place(request):
 @pytest.fixture(scope="module")
 def estimator():
     return Estimator(provider="cuda")
-
-
-def pairs(n, dx, dy, seed=0):
-    rng = np.random.default_rng(seed)
-    x, y = rng.standard_normal((n, dx)), rng.standard_normal((n, dy))
-    d = min(dx, dy)
-    y[:, :d] += 0.7 * x[:, :d]
-    return x, y
 
 
 def agree(found, wanted):

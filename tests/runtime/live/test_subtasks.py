@@ -11,7 +11,7 @@ import pytest
 from infoatlas_rt import InputError, KeyStateTracker
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.keystates.subtasks import Subtask, Subtasks
-from task_parts import RATE, pickcube, reach_and_carry, visits
+from task_parts import RATE, pickcube, reach_and_carry, resampled, visits
 
 NAMES = tuple(f"{body}.{axis}" for body in ("tool", "first") for axis in "xyz")
 POSITIONS = {"tool": [0, 1, 2], "first": [3, 4, 5]}
@@ -28,12 +28,6 @@ def follow(tracker, states, stamps=None):
         tracker.push(state, None if stamps is None else stamps[i])
         found.append(tracker.subtask)
     return found
-
-
-def resampled(states, factor):
-    """The same motion with `factor` times as many steps, by linear interpolation."""
-    t = np.arange(int((len(states) - 1) * factor) + 1) / factor
-    return np.column_stack([np.interp(t, np.arange(len(states)), c) for c in states.T])
 
 
 @pytest.fixture(scope="module")

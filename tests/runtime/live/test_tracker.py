@@ -11,6 +11,7 @@ from infoatlas_rt import InputError, KeyStateTracker
 from infoatlas_tools import discover_keystates
 from infoatlas_tools.files.load import load_trajectories
 from regimes import demonstrations
+from task_parts import resampled
 
 PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
 
@@ -22,12 +23,6 @@ def follow(tracker, states, stamps=None):
         for state, stamp in zip(states, stamps, strict=True)
         for event in tracker.push(state, stamp)
     ]
-
-
-def resampled(states, factor):
-    """The same motion with `factor` times as many steps, by linear interpolation."""
-    t = np.arange(int((len(states) - 1) * factor) + 1) / factor
-    return np.column_stack([np.interp(t, np.arange(len(states)), c) for c in states.T])
 
 
 @pytest.fixture(scope="module")

@@ -50,14 +50,6 @@ def test_either_state_that_is_broken_leaves_a_hole(fake, broken):
         np.testing.assert_array_equal(call.x[:, 0] - call.y[:, 0], 1)
 
 
-def test_two_streams_that_need_a_resolution(fake):
-    online = OnlineEstimator(fake, lag=1, history=2, window=10, two_streams=True, resolution=0.5)
-    for t in range(30):
-        online.push(np.full(2, t), other=np.full(3, t))
-    assert fake.calls[-1].resolution_x.tolist() == [0.5] * 2
-    assert fake.calls[-1].resolution_y.tolist() == [0.5] * 6
-
-
 def test_an_estimate_later_is_of_the_window_as_it_is(fake):
     window = SlidingWindow(fake.model_file, lag=1, window=10)
     assert window.estimate(fake) is None

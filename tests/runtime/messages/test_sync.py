@@ -105,11 +105,7 @@ def test_one_stream_alone_takes_no_more_memory():
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        ((0.0,), "tolerance is 0.0"),
-        ((np.inf,), "tolerance is inf"),
-        ((0.1, 0), "queue is 0"),
-    ],
+    [((0.0,), "tolerance is 0.0"), ((np.inf,), "tolerance is inf"), ((0.1, 0), "queue is 0")],
 )
 def test_arguments(arguments, message):
     with pytest.raises(InputError, match=message):

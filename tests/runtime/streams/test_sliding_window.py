@@ -8,7 +8,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 
 from fakes import RecordingEstimator
 from infoatlas_rt.errors import InputError
@@ -188,15 +187,6 @@ def test_lag_seconds_survives_lost_messages(fake):
     assert estimates > 100
 
 
-def test_lag_counted_in_steps_is_wrong_when_messages_are_lost_unseen(fake):
-    """The reason for lag_seconds: the same stream, with steps counted."""
-    online = OnlineEstimator(fake, window=40, lag=2)
-    for t in range(100):
-        if t % 7:
-            online.push([t, t], t / 10)
-    assert (fake.calls[-1].x - fake.calls[-1].y).max() == 3
-
-
 def test_lag_seconds_beyond_memory_is_reported(fake):
     online = OnlineEstimator(fake, window=10, lag=2, lag_seconds=5.0)
     for t in range(100):
@@ -313,37 +303,6 @@ def test_memory_is_bounded_by_the_window(fake):
     assert grown < 20_000  # 4500 states of 20 numbers are 720 kB
 
 
-@given(
-    st.lists(st.sampled_from(["state"] * 8 + ["nan", "repeat", "late", "size"]), max_size=120),
-    st.integers(1, 3),
-    st.integers(1, 3),
-)
-@settings(max_examples=60, deadline=None)
-def test_never_mispaired(events, lag, history):
-    """For any arrivals, pairs are `lag` true steps apart, and no state is twice in a window."""
-    fake = RecordingEstimator(n_min=4)
-    online = OnlineEstimator(fake, window=10, lag=lag, history=history)
-    true, stamp = 0, 0.0
-    for event in ["state", *events]:
-        if event == "repeat":
-            online.push(state(true), stamp)
-            continue
-        if event == "late":  # the message of a step that did not arrive in time
-            online.push(state(true), stamp - 0.05)
-            true += 1
-            continue
-        true += 1
-        stamp += 0.1
-        now = {"nan": np.full(3, np.nan), "size": state(true, 4)}.get(event, state(true))
-        if online.push(now, stamp) is None:
-            continue
-        call = fake.calls[-1]
-        apart = call.x[:, :1] - call.y[:, ::3]
-        np.testing.assert_array_equal(apart, np.tile(lag + np.arange(history), (len(apart), 1)))
-        assert (np.diff(call.x[:, 0]) > 0).all() and call.x[-1, 0] == true
-        assert true - call.x[0, 0] < 10 + events.count("late")
-
-
 def test_robot_at_rest_and_copies_are_no_exceptions(real):
     rng = np.random.default_rng(0)
     rest = OnlineEstimator(real, window=50)
@@ -376,25 +335,6 @@ def test_robot_at_rest_and_copies_are_no_exceptions(real):
         ({"reset_after": -1.0}, "reset_after is -1.0"),
         ({"resolution": -1.0}, "resolution is -1.0"),
         ({"resolution": [0.1, float("nan")]}, "resolution is .*nan"),
-    ],
-)
-def test_arguments_out_of_range(fake, options, message):
-    with pytest.raises(InputError, match=message):
-        OnlineEstimator(fake, **options)
-
-
-def test_stamps_are_all_or_nothing(fake):
-    with pytest.raises(InputError, match="pass a stamp"):
-        OnlineEstimator(fake, window=10, lag_seconds=0.1).push(state(0))
-    online = OnlineEstimator(fake, window=10)
-    online.push(state(0), 0.1)
-    with pytest.raises(InputError, match="stamps come and go"):
-        online.push(state(1))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
         ({"estimator": 5}, "estimator is 5"),
         ({"two_streams": "yes"}, "two_streams is 'yes'"),
         ({"lag_seconds": "1"}, "lag_seconds is '1'"),
@@ -405,28 +345,18 @@ def test_stamps_are_all_or_nothing(fake):
         ({"resolution": [[0.1], [0.1, 0.2]]}, "resolution "),
     ],
 )
-def test_constructors_say_what_has_the_wrong_type(fake, options, message):
+def test_arguments_that_cannot_be(fake, options, message):
     with pytest.raises(InputError, match=message):
         OnlineEstimator(**{"estimator": fake, "window": 12, **options})
 
 
-@pytest.mark.parametrize("bad", ["now", None, [1.0, 2.0], True, b"1", np.datetime64("now")])
-def test_stamps_that_are_no_numbers(fake, bad):
-    online = OnlineEstimator(fake, window=12)
-    online.push(state(0), 0.0)
-    with pytest.raises(InputError, match=r"^stamp"):
-        online.push(state(1), bad)
-    assert online.counts["accepted"] == 1
-
-
-@pytest.mark.parametrize("bad", [None, "abc", {}, [[1, 2], [3]], object(), 1j, [None, 1, 2]])
-def test_states_of_any_other_type_are_holes(fake, bad):
-    online = OnlineEstimator(fake, window=12, lag=2)
-    for t in range(30):
-        online.push(bad if t == 20 else state(t), t / 10)
-    assert online.counts["dtype"] == 1 and online.counts["accepted"] == 29
-    for call in fake.calls:
-        np.testing.assert_array_equal(call.x - call.y, 2)
+def test_stamps_are_all_or_nothing(fake):
+    with pytest.raises(InputError, match="pass a stamp"):
+        OnlineEstimator(fake, window=10, lag_seconds=0.1).push(state(0))
+    online = OnlineEstimator(fake, window=10)
+    online.push(state(0), 0.1)
+    with pytest.raises(InputError, match="stamps come and go"):
+        online.push(state(1))
 
 
 def test_increments_are_of_the_step_before(fake):

@@ -124,9 +124,6 @@ def test_a_reset_of_some_environments(found, episodes):
 
 def test_observations_in_dictionaries(found, episodes):
     class Dictionaries(ReplayEnv):
-        def _obs(self):
-            return super()._obs()
-
         def step(self, actions):
             obs, *rest, info = super().step(actions)
             if "final_obs" in info:

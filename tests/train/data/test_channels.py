@@ -9,13 +9,10 @@ from infoatlas_train.data import channels
 from infoatlas_train.data.channels import (
     NOISE,
     by_coordinate,
-    formula,
     in_levels,
     levels,
     one_of,
-    waves,
 )
-from infoatlas_train.data.sensors import sensors
 
 N = 20_000
 
@@ -28,34 +25,6 @@ def mutual_information(x, y):
     used = table > 0
     found = (table * (len(x) * table / (a * b)).log())[used].sum() / len(x)
     return float(found) - (int((a > 0).sum()) - 1) * (int((b > 0).sum()) - 1) / 2 / len(x)
-
-
-@pytest.mark.parametrize("dim", [1, 5, 20])
-@pytest.mark.parametrize("kind", [channels.channels, sensors])
-def test_shapes_and_ranges(kind, dim):
-    truths = []
-    for seed in range(6):
-        torch.manual_seed(seed)
-        d = kind(8, max(32, 3 * dim), 32, dim)
-        assert d.x.shape == d.y.shape == (8, max(32, 3 * dim), dim)
-        assert d.x.isfinite().all() and d.y.isfinite().all()
-        assert (d.mi > -0.1).all() and (d.family == -1).all()
-        truths.append(d.mi)
-    assert torch.cat(truths).min() < 0.3 and torch.cat(truths).max() > 1
-
-
-@pytest.mark.parametrize("kind", [formula, waves])
-def test_functions_are_of_the_coordinates_in_use(kind):
-    torch.manual_seed(7)
-    u, mask = torch.randn(64, 400, 3), torch.tensor([1.0, 0.0, 1.0]).expand(64, 3)
-    same = torch.get_rng_state()
-    values = kind(u, mask, 2)
-    assert values.shape == (64, 400, 2) and values.isfinite().all()
-    torch.testing.assert_close(values.std(1), torch.ones(64, 2))
-    torch.set_rng_state(same)
-    torch.testing.assert_close(kind(u * torch.tensor([1.0, 9.0, 1.0]), mask, 2), values)
-    torch.set_rng_state(same)
-    assert not torch.allclose(kind(u * torch.tensor([9.0, 1.0, 1.0]), mask, 2), values)
 
 
 def test_each_dataset_has_a_formula_of_its_own():

@@ -26,16 +26,6 @@ def unwarped(x, mask):
     return x
 
 
-@pytest.mark.parametrize("kind", ["elliptical", "clusters", "products", "codes", "paths"])
-@pytest.mark.parametrize("dim", [1, 5, 20])
-def test_shapes_and_ranges(kind, dim):
-    torch.manual_seed(0)
-    d = getattr(closed_form, kind)(8, max(32, 3 * dim), 64, dim)
-    assert d.x.shape == d.y.shape == (8, max(32, 3 * dim), dim)
-    assert d.x.isfinite().all() and d.y.isfinite().all()
-    assert (d.mi >= -0.5).all() and d.mi.isfinite().all() and (d.family == -1).all()
-
-
 def test_many_elliptical_datasets_have_all_dimensions():
     torch.manual_seed(0)
     d = closed_form.elliptical(200, 32, 16, 5)

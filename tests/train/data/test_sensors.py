@@ -4,12 +4,11 @@ import pytest
 import torch
 
 from infoatlas_train.data import sensors
+from infoatlas_train.data.channels import formula, waves
 from infoatlas_train.data.sensors import FUNCTIONS
 
-QUERIES = 4096
 
-
-@pytest.mark.parametrize("kind", FUNCTIONS)
+@pytest.mark.parametrize("kind", [*FUNCTIONS, formula, waves])
 def test_functions_are_of_the_coordinates_in_use(kind):
     torch.manual_seed(1)
     u, mask = torch.randn(64, 300, 3), torch.tensor([1.0, 0.0, 1.0]).expand(64, 3)

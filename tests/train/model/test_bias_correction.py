@@ -243,18 +243,22 @@ def test_copies_and_constants_stay_finite(model):
 # ---- fit -----------------------------------------------------------------------------------------
 
 
-def test_fit_finds_an_error_that_diagnostics_indicate():
+def batch_of(count):
+    return torch.arange(count) // fit_correction.TOGETHER
 
+
+def examples(diagnostics, truth):
+    n = len(truth)
+    rest = {"bound": torch.ones(n), "batch": batch_of(n)}
+    return {"diagnostics": diagnostics, "truth": truth, **rest}
+
+
+def test_fit_finds_an_error_that_diagnostics_indicate():
     torch.manual_seed(3)
     correction = BiasCorrection(1)
     diagnostics = torch.randn(4000, len(correction.mean))
     truth = 1 + 0.3 * torch.tanh(diagnostics[:, 5])
-    data = {
-        "diagnostics": diagnostics,
-        "truth": truth,
-        "bound": torch.ones(4000),
-        "batch": batch_of(4000),
-    }
+    data = examples(diagnostics, truth)
     fit_correction.fit(correction, {k: v[:3000] for k, v in data.items()}, seed=0, steps=300)
     with torch.no_grad():
         left = (1 + correction.correction(diagnostics[3000:]) - truth[3000:]).abs().mean()
@@ -277,18 +281,12 @@ def test_units_are_dropped_only_while_heads_are_fitted():
 
 def test_the_predicted_error_is_that_of_examples_outside_of_the_fit():
     """Errors that no diagnostic feature predicts, three times as large if a column is positive."""
-
     torch.manual_seed(4)
     correction = BiasCorrection(1)
     diagnostics = torch.randn(6000, len(correction.mean))
     sigma = torch.where(diagnostics[:, 3] > 0, 0.3, 0.1)
     truth = 1 + sigma * torch.randn(6000)
-    data = {
-        "diagnostics": diagnostics,
-        "truth": truth,
-        "bound": torch.ones(6000),
-        "batch": batch_of(6000),
-    }
+    data = examples(diagnostics, truth)
     fit_correction.fit(correction, {k: v[:4000] for k, v in data.items()}, seed=0, steps=300)
     with torch.no_grad():
         spread = correction.spread(diagnostics[4000:])
@@ -303,22 +301,16 @@ def test_the_predicted_error_is_that_of_examples_outside_of_the_fit():
 
 def test_the_predicted_error_includes_unreachable_truths():
     """For true values above 6.5 nats the correction is incomplete; predicted errors cover it."""
-
     torch.manual_seed(5)
     correction = BiasCorrection(1)
     diagnostics = torch.randn(2000, len(correction.mean))
     strong = diagnostics[:, 3] > 0
     truth = torch.where(strong, 10.0, 1.0) + 0.1 * torch.randn(2000)
-    data = {"diagnostics": diagnostics, "truth": truth, "bound": torch.where(strong, 6.0, 1.0)}
-    data["batch"] = batch_of(2000)
+    data = examples(diagnostics, truth) | {"bound": torch.where(strong, 6.0, 1.0)}
     fit_correction.fit(correction, data, seed=0, steps=120)
     with torch.no_grad():
         spread = correction.spread(diagnostics)
     assert spread[strong].median() > 1
-
-
-def batch_of(count):
-    return torch.arange(count) // fit_correction.TOGETHER
 
 
 def plan(batches, **options):
@@ -326,7 +318,6 @@ def plan(batches, **options):
 
 
 def test_batches_are_of_the_kinds_of_the_recipe():
-
     p = plan(8, kinds={"straight": 1, "codes": 1, "events": 1, "atlas": 1})
     families = [p.draw(number, 2).family for number in range(8)]
     assert [int(f.max()) >= 0 for f in families] == [False, False, True, True] * 2
@@ -335,7 +326,6 @@ def test_batches_are_of_the_kinds_of_the_recipe():
 
 
 def test_independent_batches_have_no_information():
-
     p = plan(12, kinds={"independent": 1}, atlas={"families": {"canonical": 0.5, "mixture": 0.5}})
     drawn = [p.draw(number, 2) for number in range(12)]
     assert not any(d.mi.any() for d in drawn) and len({int(d.family[0]) for d in drawn}) == 2
@@ -412,7 +402,6 @@ def test_a_correction_is_fitted_to_the_model(tmp_path, capsys):
 @pytest.mark.parametrize("kind, nats", [("straight", 0.3), ("codes", -0.3)])
 def test_a_kind_can_count_several_times(kind, nats):
     """Batches of two kinds contradict each other: the one with nine times the weight decides."""
-
     torch.manual_seed(6)
     p = plan(200, kinds={"straight": 1, "codes": 1})
     batch = batch_of(1600)

@@ -134,9 +134,7 @@ def test_counts_and_distances_are_of_one_metric():
     scale = torch.ones(2, 1, 3)
     found, local = counts_and_distances(x, y, scale)
     for value, wanted in zip(
-        (found.both, found.x, found.y),
-        vars(counts(x, y, scale)).values(),
-        strict=False,
+        (found.both, found.x, found.y), vars(counts(x, y, scale)).values(), strict=False
     ):
         assert torch.equal(value, wanted)
     assert local.shape == (2, 60)
