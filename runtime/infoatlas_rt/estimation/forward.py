@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backends.protocol import Backend, Preparing
+from ..backends.interface import Backend, Preparing
 from ..errors import ModelError
 from ..inputs.gpu_arrays import array_namespace, beside, contiguous, to_host
 from ..models.model_file import ModelFile

@@ -1,9 +1,8 @@
 """Detectors of key states in running episodes, with their accuracy in demonstrations.
 
-A detector is linear in the features of a step (`features.py`), and scores a step 0.2 s after it. A
-key state is reported at a maximum of its score above a threshold. It is not followed if it was
-found in less than 0.6 of the demonstrations left out, or reported falsely more than once in two of
-them.
+A detector is linear in the features of a step (`motion_features.py`), and scores a step 0.2 s after
+it. A key state is reported at a maximum of its score above a threshold. It is not followed if it
+was found in too few of the demonstrations left out, or reported falsely too often in them.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .coordinates import Coordinates
-from .features import Features
+from .motion_features import Features
 from .task_file import floats
 from .timing import Timing
 

@@ -8,8 +8,8 @@ from operator import attrgetter
 from typing import Any
 
 from ..errors import InputError
+from .field_syntax import Leaf
 from .identity import ANY, BODIES_LISTED, PassedOver, Place, keys_of, telling, values
-from .paths import Leaf
 from .schema import Schema
 
 RECENT, MAJORITY = 20, 15  # a body is used if MAJORITY of the RECENT last messages are of it

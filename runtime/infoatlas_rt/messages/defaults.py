@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InputError
-from .paths import choice_of
+from .field_syntax import choice_of
 from .schema import HEADER, Schema
 
 _ARRAYS = "Float32 Float64 Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64".split()

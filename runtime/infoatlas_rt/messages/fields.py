@@ -25,8 +25,8 @@ from ..inputs.arrays import EXACT
 from ..inputs.copies import Stateful
 from .bodies import MAJORITY, RECENT, Bodies
 from .defaults import chosen_fields
+from .field_syntax import Leaf, has_names, resolve, stamp, stamp_of, together
 from .identity import Missing, PassedOver
-from .paths import Leaf, has_names, resolve, stamp, stamp_of, together
 from .schema import Schema
 
 # Layouts of the last RECENT messages are kept. The state changes to another layout when MAJORITY of

@@ -35,7 +35,7 @@ NUMBERS = {
 }  # fmt: skip
 LEAST_SHIFTS = 4  # minimum number of cyclic shifts that the graph accepts
 
-# Constants of the standard error (`estimation/uncertainty.py`), one set for each kind of estimate.
+# Constants of the standard error (`estimation/standard_error.py`), one set for each kind of estimate.
 # Two factors multiply sampling noise ("noise") and model error ("spread"). Rank noise is multiplied
 # by nats of error per unit ("ceiling"). For small samples, the result is multiplied by 1 + few /
 # sqrt(n). The model error has powers of the predicted error ("predicted") and of the information

@@ -24,7 +24,7 @@ it, or never:
 The default of `z` was chosen on noise, not on a data set. It was tested on 200 structureless curves
 of 100 estimates from 100 samples each. With neighbouring estimates correlated by 0.9, as in
 ensembles and windows, 2% have an extremum at z = 3.5, and 1% at z = 4. With independent estimates,
-24% and 5% have one. `tests/runtime/curves/test_extrema.py` repeats that.
+24% and 5% have one. `tests/runtime/streams/test_extrema.py` repeats that.
 """
 
 from __future__ import annotations

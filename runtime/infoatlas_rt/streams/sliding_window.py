@@ -1,6 +1,6 @@
 """The last steps of one robot: checks states, and makes them pairs of a window.
 
-`pair_window.py` forms the pairs. Two streams are paired in the same way, as (a_t, b_<t-Δt), where
+`lagged_pairs.py` forms the pairs. Two streams are paired in the same way, as (a_t, b_<t-Δt), where
 Δt may be 0; `messages/sync.py` matches their states in time.
 """
 

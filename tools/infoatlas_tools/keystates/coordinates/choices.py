@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt.errors import InputError, first_names
-from infoatlas_rt.live.orientation import (
+from infoatlas_rt.live.quaternions import (
     ANGLE,
     EULER,
     MATRIX,
