@@ -13,16 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..streams.event_thresholds import KEYSTATE_FALSE_REPORTS, KEYSTATE_GAP, KEYSTATE_RECALL
 from .coordinates import Coordinates
 from .motion_features import Features
 from .task_file import floats
 from .timing import Timing
 
 Float = NDArray[np.float64]
-
-GAP = 0.5  # seconds between two reports of one key state, at least
-FOLLOWED = 0.6  # recall from which a key state is followed
-FALSE = 0.5  # false reports an episode up to which it is followed
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +61,7 @@ class Detectors:
     @property
     def followed(self) -> NDArray[np.bool_]:
         """Whether each key state can be followed [K]."""
-        good = (self.recall >= FOLLOWED) & (self.false_reports <= FALSE)
+        good = (self.recall >= KEYSTATE_RECALL) & (self.false_reports <= KEYSTATE_FALSE_REPORTS)
         return np.isfinite(self.threshold) & (good | np.isnan(self.recall))
 
     def reported(self, every: bool) -> NDArray[np.bool_]:
@@ -74,7 +71,7 @@ class Detectors:
     @property
     def gap(self) -> int:
         """Working steps between two reports of one key state, at least."""
-        return self.timing.steps(GAP)
+        return self.timing.steps(KEYSTATE_GAP)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any], count: int) -> Detectors:

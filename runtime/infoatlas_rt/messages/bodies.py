@@ -13,7 +13,7 @@ from .identity import ANY, BODIES_LISTED, PassedOver, Place, keys_of, telling, v
 from .schema import Schema
 
 RECENT, MAJORITY = 20, 15  # a body is used if MAJORITY of the RECENT last messages are of it
-_REMEMBERED = 100  # bodies of a stream that are kept
+BODIES_KEPT = 100  # bodies of a stream that are kept
 
 
 class Bodies:
@@ -118,7 +118,7 @@ class Watch:
             self._seen = {body: None}
             return False
         self._turns.append(body)
-        if len(self._seen) < _REMEMBERED:
+        if len(self._seen) < BODIES_KEPT:
             self._seen[body] = None
         if self._turns.count(body) >= MAJORITY:
             return True

@@ -30,9 +30,9 @@ from .identity import Missing, PassedOver
 from .schema import Schema
 
 # Layouts of the last RECENT messages are kept. The state changes to another layout when MAJORITY of
-# them have it, or WIDER of them if it has more coordinates. So a few odd messages at the start have
-# no effect, and an arm is preferred to a gripper of the same rate.
-WIDER = 10
+# them have it, or MAJORITY_IF_WIDER of them if it has more coordinates. So a few odd messages at
+# the start have no effect, and an arm is preferred to a gripper of the same rate.
+MAJORITY_IF_WIDER = 10
 
 
 class Extractor(Stateful):
@@ -312,7 +312,7 @@ class Extractor(Stateful):
             max(0, (length if leaf.open else leaf.stop or 1) - leaf.start)
             for leaf, length in zip(self._leaves, layout[1], strict=True)
         )
-        least = WIDER if width > self.dim else MAJORITY
+        least = MAJORITY_IF_WIDER if width > self.dim else MAJORITY
         if not width or layout == self._layout or self._recent.count(layout) < least:
             return False
         recent, before = self._recent, self.names

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from ..errors import InputError
-from .schema import NUMBERS, FieldType, Schema
+from .schema import NUMBER_TYPES, FieldType, Schema
 
 # Fields that are an identity, the most specific ones first.
 KEYS = (
@@ -56,7 +56,7 @@ def _type_at(schema: Schema, key: str) -> FieldType | None:
 
 
 def _whole(kind: FieldType) -> bool:
-    return kind.length is None and kind.base in NUMBERS and "int" in kind.base
+    return kind.length is None and kind.base in NUMBER_TYPES and "int" in kind.base
 
 
 def _text(kind: FieldType) -> bool:

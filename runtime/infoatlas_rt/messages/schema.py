@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-HEADER = "std_msgs/msg/Header"
+HEADER_TYPE = "std_msgs/msg/Header"
 # rclpy's names of types that differ from those in message definitions.
 _ROS = {"double": "float64", "float": "float32", "boolean": "bool"}
 _SIZES = ("8", "16", "32", "64")
-NUMBERS = {"bool", "float32", "float64"} | {f"{u}int{n}" for u in ("", "u") for n in _SIZES}
-LONG = {"int64", "uint64"}
+NUMBER_TYPES = {"bool", "float32", "float64"} | {f"{u}int{n}" for u in ("", "u") for n in _SIZES}
+LONG_TYPES = {"int64", "uint64"}
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Schema:
             return all(self.numeric(field) for field in self.fields().values())
         if "/" in field.base:
             return field.length is None and self.nested(field.base).numeric()
-        return field.base in NUMBERS
+        return field.base in NUMBER_TYPES
 
     def __str__(self) -> str:
         return f"{self.name} has {', '.join(f'{n} ({t})' for n, t in self.fields().items())}"

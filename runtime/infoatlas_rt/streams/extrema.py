@@ -40,11 +40,10 @@ from ..errors import InputError
 from ..estimation.result import WindowEstimate
 from ..inputs.checks import as_number
 from ..inputs.copies import Stateful
+from .event_thresholds import EXTREMUM_Z
 from .extremum_search import LEAST_ERROR, SLACK, CurvePoint, ExtremumSearch, curve_point
 
 KINDS = ("maximum", "minimum", "change")
-Z = 3.5
-DELAY = 2.0  # seconds of a stream
 POINTS = 20  # estimates of a curve or a stream within the delay
 
 
@@ -121,7 +120,9 @@ class ExtremumDetector(Stateful):
         An unknown kind, or `z` or `delay` is not finite and above 0.
     """
 
-    def __init__(self, kinds: Iterable[str] = KINDS, *, z: float = Z, delay: float) -> None:
+    def __init__(
+        self, kinds: Iterable[str] = KINDS, *, z: float = EXTREMUM_Z, delay: float
+    ) -> None:
         try:
             names = [] if isinstance(kinds, str) else list(kinds)
         except TypeError:

@@ -16,10 +16,10 @@ from ..inputs.copies import Stateful
 from ..inputs.ring import Ring
 
 RECENT = 50  # newest steps from which the period is estimated
-LEAST = 10  # fewest steps for an estimate
+LEAST_STEPS = 10  # fewest steps for an estimate
 SLOWER = 1.25  # times the lag's step: a longer step is another rate, not jitter
-REMEMBERED = 500  # newest steps from which the share of holes is estimated
-WIDE = 0.75  # of a step: the nearest state is within it, even if steps are uneven
+FATES_KEPT = 500  # newest steps from which the share of holes is estimated
+NEAREST_WITHIN = 0.75  # of a step: the nearest state is within it, even if steps are uneven
 
 
 Array = NDArray[np.float64]
@@ -71,7 +71,7 @@ class PairWindow(Stateful):
         self._tolerance = tolerance
         self._pace = Pace()
         self._since = 0  # no pair reaches back beyond this step
-        self._fates: deque[int] = deque(maxlen=max(window, REMEMBERED))  # of the last steps
+        self._fates: deque[int] = deque(maxlen=max(window, FATES_KEPT))  # of the last steps
         self._states: Ring | None = None  # [reach, d']
         self._before: tuple[int, Array, Array] | None = None  # newest accepted step and its states
 
@@ -268,7 +268,7 @@ class Pace:
     @property
     def step(self) -> float | None:
         """Seconds from one state to the next; None if not known yet."""
-        if len(self._steps) < LEAST:
+        if len(self._steps) < LEAST_STEPS:
             return None
         return sorted(self._steps)[len(self._steps) // 10]
 
@@ -287,7 +287,7 @@ class Pace:
         step, expected = self.step or 0.0, lag_seconds / lag
         if step <= SLOWER * expected:
             return expected / 2
-        return max(expected / 2, min(WIDE * step, lag_seconds / 2))
+        return max(expected / 2, min(NEAREST_WITHIN * step, lag_seconds / 2))
 
     def why_no_past(
         self, lag_seconds: float, tolerance: float, furthest: float, memory: int
@@ -307,8 +307,8 @@ class Pace:
         far = step is not None and furthest - tolerance > step * memory
         if step is None or (not far and self.span <= furthest + max(step, tolerance)):
             return None
-        way = f"a tolerance of {WIDE * step:.3g} s finds the nearest"
-        if WIDE * step <= tolerance:
+        way = f"a tolerance of {NEAREST_WITHIN * step:.3g} s finds the nearest"
+        if NEAREST_WITHIN * step <= tolerance:
             way = "those of that time were lost, so raise queue, or depth of the subscription"
         if far:
             way = "let lag be the steps that lag_seconds lasts"

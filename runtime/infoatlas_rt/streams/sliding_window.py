@@ -21,7 +21,7 @@ from ..inputs.copies import Stateful
 from ..models.model_file import ModelFile
 from .lagged_pairs import PairWindow
 
-LONGEST = 10**6  # steps
+MOST_STEPS = 10**6  # steps
 FATES = "accepted,NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,resets"
 Array = NDArray[np.float64]
 
@@ -74,10 +74,10 @@ class SlidingWindow(Stateful):
     ) -> None:
         self.two_streams = as_flag(two_streams, "two_streams")
         self.increments = as_flag(increments, "increments")
-        self.lag = as_count(lag, "lag", 0 if two_streams else 1, LONGEST)
-        self.history = as_count(history, "history", 1, LONGEST)
+        self.lag = as_count(lag, "lag", 0 if two_streams else 1, MOST_STEPS)
+        self.history = as_count(history, "history", 1, MOST_STEPS)
         self.every = as_count(every, "every", 1)
-        self.length = as_count(window, "window", 1, LONGEST)
+        self.length = as_count(window, "window", 1, MOST_STEPS)
         lag_seconds = None if lag_seconds is None else as_seconds(lag_seconds, "lag_seconds")
         tolerance = None if tolerance is None else as_seconds(tolerance, "tolerance")
         if tolerance is not None and lag_seconds is None:
