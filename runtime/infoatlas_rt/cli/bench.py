@@ -60,13 +60,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Measure and print, or compare two results.
-
-    Raises
-    ------
-    InputError, ModelError, ProviderError
-        Also if no provider of `--provider all` starts.
-    """
+    """Measure and print, or compare two results; ProviderError if no provider starts."""
     from . import latency
 
     if arguments.compare:
@@ -144,13 +138,7 @@ def row(report: Mapping[str, Any]) -> str:
 
 
 def compare(arguments: Namespace) -> None:
-    """Print ratios of two results, and the settings in which they differ.
-
-    Raises
-    ------
-    InputError
-        A file is no result of `bench --json` with a single provider.
-    """
+    """Print ratios of two results of `bench --json`, and the settings in which they differ."""
     old, new = (_read(path) for path in arguments.compare)
     ratios = _ratios(old, new)
     differ = {

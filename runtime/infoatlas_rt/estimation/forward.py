@@ -45,19 +45,9 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
     """Slice prepared samples, bring the slices to canonical form, and evaluate the graph.
 
     Samples on a GPU stay there; the result is on the host. If a side is constant, the graph is not
-    evaluated: the mutual information is 0.
-
-    Parameters
-    ----------
-    prepared : Prepared
-    estimator : Evaluator
-
-    Returns
-    -------
-    Estimate
-    dict of float
-        Wall-clock seconds of the stages "slicing", "preprocessing", "inference". An engine that
-        prepares slices projects them within "preprocessing".
+    evaluated: the mutual information is 0. Also returns the wall-clock seconds of the stages
+    "slicing", "preprocessing", "inference". An engine that prepares slices projects them within
+    "preprocessing".
 
     Raises
     ------
@@ -149,12 +139,8 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
 def window_means(windows: Sequence[Prepared], estimator: Evaluator) -> NDArray[np.float32]:
     """Estimates of many windows, means over slices [m], nats; 0 if a side is constant.
 
-    Parameters
-    ----------
-    windows : sequence of Prepared, m of them
-        Windows of one length, prepared on the host by one estimator, without groups. Their slices,
-        shifts and orders are equal, so one call of the backend can evaluate several of them.
-    estimator : Evaluator
+    The windows have one length, and one estimator prepared them on the host, without groups. Their
+    slices, shifts and orders are equal, so one call of the backend can evaluate several of them.
     """
     means = np.zeros(len(windows), np.float32)
     rows = [row for row, prepared in enumerate(windows) if not prepared.degenerate]
@@ -208,11 +194,6 @@ def pairing_means(
         Spreads the calls of the backend over its workers; the result has the same bits.
     progress : callable, optional
         Called with (slices done, slices in all), over all pairings.
-
-    Raises
-    ------
-    ModelError
-        An estimate is not finite, or the engine fails.
     """
     values, slices = np.zeros(len(pairings)), prepared.plan.slices
     submitted: list[tuple[slice, int]] = []  # pairings, and slices of each

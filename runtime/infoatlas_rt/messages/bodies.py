@@ -19,13 +19,8 @@ BODIES_KEPT = 100  # bodies of a stream that are kept
 class Bodies:
     """Selects messages of a topic, and elements of their arrays, for the states.
 
-    Parameters
-    ----------
-    schema : Schema
-    wanted : dict
-        Identity of the requested messages, by key.
-    leaves : sequence of Leaf
-        The numbers of the state.
+    `wanted` is the identity of the requested messages, by key, and `leaves` the numbers of the
+    state.
 
     Attributes
     ----------
@@ -80,13 +75,7 @@ class Bodies:
 
 
 class Watch:
-    """The body of the states if it was not requested: that of the first message.
-
-    Parameters
-    ----------
-    places : sequence of Place
-        Places with keys to watch.
-    """
+    """The body of the states if it was not requested: that of the first message."""
 
     def __init__(self, places: Sequence[Place]) -> None:
         self.places = places
@@ -103,10 +92,7 @@ class Watch:
     def takes_over(self, message: Any) -> bool:
         """Whether most of the last messages are of this message's body, which is a new one.
 
-        Raises
-        ------
-        PassedOver
-            The message is of another body than the state.
+        PassedOver if the message is of another body than the state.
         """
         body = self.read(message)
         if body == self.body:

@@ -247,27 +247,18 @@ def stamp(message: Any) -> float | None:
 
 
 def stamp_of(field: str, schema: Schema, leaves: Sequence[Leaf]) -> Callable[[Any], float | None]:
-    """A callable that returns the stamp of messages of a type.
+    """A callable from messages of a type to their stamp in seconds.
+
+    It returns None if the field is 0 (not set), and NaN if it is no time from 0 to 2^31 s.
 
     Parameters
     ----------
     field : str
-        A field with a number, and its unit, as in "timestamp us". If empty, the stamp of the header
-        of the message, or of the element that contains the leaves.
+        A field with a number, and its unit, as in "timestamp us"; InputError if it is none. If
+        empty, the stamp of the header of the message, or of the element that contains the leaves.
     schema : Schema
     leaves : sequence of Leaf
         The numbers of the state.
-
-    Returns
-    -------
-    callable
-        From a message to seconds; None if the field is 0 (not set), NaN if it is no time from 0 to
-        2^31 s.
-
-    Raises
-    ------
-    InputError
-        There is no such field, it is no single number, or it has no unit.
     """
     if not field:
         outer = {leaf.places[0].path: leaf.places[0] for leaf in leaves if leaf.places}

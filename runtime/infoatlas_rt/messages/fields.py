@@ -226,12 +226,8 @@ class Extractor(Stateful):
     def _lay_out(self, given: Sequence[str], lengths: Sequence[int]) -> None:
         """Give each leaf its place in the state.
 
-        Parameters
-        ----------
-        given : sequence of str
-            Names in a message; empty if it has none.
-        lengths : sequence of int
-            Lengths of open arrays, one for each leaf.
+        `given` are the names in a message, or empty, and `lengths` those of open arrays, one a
+        leaf.
         """
         _check_distinct(given)
         names: list[str] = []

@@ -33,14 +33,9 @@ class FieldType:
 
 
 class Schema:
-    """The definition of a message type.
+    """The definition of a message type such as sensor_msgs/msg/JointState.
 
-    Parameters
-    ----------
-    name : str
-        Such as sensor_msgs/msg/JointState.
-    lookup : callable
-        From the name of a message type to its fields, in their order.
+    `lookup` returns the fields of a message type by its name, in their order.
     """
 
     def __init__(self, name: str, lookup: Callable[[str], Mapping[str, FieldType]]) -> None:

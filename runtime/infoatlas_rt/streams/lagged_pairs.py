@@ -124,21 +124,10 @@ class PairWindow(Stateful):
         self.newest = stamp if np.isfinite(stamp) else self.newest
 
     def add(self, now: Array, then: Array, stamp: float) -> bool:
-        """Store a state, and its pair if its past is there.
+        """Store a state [d], and its pair if its past is there; return whether a pair was formed.
 
-        Parameters
-        ----------
-        now : [d] float64
-            The state.
-        then : [d'] float64
-            The state of the stream whose past counts: `now` itself, or the other stream's.
-        stamp : float
-            Seconds, above `newest`.
-
-        Returns
-        -------
-        bool
-            Whether a pair was formed.
+        `then` [d'] is the state of the stream whose past counts: `now` itself, or the other
+        stream's. The stamp is in seconds, above `newest`.
         """
         if self._states is None:
             self._states = self._allocate(now.size, then.size)
@@ -163,16 +152,7 @@ class PairWindow(Stateful):
         return past is not None
 
     def samples(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-        """The pairs of the window, oldest first.
-
-        Returns
-        -------
-        x : [n, d] float64
-        y : [n, history d'] float64
-            The newest past state first.
-        steps : [n] int64
-            Step of the newer state of each pair, ascending.
-        """
+        """The pairs of the window, oldest first; `SlidingWindow.samples` has their shapes."""
         steps = np.arange(self.step - self.window, self.step)
         steps = steps[self._paired[steps]]
         return self._x[steps], self._y[steps], steps
@@ -294,14 +274,7 @@ class Pace:
     ) -> str | None:
         """Why no past state was found yet, and what to do; None if one may still be found.
 
-        Parameters
-        ----------
-        lag_seconds, tolerance : float
-            Age of a past state, and by how much it may differ.
-        furthest : float
-            Age of the oldest past state, seconds.
-        memory : int
-            Number of states that are kept.
+        The oldest past state has age `furthest`, seconds, and `memory` states are kept.
         """
         step = self.step
         far = step is not None and furthest - tolerance > step * memory

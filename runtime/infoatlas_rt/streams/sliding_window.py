@@ -119,26 +119,11 @@ class SlidingWindow(Stateful):
         *,
         counted: bool = False,
     ) -> bool:
-        """Take a state, without an estimate.
+        """Take a state, without an estimate; return whether it was accepted, or set `reason`.
 
-        Parameters
-        ----------
-        state, stamp, other
-            As in `OnlineEstimator.push`.
-        counted : bool
-            The stamp is the time of arrival, too uneven for finding a past state. Steps are counted
-            even with `lag_seconds`, and no pair reaches across `reset_after` seconds without a
-            state.
-
-        Returns
-        -------
-        bool
-            Whether the state was accepted; if not, `reason` has the cause.
-
-        Raises
-        ------
-        InputError
-            As in `OnlineEstimator.push`.
+        Arguments and errors are those of `OnlineEstimator.push`. A `counted` stamp is the time of
+        arrival, too uneven for finding a past state. Steps are then counted even with
+        `lag_seconds`, and no pair reaches across a pause of `reset_after` seconds.
         """
         pairs = self._pairs
         if self.two_streams != (other is not None):
@@ -211,13 +196,10 @@ class SlidingWindow(Stateful):
         return self._pairs.newest_pair()
 
     def samples(self, *, anyway: bool = False) -> tuple[Array, Array, NDArray[np.int64]] | None:
-        """The pairs, if an estimate can be made and is due; otherwise `reason` has the cause.
+        """The pairs, if an estimate can be made and is due; else None, and `reason` is set.
 
-        Parameters
-        ----------
-        anyway : bool
-            Return them even if `every` requires waiting; the estimate then does not count for
-            `every`.
+        With `anyway` they are returned even if `every` requires waiting, and the estimate does not
+        count for `every`. None also if there is no pair since the last estimate.
 
         Returns
         -------
@@ -226,8 +208,6 @@ class SlidingWindow(Stateful):
             The newest past state first.
         steps : [n] int64
             Step of the newer state of each pair, ascending.
-
-        None if there is no pair since the last estimate, or for any other `reason`.
         """
         pairs, count = self._pairs, self._pairs.pairs
         if pairs.newest is None or pairs.sizes == (None, None):
