@@ -92,7 +92,7 @@ class Report:
 
 
 def statistics(seconds: Sequence[float]) -> Times:
-    """Statistics of durations, in ms; a percentile is sorted[max(n - 1 - int((1 - p/100) n), 0)]."""
+    """Statistics of durations in ms; a percentile is sorted[max(n - 1 - int((1 - p/100) n), 0)]."""
     times = np.sort(np.asarray(seconds, np.float64)) * 1e3
     n, mean = len(times), float(times.mean())
 

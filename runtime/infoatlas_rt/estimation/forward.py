@@ -25,13 +25,7 @@ from .canonical import Canonical, Side, canonicalise, pair, score_table, whiten
 from .parallel import run_jobs
 from .prepare import Prepared, batches
 from .result import Estimate
-from .standard_error import (
-    beyond_gaussian,
-    gaussian_part,
-    rank_noise,
-    sampling_noise,
-    standard_error,
-)
+from .standard_error import beyond_gaussian, gaussian_part, rank_noise, with_error
 
 
 class Evaluator(Protocol):
@@ -98,26 +92,19 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
     means[0, prepared.order] = pointwise / slices
     means[1, prepared.order] = influence / slices
     _check_finite(estimator, per_slice, means, predicted)
-    predicted_error = float(predicted.mean())
-    noise, effective = sampling_noise(
-        means[1], per_slice, time_series=prepared.time_series, groups=prepared.groups
-    )
-    beyond = 0.0 if prepared.degenerate else beyond_gaussian(per_slice, gaussian)
-    constants = model.calibration.get("whole" if plan.k is None else "sliced")
-    stderr = standard_error(constants, noise, predicted_error, crowding, effective, beyond)
     found = Estimate(
         mi=float(per_slice.mean()),
-        stderr=0.0 if prepared.degenerate else float(stderr),
-        noise=noise,
-        predicted_error=predicted_error,
+        stderr=math.nan,
+        noise=math.nan,
+        predicted_error=float(predicted.mean()),
         gaussian=float(gaussian.mean()),
-        beyond_gaussian=beyond,
+        beyond_gaussian=0.0 if prepared.degenerate else beyond_gaussian(per_slice, gaussian),
         rank_noise=crowding,
         per_slice=per_slice,
         pointwise=means[0],
         influence=means[1],
         samples=n,
-        effective_samples=effective,
+        effective_samples=math.nan,
         slices=slices,
         k=plan.k,
         seed=prepared.seed,
@@ -133,7 +120,7 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
         constant_y=prepared.constant_y,
         directions=None if plan.k is None else "random",
     )
-    return found, seconds
+    return with_error(found, model, prepared.time_series, prepared.groups), seconds
 
 
 def window_means(windows: Sequence[Prepared], estimator: Evaluator) -> NDArray[np.float32]:

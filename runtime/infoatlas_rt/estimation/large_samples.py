@@ -20,7 +20,7 @@ from ..models.model_file import ModelFile
 from .prepare import Samples, autocorrelated, varying
 from .result import Estimate
 from .shuffling import largest_group
-from .standard_error import sampling_noise, standard_error
+from .standard_error import with_error
 
 Timed: TypeAlias = tuple[Estimate, dict[str, float]]  # an estimate, with the seconds of its stages
 Evaluate: TypeAlias = Callable[[Samples], Timed]
@@ -101,30 +101,19 @@ def average(
         return np.average([getattr(one, name) for one in found], axis=0, weights=sizes)
 
     per_slice = mean("per_slice")
-    noise, effective = sampling_noise(
-        influence, per_slice, time_series=samples.time_series, groups=samples.groups
-    )
-    predicted_error, crowding = float(mean("predicted_error")), float(mean("rank_noise"))
-    degenerate = all(one.degenerate for one in found)
-    constants = model.calibration.get("whole" if found[0].k is None else "sliced")
-    beyond = float(mean("beyond_gaussian"))
-    stderr = standard_error(constants, noise, predicted_error, crowding, effective, beyond)
     combined = replace(
         found[0],
         mi=float(per_slice.mean()),
-        stderr=0.0 if degenerate else float(stderr),
-        noise=noise,
-        predicted_error=predicted_error,
+        predicted_error=float(mean("predicted_error")),
         gaussian=float(mean("gaussian")),
-        beyond_gaussian=beyond,
-        rank_noise=crowding,
+        beyond_gaussian=float(mean("beyond_gaussian")),
+        rank_noise=float(mean("rank_noise")),
         per_slice=per_slice,
         pointwise=pointwise,
         influence=influence,
         samples=n,
-        effective_samples=effective,
         saturated=any(one.saturated for one in found),
-        degenerate=degenerate,
+        degenerate=all(one.degenerate for one in found),
         clipped=any(one.clipped for one in found),
         rank_x=float(mean("rank_x")),
         rank_y=float(mean("rank_y")),
@@ -134,7 +123,7 @@ def average(
         constant_y=_in_all(one.constant_y for one in found),
         parts=sum(one.parts for one in found),
     )
-    return combined, total
+    return with_error(combined, model, samples.time_series, samples.groups), total
 
 
 def _in_all(constant: Iterable[tuple[int, ...]]) -> tuple[int, ...]:

@@ -19,10 +19,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..models.model_file import ModelFile
+from .result import Estimate
 
 LEAST_FACTOR = 0.5  # of the factor for small samples, at least
 CLUSTERS = 10  # trajectories from which a clustered variance is used
@@ -183,3 +187,18 @@ def standard_error(
     above = 1 + constants["few"] / samples**0.5 - LEAST_FACTOR
     factor = LEAST_FACTOR + (above + abs(above)) / 2  # at least LEAST_FACTOR
     return factor * sum(part**2 for part in parts) ** 0.5
+
+
+def with_error(
+    found: Estimate, model: ModelFile, time_series: bool, groups: NDArray[np.int64] | None
+) -> Estimate:
+    """An estimate with its noise, effective samples and standard error, from its other fields."""
+    noise, effective = sampling_noise(
+        found.influence, found.per_slice, time_series=time_series, groups=groups
+    )
+    stderr = 0.0
+    if not found.degenerate:
+        constants = model.calibration.get("whole" if found.k is None else "sliced")
+        parts = noise, found.predicted_error, found.rank_noise, effective, found.beyond_gaussian
+        stderr = float(standard_error(constants, *parts))
+    return replace(found, noise=noise, effective_samples=effective, stderr=stderr)
