@@ -38,7 +38,7 @@ from std_srvs.srv import Trigger
 
 from infoatlas_rt.cli.console import check_target
 from infoatlas_rt.streams.events import Event
-from infoatlas_tools.bags.curve import StreamCurve
+from infoatlas_tools.bags.bag_curve import StreamCurve
 from infoatlas_tools.plots.drawing import EVENTS, QUIET, check_format
 from infoatlas_tools.plots.stream_plot import stream_figure
 

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from infoatlas_tools import KeyStates, Pose, Subtasks, Trajectories, discover_keystates
 from infoatlas_tools.keystates.subtasks.cuts import make_cuts
-from infoatlas_tools.keystates.subtasks.discovery import ordered_parts
 from infoatlas_tools.keystates.subtasks.poses import tracks
+from infoatlas_tools.keystates.subtasks.recorded_subtasks import Subtask
 from infoatlas_tools.keystates.subtasks.references import orientation
-from infoatlas_tools.keystates.subtasks.result import Subtask
+from infoatlas_tools.keystates.subtasks.subtask_discovery import ordered_parts
 
 from .sources import Demos, Float
 from .tasks import GRASP, Task

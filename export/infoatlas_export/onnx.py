@@ -25,7 +25,7 @@ from infoatlas_export.scopes import name_nodes, recorded
 from infoatlas_export.weights import name_weights
 from infoatlas_rt.errors import InputError, ModelError
 from infoatlas_rt.estimation.canonical import canonicalise
-from infoatlas_rt.models.model_file import FORMAT, OUTPUTS, check_constants
+from infoatlas_rt.models.model_file import GRAPH_FORMAT, OUTPUTS, check_constants
 from infoatlas_rt.models.onnx_content import CHECKSUM, checksum
 from infoatlas_train.config import PAIRS, SHIFTS
 from infoatlas_train.model.infoatlas import InfoAtlas
@@ -131,7 +131,7 @@ def metadata(model: InfoAtlas, run: dict[str, Any], name: str, version: str) -> 
     values = {
         "name": name,
         "version": version,
-        "format": FORMAT,
+        "format": GRAPH_FORMAT,
         "dim": model.config.dim,
         "n_min": max(min(SIZES), 3 * model.config.dim),
         "n_max": max(SIZES),

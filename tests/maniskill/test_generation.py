@@ -12,7 +12,7 @@ from infoatlas_tools.generation.scene import Scene
 from infoatlas_tools.generation.sources import poses, read_sources
 from infoatlas_tools.generation.tasks import FLAG_AT, TASKS
 from infoatlas_tools.generation.writing import write
-from infoatlas_tools.keystates.subtasks.result import Subtask
+from infoatlas_tools.keystates.subtasks.recorded_subtasks import Subtask
 
 TASK = "PickCube-v1"
 

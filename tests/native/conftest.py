@@ -8,7 +8,7 @@ import pytest
 
 import infoatlas_native
 import inputs
-from infoatlas_rt.backends import make_backend
+from infoatlas_rt.backends.choice import make_backend
 from infoatlas_rt.models import model_file
 
 MODELS = ("edge", "base", "wide")

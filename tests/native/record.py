@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
-from infoatlas_rt.backends import make_backend
+from infoatlas_rt.backends.choice import make_backend
 from infoatlas_rt.models import model_file
 from inputs import canonical
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 import inputs
 from infoatlas_native import Engine
 from infoatlas_rt import Estimator
-from infoatlas_rt.backends import make_backend
+from infoatlas_rt.backends.choice import make_backend
 from infoatlas_rt.estimation import slicing
 from infoatlas_rt.estimation.canonical import Canonical, canonicalise, score_table, standardise
 from infoatlas_rt.estimation.prepare import checked

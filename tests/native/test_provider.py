@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator, backends
-from infoatlas_rt.backends import native
+from infoatlas_rt import Estimator
+from infoatlas_rt.backends import choice, native
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import ProviderError
 from infoatlas_rt.models import model_file
@@ -25,7 +25,7 @@ def test_auto_takes_it(caplog):
         estimator = Estimator(provider="auto")
     assert estimator.backend.provider == "native"
     assert "'auto' chooses 'native'" in caplog.text
-    assert backends.installed()["auto"] == "native"
+    assert choice.installed()["auto"] == "native"
 
 
 def test_the_page(capsys):
@@ -57,8 +57,8 @@ def test_a_model_that_it_does_not_take(monkeypatch, caplog):
     changed = copy.copy(file)
     object.__setattr__(changed, "bytes", other)
     with pytest.raises(ProviderError, match=r"does not take .*edge\.onnx: .*provider='cpu'"):
-        backends.make_backend(changed, "native")
-    assert backends.make_backend(changed, "auto").provider == "cpu"
+        choice.make_backend(changed, "native")
+    assert choice.make_backend(changed, "auto").provider == "cpu"
     assert "passes over 'native'" in caplog.text
 
 

@@ -14,10 +14,10 @@ from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import UInt8MultiArray
 
+from infoatlas_rt.messages.field_syntax import stamp
 from infoatlas_rt.messages.fields import Extractor
-from infoatlas_rt.messages.paths import stamp
 from infoatlas_rt.messages.schema import Schema
-from infoatlas_tools.bags.reader import schema_of
+from infoatlas_tools.bags.bag_reader import schema_of
 from infoatlas_tools.bags.states import Bag
 
 STORE = get_typestore(Stores.ROS2_KILTED)

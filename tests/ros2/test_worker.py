@@ -20,7 +20,7 @@ from infoatlas_ros2.parameters import Settings
 from infoatlas_ros2.topics import extractor
 from infoatlas_ros2.worker import Worker
 from infoatlas_rt.messages.receiver import Sample
-from infoatlas_tools.bags.curve import read
+from infoatlas_tools.bags.bag_curve import read
 from infoatlas_tools.bags.states import Bag
 
 STORE = get_typestore(Stores.ROS2_KILTED)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import ModelError, ProviderError
 from ..models.model_file import ModelFile
-from .protocol import Floats, Indices
+from .interface import Floats, Indices
 from .threads import cpu_threads
 
 log = logging.getLogger(__name__)

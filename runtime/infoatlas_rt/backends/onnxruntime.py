@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import ModelError, ProviderError
 from ..inputs.gpu_arrays import device_pointer
 from ..models.model_file import OUTPUTS
-from .protocol import Floats, Indices
+from .interface import Floats, Indices
 from .threads import cpu_threads
 
 log = logging.getLogger(__name__)

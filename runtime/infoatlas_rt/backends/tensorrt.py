@@ -24,7 +24,7 @@ from ..inputs.gpu_arrays import Array, device_pointer
 from ..models.engine_file import REBUILD
 from ..models.model_file import OUTPUTS, ModelFile
 from .cuda_device import CaptureError, Device
-from .protocol import Floats, Indices
+from .interface import Floats, Indices
 from .tensorrt_checks import check_tensors, refuse_foreign, split
 from .tensorrt_contexts import Contexts, Execution
 from .tensorrt_libraries import LIBRARIES, load, messages

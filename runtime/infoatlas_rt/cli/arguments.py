@@ -49,15 +49,10 @@ def add_estimator(
     "native and cpu that starts",
     slices: int | None = None,
 ) -> None:
-    """The group of the estimator: model, provider and slices; `make_estimator` reads it.
+    """The group of the estimator, which `make_estimator` reads.
 
-    Parameters
-    ----------
-    parser : ArgumentParser
-    providers : str
-        Help of --provider.
-    slices : int, optional
-        Default of --slices; the estimator's own (40) unless given.
+    `providers` is the help of --provider, and `slices` the default of --slices, instead of the
+    estimator's own (40).
     """
     group = parser.add_argument_group("estimator")
     add_model(group)

@@ -26,8 +26,8 @@ DESCRIPTION = (
 EXAMPLES = ("bench --provider native", "bench --compare old.json new.json")
 SHOWN = ("mean", "median", "p90", "p95", "p99", "min", "max")
 # Providers that are measured in turns. On a GPU, a second engine would change clocks and power.
-TURNS = {"native": ("native", "cpu"), "all": ("cpu", "native")}
-PROVIDERS = ("cpu", "native", "cuda", "tensorrt", "tensorrt-rtx")  # providers of "all"
+IN_TURNS = {"native": ("native", "cpu"), "all": ("cpu", "native")}
+ALL_PROVIDERS = ("cpu", "native", "cuda", "tensorrt", "tensorrt-rtx")  # providers of "all"
 # Settings that have to be equal for a ratio of times to be a ratio of speeds.
 SETTINGS = ("samples", "dims", "slices", "k", "model", "provider", "threads", "machine", "gpu")
 HEADER = (
@@ -60,21 +60,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Measure and print, or compare two results.
-
-    Raises
-    ------
-    InputError, ModelError, ProviderError
-        Also if no provider of `--provider all` starts.
-    """
+    """Measure and print, or compare two results; ProviderError if no provider starts."""
     from . import latency
 
     if arguments.compare:
         compare(arguments)
         return
     wanted = arguments.provider
-    turns = TURNS.get(wanted, (wanted,))
-    alone = [name for name in PROVIDERS if name not in turns] if wanted == "all" else []
+    turns = IN_TURNS.get(wanted, (wanted,))
+    alone = [name for name in ALL_PROVIDERS if name not in turns] if wanted == "all" else []
     reports, refused = [], {}
     for names in (turns, *((name,) for name in alone)):
         estimators = []
@@ -99,7 +93,7 @@ def run(arguments: Namespace) -> None:
     if not reports:
         raise ProviderError("; ".join(f"{name}: {why}" for name, why in refused.items()))
     found: dict[str, Any] = reports[0].to_dict()
-    if wanted in TURNS:
+    if wanted in IN_TURNS:
         found = {"reports": [report.to_dict() for report in reports], "refused": refused}
     measured = {report.provider: report.to_dict() for report in reports}
     ratio = None
@@ -144,13 +138,7 @@ def row(report: Mapping[str, Any]) -> str:
 
 
 def compare(arguments: Namespace) -> None:
-    """Print ratios of two results, and the settings in which they differ.
-
-    Raises
-    ------
-    InputError
-        A file is no result of `bench --json` with a single provider.
-    """
+    """Print ratios of two results of `bench --json`, and the settings in which they differ."""
     old, new = (_read(path) for path in arguments.compare)
     ratios = _ratios(old, new)
     differ = {

@@ -22,7 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     """Run the command."""
-    from ..backends import installed
+    from ..backends.choice import installed
     from ..models.model_file import load
 
     model_file = load(arguments.model)

@@ -51,25 +51,16 @@ class Report:
         "inference" (the graph), "total" (a call of `Estimator.estimate`).
     throughput : float
         Updates (data sets) per second.
-    iterations : int
-    samples, dims, slices : int
-    k : int or None
-    provider, model : str
-    threads : int
     transfers : dict of Times
         On a GPU, the parts of "inference": "copy_in", "compute", "copy_out". They are measured by
         CUDA events in a TensorRT engine, by the host's clock in ONNX Runtime. Empty on the CPU.
     peak_memory_mb : float or None
-        Peak memory of the process, including Python and libraries; None if the system does not
-        report it.
+        Of the process, including Python and libraries; None if the system does not report it.
     gpu_memory_mb : float or None
         GPU memory in use by all processes, after the last update.
     millijoules : float or None
         Energy per update of the GPU, or of a Jetson's input rail, which includes the rest of the
         board. None if several estimators took turns.
-    machine : str
-    gpu : str or None
-    versions : dict of str
     """
 
     stages: dict[str, Times]
@@ -101,17 +92,7 @@ class Report:
 
 
 def statistics(seconds: Sequence[float]) -> Times:
-    """Statistics of durations; a percentile is sorted[max(n - 1 - int((1 - p/100) n), 0)].
-
-    Parameters
-    ----------
-    seconds : sequence of float, at least one
-
-    Returns
-    -------
-    Times
-        Milliseconds.
-    """
+    """Statistics of durations in ms; a percentile is sorted[max(n - 1 - int((1 - p/100) n), 0)]."""
     times = np.sort(np.asarray(seconds, np.float64)) * 1e3
     n, mean = len(times), float(times.mean())
 
@@ -141,27 +122,10 @@ def measure(
     """Time updates of estimators on data like a robot's (autoregressive, linearly dependent).
 
     Several estimators take turns, update by update. Other load on the machine slows all of them, so
-    ratios are reliable even if times are not.
-
-    Parameters
-    ----------
-    estimators : sequence of Estimator
-    samples : int
-    dims : (int, int)
-        Coordinates of x and y; the default is that of PickCube, for a state and its past.
-    duration : float
-        Shortest measurement of each estimator in seconds, after a warm-up of 0.2 s; at least 10
-        updates.
-    progress : callable, optional
-        Called with the completed share, 0 to 1.
-
-    Returns
-    -------
-    list of Report
-
-    Raises
-    ------
-    InputError
+    ratios are reliable even if times are not. The default of `dims` is that of PickCube, for a
+    state and its past. `duration` is the shortest measurement of each estimator in seconds, after a
+    warm-up of 0.2 s; there are at least 10 updates. `progress` is called with the completed share,
+    0 to 1.
     """
     if not 0 < duration < np.inf:
         raise InputError(f"duration is {duration!r}, but has to be seconds above 0")

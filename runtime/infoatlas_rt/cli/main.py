@@ -70,10 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def load_commands(chosen: str = "") -> dict[str, Any]:
     """Modules of commands: the chosen one, or all in the order of the help if there is none.
 
-    Raises
-    ------
-    InputError
-        A package of the chosen command is not installed.
+    InputError if a package of the chosen command is not installed.
     """
     if chosen in OWN:
         return {chosen: OWN[chosen]}

@@ -20,7 +20,7 @@ from ..inputs.gpu_arrays import Array, array_namespace, to_host
 FLOOR = -0.1  # nats
 # Nats by which an estimate of continuous samples (unique values on both sides) can exceed log n:
 # the largest excess of models on copies at the smallest n.
-BEYOND = 3.5
+MOST_BEYOND = 3.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Repeats:
         The smallest of three values: the entropy of each side, and the mutual information of the
         table of pairs. The latter is estimated from the observed frequencies, which is too large on
         average if the table has more cells than its sides explain. The correction of Miller and
-        Madow (1955) is added only if it is positive (as for copies). `BEYOND` is added for the
+        Madow (1955) is added only if it is positive (as for copies). `MOST_BEYOND` is added for the
         share of samples with unique values on both sides.
 
         Parameters
@@ -51,7 +51,7 @@ class Repeats:
         plain = [_plain_entropy(counts) for counts in (x_counts, y_counts, joint)]
         missing = (len(x_counts) + len(y_counts) - len(joint) - 1) / (2 * n)
         alone = float(((x_counts[self.x] == 1) & (y_counts[y] == 1)).mean())
-        table = plain[0] + plain[1] - plain[2] + max(missing, 0.0) + BEYOND * alone
+        table = plain[0] + plain[1] - plain[2] + max(missing, 0.0) + MOST_BEYOND * alone
         return max(min(entropy(x_counts), entropy(y_counts), table), 0.0)
 
 

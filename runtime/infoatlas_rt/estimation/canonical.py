@@ -40,17 +40,9 @@ class Canonical(NamedTuple):
 
 
 def rounded(x: Array, resolution: Array) -> Array:
-    """Round samples to multiples of the resolution, which removes the jitter of a robot at rest.
+    """Samples [n, d] in multiples of a resolution [d], where it is above 0.
 
-    Parameters
-    ----------
-    x : [n, d] float64
-    resolution : [d] float64
-        0 leaves a coordinate as it is.
-
-    Returns
-    -------
-    [n, d] float64
+    This removes the jitter of a robot at rest.
     """
     xp = array_namespace(x)
     safe = xp.where(resolution > 0, resolution, xp.ones_like(resolution))
@@ -58,20 +50,12 @@ def rounded(x: Array, resolution: Array) -> Array:
 
 
 def clip_outliers(x: Array) -> Array:
-    """Clip single outliers, which would determine the scale of a coordinate.
+    """Clip single outliers of samples [n, d], which would determine the scale of a coordinate.
 
     In each coordinate, deviations from the median are clipped to `OUTLIER` times the largest one
     after the c largest, c = 1 + n // 100. A coordinate without outliers keeps its bits, and the
     order of samples is preserved. If all samples except c are equal, the others may be a rare
     motion or a flag, and nothing is clipped.
-
-    Parameters
-    ----------
-    x : [n, d] float64, finite
-
-    Returns
-    -------
-    [n, d] float64
     """
     xp = array_namespace(x)
     n = x.shape[0]
@@ -85,16 +69,7 @@ def clip_outliers(x: Array) -> Array:
 
 
 def standardise(x: Array) -> Array:
-    """Centre and scale each coordinate; constants become zeros.
-
-    Parameters
-    ----------
-    x : [n, d] float
-
-    Returns
-    -------
-    [n, d] float64
-    """
+    """Centre and scale each coordinate of [n, d], in float64; constants become zeros."""
     xp = array_namespace(x)
     x = xp.astype(x, xp.float64)
     # Scaling by the range first keeps the squares finite for any finite input.
@@ -116,15 +91,9 @@ def score_table(n: int) -> np.ndarray:
 
 
 def normal_scores(x: Array) -> Array:
-    """Copula transform: each column becomes the normal scores of its average ranks.
+    """Copula transform: the normal scores of the average ranks in each row [..., d, n], float64.
 
-    Parameters
-    ----------
-    x : [..., d, n] float, samples last
-
-    Returns
-    -------
-    [..., d, n] float64, zero mean; a constant row becomes zeros
+    They have zero mean; a constant row becomes zeros.
     """
     xp = array_namespace(x)
     n = x.shape[-1]
@@ -206,14 +175,8 @@ def whiten(x: Array) -> Side:
 def canonicalise(x: Array, y: Array, dim: int) -> Canonical:
     """Normal scores, whitening, canonical rotation and padding of paired samples.
 
-    Parameters
-    ----------
-    x, y : [S, n, dx], [S, n, dy] float, finite; dx, dy <= dim
-    dim : D, the width of the model
-
-    Returns
-    -------
-    Canonical
+    Samples are [S, n, dx] and [S, n, dy], finite, and not wider than `dim`, the width D of the
+    model.
     """
     return pair(whiten(x), whiten(y), dim)
 

@@ -37,22 +37,9 @@ RIDGE = 0.05  # added to the variances of normal scores, which are about 1
 def reduced(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -> Timed:
     """Estimate I(x; y), or a lower bound of it if a side has more than D non-constant coordinates.
 
-    Samples on a GPU are copied to the host, where the directions are found.
-
-    Parameters
-    ----------
-    samples : Samples
-    model : ModelFile
-    seed : int
-        Seed of the halves.
-    evaluate : callable
-        Function that estimates samples unsliced.
-
-    Returns
-    -------
-    Estimate
-    dict of float
-        Seconds of its stages, without those of the directions.
+    Samples on a GPU are copied to the host, where the directions are found. `seed` is that of the
+    halves, and `evaluate` estimates samples unsliced. The seconds are without those of the
+    directions.
 
     Raises
     ------
@@ -150,18 +137,10 @@ def _halves_of_groups(groups: NDArray[np.int64], seed: int) -> list[NDArray[np.i
 
 
 def canonical(x: Floats, y: Floats, k: int) -> tuple[Floats, Floats]:
-    """Canonical directions of two sides.
+    """Canonical directions [p, k] and [q, k] of two sides [n, p] and [n, q], the strongest first.
 
-    Parameters
-    ----------
-    x, y : [n, p], [n, q] float64
-    k : int
-
-    Returns
-    -------
-    [p, k], [q, k] float64
-        The strongest correlation first; fewer columns than k if a side has fewer dimensions. If a
-        side is constant, all directions are equally good, and the first coordinates are used.
+    There are fewer than k if a side has fewer dimensions. If a side is constant, all directions are
+    equally good, and the first coordinates are used.
     """
     map_x, map_y = _whitener(x), _whitener(y)
     if min(map_x.shape[1], map_y.shape[1]) == 0:

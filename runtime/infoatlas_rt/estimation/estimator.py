@@ -6,8 +6,8 @@ import os
 from time import perf_counter
 from typing import Any
 
-from ..backends import make_backend
-from ..backends.protocol import Backend
+from ..backends.choice import make_backend
+from ..backends.interface import Backend
 from ..errors import InputError, ModelError
 from ..inputs.checks import as_count
 from ..models import model_file

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backends.protocol import Backend, Preparing
+from ..backends.interface import Backend, Preparing
 from ..errors import ModelError
 from ..inputs.gpu_arrays import array_namespace, beside, contiguous, to_host
 from ..models.model_file import ModelFile
@@ -25,13 +25,7 @@ from .canonical import Canonical, Side, canonicalise, pair, score_table, whiten
 from .parallel import run_jobs
 from .prepare import Prepared, batches
 from .result import Estimate
-from .standard_error import (
-    beyond_gaussian,
-    gaussian_part,
-    rank_noise,
-    sampling_noise,
-    standard_error,
-)
+from .standard_error import beyond_gaussian, gaussian_part, rank_noise, with_error
 
 
 class Evaluator(Protocol):
@@ -45,19 +39,9 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
     """Slice prepared samples, bring the slices to canonical form, and evaluate the graph.
 
     Samples on a GPU stay there; the result is on the host. If a side is constant, the graph is not
-    evaluated: the mutual information is 0.
-
-    Parameters
-    ----------
-    prepared : Prepared
-    estimator : Evaluator
-
-    Returns
-    -------
-    Estimate
-    dict of float
-        Wall-clock seconds of the stages "slicing", "preprocessing", "inference". An engine that
-        prepares slices projects them within "preprocessing".
+    evaluated: the mutual information is 0. Also returns the wall-clock seconds of the stages
+    "slicing", "preprocessing", "inference". An engine that prepares slices projects them within
+    "preprocessing".
 
     Raises
     ------
@@ -108,26 +92,19 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
     means[0, prepared.order] = pointwise / slices
     means[1, prepared.order] = influence / slices
     _check_finite(estimator, per_slice, means, predicted)
-    predicted_error = float(predicted.mean())
-    noise, effective = sampling_noise(
-        means[1], per_slice, time_series=prepared.time_series, groups=prepared.groups
-    )
-    beyond = 0.0 if prepared.degenerate else beyond_gaussian(per_slice, gaussian)
-    constants = model.calibration.get("whole" if plan.k is None else "sliced")
-    stderr = standard_error(constants, noise, predicted_error, crowding, effective, beyond)
     found = Estimate(
         mi=float(per_slice.mean()),
-        stderr=0.0 if prepared.degenerate else float(stderr),
-        noise=noise,
-        predicted_error=predicted_error,
+        stderr=math.nan,
+        noise=math.nan,
+        predicted_error=float(predicted.mean()),
         gaussian=float(gaussian.mean()),
-        beyond_gaussian=beyond,
+        beyond_gaussian=0.0 if prepared.degenerate else beyond_gaussian(per_slice, gaussian),
         rank_noise=crowding,
         per_slice=per_slice,
         pointwise=means[0],
         influence=means[1],
         samples=n,
-        effective_samples=effective,
+        effective_samples=math.nan,
         slices=slices,
         k=plan.k,
         seed=prepared.seed,
@@ -143,18 +120,14 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
         constant_y=prepared.constant_y,
         directions=None if plan.k is None else "random",
     )
-    return found, seconds
+    return with_error(found, model, prepared.time_series, prepared.groups), seconds
 
 
 def window_means(windows: Sequence[Prepared], estimator: Evaluator) -> NDArray[np.float32]:
     """Estimates of many windows, means over slices [m], nats; 0 if a side is constant.
 
-    Parameters
-    ----------
-    windows : sequence of Prepared, m of them
-        Windows of one length, prepared on the host by one estimator, without groups. Their slices,
-        shifts and orders are equal, so one call of the backend can evaluate several of them.
-    estimator : Evaluator
+    The windows have one length, and one estimator prepared them on the host, without groups. Their
+    slices, shifts and orders are equal, so one call of the backend can evaluate several of them.
     """
     means = np.zeros(len(windows), np.float32)
     rows = [row for row, prepared in enumerate(windows) if not prepared.degenerate]
@@ -208,11 +181,6 @@ def pairing_means(
         Spreads the calls of the backend over its workers; the result has the same bits.
     progress : callable, optional
         Called with (slices done, slices in all), over all pairings.
-
-    Raises
-    ------
-    ModelError
-        An estimate is not finite, or the engine fails.
     """
     values, slices = np.zeros(len(pairings)), prepared.plan.slices
     submitted: list[tuple[slice, int]] = []  # pairings, and slices of each

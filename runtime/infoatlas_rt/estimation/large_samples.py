@@ -20,7 +20,7 @@ from ..models.model_file import ModelFile
 from .prepare import Samples, autocorrelated, varying
 from .result import Estimate
 from .shuffling import largest_group
-from .standard_error import sampling_noise, standard_error
+from .standard_error import with_error
 
 Timed: TypeAlias = tuple[Estimate, dict[str, float]]  # an estimate, with the seconds of its stages
 Evaluate: TypeAlias = Callable[[Samples], Timed]
@@ -29,20 +29,7 @@ Evaluate: TypeAlias = Callable[[Samples], Timed]
 def by_parts(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -> Timed:
     """Estimate all samples at once if they are at most n_max, else in parts of equal size.
 
-    Parameters
-    ----------
-    samples : Samples
-    model : ModelFile
-    seed : int
-        Seed of the assignment to parts.
-    evaluate : callable
-        Samples -> (Estimate, seconds of the stages).
-
-    Returns
-    -------
-    Estimate
-    dict of float
-        Seconds of the stages, sums over parts.
+    `seed` is that of the assignment to parts. The seconds of the stages are sums over parts.
     """
     parts = max(1, min(math.ceil(len(samples) / model.n_max), len(samples) // model.n_min))
     if parts == 1:
@@ -69,24 +56,13 @@ def _check_groups(groups: NDArray[np.int64], rows: Sequence[NDArray[np.int64]]) 
 def split(
     n: int, parts: int, groups: NDArray[np.int64] | None, seed: int
 ) -> list[NDArray[np.int64]]:
-    """Assign samples to parts: one of each `parts` consecutive samples, at random.
+    """Assign samples to parts, one of each `parts` consecutive ones, at random: [n_p] each.
 
     So every part covers the entire recording. A series that drifts, or is of several robots, is
     divided into parts of the same distribution. Neighbours within a part are further apart in time,
     so a part has more independent samples than a block of the same length. (Every `parts`-th sample
-    could be in the same phase of a periodic motion.) Groups are divided in the same way: each part
-    has samples of all groups, in the same shares up to one sample.
-
-    Parameters
-    ----------
-    n, parts : int
-    groups : [n] int64, optional
-    seed : int
-
-    Returns
-    -------
-    list of [n_p] int64
-        Ascending; the sizes differ by at most 1.
+    could be in the same phase of a periodic motion.) Groups [n] are divided in the same way: each
+    part has samples of all groups, in the same shares up to one sample.
     """
     order = np.arange(n) if groups is None else np.argsort(groups, kind="stable")
     rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(6)[5])
@@ -103,26 +79,13 @@ def average(
     model: ModelFile,
     estimates: Iterable[Timed],
 ) -> Timed:
-    """Average the estimates of disjoint parts by their sizes.
+    """Average the estimates of disjoint parts by their sizes; `rows` are the samples of each part.
 
     Sampling noise follows from the influences of all samples together, so it decreases with n, and
     a long-run or a clustered variance includes dependence between samples of different parts. The
     predicted error and the noise of ranks are averaged, but not divided by the root of the number
-    of parts. They describe errors of the model on this kind of data, which all parts share.
-
-    Parameters
-    ----------
-    samples : Samples
-    rows : sequence of [n_p] int64
-        Samples of each part; every sample is in one.
-    model : ModelFile
-    estimates : iterable of (Estimate, dict of float)
-        One for each part, with the seconds of its stages; may be a generator.
-
-    Returns
-    -------
-    Estimate, dict of float
-        As `by_parts`. A flag is set if it is set in any part; `degenerate`, if it is set in all.
+    of parts. They describe errors of the model on this kind of data, which all parts share. A flag
+    is set if it is set in any part; `degenerate`, if it is set in all.
     """
     n = len(samples)
     pointwise, influence = np.empty(n), np.empty(n)
@@ -138,30 +101,19 @@ def average(
         return np.average([getattr(one, name) for one in found], axis=0, weights=sizes)
 
     per_slice = mean("per_slice")
-    noise, effective = sampling_noise(
-        influence, per_slice, time_series=samples.time_series, groups=samples.groups
-    )
-    predicted_error, crowding = float(mean("predicted_error")), float(mean("rank_noise"))
-    degenerate = all(one.degenerate for one in found)
-    constants = model.calibration.get("whole" if found[0].k is None else "sliced")
-    beyond = float(mean("beyond_gaussian"))
-    stderr = standard_error(constants, noise, predicted_error, crowding, effective, beyond)
     combined = replace(
         found[0],
         mi=float(per_slice.mean()),
-        stderr=0.0 if degenerate else float(stderr),
-        noise=noise,
-        predicted_error=predicted_error,
+        predicted_error=float(mean("predicted_error")),
         gaussian=float(mean("gaussian")),
-        beyond_gaussian=beyond,
-        rank_noise=crowding,
+        beyond_gaussian=float(mean("beyond_gaussian")),
+        rank_noise=float(mean("rank_noise")),
         per_slice=per_slice,
         pointwise=pointwise,
         influence=influence,
         samples=n,
-        effective_samples=effective,
         saturated=any(one.saturated for one in found),
-        degenerate=degenerate,
+        degenerate=all(one.degenerate for one in found),
         clipped=any(one.clipped for one in found),
         rank_x=float(mean("rank_x")),
         rank_y=float(mean("rank_y")),
@@ -171,7 +123,7 @@ def average(
         constant_y=_in_all(one.constant_y for one in found),
         parts=sum(one.parts for one in found),
     )
-    return combined, total
+    return with_error(combined, model, samples.time_series, samples.groups), total
 
 
 def _in_all(constant: Iterable[tuple[int, ...]]) -> tuple[int, ...]:

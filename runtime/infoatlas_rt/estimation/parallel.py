@@ -27,23 +27,11 @@ def run_jobs(
     jobs: Iterable[tuple[Any, ...]],
     executor: Executor | None = None,
 ) -> Iterator[Result]:
-    """function(estimator, *job) of every job, in the order of the jobs.
+    """function(estimator, *job) of every job, in the order of the jobs; these may be a generator.
 
-    Parameters
-    ----------
-    function : callable
-        A module's function, so that it can be pickled.
-    estimator : Estimator
-    jobs : iterable of tuple
-        Arguments of each call; may be a generator.
-    executor : concurrent.futures.Executor, optional
-        Without it, the jobs run in this thread.
-
-    Raises
-    ------
-    InputError
-        `executor` is not an executor. Errors of the function or of the executor pass through, and
-        jobs that have not begun are cancelled.
+    The function is one of a module, so that it can be pickled. Without an executor, the jobs run in
+    this thread. Errors of the function or of the executor pass through, and jobs that have not
+    begun are cancelled. InputError if `executor` is none.
     """
     if executor is None:
         for job in jobs:

@@ -183,11 +183,7 @@ def autocorrelated(x: Array, y: Array) -> bool:
 def batches(count: int, pairs: int) -> Iterator[slice]:
     """Ranges of slices (or windows, or pairings) that each fit one call of the backend.
 
-    Parameters
-    ----------
-    count : int
-    pairs : int
-        Pairs of samples in each; a range has at most `CHUNK_PAIRS` of them, or one element.
+    `pairs` are those of samples in each; a range has at most `CHUNK_PAIRS` of them, or one element.
     """
     size = max(1, CHUNK_PAIRS // pairs)
     for first in range(0, count, size):
@@ -195,13 +191,7 @@ def batches(count: int, pairs: int) -> Iterator[slice]:
 
 
 def check_lengths(nx: int, ny: int, model_file: ModelFile) -> None:
-    """Check that both sides have the same number of samples, and that a model can use it.
-
-    Raises
-    ------
-    InputError
-        Different numbers, fewer than the model's `n_min`, or more than `MAX_SAMPLES`.
-    """
+    """InputError unless both sides have the same number of samples, and a model can use it."""
     if nx != ny:
         raise InputError(f"x has {nx} samples and y has {ny}: pass pairs, as many of each")
     if nx < model_file.n_min:
@@ -217,12 +207,7 @@ def check_lengths(nx: int, ny: int, model_file: ModelFile) -> None:
 
 
 def check_window(steps: int, model_file: ModelFile) -> None:
-    """Check that a window has as many steps as a model needs.
-
-    Raises
-    ------
-    InputError
-    """
+    """InputError unless a window has as many steps as a model needs."""
     if steps < model_file.n_min:
         raise InputError(
             f"window={steps} is below the {model_file.n_min} samples that model "
@@ -233,25 +218,10 @@ def check_window(steps: int, model_file: ModelFile) -> None:
 def prepare(samples: Samples, plan: slicing.Slicing, *, shifts: int, seed: int) -> Prepared:
     """Round, drop constant coordinates, standardise what is projected, and shuffle.
 
-    Constant coordinates are dropped first, so that no later step depends on their number.
-
-    Parameters
-    ----------
-    samples : Samples
-    plan : Slicing
-        For the widths of both sides.
-    shifts : int
-        Number of cyclic shifts; fewer if n is small, or so large that memory would be short.
-    seed : int
-
-    Returns
-    -------
-    Prepared
-
-    Raises
-    ------
-    InputError
-        A resolution is too small for the values, or one of `groups` is too large.
+    Constant coordinates are dropped first, so that no later step depends on their number. `plan` is
+    for the widths of both sides, constant coordinates included. There are fewer cyclic shifts if n
+    is small, or so large that memory would be short. InputError if a resolution is too small for
+    the values, or a group too large.
     """
     n, groups = len(samples), samples.groups
     shifts = min(shifts, n - 1, max(LEAST_SHIFTS, CHUNK_PAIRS // n))

@@ -16,27 +16,16 @@ def shuffle(
 ) -> tuple[NDArray[np.int64], ...]:
     """Draw the order in which pairs enter the graph, and the cyclic shifts.
 
-    Neighbours in time are similar. After a shuffle, a cyclic shift pairs any two samples.
-
-    Parameters
-    ----------
-    n, shifts, seed : int
-    groups : [n] int64, optional
-        0..G-1. Shifts then pair samples of different groups only.
+    Neighbours in time are similar. After a shuffle, a cyclic shift pairs any two samples. With
+    `groups` (0..G-1), shifts pair samples of different groups only; there may be fewer than
+    `shifts`, and InputError is raised if the largest group leaves fewer than `LEAST_SHIFTS`.
 
     Returns
     -------
-    order : [n] int64
-        Position i contains sample order[i].
-    place : [n] int64
-        Sample j is at position place[j].
+    order, place : [n] int64
+        Position i contains sample order[i], and sample j is at position place[j].
     offsets : [M] int64
-        Shifts; with groups, M may be smaller than `shifts`.
-
-    Raises
-    ------
-    InputError
-        The largest group leaves fewer than `LEAST_SHIFTS` such shifts.
+        Shifts.
     """
     if groups is None:
         return _shuffle(n, shifts, seed)

@@ -68,20 +68,11 @@ def plan(
         stream, and the number of slices has to stay the same.
     dim : int
         D, largest width of an unsliced side.
-    k : int, optional
-        Dimensions of a slice; `dim` unless given.
-    slices : int, optional
-        Number of slices if a side is projected; 40 unless given.
-    sides : {"auto", "both", "x", "y"}
-        Which sides are projected. "auto": both if `k` is given, else those with more than `dim`
-        coordinates.
+    k, slices, sides
+        As in `Estimator`.
     seed : int
-        The two sides have random streams of their own, so the projections of one side do not
-        depend on the width of the other.
-
-    Returns
-    -------
-    Slicing
+        The two sides have random streams of their own, so the projections of one side do not depend
+        on the width of the other.
 
     Raises
     ------
@@ -128,24 +119,9 @@ def plan(
 
 
 def stiefel(d: int, k: int, slices: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Draw projections uniformly (Haar measure) from the Stiefel manifold St(d, k); Section 3.4.
+    """Draw projections [slices, d, k] uniformly (Haar measure) from the Stiefel manifold St(d, k).
 
-    Parameters
-    ----------
-    d, k : int
-        From d to k dimensions, 1 <= k <= d.
-    slices : int
-        Number of projections.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    [slices, d, k] float64, orthonormal columns
-
-    Raises
-    ------
-    InputError
-        k is not between 1 and d, or slices < 1.
+    Their columns are orthonormal (Section 3.4). InputError unless 1 <= k <= d and slices >= 1.
     """
     if not 1 <= k <= d:
         raise InputError(f"k={k} dimensions cannot be taken from {d}: pass 1 <= k <= {d}")
@@ -162,24 +138,12 @@ def stiefel(d: int, k: int, slices: int, rng: np.random.Generator) -> NDArray[np
 
 @lru_cache(maxsize=16)
 def without_constants(plan: Slicing, dx: int, dy: int, seed: int) -> Slicing:
-    """The same number of slices, of the non-constant coordinates of both sides.
+    """The same number of slices, of the `dx` and `dy` non-constant coordinates of both sides.
 
     The projections are those of a side without the constant coordinates, so a constant coordinate
     has no effect. A slice of three coordinates has at most three dimensions: five combinations of
     three coordinates are linearly dependent. Their ranks are not, and whitening would amplify the
     difference.
-
-    Parameters
-    ----------
-    plan : Slicing
-    dx, dy : int
-        Non-constant coordinates of each side.
-    seed : int
-        Of `plan`.
-
-    Returns
-    -------
-    Slicing
     """
     sides = []
     for side, projections, d in ((0, plan.x, dx), (1, plan.y, dy)):
@@ -196,16 +160,9 @@ def _side(d: int, k: int, slices: int, seed: int, side: int) -> NDArray[np.float
 
 
 def project(samples: Array, projections: NDArray[np.float64]) -> Array:
-    """Slices of standardised samples, in steps of 2^-30, where the samples are.
+    """Slices [S, n, k] of standardised samples [n, d], in steps of 2^-30, where the samples are.
 
-    Parameters
-    ----------
-    samples : [n, d] float64, standardised
-    projections : [S, d, k] float64
-
-    Returns
-    -------
-    [S, n, k] float64, integers; the samples of a coordinate lie next to each other in memory
+    They are integers, and the samples of a coordinate lie next to each other in memory.
     """
     # One small product for each slice stays in this thread. A single large one would start BLAS
     # threads, and waiting for them costs milliseconds when the other cores are busy.

@@ -19,10 +19,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..models.model_file import ModelFile
+from .result import Estimate
 
 LEAST_FACTOR = 0.5  # of the factor for small samples, at least
 CLUSTERS = 10  # trajectories from which a clustered variance is used
@@ -31,14 +35,9 @@ MOST_RANK_NOISE = 1.0  # at 1 the ranks of n samples cannot distinguish rho from
 
 
 class SamplingNoise(NamedTuple):
-    """The sampling part of a standard error.
+    """Standard error of the mean over samples and slices, nats, and effective samples.
 
-    Attributes
-    ----------
-    noise : float
-        Standard error of the mean over samples and slices, nats.
-    effective_samples : float
-        Independent samples that would give the same variance over samples, at most n.
+    These are the independent samples that would have the same variance over samples, at most n.
     """
 
     noise: float
@@ -56,20 +55,13 @@ def sampling_noise(
 
     Parameters
     ----------
-    influence : [n] float64
-        Influence of each sample on the estimate, nats, mean over slices, in the order of the input.
-    per_slice : [S] float64
-        Estimate of each slice, nats.
+    influence, per_slice : [n], [S] float64
+        Of each sample (mean over slices, in the order of the input), and of each slice, nats.
     time_series : bool
-        The samples are in order of time and depend on their neighbours: the long-run variance is
-        used where it is larger than the plain one.
+        Neighbours depend on each other: the long-run variance is used if it exceeds the plain one.
     groups : [n] int64, optional
-        Samples depend on each other within groups 0..G-1: the clustered variance is used where it
-        is larger than the plain one.
-
-    Returns
-    -------
-    SamplingNoise
+        0..G-1; samples depend on each other within groups: the clustered variance is used if it
+        exceeds the plain one.
     """
     n, slices = len(influence), len(per_slice)
     plain = float(influence.var(ddof=1))
@@ -90,17 +82,8 @@ def noise_of_trajectories(
 ) -> SamplingNoise:
     """Standard error from time series that follow each other; the larger one of two.
 
-    Parameters
-    ----------
-    influence, per_slice
-        As in `sampling_noise`.
-    trajectory : [n] int64
-        Number of the trajectory of each sample, 0..N-1, ascending. With ten trajectories or more,
-        the clustered variance is used if it is larger than the long-run one.
-
-    Returns
-    -------
-    SamplingNoise
+    `trajectory` has the number of the trajectory of each sample [n], 0..N-1, ascending. With ten
+    trajectories or more, the clustered variance is used if it is larger than the long-run one.
     """
     found = sampling_noise(influence, per_slice, time_series=True)
     if trajectory[-1] + 1 < CLUSTERS:
@@ -109,19 +92,11 @@ def noise_of_trajectories(
 
 
 def long_run_variance(values: NDArray[np.float64]) -> float:
-    """Variance of the mean of a time series, times n (Newey and West, 1987; Bartlett weights).
+    """Variance of the mean of a time series [n], times n (Newey and West, 1987; Bartlett weights).
 
     The bandwidth is the larger one of floor(4 (n/100)^(2/9)) and the rule of Andrews (1991) for an
     AR(1) process. The second one is needed because successive states of a robot are strongly
     dependent.
-
-    Parameters
-    ----------
-    values : [n] float64, in order of time
-
-    Returns
-    -------
-    float, not negative; in the squared unit of `values`
     """
     n = len(values)
     deviation = values - values.mean()
@@ -141,17 +116,9 @@ def long_run_variance(values: NDArray[np.float64]) -> float:
 
 
 def clustered_variance(values: NDArray[np.float64], groups: NDArray[np.int64]) -> float:
-    """Variance of the mean of values that depend on each other within groups, times n.
+    """Variance of the mean of values [n] that depend on each other within groups, times n.
 
-    Parameters
-    ----------
-    values : [n] float64
-    groups : [n] int64
-        0..G-1; each group has samples.
-
-    Returns
-    -------
-    float, not negative; in the squared unit of `values`
+    `groups` [n] are 0..G-1, and each has samples.
     """
     sums = np.bincount(groups, weights=values - values.mean())
     return float(sums @ sums) / len(values) * len(sums) / (len(sums) - 1)
@@ -160,17 +127,8 @@ def clustered_variance(values: NDArray[np.float64], groups: NDArray[np.int64]) -
 def gaussian_part(correlations: Any, rank_x: Any, rank_y: Any, n: int) -> NDArray[np.float64]:
     """Mutual information of Gaussians with given canonical correlations, corrected for its bias.
 
-    Parameters
-    ----------
-    correlations : [S, D] float
-    rank_x, rank_y : [S] int
-        Dimensions of the sides.
-    n : int
-        Samples that the correlations were computed from.
-
-    Returns
-    -------
-    [S] float64, nats, not negative
+    Correlations [S, D] were computed from n samples of sides with `rank_x` and `rank_y` [S]
+    dimensions. Returns [S] nats, not negative.
     """
     unexplained = np.maximum(1 - np.square(correlations), 1 / n**2)
     found = -0.5 * np.log(unexplained).sum(axis=-1)
@@ -178,39 +136,21 @@ def gaussian_part(correlations: Any, rank_x: Any, rank_y: Any, n: int) -> NDArra
 
 
 def beyond_gaussian(per_slice: NDArray[np.float64], gaussian: NDArray[np.float64]) -> float:
-    """Variation over slices of the information that is not Gaussian.
+    """Variation over slices of the information that is not Gaussian, nats.
 
-    Parameters
-    ----------
-    per_slice : [S] float64
-        Estimate of each slice, nats.
-    gaussian : [S] float64
-        `gaussian_part` of each slice, nats.
-
-    Returns
-    -------
-    float
-        Standard deviation over slices of the difference, nats; of one slice its absolute value.
+    It is the standard deviation of `per_slice` [S] less `gaussian_part` [S]; of one slice, the
+    absolute difference.
     """
     beyond = per_slice - gaussian
     return float(beyond.std() if len(beyond) > 1 else abs(beyond[0]))
 
 
 def rank_noise(correlations: Any, n: int) -> NDArray[np.float64]:
-    """Closeness of the strongest canonical correlations to what n ranks can resolve.
+    """Closeness of the strongest canonical correlations [S, D] to what n ranks can resolve.
 
     The variance of a sample's rank is about 1 / n. A canonical direction with unexplained variance
     1 - rho^2 can be distinguished from a deterministic one only if n (1 - rho^2) is large. The
-    result is the sum of rho^2 / (n (1 - rho^2)) over the directions.
-
-    Parameters
-    ----------
-    correlations : [S, D] float
-    n : int
-
-    Returns
-    -------
-    [S] float64, from 0 to `MOST_RANK_NOISE`
+    result [S] is the sum of rho^2 / (n (1 - rho^2)) over the directions, at most `MOST_RANK_NOISE`.
     """
     squared = np.square(correlations)
     unexplained = np.maximum(1 - squared, 1 / n**2)
@@ -225,25 +165,15 @@ def standard_error(
     samples: Any,
     beyond: Any = 0.0,
 ) -> Any:
-    """Calibrated standard error.
+    """Calibrated standard error, nats.
 
     Parameters
     ----------
     constants : mapping or None
         Values of `model_file.CONSTANTS`; if None, the result is `noise`.
-    noise : float or array (NumPy or torch) of one shape with the next four
-        Standard error from samples and slices, nats.
-    predicted_error : float or array
-        Predicted error, nats.
-    rank_noise : float or array
-    samples : float or array
-        Effective samples.
-    beyond : float or array
-        `beyond_gaussian`, nats.
-
-    Returns
-    -------
-    float or array, nats
+    noise, predicted_error, rank_noise, samples, beyond : float, or arrays of one shape
+        Standard error from samples and slices and predicted error, nats; `rank_noise`; effective
+        samples; `beyond_gaussian`, nats.
     """
     if constants is None:
         return noise
@@ -257,3 +187,18 @@ def standard_error(
     above = 1 + constants["few"] / samples**0.5 - LEAST_FACTOR
     factor = LEAST_FACTOR + (above + abs(above)) / 2  # at least LEAST_FACTOR
     return factor * sum(part**2 for part in parts) ** 0.5
+
+
+def with_error(
+    found: Estimate, model: ModelFile, time_series: bool, groups: NDArray[np.int64] | None
+) -> Estimate:
+    """An estimate with its noise, effective samples and standard error, from its other fields."""
+    noise, effective = sampling_noise(
+        found.influence, found.per_slice, time_series=time_series, groups=groups
+    )
+    stderr = 0.0
+    if not found.degenerate:
+        constants = model.calibration.get("whole" if found.k is None else "sliced")
+        parts = noise, found.predicted_error, found.rank_noise, effective, found.beyond_gaussian
+        stderr = float(standard_error(constants, *parts))
+    return replace(found, noise=noise, effective_samples=effective, stderr=stderr)

@@ -1,6 +1,6 @@
 """The map from recorded states to coordinates whose differences are motion.
 
-Rotations and wrapped angles become continuous paths (`orientation.py`). All other columns stay as
+Rotations and wrapped angles become continuous paths (`quaternions.py`). All other columns stay as
 they are, bit by bit.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .orientation import ANGLE, SIZES, Float, Group, between, quaternions, valid
+from .quaternions import ANGLE, SIZES, Float, Group, between, quaternions, valid
 from .task_file import indices
 
 Int = NDArray[np.int64]

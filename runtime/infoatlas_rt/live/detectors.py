@@ -1,9 +1,8 @@
 """Detectors of key states in running episodes, with their accuracy in demonstrations.
 
-A detector is linear in the features of a step (`features.py`), and scores a step 0.2 s after it. A
-key state is reported at a maximum of its score above a threshold. It is not followed if it was
-found in less than 0.6 of the demonstrations left out, or reported falsely more than once in two of
-them.
+A detector is linear in the features of a step (`motion_features.py`), and scores a step 0.2 s after
+it. A key state is reported at a maximum of its score above a threshold. It is not followed if it
+was found in too few of the demonstrations left out, or reported falsely too often in them.
 """
 
 from __future__ import annotations
@@ -14,16 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..streams.event_thresholds import KEYSTATE_FALSE_REPORTS, KEYSTATE_GAP, KEYSTATE_RECALL
 from .coordinates import Coordinates
-from .features import Features
+from .motion_features import Features
 from .task_file import floats
 from .timing import Timing
 
 Float = NDArray[np.float64]
-
-GAP = 0.5  # seconds between two reports of one key state, at least
-FOLLOWED = 0.6  # recall from which a key state is followed
-FALSE = 0.5  # false reports an episode up to which it is followed
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +61,7 @@ class Detectors:
     @property
     def followed(self) -> NDArray[np.bool_]:
         """Whether each key state can be followed [K]."""
-        good = (self.recall >= FOLLOWED) & (self.false_reports <= FALSE)
+        good = (self.recall >= KEYSTATE_RECALL) & (self.false_reports <= KEYSTATE_FALSE_REPORTS)
         return np.isfinite(self.threshold) & (good | np.isnan(self.recall))
 
     def reported(self, every: bool) -> NDArray[np.bool_]:
@@ -75,7 +71,7 @@ class Detectors:
     @property
     def gap(self) -> int:
         """Working steps between two reports of one key state, at least."""
-        return self.timing.steps(GAP)
+        return self.timing.steps(KEYSTATE_GAP)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any], count: int) -> Detectors:

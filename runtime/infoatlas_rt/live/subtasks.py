@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..streams.event_thresholds import SUBTASK_RIGHT
 from .coordinates import Coordinates
 from .progress_filter import ProgressFilter
 from .progress_model import ProgressModel
@@ -16,7 +17,6 @@ from .task_file import floats
 
 Float = NDArray[np.float64]
 
-FOLLOWED = 0.8  # share of right steps from which a part is followed
 STALLED = 3.0  # times the longest usual time without progress: a stall
 
 
@@ -99,7 +99,7 @@ class ToolProgress:
     @property
     def followed(self) -> NDArray[np.bool_]:
         """Whether each part can be followed [P]."""
-        return np.isnan(self.right) | (self.right >= FOLLOWED)
+        return np.isnan(self.right) | (self.right >= SUBTASK_RIGHT)
 
     @cached_property
     def before(self) -> Float:

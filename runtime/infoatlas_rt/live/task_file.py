@@ -16,13 +16,13 @@ from ..errors import InputError
 
 T = TypeVar("T")
 
-FORMAT = 5
+TASK_FORMAT = 5
 
 
 def write(path: str | os.PathLike[str], task: Any) -> None:
     """Write a dataclass; InputError if the file cannot be written."""
     try:
-        text = json.dumps({"format": FORMAT, **plain(task)}, allow_nan=False)
+        text = json.dumps({"format": TASK_FORMAT, **plain(task)}, allow_nan=False)
         Path(path).write_text(text + "\n", encoding="utf-8")
     except (OSError, ValueError, TypeError) as error:
         raise InputError(f"{path} cannot be written ({error}): check the path") from error
@@ -38,8 +38,8 @@ def read(path: str | os.PathLike[str], make: Callable[[dict[str, Any]], T]) -> T
     """
     try:
         values = json.loads(Path(path).read_text(encoding="utf-8"))
-        if values["format"] != FORMAT:
-            raise ValueError(f"format {values['format']}, and this version reads {FORMAT}")
+        if values["format"] != TASK_FORMAT:
+            raise ValueError(f"format {values['format']}, and this version reads {TASK_FORMAT}")
         return make(values)
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist: check the path") from error

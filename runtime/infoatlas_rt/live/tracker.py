@@ -21,8 +21,8 @@ from .task import Followable, Task, as_task
 
 Float = NDArray[np.float64]
 
-REMEMBERED = 2000  # stamps that are kept, of an episode's newest states
-TIMED = 10  # first states, from whose stamps the rate is estimated
+STAMPS_KEPT = 2000  # stamps that are kept, of an episode's newest states
+STAMPS_FOR_RATE = 10  # first states, from whose stamps the rate is estimated
 
 
 class KeyStateTracker(Stateful):
@@ -74,7 +74,7 @@ class KeyStateTracker(Stateful):
         self._timed = rate is not None or own is None  # the rate is known
         self._waiting: list[tuple[Float, float]] = []
         self._row = np.zeros(1, np.int64)
-        self._stamps: deque[float | None] = deque(maxlen=REMEMBERED)
+        self._stamps: deque[float | None] = deque(maxlen=STAMPS_KEPT)
 
     @property
     def followed(self) -> NDArray[np.bool_]:
@@ -167,7 +167,7 @@ class KeyStateTracker(Stateful):
             self._timed = True
         if not self._timed and stamp is not None:
             self._waiting.append((state, stamp))
-            if len(self._waiting) < TIMED:
+            if len(self._waiting) < STAMPS_FOR_RATE:
                 return []
             gap = float(np.median(np.diff([s for _, s in self._waiting])))
             own, self._timed = self.task.detectors.timing.rate, True

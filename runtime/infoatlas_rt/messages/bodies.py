@@ -8,24 +8,19 @@ from operator import attrgetter
 from typing import Any
 
 from ..errors import InputError
+from .field_syntax import Leaf
 from .identity import ANY, BODIES_LISTED, PassedOver, Place, keys_of, telling, values
-from .paths import Leaf
 from .schema import Schema
 
 RECENT, MAJORITY = 20, 15  # a body is used if MAJORITY of the RECENT last messages are of it
-_REMEMBERED = 100  # bodies of a stream that are kept
+BODIES_KEPT = 100  # bodies of a stream that are kept
 
 
 class Bodies:
     """Selects messages of a topic, and elements of their arrays, for the states.
 
-    Parameters
-    ----------
-    schema : Schema
-    wanted : dict
-        Identity of the requested messages, by key.
-    leaves : sequence of Leaf
-        The numbers of the state.
+    `wanted` is the identity of the requested messages, by key, and `leaves` the numbers of the
+    state.
 
     Attributes
     ----------
@@ -80,13 +75,7 @@ class Bodies:
 
 
 class Watch:
-    """The body of the states if it was not requested: that of the first message.
-
-    Parameters
-    ----------
-    places : sequence of Place
-        Places with keys to watch.
-    """
+    """The body of the states if it was not requested: that of the first message."""
 
     def __init__(self, places: Sequence[Place]) -> None:
         self.places = places
@@ -103,10 +92,7 @@ class Watch:
     def takes_over(self, message: Any) -> bool:
         """Whether most of the last messages are of this message's body, which is a new one.
 
-        Raises
-        ------
-        PassedOver
-            The message is of another body than the state.
+        PassedOver if the message is of another body than the state.
         """
         body = self.read(message)
         if body == self.body:
@@ -118,7 +104,7 @@ class Watch:
             self._seen = {body: None}
             return False
         self._turns.append(body)
-        if len(self._seen) < _REMEMBERED:
+        if len(self._seen) < BODIES_KEPT:
             self._seen[body] = None
         if self._turns.count(body) >= MAJORITY:
             return True

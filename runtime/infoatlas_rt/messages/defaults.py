@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import InputError
-from .paths import choice_of
-from .schema import HEADER, Schema
+from .field_syntax import choice_of
+from .schema import HEADER_TYPE, Schema
 
 _ARRAYS = "Float32 Float64 Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64".split()
 DEFAULT_FIELDS: dict[str, tuple[str, ...]] = {
@@ -33,7 +33,7 @@ def default_fields(schema: Schema) -> tuple[str, ...]:
     """
     if schema.name in DEFAULT_FIELDS:
         return DEFAULT_FIELDS[schema.name]
-    fields = {name: kind for name, kind in schema.fields().items() if kind.base != HEADER}
+    fields = {name: kind for name, kind in schema.fields().items() if kind.base != HEADER_TYPE}
     if not fields or not all(schema.numeric(kind) for kind in fields.values()):
         raise InputError(f"name the fields that make up the state: {schema}")
     return tuple(fields)

@@ -25,14 +25,14 @@ from ..inputs.arrays import EXACT
 from ..inputs.copies import Stateful
 from .bodies import MAJORITY, RECENT, Bodies
 from .defaults import chosen_fields
+from .field_syntax import Leaf, has_names, resolve, stamp, stamp_of, together
 from .identity import Missing, PassedOver
-from .paths import Leaf, has_names, resolve, stamp, stamp_of, together
 from .schema import Schema
 
 # Layouts of the last RECENT messages are kept. The state changes to another layout when MAJORITY of
-# them have it, or WIDER of them if it has more coordinates. So a few odd messages at the start have
-# no effect, and an arm is preferred to a gripper of the same rate.
-WIDER = 10
+# them have it, or MAJORITY_IF_WIDER of them if it has more coordinates. So a few odd messages at
+# the start have no effect, and an arm is preferred to a gripper of the same rate.
+MAJORITY_IF_WIDER = 10
 
 
 class Extractor(Stateful):
@@ -226,12 +226,8 @@ class Extractor(Stateful):
     def _lay_out(self, given: Sequence[str], lengths: Sequence[int]) -> None:
         """Give each leaf its place in the state.
 
-        Parameters
-        ----------
-        given : sequence of str
-            Names in a message; empty if it has none.
-        lengths : sequence of int
-            Lengths of open arrays, one for each leaf.
+        `given` are the names in a message, or empty, and `lengths` those of open arrays, one a
+        leaf.
         """
         _check_distinct(given)
         names: list[str] = []
@@ -312,7 +308,7 @@ class Extractor(Stateful):
             max(0, (length if leaf.open else leaf.stop or 1) - leaf.start)
             for leaf, length in zip(self._leaves, layout[1], strict=True)
         )
-        least = WIDER if width > self.dim else MAJORITY
+        least = MAJORITY_IF_WIDER if width > self.dim else MAJORITY
         if not width or layout == self._layout or self._recent.count(layout) < least:
             return False
         recent, before = self._recent, self.names

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from ..errors import InputError
-from .schema import NUMBERS, FieldType, Schema
+from .schema import NUMBER_TYPES, FieldType, Schema
 
 # Fields that are an identity, the most specific ones first.
 KEYS = (
@@ -31,13 +31,7 @@ class Missing(Exception):
 
 
 class PassedOver(InputError):
-    """A message is of another body than the state: it is no step, but no fault either.
-
-    Attributes
-    ----------
-    fate : str
-        Key of the counts.
-    """
+    """A message of another body than the state: no step, but no fault; `fate` is its count."""
 
     def __init__(self, why: str, fate: str) -> None:
         super().__init__(why)
@@ -56,7 +50,7 @@ def _type_at(schema: Schema, key: str) -> FieldType | None:
 
 
 def _whole(kind: FieldType) -> bool:
-    return kind.length is None and kind.base in NUMBERS and "int" in kind.base
+    return kind.length is None and kind.base in NUMBER_TYPES and "int" in kind.base
 
 
 def _text(kind: FieldType) -> bool:
@@ -72,10 +66,7 @@ def keys_of(schema: Schema) -> tuple[str, ...]:
 def parse(field: str, text: str, schema: Schema) -> dict[str, Any]:
     """Values by key, from text such as child_frame_id=tool0,header.frame_id=map.
 
-    Raises
-    ------
-    InputError
-        A key is neither a string nor an integer of the type.
+    InputError if a key is neither a string nor an integer of the type.
     """
     found: dict[str, Any] = {}
     for part in re.split(r",(?=\s*[A-Za-z][\w.]*\s*=)", text):

@@ -53,17 +53,10 @@ class Sample(NamedTuple):
 
 
 class Receiver(Stateful):
-    """Extracts states from the messages of one topic.
+    """Extracts states from the messages of one topic, of index `side` (0 or 1) in the stream.
 
-    Parameters
-    ----------
-    extractor : Extractor
-        Extractor of the fields of a state.
-    side : {0, 1}
-        Index of the topic in the stream.
-    reset_after : float
-        Seconds. A stamp that is older than the newest by more is a restart: the layout of the
-        messages is determined again, because the next ones may be from another robot.
+    A stamp that is older than the newest by more than `reset_after` seconds is a restart: the
+    layout of the messages is determined again. The next ones may be from another robot.
     """
 
     def __init__(self, extractor: Extractor, side: int = 0, reset_after: float = 1.0) -> None:
@@ -84,16 +77,10 @@ class Receiver(Stateful):
         return received if stamp is None else stamp
 
     def receive(self, message: Any, received: float | None = None) -> Sample:
-        """Extract the state from a message.
+        """Extract the state from a message of the topic's type.
 
         A message that cannot be used makes a sample with a fault, which leaves a hole in the
-        stream.
-
-        Parameters
-        ----------
-        message : a message of the topic's type
-        received : float, optional
-            Time of arrival, seconds; it is the stamp of a message without one.
+        stream. `received` is the time of arrival, seconds: the stamp of a message without one.
         """
         extractor, side, undated = self.extractor, self.side, ""
         try:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-HEADER = "std_msgs/msg/Header"
+HEADER_TYPE = "std_msgs/msg/Header"
 # rclpy's names of types that differ from those in message definitions.
 _ROS = {"double": "float64", "float": "float32", "boolean": "bool"}
 _SIZES = ("8", "16", "32", "64")
-NUMBERS = {"bool", "float32", "float64"} | {f"{u}int{n}" for u in ("", "u") for n in _SIZES}
-LONG = {"int64", "uint64"}
+NUMBER_TYPES = {"bool", "float32", "float64"} | {f"{u}int{n}" for u in ("", "u") for n in _SIZES}
+LONG_TYPES = {"int64", "uint64"}
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,9 @@ class FieldType:
 
 
 class Schema:
-    """The definition of a message type.
+    """The definition of a message type such as sensor_msgs/msg/JointState.
 
-    Parameters
-    ----------
-    name : str
-        Such as sensor_msgs/msg/JointState.
-    lookup : callable
-        From the name of a message type to its fields, in their order.
+    `lookup` returns the fields of a message type by its name, in their order.
     """
 
     def __init__(self, name: str, lookup: Callable[[str], Mapping[str, FieldType]]) -> None:
@@ -77,7 +72,7 @@ class Schema:
             return all(self.numeric(field) for field in self.fields().values())
         if "/" in field.base:
             return field.length is None and self.nested(field.base).numeric()
-        return field.base in NUMBERS
+        return field.base in NUMBER_TYPES
 
     def __str__(self) -> str:
         return f"{self.name} has {', '.join(f'{n} ({t})' for n, t in self.fields().items())}"

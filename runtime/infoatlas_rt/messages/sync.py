@@ -20,15 +20,7 @@ from ..inputs.copies import Stateful
 
 
 class Pair(NamedTuple):
-    """States of two streams that belong together.
-
-    Attributes
-    ----------
-    stamp : float
-        Stamp of the state of stream 0, in seconds.
-    a, b : [da], [db] float64
-        States of stream 0 and of stream 1.
-    """
+    """States [da] and [db] of two streams that belong together; `stamp` is of `a`, seconds."""
 
     stamp: float
     a: NDArray[np.float64]
@@ -84,15 +76,10 @@ class Synchroniser(Stateful):
         self._shortest = [np.inf, np.inf]
 
     def add(self, side: int, stamp: float, state: NDArray[np.float64]) -> list[Pair]:
-        """Take a state of stream 0 or 1; return the pairs that it completes, usually none or one.
+        """Take a state [d] of stream 0 or 1; return the pairs that it completes, usually 0 or 1.
 
-        Parameters
-        ----------
-        side : {0, 1}
-        stamp : float
-            Seconds, on the same clock for both.
-        state : [d]
-            Stored without a copy: do not write to it later.
+        Stamps are seconds on the same clock for both. The state is stored without a copy: do not
+        write to it later.
         """
         if stamp < self._newest[side] - self.reset_after:
             self.reset()

@@ -22,20 +22,20 @@ from .onnx_content import CHECKSUM, checksum, describe
 
 MODELS = Path(__file__).parent
 CHECKSUMS = "SHA256SUMS"  # in MODELS; `sha256sum *.onnx` writes it, and `sha256sum -c` checks it
-FORMAT = "2"  # interface of the graph: names, shapes and meaning of inputs and outputs
+GRAPH_FORMAT = "2"  # interface of the graph: names, shapes and meaning of inputs and outputs
 PREPROCESS = "1"  # version of `estimation/canonical.py` that a model was trained with
 INPUTS = ("x", "y", "shifts", "sequence")
 OUTPUTS = ("mi", "pointwise", "influence", "spread")
 PREFIX = "infoatlas."  # prefix of the metadata keys
 TEXTS = "name", "version", "readout", "padding", "preprocess", "git_revision", "licence"
 # Numbers in the metadata, with their upper bounds by memory and time.
-NUMBERS = {
+LARGEST_NUMBERS = {
     "dim": 1000, "n_min": 10**6, "n_max": 10**9, "shifts": 10**6, "pairs": 10**9,
     "steps": 10**15, "datasets": 10**15, "seed": 2**64,
 }  # fmt: skip
 LEAST_SHIFTS = 4  # minimum number of cyclic shifts that the graph accepts
 
-# Constants of the standard error (`estimation/uncertainty.py`), one set for each kind of estimate.
+# Constants of the standard error (`estimation/standard_error.py`), a set for each kind of estimate.
 # Two factors multiply sampling noise ("noise") and model error ("spread"). Rank noise is multiplied
 # by nats of error per unit ("ceiling"). For small samples, the result is multiplied by 1 + few /
 # sqrt(n). The model error has powers of the predicted error ("predicted") and of the information
@@ -197,7 +197,7 @@ def check_constants(values: Any) -> dict[str, dict[str, float]]:
 
 def _check_versions(path: Path, keys: dict[str, str]) -> None:
     """Raise ModelError for metadata of another version of infoatlas-rt."""
-    for key, known in (("format", FORMAT), ("preprocess", PREPROCESS), ("padding", "zeros")):
+    for key, known in (("format", GRAPH_FORMAT), ("preprocess", PREPROCESS), ("padding", "zeros")):
         if keys.get(key) != known:
             raise ModelError(
                 f"{path} has infoatlas.{key} {keys.get(key)!r}, and this version of infoatlas-rt "
@@ -270,13 +270,13 @@ def _describe(path: Path, content: bytes, digest: str, keys: dict[str, str]) -> 
 
     def number(name: str) -> int:
         found = int(value(name))
-        if not 0 <= found <= NUMBERS[name]:
-            raise ValueError(f"not between 0 and {NUMBERS[name]}")
+        if not 0 <= found <= LARGEST_NUMBERS[name]:
+            raise ValueError(f"not between 0 and {LARGEST_NUMBERS[name]}")
         return found
 
     try:
         single: dict[str, Any] = {name: text(name) for name in TEXTS}
-        single |= {name: number(name) for name in NUMBERS}
+        single |= {name: number(name) for name in LARGEST_NUMBERS}
         found = ModelFile(
             path=path,
             **single,

@@ -36,12 +36,12 @@ from ..estimation.estimator import Estimator, as_estimator
 from ..estimation.prepare import Samples
 from ..estimation.result import Estimate, WindowEstimate
 from ..inputs.copies import Stateful
+from .event_thresholds import COUPLED_ABOVE, COUPLING_Z, DECOUPLED_BELOW
 from .events import COUPLED, DECOUPLED, Event
 from .motions import REST, KnownMotions, LearnedMotions
 from .sliding_window import SlidingWindow
 
 WINDOW = 32
-ENTER, LEAVE, Z = 0.27, 0.06, 1.0
 
 
 class CouplingDetector(Stateful):
@@ -91,9 +91,9 @@ class CouplingDetector(Stateful):
         *,
         window: int = WINDOW,
         resolution: Any = None,
-        enter: float = ENTER,
-        leave: float = LEAVE,
-        z: float = Z,
+        enter: float = COUPLED_ABOVE,
+        leave: float = DECOUPLED_BELOW,
+        z: float = COUPLING_Z,
         reset_after: float = 1.0,
     ) -> None:
         if not 0 <= leave <= enter < np.inf:
@@ -102,7 +102,9 @@ class CouplingDetector(Stateful):
                 "both finite"
             )
         if not 0 <= z < np.inf:
-            raise InputError(f"z is {z!r}, but has to be finite, 0 or more ({Z} unless given)")
+            raise InputError(
+                f"z is {z!r}, but has to be finite, 0 or more ({COUPLING_Z} unless given)"
+            )
         self.estimator = as_estimator(estimator)
         self.enter, self.leave, self.z = float(enter), float(leave), float(z)
         self._given = resolution

@@ -24,7 +24,7 @@ it, or never:
 The default of `z` was chosen on noise, not on a data set. It was tested on 200 structureless curves
 of 100 estimates from 100 samples each. With neighbouring estimates correlated by 0.9, as in
 ensembles and windows, 2% have an extremum at z = 3.5, and 1% at z = 4. With independent estimates,
-24% and 5% have one. `tests/runtime/curves/test_extrema.py` repeats that.
+24% and 5% have one. `tests/runtime/streams/test_extrema.py` repeats that.
 """
 
 from __future__ import annotations
@@ -40,11 +40,10 @@ from ..errors import InputError
 from ..estimation.result import WindowEstimate
 from ..inputs.checks import as_number
 from ..inputs.copies import Stateful
+from .event_thresholds import EXTREMUM_Z
 from .extremum_search import LEAST_ERROR, SLACK, CurvePoint, ExtremumSearch, curve_point
 
 KINDS = ("maximum", "minimum", "change")
-Z = 3.5
-DELAY = 2.0  # seconds of a stream
 POINTS = 20  # estimates of a curve or a stream within the delay
 
 
@@ -121,7 +120,9 @@ class ExtremumDetector(Stateful):
         An unknown kind, or `z` or `delay` is not finite and above 0.
     """
 
-    def __init__(self, kinds: Iterable[str] = KINDS, *, z: float = Z, delay: float) -> None:
+    def __init__(
+        self, kinds: Iterable[str] = KINDS, *, z: float = EXTREMUM_Z, delay: float
+    ) -> None:
         try:
             names = [] if isinstance(kinds, str) else list(kinds)
         except TypeError:

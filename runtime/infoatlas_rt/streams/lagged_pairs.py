@@ -16,10 +16,10 @@ from ..inputs.copies import Stateful
 from ..inputs.ring import Ring
 
 RECENT = 50  # newest steps from which the period is estimated
-LEAST = 10  # fewest steps for an estimate
+LEAST_STEPS = 10  # fewest steps for an estimate
 SLOWER = 1.25  # times the lag's step: a longer step is another rate, not jitter
-REMEMBERED = 500  # newest steps from which the share of holes is estimated
-WIDE = 0.75  # of a step: the nearest state is within it, even if steps are uneven
+FATES_KEPT = 500  # newest steps from which the share of holes is estimated
+NEAREST_WITHIN = 0.75  # of a step: the nearest state is within it, even if steps are uneven
 
 
 Array = NDArray[np.float64]
@@ -71,7 +71,7 @@ class PairWindow(Stateful):
         self._tolerance = tolerance
         self._pace = Pace()
         self._since = 0  # no pair reaches back beyond this step
-        self._fates: deque[int] = deque(maxlen=max(window, REMEMBERED))  # of the last steps
+        self._fates: deque[int] = deque(maxlen=max(window, FATES_KEPT))  # of the last steps
         self._states: Ring | None = None  # [reach, d']
         self._before: tuple[int, Array, Array] | None = None  # newest accepted step and its states
 
@@ -124,21 +124,10 @@ class PairWindow(Stateful):
         self.newest = stamp if np.isfinite(stamp) else self.newest
 
     def add(self, now: Array, then: Array, stamp: float) -> bool:
-        """Store a state, and its pair if its past is there.
+        """Store a state [d], and its pair if its past is there; return whether a pair was formed.
 
-        Parameters
-        ----------
-        now : [d] float64
-            The state.
-        then : [d'] float64
-            The state of the stream whose past counts: `now` itself, or the other stream's.
-        stamp : float
-            Seconds, above `newest`.
-
-        Returns
-        -------
-        bool
-            Whether a pair was formed.
+        `then` [d'] is the state of the stream whose past counts: `now` itself, or the other
+        stream's. The stamp is in seconds, above `newest`.
         """
         if self._states is None:
             self._states = self._allocate(now.size, then.size)
@@ -163,16 +152,7 @@ class PairWindow(Stateful):
         return past is not None
 
     def samples(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-        """The pairs of the window, oldest first.
-
-        Returns
-        -------
-        x : [n, d] float64
-        y : [n, history d'] float64
-            The newest past state first.
-        steps : [n] int64
-            Step of the newer state of each pair, ascending.
-        """
+        """The pairs of the window, oldest first; `SlidingWindow.samples` has their shapes."""
         steps = np.arange(self.step - self.window, self.step)
         steps = steps[self._paired[steps]]
         return self._x[steps], self._y[steps], steps
@@ -268,7 +248,7 @@ class Pace:
     @property
     def step(self) -> float | None:
         """Seconds from one state to the next; None if not known yet."""
-        if len(self._steps) < LEAST:
+        if len(self._steps) < LEAST_STEPS:
             return None
         return sorted(self._steps)[len(self._steps) // 10]
 
@@ -287,28 +267,21 @@ class Pace:
         step, expected = self.step or 0.0, lag_seconds / lag
         if step <= SLOWER * expected:
             return expected / 2
-        return max(expected / 2, min(WIDE * step, lag_seconds / 2))
+        return max(expected / 2, min(NEAREST_WITHIN * step, lag_seconds / 2))
 
     def why_no_past(
         self, lag_seconds: float, tolerance: float, furthest: float, memory: int
     ) -> str | None:
         """Why no past state was found yet, and what to do; None if one may still be found.
 
-        Parameters
-        ----------
-        lag_seconds, tolerance : float
-            Age of a past state, and by how much it may differ.
-        furthest : float
-            Age of the oldest past state, seconds.
-        memory : int
-            Number of states that are kept.
+        The oldest past state has age `furthest`, seconds, and `memory` states are kept.
         """
         step = self.step
         far = step is not None and furthest - tolerance > step * memory
         if step is None or (not far and self.span <= furthest + max(step, tolerance)):
             return None
-        way = f"a tolerance of {WIDE * step:.3g} s finds the nearest"
-        if WIDE * step <= tolerance:
+        way = f"a tolerance of {NEAREST_WITHIN * step:.3g} s finds the nearest"
+        if NEAREST_WITHIN * step <= tolerance:
             way = "those of that time were lost, so raise queue, or depth of the subscription"
         if far:
             way = "let lag be the steps that lag_seconds lasts"

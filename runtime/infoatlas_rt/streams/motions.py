@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.checks import as_resolution
-from .resolution import FLOOR, RestingNoise
+from .resolution import FINEST, RestingNoise
 
 JITTER = 0.03
 REST = 6
@@ -112,7 +112,7 @@ class LearnedMotions:
         self.both: NDArray[np.bool_] = np.zeros(0, bool)
         self.can_begin = False
         self._powers: tuple[Array, Array] | None = None  # [d], [d'] of steps in which both move
-        self._noiseless = KnownMotions(FLOOR, seed)
+        self._noiseless = KnownMotions(FINEST, seed)
 
     @property
     def resolution(self) -> tuple[Array, Array] | None:
@@ -129,7 +129,7 @@ class LearnedMotions:
         """Increments [n, d] and [n, d'] with noise; a side that rests is constant."""
         resolutions = self.resolution
         assert resolutions is not None
-        if max(side.max() for side in resolutions) <= FLOOR:
+        if max(side.max() for side in resolutions) <= FINEST:
             known = self._noiseless
             entered = known.with_noise(x, y, coupled)
             self.rest, self.active, self.both = known.rest, known.active, known.both
@@ -149,7 +149,7 @@ class LearnedMotions:
             sizes.append(_size(side, resolution))
             paths.append(_size(side[::-1].cumsum(0), resolution))  # back from the newest step
             nets.append(_sums(side))
-            jitter = _jitter(side, np.maximum(resolution / 3, FLOOR))
+            jitter = _jitter(side, np.maximum(resolution / 3, FINEST))
             jitter = jitter * noise.standard_normal(side.shape)
             entered.append(np.zeros_like(side) if sizes[-1].max() <= 1 else side + jitter)
         moved = (_size(nets[0], resolutions[0]) > 1) & (_size(nets[1], resolutions[1]) > 1)
@@ -164,7 +164,7 @@ class LearnedMotions:
         for still, other in ((0, 1), (1, 0)):
             beyond = paths[still] > 1
             run = int(beyond.argmax()) if beyond.any() else len(beyond)
-            noisy = (resolutions[still] > FLOOR).any()
+            noisy = (resolutions[still] > FINEST).any()
             if (
                 run >= (len(beyond) if noisy else REST)
                 and paths[other][:run].max() * share[other] >= CLEAR

@@ -10,7 +10,7 @@ A quantised coordinate may have little or no noise at rest. Its increments are m
 smallest one, which then counts as noise.
 
 The estimate is causal, and uses the newest `BLOCKS` blocks. The resolution of a coordinate that
-never rests is `FLOOR`.
+never rests is `FINEST`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-FLOOR = 1e-5  # resolution of states without noise, in their units
+FINEST = 1e-5  # resolution of states without noise, in their units
 STEPS, STRIDE = 16, 8  # steps of a block, and steps from one block to the next
 BLOCKS = 256  # newest blocks that are kept
-LEAST = 3  # blocks at rest for an estimate
+LEAST_RESTING = 3  # blocks at rest for an estimate
 RETURNS = 1.8
-SHARE = 0.5  # of the blocks with increments as small: share that has to be at rest
-UPPER = 0.8  # quantile of the increments of a block, which outliers hardly change
+LEAST_SHARE = 0.5  # of the blocks with increments as small: share that has to be at rest
+INCREMENT_QUANTILE = 0.8  # quantile of the increments of a block, which outliers hardly change
 TESTED = 8  # non-zero increments that are tested for being multiples of the smallest
 TOLERANCE = 0.01  # of the smallest increment, for multiples of it
-LARGEST = 2.5  # times that quantile (1.2 standard deviations of normal noise): three deviations
+DEVIATIONS = 2.5  # times that quantile (1.2 standard deviations of normal noise): three deviations
 
 
 class RestingNoise:
@@ -36,7 +36,7 @@ class RestingNoise:
     Attributes
     ----------
     resolution : [d] float64 or None
-        About three standard deviations of the increments at rest, at least `FLOOR`; None before the
+        About three standard deviations of the increments at rest, `FINEST` or more; None before the
         first state.
     """
 
@@ -49,7 +49,7 @@ class RestingNoise:
             self._filled = 0
             return
         if self.resolution is None:
-            self.resolution = np.full(change.size, FLOOR)
+            self.resolution = np.full(change.size, FINEST)
             self._steps = np.zeros((STEPS, change.size))
             self._sizes = np.full((BLOCKS, change.size), np.nan)
             self._rests = np.zeros((BLOCKS, change.size), bool)
@@ -86,7 +86,7 @@ class RestingNoise:
         # In quantised coordinates most increments are 0, and the others are one quantisation step.
         ordered = np.sort(sizes, axis=0)
         zeros = (sizes == 0).sum(0)
-        rank = np.minimum(zeros + (UPPER * (STEPS - zeros)).astype(int), STEPS - 1)
+        rank = np.minimum(zeros + (INCREMENT_QUANTILE * (STEPS - zeros)).astype(int), STEPS - 1)
         self._sizes[slot] = np.take_along_axis(ordered, rank[None], 0)[0]
         self._blocks += 1
 
@@ -97,10 +97,10 @@ class RestingNoise:
         quantised = (self._changes >= TESTED) & (self._multiples >= 0.95 * self._changes)
         for i in range(self.resolution.size):
             resting = np.sort(sizes[rests[:, i], i])
-            if len(resting) < LEAST:
+            if len(resting) < LEAST_RESTING:
                 continue  # the last estimate is kept
             size = resting[len(resting) // 2]
             if quantised[i]:
                 size = max(size, self._smallest[i])
-            if rests[sizes[:, i] <= 2 * size, i].mean() >= SHARE:
-                self.resolution[i] = max(LARGEST * size, FLOOR)
+            if rests[sizes[:, i] <= 2 * size, i].mean() >= LEAST_SHARE:
+                self.resolution[i] = max(DEVIATIONS * size, FINEST)

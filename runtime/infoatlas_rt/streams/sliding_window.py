@@ -1,6 +1,6 @@
 """The last steps of one robot: checks states, and makes them pairs of a window.
 
-`pair_window.py` forms the pairs. Two streams are paired in the same way, as (a_t, b_<t-Δt), where
+`lagged_pairs.py` forms the pairs. Two streams are paired in the same way, as (a_t, b_<t-Δt), where
 Δt may be 0; `messages/sync.py` matches their states in time.
 """
 
@@ -21,7 +21,7 @@ from ..inputs.copies import Stateful
 from ..models.model_file import ModelFile
 from .lagged_pairs import PairWindow
 
-LONGEST = 10**6  # steps
+MOST_STEPS = 10**6  # steps
 FATES = "accepted,NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,resets"
 Array = NDArray[np.float64]
 
@@ -74,10 +74,10 @@ class SlidingWindow(Stateful):
     ) -> None:
         self.two_streams = as_flag(two_streams, "two_streams")
         self.increments = as_flag(increments, "increments")
-        self.lag = as_count(lag, "lag", 0 if two_streams else 1, LONGEST)
-        self.history = as_count(history, "history", 1, LONGEST)
+        self.lag = as_count(lag, "lag", 0 if two_streams else 1, MOST_STEPS)
+        self.history = as_count(history, "history", 1, MOST_STEPS)
         self.every = as_count(every, "every", 1)
-        self.length = as_count(window, "window", 1, LONGEST)
+        self.length = as_count(window, "window", 1, MOST_STEPS)
         lag_seconds = None if lag_seconds is None else as_seconds(lag_seconds, "lag_seconds")
         tolerance = None if tolerance is None else as_seconds(tolerance, "tolerance")
         if tolerance is not None and lag_seconds is None:
@@ -119,26 +119,11 @@ class SlidingWindow(Stateful):
         *,
         counted: bool = False,
     ) -> bool:
-        """Take a state, without an estimate.
+        """Take a state, without an estimate; return whether it was accepted, or set `reason`.
 
-        Parameters
-        ----------
-        state, stamp, other
-            As in `OnlineEstimator.push`.
-        counted : bool
-            The stamp is the time of arrival, too uneven for finding a past state. Steps are counted
-            even with `lag_seconds`, and no pair reaches across `reset_after` seconds without a
-            state.
-
-        Returns
-        -------
-        bool
-            Whether the state was accepted; if not, `reason` has the cause.
-
-        Raises
-        ------
-        InputError
-            As in `OnlineEstimator.push`.
+        Arguments and errors are those of `OnlineEstimator.push`. A `counted` stamp is the time of
+        arrival, too uneven for finding a past state. Steps are then counted even with
+        `lag_seconds`, and no pair reaches across a pause of `reset_after` seconds.
         """
         pairs = self._pairs
         if self.two_streams != (other is not None):
@@ -211,13 +196,10 @@ class SlidingWindow(Stateful):
         return self._pairs.newest_pair()
 
     def samples(self, *, anyway: bool = False) -> tuple[Array, Array, NDArray[np.int64]] | None:
-        """The pairs, if an estimate can be made and is due; otherwise `reason` has the cause.
+        """The pairs, if an estimate can be made and is due; else None, and `reason` is set.
 
-        Parameters
-        ----------
-        anyway : bool
-            Return them even if `every` requires waiting; the estimate then does not count for
-            `every`.
+        With `anyway` they are returned even if `every` requires waiting, and the estimate does not
+        count for `every`. None also if there is no pair since the last estimate.
 
         Returns
         -------
@@ -226,8 +208,6 @@ class SlidingWindow(Stateful):
             The newest past state first.
         steps : [n] int64
             Step of the newer state of each pair, ascending.
-
-        None if there is no pair since the last estimate, or for any other `reason`.
         """
         pairs, count = self._pairs, self._pairs.pairs
         if pairs.newest is None or pairs.sizes == (None, None):

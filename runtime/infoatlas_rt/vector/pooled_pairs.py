@@ -15,7 +15,7 @@ from ..inputs.checks import as_count
 from ..inputs.copies import Stateful
 from ..inputs.ring import Ring
 
-LARGEST = 10**7  # states of a pool
+MOST_STATES = 10**7  # states of a pool
 
 
 class PooledPairs(Stateful):
@@ -44,9 +44,9 @@ class PooledPairs(Stateful):
         self.lag, self.history = as_count(lag, "lag", 1), as_count(history, "history", 1)
         self._offsets = np.r_[0, self.lag + np.arange(self.history)]
         reach = self.window + self.lag + self.history - 1
-        if self.envs * reach > LARGEST:
+        if self.envs * reach > MOST_STATES:
             raise InputError(
-                f"{self.envs} environments of {reach} steps are more than the {LARGEST} states "
+                f"{self.envs} environments of {reach} steps are more than the {MOST_STATES} states "
                 "that fit: use a shorter window"
             )
         self._reach = reach

@@ -22,7 +22,7 @@ from ..inputs.checks import as_count
 from ..inputs.ring import Ring
 from .episodes import VectorEpisodes
 
-LARGEST = 10**8  # numbers in all windows (0.8 GB)
+LARGEST_WINDOWS = 10**8  # numbers in all windows (0.8 GB)
 
 
 class VectorWindows(VectorEpisodes):
@@ -133,9 +133,10 @@ class VectorWindows(VectorEpisodes):
 
     def _allocate(self, d: int) -> Ring:
         shape = self.envs, self.window + self.lag, d
-        if np.prod(shape, dtype=float) > LARGEST:
+        if np.prod(shape, dtype=float) > LARGEST_WINDOWS:
             raise InputError(
                 f"{shape[0]} windows of {shape[1]} states of {d} coordinates are more than "
-                f"{LARGEST} numbers: use a shorter window, or fewer environments or coordinates"
+                f"{LARGEST_WINDOWS} numbers: use a shorter window, or fewer environments or "
+                "coordinates"
             )
         return Ring(self.window + self.lag, self.envs, d)

@@ -9,8 +9,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator, backends
-from infoatlas_rt.backends import make_backend, native, onnxruntime as onnxruntime_backend
+from infoatlas_rt import Estimator
+from infoatlas_rt.backends import choice, native, onnxruntime as onnxruntime_backend
+from infoatlas_rt.backends.choice import make_backend
 from infoatlas_rt.cli.main import OWN, make_parser
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.models import model_file
@@ -159,8 +160,8 @@ def test_auto_takes_the_cpu_where_there_is_nothing_else(model, no_package, caplo
         assert make_backend(model, "auto").provider == "cpu"
     for line in ("over 'cuda', which is not", "over 'native', which is not", "chooses 'cpu'"):
         assert line in caplog.text
-    found = backends.installed()
-    assert tuple(found) == backends.PROVIDERS and found["auto"] == "cpu"
+    found = choice.installed()
+    assert tuple(found) == choice.PROVIDERS and found["auto"] == "cpu"
     assert found["cpu"] == "CPUExecutionProvider" and "not built" in found["native"]
 
 
@@ -170,7 +171,7 @@ def test_auto_is_the_default_and_takes_native_before_the_cpu(model, package, cap
     assert Estimator().backend.provider == "native"
     assert make_parser(OWN).parse_args(["bench"]).provider == "auto"
     assert "'auto' chooses 'native'" in caplog.text
-    assert backends.installed()["auto"] == "native"
+    assert choice.installed()["auto"] == "native"
 
 
 def test_auto_needs_no_onnxruntime(model, package, monkeypatch):
@@ -202,7 +203,7 @@ def test_a_broken_onnxruntime_does_not_stop_the_engine(model, package, monkeypat
     left.__spec__ = ModuleSpec("onnxruntime", None, is_package=True)
     monkeypatch.setitem(sys.modules, "onnxruntime", left)
     assert make_backend(model).provider == "native"
-    assert backends.installed()["auto"] == "native"
+    assert choice.installed()["auto"] == "native"
     assert "ONNX Runtime is broken" in caplog.text
     with pytest.raises(ProviderError, match="cannot be imported"):
         make_backend(model, "cpu")
@@ -213,7 +214,7 @@ def test_the_slower_engine_is_announced_once(model, no_package, monkeypatch, cap
     monkeypatch.delenv("INFOATLAS_ENGINE", raising=False)
     if left_out:
         monkeypatch.setenv("INFOATLAS_ENGINE", "0")
-    backends._warn_once.cache_clear()
+    choice._warn_once.cache_clear()
     for provider in ("cpu", "auto", "auto"):
         assert make_backend(model, provider).provider == "cpu"
     warnings = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
@@ -228,7 +229,7 @@ def test_without_any_engine_all_ways_to_get_one_are_named(model, no_package, mon
     for part in ("edge.onnx", "'infoatlas-rt[cpu]'", "not built", "C++20 compiler"):
         assert part in str(raised.value)
     assert "provider='cpu'" not in str(raised.value)
-    found = backends.installed()
+    found = choice.installed()
     assert found["auto"].startswith("none") and "'.[cpu]'" in found["cpu"]
     assert "not built" in found["native"]
 
@@ -254,7 +255,7 @@ def test_auto_takes_cuda_first(model, cuda, package, monkeypatch):
 
     monkeypatch.setattr("infoatlas_rt.backends.onnxruntime.OnnxRuntimeBackend", Started)
     assert make_backend(model, "auto").provider == "cuda"
-    found = backends.installed()
+    found = choice.installed()
     assert found["auto"] == "cuda if it starts, else native"
     assert found["cuda"] == "CUDAExecutionProvider" and "no Tensorrt" in found["tensorrt"]
 
@@ -264,4 +265,4 @@ def test_names_of_libraries_agree():
     from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES
     from infoatlas_rt.models.engine_file import BUILDERS
 
-    assert set(BUILDERS) == set(LIBRARIES) == set(BACKENDS.values()) < set(backends.PROVIDERS)
+    assert set(BUILDERS) == set(LIBRARIES) == set(BACKENDS.values()) < set(choice.PROVIDERS)

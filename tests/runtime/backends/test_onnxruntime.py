@@ -5,7 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from infoatlas_rt.backends import make_backend, onnxruntime as onnxruntime_backend
+from infoatlas_rt.backends import onnxruntime as onnxruntime_backend
+from infoatlas_rt.backends.choice import make_backend
 from infoatlas_rt.backends.onnxruntime import OnnxRuntimeBackend
 from infoatlas_rt.backends.threads import default_threads
 from infoatlas_rt.errors import ModelError, ProviderError

@@ -11,7 +11,8 @@ import pytest
 from fake_gpu import as_rtx, install
 from infoatlas_export.tensorrt import build
 from infoatlas_rt import Estimator
-from infoatlas_rt.backends import make_backend, tensorrt as module
+from infoatlas_rt.backends import tensorrt as module
+from infoatlas_rt.backends.choice import make_backend
 from infoatlas_rt.backends.tensorrt import TensorRTBackend, split
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.estimation.canonical import canonicalise

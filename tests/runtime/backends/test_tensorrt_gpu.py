@@ -12,7 +12,7 @@ import pytest
 
 from gpus import needs_gpu
 from infoatlas_rt import Estimator
-from infoatlas_rt.backends import make_backend
+from infoatlas_rt.backends.choice import make_backend
 from infoatlas_rt.backends.cuda_device import Device
 from infoatlas_rt.backends.tensorrt import TensorRTBackend
 from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, load

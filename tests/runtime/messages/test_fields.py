@@ -10,11 +10,11 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.defaults import default_fields
+from infoatlas_rt.messages.field_syntax import stamp
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.identity import PassedOver
-from infoatlas_rt.messages.paths import stamp
 from infoatlas_rt.messages.schema import FieldType, Schema, _from_rclpy
-from infoatlas_tools.bags.reader import schema_of
+from infoatlas_tools.bags.bag_reader import schema_of
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 STORE.register(

@@ -16,8 +16,8 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.identity import PassedOver
 from infoatlas_rt.messages.receiver import Receiver
-from infoatlas_tools.bags.curve import survey
-from infoatlas_tools.bags.reader import schema_of
+from infoatlas_tools.bags.bag_curve import survey
+from infoatlas_tools.bags.bag_reader import schema_of
 from infoatlas_tools.bags.states import Bag
 from player import Player
 

@@ -10,7 +10,8 @@ import pytest
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
-from infoatlas_rt.streams.coupling import ENTER, CouplingDetector, Z
+from infoatlas_rt.streams.coupling import CouplingDetector
+from infoatlas_rt.streams.event_thresholds import COUPLED_ABOVE, COUPLING_Z
 
 PICK = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
 TAKEN, LEFT = 60, 110
@@ -52,7 +53,7 @@ def test_taken_along_and_left(estimator, seed):
     for event in events:
         assert event.stamp == stamps[event.step]
         assert event.detected_stamp == stamps[event.detected_step]
-    assert taken.value > ENTER and taken.z > Z and taken.stderr > 0
+    assert taken.value > COUPLED_ABOVE and taken.z > COUPLING_Z and taken.stderr > 0
 
 
 def test_an_object_at_rest_is_never_coupled(estimator):

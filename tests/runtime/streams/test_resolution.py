@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infoatlas_rt.streams.resolution import FLOOR, RestingNoise
+from infoatlas_rt.streams.resolution import FINEST, RestingNoise
 
 
 def learned(positions: np.ndarray) -> np.ndarray:
@@ -57,7 +57,7 @@ def test_motion_is_not_taken_for_noise(name):
         "shaken": np.sin(2 * np.pi * 5 * time * 20 / 30),
         "no noise": moved() + 1e-9 * rng.standard_normal(600),
     }[name]
-    assert learned(path).max() == FLOOR
+    assert learned(path).max() == FINEST
 
 
 def test_a_hole_starts_a_block_anew():
@@ -66,7 +66,7 @@ def test_a_hole_starts_a_block_anew():
     noise = RestingNoise()
     for i in range(200):
         noise.add(None if i % 12 == 0 else np.array([rng.standard_normal()]))
-    assert noise.resolution[0] == FLOOR  # no block is complete
+    assert noise.resolution[0] == FINEST  # no block is complete
     for change in np.diff(rng.standard_normal(100)):
         noise.add(np.array([change]))
     before = noise.resolution[0]

@@ -15,8 +15,8 @@ from infoatlas_rt.cli import main
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.streams.extrema import ExtremumDetector
-from infoatlas_tools.bags import curve as bag_curve
-from infoatlas_tools.bags.curve import Part, choose_grid, read, survey
+from infoatlas_tools.bags import bag_curve
+from infoatlas_tools.bags.bag_curve import Part, choose_grid, read, survey
 from infoatlas_tools.bags.states import Bag
 from player import Player
 

@@ -29,8 +29,8 @@ from infoatlas_rt.streams.coupling import CouplingDetector
 from infoatlas_rt.streams.extrema import ExtremumDetector
 from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.streams.sliding_window import SlidingWindow
-from infoatlas_tools.bags import curve as bag_curve
-from infoatlas_tools.bags.curve import read
+from infoatlas_tools.bags import bag_curve
+from infoatlas_tools.bags.bag_curve import read
 from infoatlas_tools.bags.states import Bag
 from pictures import drawn, series, words
 from player import Player

@@ -8,7 +8,7 @@ import pytest
 
 from infoatlas_rt.streams.events import Event
 from infoatlas_rt.streams.extrema import Extremum
-from infoatlas_tools.bags.curve import StreamCurve
+from infoatlas_tools.bags.bag_curve import StreamCurve
 from infoatlas_tools.plots.annotation_plot import annotation_figure
 from infoatlas_tools.plots.curve_plot import curve_figure
 from infoatlas_tools.plots.keystate_plots import raster_figure

@@ -38,7 +38,7 @@ from .conditioning import LocalPairings, cells, residuals
 from .independence import PERMUTATIONS, compare, rv_coefficients
 from .lagged import lagged_rows, series_label, side_label
 
-WIDE = 20  # coordinates of an unsliced side of the shipped model "wide", at most
+WIDEST_UNSLICED = 20  # coordinates of an unsliced side of the shipped model "wide", at most
 # Smallest n times the share of variance that z leaves, for a test. If both sides have less, the
 # error of z's ranks, which they share, appears as dependence: at 3, a test of level 5% rejected in
 # 12 to 25%.
@@ -291,7 +291,7 @@ def _check_sides(
     width, dim = max(x.shape[1], y.shape[1]) + given.shape[1], estimator.model_file.dim
     if width > dim:
         way_out = "leave out coordinates, or reduce z to a few features"
-        if dim < WIDE >= width:
+        if dim < WIDEST_UNSLICED >= width:
             way_out = 'pass the model "wide", which accepts 20'
         raise InputError(
             f"x or y has {width} coordinates together with z ({x.shape[1]}, {y.shape[1]} and "

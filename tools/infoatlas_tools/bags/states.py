@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.messages.field_syntax import names_of
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.identity import ANY, BODIES_LISTED, Place, keys_of, telling, values
-from infoatlas_rt.messages.paths import names_of
 from infoatlas_rt.messages.receiver import Receiver
 from infoatlas_rt.messages.schema import Schema
 
 from ..files.numbers import check_regular
 from .bag_files import reading, way_out
-from .reader import BagReader, schema_of
+from .bag_reader import BagReader, schema_of
 
 SUFFIXES = (".mcap", ".db3", ".bag")
 TOPICS_LISTED = 10  # in a notice, at most

@@ -14,7 +14,7 @@ from infoatlas_rt.cli.console import check_target, progress, write_json
 from infoatlas_rt.errors import InputError, first_names
 
 from .annotation_formats import FORMATS, writers
-from .discovery import add_discovery, check_discovery, discover, listed
+from .discovery_options import add_discovery, check_discovery, discover, listed
 from .loading import DEMONSTRATIONS, add_loading, load_data
 from .recording_arguments import add_plot, add_save, add_topic, check_data
 

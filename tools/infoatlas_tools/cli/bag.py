@@ -145,7 +145,7 @@ def run(arguments: Namespace) -> None:
     from infoatlas_rt.streams.extrema import ExtremumDetector
     from infoatlas_rt.streams.sliding_window import SlidingWindow
 
-    from ..bags.curve import Part, choose_grid, read, survey
+    from ..bags.bag_curve import Part, choose_grid, read, survey
     from ..bags.states import Bag
 
     check_data(arguments.data, "bag")

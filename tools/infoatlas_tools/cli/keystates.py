@@ -11,7 +11,7 @@ from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import progress, write_json
 from infoatlas_rt.errors import InputError
 
-from .discovery import add_discovery, check_discovery, discover, listed
+from .discovery_options import add_discovery, check_discovery, discover, listed
 from .loading import DEMONSTRATIONS, add_loading, load_data
 from .recording_arguments import add_plot, add_save, add_topic, check_data
 

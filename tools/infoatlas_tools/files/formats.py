@@ -24,7 +24,7 @@ from .hdf5.opening import HDF5_SUFFIXES, files_in, first_names, opened, shown_na
 from .hdf5.robomimic import holds_demos, is_isaaclab, read_robomimic
 from .lerobot.reader import is_lerobot, read_lerobot
 from .numbers import NUMPY_SUFFIXES, read_arrays
-from .tables.reading import READERS, read_table
+from .tables.table_readers import READERS, read_table
 
 # Options of readers, and the data that they are for.
 OPTIONS = {

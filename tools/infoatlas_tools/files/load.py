@@ -19,7 +19,7 @@ from ..trajectories import Trajectories
 from .formats import no_reader, open_dataset
 from .numbers import NUMPY_SUFFIXES, read_numpy
 from .tables.columns import as_sample
-from .tables.reading import READERS
+from .tables.table_readers import READERS
 
 
 def load_trajectories(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from infoatlas_rt import InputError
 
 from .. import Subtasks
-from ..keystates.subtasks.result import Subtask
+from ..keystates.subtasks.recorded_subtasks import Subtask
 from . import arm, transform as move
 from .scene import Scene
 from .sources import Generated, Sources, poses

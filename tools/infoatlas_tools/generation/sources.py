@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from infoatlas_rt import InputError
 
 from .. import Pose, Position, Subtasks, Trajectories, discover_keystates
-from ..files.hdf5.poses import POSE, pose_columns
+from ..files.hdf5.pose_matrices import POSE, pose_columns
 from . import arm
 from .tasks import FLAG_AT, JOINTS, RATE, TASKS, column_names
 from .transform import quaternion_matrix

@@ -36,6 +36,7 @@ from . import pointwise
 from .changes import fit_changes
 from .coordinates import ReadCoordinates, as_ignored, columns_of, read_coordinates
 from .fit_detectors import COORDINATES
+from .fit_timing import choose_timing
 from .key_states import METHODS, KeyStates
 from .labels import as_labels, spread_labels
 from .quality import assess
@@ -44,7 +45,6 @@ from .recurring_changes import NEAR, Candidates, find_candidates, group, interle
 from .reproduction import has_bursts, phases_reproduced, steps_reproduced
 from .segmentation import SHORTEST, SPANS, motion_scores, ranked_cuts
 from .steps import Steps, empty_steps
-from .timing import choose_timing
 
 REPEATED = 0.65  # boundaries of phases are used if fits to halves find this share of them again
 MOST = 8  # key states of a demonstration from which k="auto" chooses

@@ -1,9 +1,9 @@
 """Fits detectors: they find steps whose motion resembles that around given steps.
 
 A detector of a kind of key state is a ridge regression from the features of a step to a target: 1
-at the key states of demonstrations, 0 elsewhere. The features are those of `live/features.py`.
-Labels (`labels.py`), reproduction (`reproduction.py`) and the tracker (`fit_live.py`) use
-detectors. The tracker's windows end shortly after the step.
+at the key states of demonstrations, 0 elsewhere. `live/motion_features.py` has the features. Labels
+(`labels.py`), reproduction (`reproduction.py`) and the tracker (`fit_live.py`) use detectors. The
+tracker's windows end shortly after the step.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.live.features import Features
+from infoatlas_rt.live.motion_features import Features
 
 from .changes import Changes
 

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.live.coordinates import Coordinates
-from infoatlas_rt.live.detectors import GAP, Detectors
+from infoatlas_rt.live.detectors import Detectors
 from infoatlas_rt.live.timing import Timing
+from infoatlas_rt.streams.event_thresholds import KEYSTATE_GAP
 
 from .fit_detectors import AHEAD, fit_detectors, make_features
 from .recordings import Recordings
@@ -77,7 +78,7 @@ def _judge(
     scores: Sequence[Float], steps: Float, timing: Timing, wait: float
 ) -> tuple[float, bool, float, float, float]:
     """Threshold, once or not, recall, median delay and false reports of one key state."""
-    near, gap = timing.steps(NEAR), timing.steps(GAP)
+    near, gap = timing.steps(NEAR), timing.steps(KEYSTATE_GAP)
     peaks = [maxima(score) for score in scores]
     there, best = ~np.isnan(steps), (-1.0, 0.5, True, 0.0, float("nan"), 0.0)
     for once in (True, False):

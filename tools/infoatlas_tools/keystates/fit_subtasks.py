@@ -20,8 +20,8 @@ from infoatlas_rt.live.subtasks import LiveSubtasks, Part, ToolProgress
 from .fit_live import FOLDS, JUDGED
 from .fit_progress import Example, fit_progress
 from .recordings import Recordings
-from .subtasks.bodies import pairs_of, positions_of
-from .subtasks.result import Subtasks
+from .subtasks.recorded_subtasks import Subtasks
+from .subtasks.tools_and_objects import pairs_of, positions_of
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

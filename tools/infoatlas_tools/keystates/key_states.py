@@ -28,8 +28,8 @@ from .fit_subtasks import fit_subtasks
 from .quality import Quality
 from .recordings import Recordings
 from .steps import Steps
-from .subtasks.discovery import find_subtasks
-from .subtasks.result import Subtasks
+from .subtasks.recorded_subtasks import Subtasks
+from .subtasks.subtask_discovery import find_subtasks
 
 METHODS = ("auto", "events", "phase", "pointwise")
 LOW = 0.5  # share of key states that is found again, below which there is a warning

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..bags.curve import StreamCurve
+    from ..bags.bag_curve import StreamCurve
 
 
 def stream_figure(

@@ -16,7 +16,7 @@ from infoatlas_rt.inputs.arrays import as_shifted, shift_notes
 from ...trajectories import Trajectories
 from ..numbers import LARGEST
 from .arrays import Source, unstored
-from .poses import POSE, pose_columns
+from .pose_matrices import POSE, pose_columns
 
 WIDEST_OBSERVATION = 256  # columns of an observation: wider ones are features of images, or images
 ARRAYS_SHOWN = 30  # arrays that an error lists, at most

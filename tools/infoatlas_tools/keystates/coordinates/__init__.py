@@ -1,7 +1,7 @@
 """Coordinates of recorded states: real numbers whose differences are motion.
 
 `read_coordinates` reads the raw states of demonstrations. Rotations and wrapped angles become
-continuous paths (`live/orientation.py`, `recognition.py`), frames that are no measurement are
+continuous paths (`live/quaternions.py`, `recognition.py`), frames that are no measurement are
 replaced (`outliers.py`, `faults.py`), and columns without motion are left out: constants and
 clocks. All other columns stay as they are, bit by bit. A `Follower` maps running episodes in the
 same way (`live/coordinates.py`). `tied` makes increments equal that differ by rounding alone
@@ -9,7 +9,7 @@ same way (`live/coordinates.py`). `tied` makes increments equal that differ by r
 """
 
 from .choices import as_ignored, columns_of
-from .reading import ReadCoordinates, read_coordinates
+from .raw_states import ReadCoordinates, read_coordinates
 from .rounding import tied
 
 __all__ = ["ReadCoordinates", "as_ignored", "columns_of", "read_coordinates", "tied"]

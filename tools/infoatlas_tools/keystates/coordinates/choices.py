@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt.errors import InputError, first_names
-from infoatlas_rt.live.orientation import (
+from infoatlas_rt.live.quaternions import (
     ANGLE,
     EULER,
     MATRIX,
+    MOST_TURNS,
     QUATERNION,
     SIX,
     SIZES,
-    TURNS,
     VECTOR,
     Bool,
     Float,
@@ -90,7 +90,7 @@ def as_groups(orientation: Any, columns: Float, names: Sequence[str], ignored: B
             raise InputError(f"{what} has columns that are named twice: {tuple(at)}")
         taken[at] = True
         values = columns[at].T
-        if base in TURNS and degrees is None:
+        if base in MOST_TURNS and degrees is None:
             degrees = angle_in_degrees(values.T)
         group = Group(base, tuple(at[i] for i in order or range(len(at))), bool(degrees))
         bad = ~valid(group, values)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from infoatlas_rt.live.orientation import ANGLE, EULER, Bool, Float, Group, quaternions, valid
+from infoatlas_rt.live.quaternions import ANGLE, EULER, Bool, Float, Group, quaternions, valid
 
 from .outliers import FAR, JUMP, Int, dropped_frames, far_out
 from .paths import angles_between, held

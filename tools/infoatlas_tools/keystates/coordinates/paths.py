@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.live.orientation import ANGLE, Bool, Float, Group, between, quaternions, valid
+from infoatlas_rt.live.quaternions import ANGLE, Bool, Float, Group, between, quaternions, valid
 
 
 def paths(

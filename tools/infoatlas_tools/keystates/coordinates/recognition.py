@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from infoatlas_rt.live.orientation import (
+from infoatlas_rt.live.quaternions import (
     ANGLE,
     EULER,
     MATRIX,

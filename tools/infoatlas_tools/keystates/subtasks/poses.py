@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.live.orientation import ANGLE, SIZES, Group, quaternions, valid
+from infoatlas_rt.live.quaternions import ANGLE, SIZES, Group, quaternions, valid
 
 from ..coordinates.choices import KINDS, columns_of, full_name
 

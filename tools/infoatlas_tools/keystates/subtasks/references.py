@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .poses import Track
-from .result import WORLD
+from .recorded_subtasks import WORLD
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

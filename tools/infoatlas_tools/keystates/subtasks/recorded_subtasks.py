@@ -1,4 +1,4 @@
-"""Sub-tasks of demonstrations, with the reference object of each; `parts.py` finds them."""
+"""Sub-tasks that `subtask_discovery.py` finds in demonstrations, with their reference objects."""
 
 from __future__ import annotations
 

@@ -19,10 +19,10 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
 
 from .cuts import END, PRESENT, Cuts, make_cuts
-from .motions import object_cuts
+from .object_motions import object_cuts
 from .poses import Track, as_bodies, position_columns, tracks
+from .recorded_subtasks import WORLD, Subtask
 from .references import FEWEST, FLOOR, ReferenceInformation, orientation, reference_information
-from .result import WORLD, Subtask
 
 Int = NDArray[np.int64]
 

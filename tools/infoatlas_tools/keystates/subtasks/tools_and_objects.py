@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .result import WORLD, Subtask, Subtasks
+from .recorded_subtasks import WORLD, Subtask, Subtasks
 
 Int = NDArray[np.int64]
 

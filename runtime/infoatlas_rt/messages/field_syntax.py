@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import InputError
 from .identity import NAME_LISTS, Missing, Place, chooser, keys_of, parse
-from .schema import HEADER, LONG, NUMBERS, FieldType, Schema
+from .schema import HEADER_TYPE, LONG_TYPES, NUMBER_TYPES, FieldType, Schema
 
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 LATEST = 2.0**31  # seconds, as in a ROS time
@@ -122,7 +122,7 @@ def resolve(field: str, schema: Schema) -> list[Leaf]:
         getters.append(attrgetter(name))
         start = int(index or first or 0)
         stop = start + 1 if index else int(end) if end else kind.length or None
-        named = i == 0 and kind.length == 0 and kind.base in NUMBERS and has_names(schema)
+        named = i == 0 and kind.length == 0 and kind.base in NUMBER_TYPES and has_names(schema)
         if identity or (joint and not named):
             raise InputError(
                 f"field {field!r}: {name} is {kind}, and no names go with it: write {name}[2] or "
@@ -134,10 +134,10 @@ def resolve(field: str, schema: Schema) -> list[Leaf]:
             schema = schema.nested(kind.base)
         elif i < len(words) - 1:
             raise InputError(f"field {field!r}: {name} is {kind} and has no fields: end with it")
-        elif kind.base not in NUMBERS:
+        elif kind.base not in NUMBER_TYPES:
             raise InputError(f"field {field!r} is {kind}, no number. {schema}")
         else:
-            where = (tuple(places), inner, kind.base in LONG)
+            where = (tuple(places), inner, kind.base in LONG_TYPES)
             return [
                 Leaf(path, _chain(getters), kind.length, start, stop, named, joint or "", *where)
             ]
@@ -206,9 +206,9 @@ def _under(
     """Leaves of a field of a message that has only numbers."""
     kind, path, getters = schema.fields()[name], f"{path}.{name}", [*getters, attrgetter(name)]
     inner = f"{inner}.{name}" if inner else name
-    if kind.base in NUMBERS:
+    if kind.base in NUMBER_TYPES:
         stop = kind.length or None
-        where = (places, inner, kind.base in LONG)
+        where = (places, inner, kind.base in LONG_TYPES)
         return [Leaf(path, _chain(getters), kind.length, 0, stop, False, "", *where)]
     nested = schema.nested(kind.base)
     return [
@@ -247,31 +247,22 @@ def stamp(message: Any) -> float | None:
 
 
 def stamp_of(field: str, schema: Schema, leaves: Sequence[Leaf]) -> Callable[[Any], float | None]:
-    """A callable that returns the stamp of messages of a type.
+    """A callable from messages of a type to their stamp in seconds.
+
+    It returns None if the field is 0 (not set), and NaN if it is no time from 0 to 2^31 s.
 
     Parameters
     ----------
     field : str
-        A field with a number, and its unit, as in "timestamp us". If empty, the stamp of the header
-        of the message, or of the element that contains the leaves.
+        A field with a number, and its unit, as in "timestamp us"; InputError if it is none. If
+        empty, the stamp of the header of the message, or of the element that contains the leaves.
     schema : Schema
     leaves : sequence of Leaf
         The numbers of the state.
-
-    Returns
-    -------
-    callable
-        From a message to seconds; None if the field is 0 (not set), NaN if it is no time from 0 to
-        2^31 s.
-
-    Raises
-    ------
-    InputError
-        There is no such field, it is no single number, or it has no unit.
     """
     if not field:
         outer = {leaf.places[0].path: leaf.places[0] for leaf in leaves if leaf.places}
-        if schema.fields().get("header") == FieldType(HEADER) or len(outer) != 1:
+        if schema.fields().get("header") == FieldType(HEADER_TYPE) or len(outer) != 1:
             return stamp
         (place,) = outer.values()
         return lambda message: stamp(place.get(message))

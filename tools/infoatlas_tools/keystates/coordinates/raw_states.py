@@ -12,7 +12,7 @@ import numpy as np
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_resolution
 from infoatlas_rt.live.coordinates import Coordinates
-from infoatlas_rt.live.orientation import (
+from infoatlas_rt.live.quaternions import (
     ANGLE,
     EULER,
     MATRIX,

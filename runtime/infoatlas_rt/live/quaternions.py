@@ -28,7 +28,7 @@ Bool = NDArray[np.bool_]
 ANGLE, QUATERNION, VECTOR, EULER = "angle", "quaternion", "rotation_vector", "euler"
 MATRIX, SIX = "matrix", "rotation_6d"
 SIZES = {ANGLE: 1, QUATERNION: 4, VECTOR: 3, EULER: 3, MATRIX: 9, SIX: 6}
-TURNS = {ANGLE: 20.0, VECTOR: 2.0, EULER: 2.0}  # larger angles are no measurement
+MOST_TURNS = {ANGLE: 20.0, VECTOR: 2.0, EULER: 2.0}  # larger angles are no measurement
 
 
 def canonical_quaternion(q: Array) -> Array:
@@ -78,8 +78,8 @@ def valid(group: Group, values: Float) -> Bool:
 
     A quaternion of zeros and an angle of -9999 are not.
     """
-    if group.kind in TURNS:
-        return np.asarray((np.abs(values) <= TURNS[group.kind] * group.turn).all(axis=-1))
+    if group.kind in MOST_TURNS:
+        return np.asarray((np.abs(values) <= MOST_TURNS[group.kind] * group.turn).all(axis=-1))
     rows = values if group.kind == QUATERNION else _triples(values)
     with np.errstate(over="ignore"):
         norm = np.sqrt((rows**2).sum(axis=-1))
