@@ -84,13 +84,13 @@ class Task:
             subtasks = LiveSubtasks.from_dict(subtasks, coordinates)
         return cls(keystates, columns, detectors, subtasks)
 
-    def describe(self, every: bool = False) -> str:
+    def describe(self, follow_all: bool = False) -> str:
         """Text: what is followed, and its accuracy in held-out demonstrations.
 
         Parameters
         ----------
-        every : bool
-            For a tracker that follows everything (`every=True`).
+        follow_all : bool
+            For a tracker that follows everything (`follow_all=True`).
 
         Returns
         -------
@@ -98,7 +98,7 @@ class Task:
             A line for each key state and each sub-task.
         """
         own, lines = self.detectors, []
-        for j, followed in enumerate(own.reported(every)):
+        for j, followed in enumerate(own.reported(follow_all)):
             if np.isnan(own.recall[j]):
                 figures = "not judged" if np.isfinite(own.threshold[j]) else "not shared"
             else:
@@ -111,7 +111,7 @@ class Task:
                 f"key state {j + 1}{name}: {'followed' if followed else 'NOT followed'}; {figures}"
             )
         if self.subtasks is not None:
-            lines.append(self.subtasks.describe(every))
+            lines.append(self.subtasks.describe(follow_all))
         return "\n".join(lines) or "no key states"
 
     def __str__(self) -> str:

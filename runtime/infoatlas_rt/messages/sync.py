@@ -83,16 +83,16 @@ class Synchroniser(Stateful):
         self._newest = [-np.inf, -np.inf]
         self._shortest = [np.inf, np.inf]
 
-    def add(self, side: int, stamp: float, state: NDArray[np.float64]) -> list[Pair]:
+    def push(self, state: NDArray[np.float64], stamp: float, side: int) -> list[Pair]:
         """Take a state of stream 0 or 1; return the pairs that it completes, usually none or one.
 
         Parameters
         ----------
-        side : {0, 1}
-        stamp : float
-            Seconds, on the same clock for both.
         state : [d]
             Stored without a copy: do not write to it later.
+        stamp : float
+            Seconds, on the same clock for both.
+        side : {0, 1}
         """
         if stamp < self._newest[side] - self.reset_after:
             self.reset()

@@ -37,7 +37,7 @@ class OnlineEstimator(Stateful):
         Duration of `lag` steps when no message is lost. If given, a past state is found by its
         stamp (state h of `history`: lag_seconds * h / lag further back), which is right even if
         messages are lost unnoticed. Otherwise steps are counted.
-    tolerance : float, optional
+    lag_tolerance : float, optional
         Seconds by which the age of a past state may differ from `lag_seconds`. Unless given, half a
         step of the lag. If states come slower than that, three quarters of their own step, but at
         most half the lag. (Of states 0.03 s apart none is 0.1 s old, so the nearest is used.)
@@ -82,7 +82,7 @@ class OnlineEstimator(Stateful):
         *,
         lag: int = 2,
         lag_seconds: float | None = None,
-        tolerance: float | None = None,
+        lag_tolerance: float | None = None,
         history: int = 1,
         window: int = 100,
         every: int = 1,
@@ -95,7 +95,7 @@ class OnlineEstimator(Stateful):
             self.estimator.model_file,
             lag=lag,
             lag_seconds=lag_seconds,
-            tolerance=tolerance,
+            lag_tolerance=lag_tolerance,
             history=history,
             window=window,
             every=every,

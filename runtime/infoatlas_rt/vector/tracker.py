@@ -23,14 +23,14 @@ class VectorTracker(VectorEpisodes):
 
     Parameters
     ----------
+    num_envs : int
+        E, environments.
     task : Task, KeyStates or path
         Key states and sub-tasks to follow, or the file of a task. Of `KeyStates`, it is
         `KeyStates.follow()`.
-    envs : int
-        E, environments.
     rate : float, optional
         States a second (Hz); that of the demonstrations unless given.
-    every : bool
+    follow_all : bool
         Follow key states and sub-tasks that cannot be followed well, too.
 
     Attributes
@@ -55,19 +55,19 @@ class VectorTracker(VectorEpisodes):
 
     def __init__(
         self,
+        num_envs: int,
         task: Task | Followable | str | os.PathLike[str],
-        envs: int,
         *,
         rate: float | None = None,
-        every: bool = False,
+        follow_all: bool = False,
     ) -> None:
-        super().__init__(envs)
+        super().__init__(num_envs)
         self.task = as_task(task)
-        self._filter = LiveFilter(self.task, self.envs, rate, as_flag(every, "every"))
-        self.newest = np.empty(self.envs, np.int64)
-        self.steps = np.empty((self.envs, len(self.task.keystates)), np.int64)
-        self._gain = np.zeros(self.envs, np.float32)
-        self._restart(np.arange(self.envs))
+        self._filter = LiveFilter(self.task, self.num_envs, rate, as_flag(follow_all, "follow_all"))
+        self.newest = np.empty(self.num_envs, np.int64)
+        self.steps = np.empty((self.num_envs, len(self.task.keystates)), np.int64)
+        self._gain = np.zeros(self.num_envs, np.float32)
+        self._restart(np.arange(self.num_envs))
 
     def latest(self) -> NDArray[Any]:
         """Column of the newest key state of each running episode [E] int64; -1 before one."""

@@ -8,6 +8,7 @@ resampling of time, and never across the end of an episode.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -76,12 +77,12 @@ class MICurve:
     how: str
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-safe values; "time" is `mode`, and "curve" has the values of each point."""
+        """JSON-safe values; "curve" has the values of each point."""
         names = ("position", "mi", "stderr", "noise", "samples")
         return {
             "lag": self.lag,
             "history": self.history,
-            "time": self.mode,
+            "mode": self.mode,
             "dropped": list(self.dropped),
             "how": self.how,
             "curve": {name: getattr(self, name).tolist() for name in names},
@@ -128,7 +129,7 @@ class MICurve:
 
 def mi_curve(
     trajectories: Trajectories | Sequence[Any],
-    estimator: Estimator,
+    estimator: Estimator | str | os.PathLike[str] | None = None,
     *,
     lag: int = 2,
     history: int = 1,
@@ -147,8 +148,8 @@ def mi_curve(
     ----------
     trajectories : Trajectories, or sequence of [T_i, d] array-like
         States of N trajectories; lengths may differ.
-    estimator : Estimator
-        The estimator for all points.
+    estimator : Estimator or str or path, optional
+        The estimator of all points, or a model to make one of; the shipped model unless given.
     lag, history : int
         Steps between a state and its past, and how many past states are stacked.
     mode : {"auto", "raw", "normalised"}
