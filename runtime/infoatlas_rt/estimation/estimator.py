@@ -183,6 +183,17 @@ class Estimator:
             than the other side or the model.
         ModelError
             The model's output is not finite.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from infoatlas_rt import Estimator
+        >>> estimator = Estimator(seed=1)  # loads the model once
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 500, 2))
+        >>> y = x[:, ::-1] + noise  # the true value is ln(2) = 0.69
+        >>> found = estimator.estimate(x, y)
+        >>> print(f"{found.mi:.1f} nats")
+        0.7 nats
         """
         start = perf_counter()
         provider = self.backend.provider

@@ -195,8 +195,8 @@ def as_flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
-def as_groups(values: Any, n: int) -> NDArray[np.int64]:
-    """Group of each of n samples, numbered 0..G-1.
+def as_groups(values: Any, n: int) -> NDArray[np.int64] | None:
+    """Group of each of n samples, numbered 0..G-1; None if each group has one sample.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def as_groups(values: Any, n: int) -> NDArray[np.int64]:
 
     Returns
     -------
-    [n] int64
+    [n] int64, or None
 
     Raises
     ------
@@ -232,7 +232,7 @@ def as_groups(values: Any, n: int) -> NDArray[np.int64]:
             f"all {n} samples are of one group ({names[0]}): pass two groups or more, "
             "or leave groups out"
         )
-    return groups.astype(np.int64)
+    return None if len(names) == n else groups.astype(np.int64)
 
 
 def as_count(value: Any, name: str, least: int, most: int | None = None) -> int:

@@ -30,6 +30,16 @@ class Task:
         Detectors of the key states, with their recall, delay and false reports.
     subtasks : LiveSubtasks or None
         Parts of the task, with models of their progress and the accuracy of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_tools import discover_keystates
+    >>> cuts = np.random.default_rng(0).integers(20, 40, 20)  # the gripper closes at these steps
+    >>> demos = [np.c_[np.minimum(np.arange(60) / c, 1), np.arange(60) >= c] for c in cuts]
+    >>> task = discover_keystates(demos).follow()
+    >>> task.detectors.followed
+    array([False, False,  True,  True, False,  True,  True])
     """
 
     keystates: tuple[str, ...]

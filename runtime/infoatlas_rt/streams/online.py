@@ -74,6 +74,18 @@ class OnlineEstimator(Stateful):
     ------
     InputError
         Arguments out of range, or a window smaller than what the model was trained for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_rt import OnlineEstimator
+    >>> online = OnlineEstimator(window=50, every=50)
+    >>> walk = np.cumsum(np.random.default_rng(0).normal(size=(110, 3)), axis=0)
+    >>> found = [online.push(state, step / 100) for step, state in enumerate(walk)]
+    >>> [one.stamp for one in found if one]
+    [0.51, 1.01]
+    >>> online.reason
+    'waiting: 8 of 50 pairs since the last estimate'
     """
 
     def __init__(

@@ -36,6 +36,16 @@ class PooledPairs(Stateful):
         An argument is below 1. In `push`: values are not real numbers, or are integers beyond 2^53,
         a shape is not [E, d] or
         [E], or d has changed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_rt import PooledPairs
+    >>> pool = PooledPairs(64, window=4)  # 64 environments
+    >>> for states in np.cumsum(np.random.default_rng(0).normal(size=(10, 64, 3)), axis=0):
+    ...     pairs = pool.push(states)
+    >>> pairs.x.shape, pairs.y.shape  # for `Estimator.estimate`
+    ((256, 3), (256, 3))
     """
 
     def __init__(self, num_envs: int, window: int, *, lag: int = 2, history: int = 1):

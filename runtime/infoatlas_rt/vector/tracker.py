@@ -49,6 +49,19 @@ class VectorTracker(VectorEpisodes):
         The file cannot be read. A rate is given but that of the demonstrations is not known. There
         is less than one environment. In every method: states are not [E, d], or have another d than
         before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_rt import VectorTracker
+    >>> from infoatlas_tools import discover_keystates
+    >>> cuts = np.random.default_rng(0).integers(20, 40, 20)  # the gripper closes at these steps
+    >>> demos = [np.c_[np.minimum(np.arange(60) / c, 1), np.arange(60) >= c] for c in cuts]
+    >>> tracker = VectorTracker(3, discover_keystates(demos))
+    >>> for states in np.swapaxes(demos[:3], 0, 1):
+    ...     tracker.push(states)
+    >>> tracker.newest
+    array([6, 6, 6])
     """
 
     key = "key_state"

@@ -56,6 +56,17 @@ class VectorWindows(VectorEpisodes):
     InputError
         Arguments out of range, or a window smaller or larger than what the model was trained for.
         In every method: states that are not [E, d], or have another d than before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_rt import VectorWindows
+    >>> windows = VectorWindows(2, window=32, lag=2)
+    >>> for states in np.cumsum(np.random.default_rng(0).normal(size=(34, 2, 3)), axis=0):
+    ...     windows.push(states)
+    >>> windows.reset(np.array([False, True]))
+    >>> np.isnan(windows.latest())
+    array([False,  True])
     """
 
     key = "mutual_information"

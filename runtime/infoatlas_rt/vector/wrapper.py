@@ -49,6 +49,16 @@ class KeyStateWrapper:
     InputError
         There are no streams or two of a kind, the number of environments differs, or observations
         are no states.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from infoatlas_rt import KeyStateWrapper, VectorWindows
+    >>> envs = SimpleNamespace(num_envs=2, reset=lambda **_: (np.zeros((2, 3)), {}))
+    >>> obs, info = KeyStateWrapper(envs, VectorWindows(2)).reset(seed=0)
+    >>> info
+    {'mutual_information': array([nan, nan], dtype=float32)}
     """
 
     def __init__(

@@ -45,10 +45,12 @@ def screen(
     executor: Executor | None,
     progress: Callable[[int, int], None] | None,
     trajectory: NDArray[np.int64] | None = None,
+    groups: NDArray[np.int64] | None = None,
 ) -> dict[str, Any]:
     """Values of `Screening` for pairs of sides; pairs of one key have one null distribution.
 
-    `trajectory` [n] numbers the trajectory of each sample.
+    `trajectory` [n] numbers the trajectory of each sample, for the noise; `groups` [n] also for
+    the estimates and the tests.
     """
     if not isinstance(correction, str) or correction not in CORRECTIONS:
         raise InputError(f"correction is {correction!r}: use one of {', '.join(CORRECTIONS)}")
@@ -64,7 +66,7 @@ def screen(
     estimator = as_estimator(estimator)
     first = {key: i for i, key in reversed(list(enumerate(keys)))}
     jobs = (
-        (*pair, time_series, count, first[key] == i)
+        (*pair, time_series, groups, count, first[key] == i)
         for i, (pair, key) in enumerate(zip(pairs, keys, strict=True))
     )
     estimates: list[Estimate] = []
@@ -114,6 +116,7 @@ def _measure(
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     time_series: bool,
+    groups: NDArray[np.int64] | None,
     count: int,
     null: bool,
 ) -> tuple[Estimate, NDArray[np.float64]]:
@@ -121,7 +124,7 @@ def _measure(
 
     The second index is 0 for the given pairing, and 1 to B for permuted ones.
     """
-    samples = Samples(x, y, time_series)
+    samples = Samples(x, y, time_series, groups=groups)
     one = estimator.estimate_checked(samples)
     if not count:
         return one, np.zeros((2, 1))
@@ -134,9 +137,9 @@ def _measure(
     return one, np.stack([values, rv_coefficients(prepared, pairings)])
 
 
-def null_keys(pairs: Sequence[Pair], time_series: bool) -> list[Hashable]:
-    """Keys of the null distributions: pairs with equal keys share one. Time series share none."""
-    if time_series:
+def null_keys(pairs: Sequence[Pair], alone: bool) -> list[Hashable]:
+    """Keys of the null distributions: pairs with equal keys share one; `alone`, none do."""
+    if alone:
         return list(range(len(pairs)))
     seen: dict[int, Hashable] = {}  # keys of sides, which several pairs contain
 

@@ -179,6 +179,17 @@ def mi_curve(
     InputError
         There are too few trajectories, they are too short, all coordinates are constant, or a
         setting has the wrong type or is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_tools import mi_curve
+    >>> walks = np.cumsum(np.random.default_rng(0).normal(size=(50, 8, 2)), axis=1)
+    >>> curve = mi_curve(walks, "edge", lag=2)
+    >>> curve.position
+    array([2., 3., 4., 5., 6., 7.])
+    >>> bool(curve.mi[-1] > curve.mi[0])
+    True
     """
     reach = as_count(lag, "lag", 1) + as_count(history, "history", 1) - 1
     points = as_count(points, "points", 2, 10**5)
