@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -193,6 +194,13 @@ def as_flag(value: Any, name: str) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} is {value!r}, but has to be True or False")
     return bool(value)
+
+
+def as_choice(value: Any, name: str, choices: Collection[str]) -> str:
+    """Return one of some words, or raise InputError."""
+    if not isinstance(value, str) or value not in choices:
+        raise InputError(f"{name} is {value!r}: use one of {', '.join(choices)}")
+    return value
 
 
 def as_groups(values: Any, n: int) -> NDArray[np.int64] | None:

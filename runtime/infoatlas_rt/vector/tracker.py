@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..inputs.checks import as_flag
+from ..inputs.checks import as_choice, as_flag
 from ..live.filter import LiveFilter
 from ..live.subtasks import STALLED
 from ..live.task import Followable, Task, as_task
@@ -115,9 +115,7 @@ class VectorTracker(VectorEpisodes):
                 "KeyStates.save(path, subtasks)"
             )
         tools = self.task.subtasks.tool_names
-        tool = tools[0] if tool is None else tool
-        if tool not in tools:
-            raise InputError(f"tool is {tool!r}: use one of {', '.join(tools)}")
+        tool = as_choice(tools[0] if tool is None else tool, "tool", tools)
         index, progress, total, waiting = self._filter.place(tools.index(tool))
         return {
             "subtask": index,

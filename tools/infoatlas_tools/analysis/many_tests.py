@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.forward import pairing_means
 from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.result import Estimate
 from infoatlas_rt.estimation.standard_error import noise_of_trajectories, standard_error
-from infoatlas_rt.inputs.checks import as_count
+from infoatlas_rt.inputs.checks import as_choice, as_count
 
 from .independence import PERMUTATIONS, Pairings, compare, rv_coefficients
 
@@ -52,8 +51,7 @@ def screen(
     `trajectory` [n] numbers the trajectory of each sample, for the noise; `groups` [n] also for
     the estimates and the tests.
     """
-    if not isinstance(correction, str) or correction not in CORRECTIONS:
-        raise InputError(f"correction is {correction!r}: use one of {', '.join(CORRECTIONS)}")
+    as_choice(correction, "correction", CORRECTIONS)
     # Pairs with a constant side have no null distribution that others could share.
     keys = [
         ("constant", i) if any(bool((side == side[0]).all()) for side in pair) else key

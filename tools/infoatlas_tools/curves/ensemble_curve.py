@@ -23,7 +23,7 @@ from infoatlas_rt.estimation.pairs import Pairs
 from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.result import Estimate
-from infoatlas_rt.inputs.checks import as_count, as_flag, as_number
+from infoatlas_rt.inputs.checks import as_choice, as_count, as_flag, as_number
 from infoatlas_rt.streams.extrema import POINTS, Extremum, ExtremumDetector
 
 from ..trajectories import Trajectories, as_lengths, as_trajectories
@@ -196,8 +196,7 @@ def mi_curve(
     trajectories = as_trajectories(trajectories)
     estimator = as_estimator(estimator)
     drop_constant = as_flag(drop_constant, "drop_constant")
-    if not isinstance(mode, str) or mode not in MODES:
-        raise InputError(f"mode is {mode!r}: use one of {', '.join(MODES)}")
+    mode = as_choice(mode, "mode", MODES)
     states, lengths = trajectories.states, trajectories.lengths
     if mode == "auto":
         mode = "raw" if (lengths == lengths[0]).all() else "normalised"
