@@ -81,7 +81,7 @@ def loop(
     streams = [
         Timed(stream, ("push", "reset", "latest"), clock)
         for stream in (
-            VectorTracker(keystates, number),
+            VectorTracker(number, keystates),
             VectorWindows(number, estimator, every=EVERY),
         )
     ]

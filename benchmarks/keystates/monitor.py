@@ -79,7 +79,7 @@ def evaluate(states: Sequence[Float], success: Any, task: Task) -> dict[str, flo
 
 def waits(states: Sequence[Float], task: Task) -> list[Float]:
     """Time without progress relative to the usual time [T_i], at each step of each episode."""
-    tracker = VectorTracker(task, len(states))
+    tracker = VectorTracker(len(states), task)
     made = [np.zeros(len(s)) for s in states]
     for step in range(max(map(len, states))):
         rows = np.array([row for row, own in enumerate(states) if step < len(own)])

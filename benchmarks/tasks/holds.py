@@ -220,7 +220,7 @@ def score(
     pairs = [
         pair
         for message in sorted(messages, key=lambda message: message[:2])
-        for pair in sync.add(message[1], message[0], message[2])
+        for pair in sync.push(message[2], message[0], message[1])
     ]
     events = detect(np.array([p.a for p in pairs]), np.array([p.b for p in pairs]), "holds")
     found: set[int] = set()

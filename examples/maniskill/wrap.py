@@ -41,7 +41,7 @@ def main() -> None:
 
     # On a GPU: envs = ManiSkillVectorEnv(gymnasium.make(TASK, num_envs=..., obs_mode="state"))
     envs = SyncVectorEnv([make] * chosen.envs, autoreset_mode=AutoresetMode.SAME_STEP)
-    tracker = VectorTracker(found, chosen.envs)
+    tracker = VectorTracker(chosen.envs, found)
     windows = VectorWindows(chosen.envs)
     envs = KeyStateWrapper(envs, tracker, windows, state=lambda obs: obs[:, columns])
 

@@ -83,15 +83,15 @@ ARGUMENTS = {
     "window": (lambda v: OnlineEstimator(ESTIMATOR, window=v), count(32, 10**4)),
     "lag": (lambda v: OnlineEstimator(ESTIMATOR, lag=v, window=50), count(1, 10**4)),
     "lag_seconds": (lambda v: OnlineEstimator(ESTIMATOR, lag_seconds=v), or_none(positive)),
-    "tolerance": (
-        lambda v: OnlineEstimator(ESTIMATOR, lag_seconds=10.0, tolerance=v),
+    "lag_tolerance": (
+        lambda v: OnlineEstimator(ESTIMATOR, lag_seconds=10.0, lag_tolerance=v),
         or_none(lambda v: positive(v) and v < 10),
     ),
     "reset_after": (lambda v: OnlineEstimator(ESTIMATOR, reset_after=v), positive),
     "two_streams": (lambda v: OnlineEstimator(ESTIMATOR, two_streams=v), flag),
     "estimator of a stream": (OnlineEstimator, none),
     "stamp": (lambda v: OnlineEstimator(ESTIMATOR).push([1.0], v), or_none(real)),
-    "envs": (lambda v: PooledPairs(v, 5), count(1, 10**6)),
+    "num_envs": (lambda v: PooledPairs(v, 5), count(1, 10**6)),
     "trajectories": (lambda v: mi_curve(v, ESTIMATOR), never),
     "mode": (lambda v: mi_curve(STEPPED, ESTIMATOR, mode=v), never),
     "points": (lambda v: mi_curve(STEPPED, ESTIMATOR, points=v), count(2, 10**4)),

@@ -34,7 +34,7 @@ def test_page(demonstrations, tmp_path, monkeypatch):
     exec(wrapper.replace("16", "1"), values)
     assert values["info"]["key_state"].tolist() == [-1]
     assert values["info"]["mutual_information"].isnan().all()
-    values |= {"tracker": VectorTracker(found, 1), "action": None}
+    values |= {"tracker": VectorTracker(1, found), "action": None}
     exec(loop, values)
     assert values["reward"].shape == (1,)
     values["envs"].close()

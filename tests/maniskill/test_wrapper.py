@@ -54,10 +54,10 @@ def test_a_demonstration_again(found, estimator, demonstrations):
     envs = ManiSkillVectorEnv(env, ignore_terminations=True, record_metrics=True)
     windows = VectorWindows(1, estimator)
     wrapped = KeyStateWrapper(
-        envs, VectorTracker(found, 1), windows, state=lambda obs: obs[:, COLUMNS]
+        envs, VectorTracker(1, found), windows, state=lambda obs: obs[:, COLUMNS]
     )
     assert wrapped.single_observation_space.shape == (42,)
-    bonus = VectorTracker(found, 1)
+    bonus = VectorTracker(1, found)
     obs, info = wrapped.reset(seed=0)
     assert torch.equal(info["key_state"], torch.tensor([-1]))
     seen, total = [obs[0]], 0.0
@@ -98,7 +98,7 @@ def test_several_environments_on_a_cpu(found, mode):
 
     envs = KeyStateWrapper(
         SyncVectorEnv([make] * 2, autoreset_mode=mode),
-        VectorTracker(found, 2),
+        VectorTracker(2, found),
         state=lambda obs: obs[:, COLUMNS],
     )
     obs, _ = envs.reset(seed=0)

@@ -69,7 +69,7 @@ UNFIT = {
     "no type": ({"message_type": "JointState"}, "write it as sensor_msgs/msg/JointState"),
     "unknown field": ({"fields": ["angle[:]"]}, "angle"),
     "field of text": ({"fields": ["name[:]"]}, "name"),
-    "missing model": ({"model_file_path": "/no/such/model.onnx"}, "/no/such/model.onnx"),
+    "missing model": ({"model": "/no/such/model.onnx"}, "/no/such/model.onnx"),
     "provider not available": ({"provider": "cuda"}, "cuda"),
     "unknown provider": ({"provider": "tpu"}, "tpu"),
     "k too large for the model": ({"k": 6}, "k is 6"),
@@ -259,7 +259,7 @@ def test_parameters_are_described(bench):
     for name, reported in zip(SMALL, bench.describe(SMALL), strict=True):
         if name != "use_sim_time":
             assert reported.description, name
-    lag, timed, path = bench.describe(["lag", "lag_seconds", "model_file_path"])
+    lag, timed, path = bench.describe(["lag", "lag_seconds", "model"])
     assert lag.integer_range[0].from_value == 0
     assert timed.floating_point_range[0].to_value == 3600.0
     assert "fixed while configured" in path.description

@@ -117,7 +117,7 @@ CASES = {
     Stream: (stream, take),
     Synchroniser: (
         lambda: Synchroniser(0.2),
-        lambda own, state, t: (repr(own.add(t % 3 // 2, t / 10, state)), own.counts),
+        lambda own, state, t: (repr(own.push(state, t / 10, t % 3 // 2)), own.counts),
     ),
     Extractor: (extractor, extract),
     Receiver: (lambda: Receiver(extractor()), receive),
@@ -126,7 +126,7 @@ CASES = {
         lambda own, state, t: (own.push(state), own.step),
     ),
     VectorTracker: (
-        lambda: VectorTracker(found(), 2),
+        lambda: VectorTracker(2, found()),
         lambda own, state, t: (own.push(wide(state)), own.steps.tolist()),
     ),
     VectorWindows: (
@@ -161,7 +161,7 @@ def test_a_copy_does_not_follow_the_original(kind, fed):
 def test_a_wrapper_is_not_copied():
     """Both would step the same environments."""
     envs = KeyStateWrapper(
-        ReplayEnv([EPISODES[:3], EPISODES[3:6]], "maniskill"), VectorTracker(found(), 2)
+        ReplayEnv([EPISODES[:3], EPISODES[3:6]], "maniskill"), VectorTracker(2, found())
     )
     with pytest.raises(InputError, match="both would step the same environments"):
         copy.copy(envs)

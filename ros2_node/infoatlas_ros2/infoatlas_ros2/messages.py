@@ -84,7 +84,7 @@ def subtask(tool: str, state: Any, header: Any) -> Subtask:
         reference=state.reference,
         held=state.held,
         progress=state.progress,
-        task_progress=state.total,
+        task_progress=state.task_progress,
         stalled=state.stalled,
         waiting=state.waiting,
         seconds=state.seconds,

@@ -106,7 +106,7 @@ class Settings:
         100_000,
     )
     seed: int = setting(0, "seed of projections and shuffle", 0, 2**31 - 1)
-    model_file_path: str = setting("edge", "shipped model, .onnx file or .engine file", live=False)
+    model: str = setting("edge", "shipped model, .onnx file or .engine file", live=False)
     provider: str = setting(
         "auto",
         "engine: cpu, native, cuda, tensorrt, tensorrt-rtx; auto: the first of cuda, native and "
@@ -202,7 +202,7 @@ class Settings:
     def estimator(self) -> Estimator:
         """The estimator, with its model loaded."""
         return Estimator(
-            self.model_file_path,
+            self.model,
             provider=self.provider,
             threads=self.threads or None,
             k=self.k or None,
@@ -218,7 +218,7 @@ class Settings:
             estimator.model_file,
             lag=self.lag,
             lag_seconds=timed or None,
-            tolerance=self.lag_tolerance if timed and self.lag_tolerance else None,
+            lag_tolerance=self.lag_tolerance if timed and self.lag_tolerance else None,
             history=self.history,
             window=self.window,
             reset_after=self.reset_after,
@@ -246,7 +246,7 @@ class Settings:
         """The tracker of key states; None without `task_file`."""
         if not self.task_file:
             return None
-        return KeyStateTracker(self.task_file, every=self.follow_all)
+        return KeyStateTracker(self.task_file, follow_all=self.follow_all)
 
 
 def check_topic(name: str, parameter: str, what: str = "topic") -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from ..backends.choice import make_backend
 from ..backends.interface import Backend
 from ..errors import InputError, ModelError
-from ..inputs.checks import as_count
+from ..inputs.checks import as_choice, as_count
 from ..models import model_file
 from . import slicing
 from .directions import WAYS, reduced
@@ -94,10 +94,8 @@ class Estimator:
         shifts: int | None = None,
         seed: int = 0,
     ) -> None:
-        if not isinstance(sides, str) or sides not in slicing.SIDES:
-            raise InputError(f"sides is {sides!r}: use one of {', '.join(slicing.SIDES)}")
-        if not isinstance(directions, str) or directions not in WAYS:
-            raise InputError(f"directions is {directions!r}: use one of {', '.join(WAYS)}")
+        self.sides = as_choice(sides, "sides", slicing.SIDES)
+        self.directions = as_choice(directions, "directions", WAYS)
         if directions != "random" and not (k is slices is None and sides == "auto"):
             raise InputError(
                 f"directions={directions!r} reduces each wide side to as many coordinates as the "
@@ -111,8 +109,6 @@ class Estimator:
         self.model_file = model_file.load(model)
         self.k = None if k is None else as_count(k, "k", 1, self.model_file.dim)
         self.slices = None if slices is None else as_count(slices, "slices", 1)
-        self.sides = sides
-        self.directions = directions
         self.shifts = (
             None if shifts is None else as_count(shifts, "shifts", model_file.LEAST_SHIFTS)
         )
@@ -183,6 +179,17 @@ class Estimator:
             than the other side or the model.
         ModelError
             The model's output is not finite.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from infoatlas_rt import Estimator
+        >>> estimator = Estimator(seed=1)  # loads the model once
+        >>> x, noise = np.random.default_rng(0).normal(size=(2, 500, 2))
+        >>> y = x[:, ::-1] + noise  # the true value is ln(2) = 0.69
+        >>> found = estimator.estimate(x, y)
+        >>> print(f"{found.mi:.1f} nats")
+        0.7 nats
         """
         start = perf_counter()
         provider = self.backend.provider

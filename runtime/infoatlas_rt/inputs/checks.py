@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -195,8 +196,15 @@ def as_flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
-def as_groups(values: Any, n: int) -> NDArray[np.int64]:
-    """Group of each of n samples, numbered 0..G-1.
+def as_choice(value: Any, name: str, choices: Collection[str]) -> str:
+    """Return one of some words, or raise InputError."""
+    if not isinstance(value, str) or value not in choices:
+        raise InputError(f"{name} is {value!r}: use one of {', '.join(choices)}")
+    return value
+
+
+def as_groups(values: Any, n: int) -> NDArray[np.int64] | None:
+    """Group of each of n samples, numbered 0..G-1; None if each group has one sample.
 
     Parameters
     ----------
@@ -206,7 +214,7 @@ def as_groups(values: Any, n: int) -> NDArray[np.int64]:
 
     Returns
     -------
-    [n] int64
+    [n] int64, or None
 
     Raises
     ------
@@ -232,7 +240,7 @@ def as_groups(values: Any, n: int) -> NDArray[np.int64]:
             f"all {n} samples are of one group ({names[0]}): pass two groups or more, "
             "or leave groups out"
         )
-    return groups.astype(np.int64)
+    return None if len(names) == n else groups.astype(np.int64)
 
 
 def as_count(value: Any, name: str, least: int, most: int | None = None) -> int:

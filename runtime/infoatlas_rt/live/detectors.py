@@ -64,9 +64,9 @@ class Detectors:
         good = (self.recall >= KEYSTATE_RECALL) & (self.false_reports <= KEYSTATE_FALSE_REPORTS)
         return np.isfinite(self.threshold) & (good | np.isnan(self.recall))
 
-    def reported(self, every: bool) -> NDArray[np.bool_]:
+    def reported(self, follow_all: bool) -> NDArray[np.bool_]:
         """Key states that are reported [K]: all shared ones, or those that can be followed."""
-        return np.isfinite(self.threshold) if every else self.followed
+        return np.isfinite(self.threshold) if follow_all else self.followed
 
     @property
     def gap(self) -> int:

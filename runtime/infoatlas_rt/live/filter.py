@@ -36,7 +36,7 @@ class LiveFilter(Stateful):
         E, episodes.
     rate : float, optional
         States a second (Hz); the rate of the demonstrations unless given.
-    every : bool
+    follow_all : bool
         Follow key states and sub-tasks that cannot be followed well, too.
 
     Attributes
@@ -49,13 +49,13 @@ class LiveFilter(Stateful):
     """
 
     def __init__(
-        self, task: Task, rows: int, rate: float | None = None, every: bool = False
+        self, task: Task, rows: int, rate: float | None = None, follow_all: bool = False
     ) -> None:
         self._detectors = own = task.detectors
-        self.followed = own.reported(every)
+        self.followed = own.reported(follow_all)
         self._stride, self._parts = _pace(own.timing, rate)
         self._path = Follower(own.coordinates, rows)
-        self._subtasks, self._every = task.subtasks, every
+        self._subtasks, self._follow_all = task.subtasks, follow_all
         tools = () if task.subtasks is None else task.subtasks.tools
         self.progress: tuple[ProgressFilter, ...] = tuple(tool.filter(rows) for tool in tools)
         self._pairs = np.concatenate(
@@ -99,7 +99,7 @@ class LiveFilter(Stateful):
         assert self._subtasks is not None  # there is a tool
         about, own = self._subtasks.tools[tool], self.progress[tool]
         part = np.maximum(own.part, 0)
-        known = (own.part >= 0) & (self._every | about.followed[part])
+        known = (own.part >= 0) & (self._follow_all | about.followed[part])
         before = about.before
         total = before[part] + own.progress * (before[part + 1] - before[part])
         return (

@@ -42,6 +42,13 @@ def canonical_quaternion(q: Array) -> Array:
     Returns
     -------
     [..., 4], same dtype
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_rt import canonical_quaternion
+    >>> canonical_quaternion(np.array([0.5, -0.7, 0.4, -0.3]))
+    array([-0.5,  0.7, -0.4,  0.3])
     """
     xp = array_namespace(q)
     largest = xp.take_along_axis(q, xp.argmax(xp.abs(q), axis=-1, keepdims=True), axis=-1)

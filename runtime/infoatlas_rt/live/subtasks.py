@@ -39,7 +39,7 @@ class SubtaskState:
     progress : float
         Share of the part's duration in the demonstrations that has passed, 0 to 1. It does not fall
         while the part lasts.
-    total : float
+    task_progress : float
         Progress of the task, 0 to 1.
     stalled : bool
         There was no progress for 3 times the longest such time in the demonstrations.
@@ -55,7 +55,7 @@ class SubtaskState:
     reference: str
     held: str
     progress: float
-    total: float
+    task_progress: float
     stalled: bool
     waiting: float
     seconds: float
@@ -145,7 +145,7 @@ class LiveSubtasks:
         """Names of the tools, in the order of the parts."""
         return tuple(dict.fromkeys(part.tool for part in self.parts))
 
-    def describe(self, every: bool = False) -> str:
+    def describe(self, follow_all: bool = False) -> str:
         """Text: which parts are followed, with their accuracy in the demonstrations."""
         lines = []
         for tool in self.tools:
@@ -160,7 +160,7 @@ class LiveSubtasks:
                         judged += f", progress off by {error:.2f}"
                 lines.append(
                     f"sub-task {index + 1} ({self.parts[index].name}): "
-                    f"{'followed' if every or followed else 'NOT followed'}; {judged}"
+                    f"{'followed' if follow_all or followed else 'NOT followed'}; {judged}"
                 )
         return "\n".join(lines)
 

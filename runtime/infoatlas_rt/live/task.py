@@ -30,6 +30,16 @@ class Task:
         Detectors of the key states, with their recall, delay and false reports.
     subtasks : LiveSubtasks or None
         Parts of the task, with models of their progress and the accuracy of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_tools import discover_keystates
+    >>> cuts = np.random.default_rng(0).integers(20, 40, 20)  # the gripper closes at these steps
+    >>> demos = [np.c_[np.minimum(np.arange(60) / c, 1), np.arange(60) >= c] for c in cuts]
+    >>> task = discover_keystates(demos).follow()
+    >>> task.detectors.followed
+    array([False, False,  True,  True, False,  True,  True])
     """
 
     keystates: tuple[str, ...]
@@ -84,13 +94,13 @@ class Task:
             subtasks = LiveSubtasks.from_dict(subtasks, coordinates)
         return cls(keystates, columns, detectors, subtasks)
 
-    def describe(self, every: bool = False) -> str:
+    def describe(self, follow_all: bool = False) -> str:
         """Text: what is followed, and its accuracy in held-out demonstrations.
 
         Parameters
         ----------
-        every : bool
-            For a tracker that follows everything (`every=True`).
+        follow_all : bool
+            For a tracker that follows everything (`follow_all=True`).
 
         Returns
         -------
@@ -98,7 +108,7 @@ class Task:
             A line for each key state and each sub-task.
         """
         own, lines = self.detectors, []
-        for j, followed in enumerate(own.reported(every)):
+        for j, followed in enumerate(own.reported(follow_all)):
             if np.isnan(own.recall[j]):
                 figures = "not judged" if np.isfinite(own.threshold[j]) else "not shared"
             else:
@@ -111,7 +121,7 @@ class Task:
                 f"key state {j + 1}{name}: {'followed' if followed else 'NOT followed'}; {figures}"
             )
         if self.subtasks is not None:
-            lines.append(self.subtasks.describe(every))
+            lines.append(self.subtasks.describe(follow_all))
         return "\n".join(lines) or "no key states"
 
     def __str__(self) -> str:

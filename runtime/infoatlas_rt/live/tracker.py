@@ -38,7 +38,7 @@ class KeyStateTracker(Stateful):
         first ten states. Without stamps, or if the rate of the demonstrations is not known, it is
         that of the demonstrations. States are averaged or interpolated to the working steps of the
         demonstrations.
-    every : bool
+    follow_all : bool
         Follow key states and sub-tasks that cannot be followed well, too.
 
     Attributes
@@ -59,6 +59,17 @@ class KeyStateTracker(Stateful):
     ------
     InputError
         The file cannot be read, or a rate is given but that of the demonstrations is not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_rt import KeyStateTracker
+    >>> from infoatlas_tools import discover_keystates
+    >>> cuts = np.random.default_rng(0).integers(20, 40, 20)  # the gripper closes at these steps
+    >>> demos = [np.c_[np.minimum(np.arange(60) / c, 1), np.arange(60) >= c] for c in cuts]
+    >>> tracker = KeyStateTracker(discover_keystates(demos))
+    >>> print(cuts[0], [event.step for state in demos[0] for event in tracker.push(state)])
+    37 [8, 33, 37, 41]
     """
 
     def __init__(
@@ -66,10 +77,10 @@ class KeyStateTracker(Stateful):
         task: Task | Followable | str | os.PathLike[str],
         *,
         rate: float | None = None,
-        every: bool = False,
+        follow_all: bool = False,
     ) -> None:
-        self.task, self._every = as_task(task), as_flag(every, "every")
-        self._filter = LiveFilter(self.task, 1, rate, self._every)
+        self.task, self._follow_all = as_task(task), as_flag(follow_all, "follow_all")
+        self._filter = LiveFilter(self.task, 1, rate, self._follow_all)
         own = self.task.detectors.timing.rate
         self._timed = rate is not None or own is None  # the rate is known
         self._waiting: list[tuple[Float, float]] = []
@@ -106,7 +117,7 @@ class KeyStateTracker(Stateful):
 
     def describe(self) -> str:
         """Text: what is followed, with its accuracy in held-out demonstrations."""
-        return self.task.describe(self._every)
+        return self.task.describe(self._follow_all)
 
     def push(self, state: Any, stamp: float | None = None) -> list[Event]:
         """Take the next state of the episode.
@@ -172,7 +183,7 @@ class KeyStateTracker(Stateful):
             gap = float(np.median(np.diff([s for _, s in self._waiting])))
             own, self._timed = self.task.detectors.timing.rate, True
             if own is not None and gap > 0 and not 0.8 < own * gap < 1.25:
-                self._filter = LiveFilter(self.task, 1, 1 / gap, self._every)
+                self._filter = LiveFilter(self.task, 1, 1 / gap, self._follow_all)
         elif not self._waiting:
             return self._filter.push(state, self._row)
         else:

@@ -192,7 +192,7 @@ class Stream(Stateful):
         elif sample.stamp is None:
             raise InputError("two topics are paired by their stamps: pass the time of arrival")
         else:
-            pairs = self.sync.add(sample.side, sample.stamp, sample.state)
+            pairs = self.sync.push(sample.state, sample.stamp, sample.side)
             outputs = [self._add(*pair, estimate) for pair in pairs]
             if not pairs:
                 self.reason = "waiting: no pair of messages since the last one"

@@ -75,7 +75,7 @@ class Synchroniser(Stateful):
         self._newest = [-np.inf, -np.inf]
         self._shortest = [np.inf, np.inf]
 
-    def add(self, side: int, stamp: float, state: NDArray[np.float64]) -> list[Pair]:
+    def push(self, state: NDArray[np.float64], stamp: float, side: int) -> list[Pair]:
         """Take a state [d] of stream 0 or 1; return the pairs that it completes, usually 0 or 1.
 
         Stamps are seconds on the same clock for both. The state is stored without a copy: do not

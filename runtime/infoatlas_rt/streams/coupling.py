@@ -83,6 +83,16 @@ class CouplingDetector(Stateful):
     InputError
         `leave` and `enter` or `z` are negative, not finite or not in order, or the window is
         smaller than what the model was trained for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_rt import CouplingDetector
+    >>> hand, thing = np.cumsum(np.random.default_rng(0).normal(size=(2, 90, 3)), axis=1)
+    >>> thing[60:] = thing[59] + hand[60:] - hand[59]  # held from step 60 on
+    >>> detector = CouplingDetector(resolution=0.001)
+    >>> [(e.kind, e.step) for a, b in zip(hand, thing) for e in detector.push(a, b)]
+    [('coupled', 60)]
     """
 
     def __init__(

@@ -118,6 +118,16 @@ class ExtremumDetector(Stateful):
     ------
     InputError
         An unknown kind, or `z` or `delay` is not finite and above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_rt import ExtremumDetector
+    >>> detector = ExtremumDetector(["maximum"], delay=20)
+    >>> curve = np.sin(np.arange(60) / 10)
+    >>> found = [e for mi in curve for e in detector.update(mi, noise=0.05)]
+    >>> [(e.kind, e.stamp, e.detected_stamp) for e in found]
+    [('maximum', 16.0, 23.0)]
     """
 
     def __init__(

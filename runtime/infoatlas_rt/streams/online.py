@@ -37,7 +37,7 @@ class OnlineEstimator(Stateful):
         Duration of `lag` steps when no message is lost. If given, a past state is found by its
         stamp (state h of `history`: lag_seconds * h / lag further back), which is right even if
         messages are lost unnoticed. Otherwise steps are counted.
-    tolerance : float, optional
+    lag_tolerance : float, optional
         Seconds by which the age of a past state may differ from `lag_seconds`. Unless given, half a
         step of the lag. If states come slower than that, three quarters of their own step, but at
         most half the lag. (Of states 0.03 s apart none is 0.1 s old, so the nearest is used.)
@@ -74,6 +74,18 @@ class OnlineEstimator(Stateful):
     ------
     InputError
         Arguments out of range, or a window smaller than what the model was trained for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_rt import OnlineEstimator
+    >>> online = OnlineEstimator(window=50, every=50)
+    >>> walk = np.cumsum(np.random.default_rng(0).normal(size=(110, 3)), axis=0)
+    >>> found = [online.push(state, step / 100) for step, state in enumerate(walk)]
+    >>> [one.stamp for one in found if one]
+    [0.51, 1.01]
+    >>> online.reason
+    'waiting: 8 of 50 pairs since the last estimate'
     """
 
     def __init__(
@@ -82,7 +94,7 @@ class OnlineEstimator(Stateful):
         *,
         lag: int = 2,
         lag_seconds: float | None = None,
-        tolerance: float | None = None,
+        lag_tolerance: float | None = None,
         history: int = 1,
         window: int = 100,
         every: int = 1,
@@ -95,7 +107,7 @@ class OnlineEstimator(Stateful):
             self.estimator.model_file,
             lag=lag,
             lag_seconds=lag_seconds,
-            tolerance=tolerance,
+            lag_tolerance=lag_tolerance,
             history=history,
             window=window,
             every=every,

@@ -36,7 +36,7 @@ class SlidingWindow(Stateful):
     ----------
     model_file : ModelFile
         File of the model that estimates; a window has at least its n_min steps.
-    lag, lag_seconds, tolerance, history, window, every, reset_after, two_streams, resolution
+    lag, lag_seconds, lag_tolerance, history, window, every, reset_after, two_streams, resolution
         As in `OnlineEstimator`.
     increments : bool
         Pairs of the changes of states since the step before, instead of states. The step after a
@@ -63,7 +63,7 @@ class SlidingWindow(Stateful):
         *,
         lag: int = 2,
         lag_seconds: float | None = None,
-        tolerance: float | None = None,
+        lag_tolerance: float | None = None,
         history: int = 1,
         window: int = 100,
         every: int = 1,
@@ -79,18 +79,19 @@ class SlidingWindow(Stateful):
         self.every = as_count(every, "every", 1)
         self.length = as_count(window, "window", 1, MOST_STEPS)
         lag_seconds = None if lag_seconds is None else as_seconds(lag_seconds, "lag_seconds")
-        tolerance = None if tolerance is None else as_seconds(tolerance, "tolerance")
-        if tolerance is not None and lag_seconds is None:
-            raise InputError("tolerance is for lag_seconds: pass that too, or leave it out")
+        if lag_tolerance is not None:
+            lag_tolerance = as_seconds(lag_tolerance, "lag_tolerance")
+        if lag_tolerance is not None and lag_seconds is None:
+            raise InputError("lag_tolerance is for lag_seconds: pass that too, or leave it out")
         if lag_seconds is not None and not self.lag:
             raise InputError("lag_seconds is what lag steps last: let lag be at least 1, not 0")
         self.lag_seconds, self.reset_after = lag_seconds, as_seconds(reset_after, "reset_after")
-        if lag_seconds is not None and tolerance is not None and tolerance >= lag_seconds:
+        if lag_seconds and lag_tolerance and lag_tolerance >= lag_seconds:
             raise InputError(
-                f"tolerance={tolerance} would pair a state with itself: keep it below "
+                f"lag_tolerance={lag_tolerance} would pair a state with itself: keep it below "
                 f"lag_seconds={lag_seconds}"
             )
-        self._tolerance = tolerance
+        self._tolerance = lag_tolerance
         self.resolution = as_resolution(resolution, None, "resolution")
         check_window(self.length, model_file)
         self._least = model_file.n_min

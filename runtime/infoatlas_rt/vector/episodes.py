@@ -23,12 +23,12 @@ class VectorEpisodes(Stateful, ABC):
 
     Parameters
     ----------
-    envs : int
+    num_envs : int
         E.
 
     Attributes
     ----------
-    envs : int
+    num_envs : int
     refused : [E] int64
         Number of states so far with NaN, infinite or impossibly large numbers.
 
@@ -41,9 +41,9 @@ class VectorEpisodes(Stateful, ABC):
 
     key: str  # name of `latest` in the infos of an environment
 
-    def __init__(self, envs: int) -> None:
-        self.envs = as_count(envs, "envs", 1)
-        self.refused = np.zeros(self.envs, np.int64)
+    def __init__(self, num_envs: int) -> None:
+        self.num_envs = as_count(num_envs, "num_envs", 1)
+        self.refused = np.zeros(self.num_envs, np.int64)
 
     @abstractmethod
     def latest(self) -> NDArray[Any]:
@@ -77,7 +77,7 @@ class VectorEpisodes(Stateful, ABC):
         envs : [E] bool or [m] int, optional
             Environments; all unless given.
         """
-        self._restart(np.arange(self.envs)[slice(None) if envs is None else to_numpy(envs)])
+        self._restart(np.arange(self.num_envs)[slice(None) if envs is None else to_numpy(envs)])
 
     def push(self, states: Any, envs: Any = None) -> None:
         """Take the next state of every environment, or of some of them.
@@ -95,7 +95,7 @@ class VectorEpisodes(Stateful, ABC):
         InputError
             States are not [E, d] or [m, d], or have another d than before.
         """
-        rows = np.arange(self.envs)[slice(None) if envs is None else to_numpy(envs)]
+        rows = np.arange(self.num_envs)[slice(None) if envs is None else to_numpy(envs)]
         given = to_numpy(states)
         if given.ndim != 2 or len(given) != len(rows) or given.dtype.kind not in "buif":
             raise InputError(
@@ -136,9 +136,10 @@ class VectorEpisodes(Stateful, ABC):
             `done` is not [E] of truth values.
         """
         ended = to_numpy(done)
-        if ended.shape != (self.envs,) or not np.isin(ended, (0, 1)).all():
+        if ended.shape != (self.num_envs,) or not np.isin(ended, (0, 1)).all():
             raise InputError(
-                f"done has shape {ended.shape}, dtype {ended.dtype}: pass booleans [{self.envs}]"
+                f"done has shape {ended.shape}, dtype {ended.dtype}: "
+                f"pass booleans [{self.num_envs}]"
             )
         ended = ended.astype(bool)
         now, last = to_numpy(obs), None

@@ -23,7 +23,7 @@ class PooledPairs(Stateful):
 
     Parameters
     ----------
-    envs : int
+    num_envs : int
         E, environments.
     window : int
         Number of newest steps in the pool, which has at most E * window pairs.
@@ -36,23 +36,33 @@ class PooledPairs(Stateful):
         An argument is below 1. In `push`: values are not real numbers, or are integers beyond 2^53,
         a shape is not [E, d] or
         [E], or d has changed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_rt import PooledPairs
+    >>> pool = PooledPairs(64, window=4)  # 64 environments
+    >>> for states in np.cumsum(np.random.default_rng(0).normal(size=(10, 64, 3)), axis=0):
+    ...     pairs = pool.push(states)
+    >>> pairs.x.shape, pairs.y.shape  # for `Estimator.estimate`
+    ((256, 3), (256, 3))
     """
 
-    def __init__(self, envs: int, window: int, *, lag: int = 2, history: int = 1):
-        self.envs = as_count(envs, "envs", 1)
+    def __init__(self, num_envs: int, window: int, *, lag: int = 2, history: int = 1):
+        self.num_envs = as_count(num_envs, "num_envs", 1)
         self.window = as_count(window, "window", 1)
         self.lag, self.history = as_count(lag, "lag", 1), as_count(history, "history", 1)
         self._offsets = np.r_[0, self.lag + np.arange(self.history)]
         reach = self.window + self.lag + self.history - 1
-        if self.envs * reach > MOST_STATES:
+        if self.num_envs * reach > MOST_STATES:
             raise InputError(
-                f"{self.envs} environments of {reach} steps are more than the {MOST_STATES} states "
+                f"{self.num_envs} environments of {reach} steps are more than the {MOST_STATES} states "
                 "that fit: use a shorter window"
             )
         self._reach = reach
         self._states: Ring | None = None  # [reach, E, d]
-        self._usable = Ring(reach, self.envs, fill=False, dtype=bool)
-        self._episode = Ring(reach, self.envs, fill=0, dtype=np.int64)
+        self._usable = Ring(reach, self.num_envs, fill=False, dtype=bool)
+        self._episode = Ring(reach, self.num_envs, fill=0, dtype=np.int64)
         self._step = 0
 
     def push(self, states: ArrayLike, done: ArrayLike | None = None) -> Pairs:
@@ -73,13 +83,13 @@ class PooledPairs(Stateful):
             Pairs of the last `window` steps, oldest first; empty before lag + history steps.
         """
         now = as_reals(states, "states")
-        if now.ndim != 2 or len(now) != self.envs or not now.size:
-            raise InputError(f"states have shape {now.shape}: pass numbers [{self.envs}, d]")
-        flags = np.zeros(self.envs) if done is None else as_reals(done, "done")
-        if flags.shape != (self.envs,) or not np.isin(flags, (0, 1)).all():
+        if now.ndim != 2 or len(now) != self.num_envs or not now.size:
+            raise InputError(f"states have shape {now.shape}: pass numbers [{self.num_envs}, d]")
+        flags = np.zeros(self.num_envs) if done is None else as_reals(done, "done")
+        if flags.shape != (self.num_envs,) or not np.isin(flags, (0, 1)).all():
             raise InputError(
                 f"done has shape {flags.shape}, from {flags.min(initial=np.inf):g} to "
-                f"{flags.max(initial=-np.inf):g}: pass booleans [{self.envs}]"
+                f"{flags.max(initial=-np.inf):g}: pass booleans [{self.num_envs}]"
             )
         ended = flags == 1
         if self._states is None:
@@ -103,6 +113,6 @@ class PooledPairs(Stateful):
         usable &= (self._episode[both] == self._episode[both[:, :1]]).all(1)
         which, env = np.nonzero(usable)
         rows = self._states[both[which], env[:, None]]  # [n, 1 + history, d]
-        samples = steps[which] * self.envs + env
+        samples = steps[which] * self.num_envs + env
         width = self.history * now.shape[1]
         return Pairs(rows[:, 0], rows[:, 1:].reshape(len(rows), width), samples)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..inputs.checks import as_flag
+from ..inputs.checks import as_choice, as_flag
 from ..live.filter import LiveFilter
 from ..live.subtasks import STALLED
 from ..live.task import Followable, Task, as_task
@@ -23,14 +23,14 @@ class VectorTracker(VectorEpisodes):
 
     Parameters
     ----------
+    num_envs : int
+        E, environments.
     task : Task, KeyStates or path
         Key states and sub-tasks to follow, or the file of a task. Of `KeyStates`, it is
         `KeyStates.follow()`.
-    envs : int
-        E, environments.
     rate : float, optional
         States a second (Hz); that of the demonstrations unless given.
-    every : bool
+    follow_all : bool
         Follow key states and sub-tasks that cannot be followed well, too.
 
     Attributes
@@ -49,25 +49,38 @@ class VectorTracker(VectorEpisodes):
         The file cannot be read. A rate is given but that of the demonstrations is not known. There
         is less than one environment. In every method: states are not [E, d], or have another d than
         before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_rt import VectorTracker
+    >>> from infoatlas_tools import discover_keystates
+    >>> cuts = np.random.default_rng(0).integers(20, 40, 20)  # the gripper closes at these steps
+    >>> demos = [np.c_[np.minimum(np.arange(60) / c, 1), np.arange(60) >= c] for c in cuts]
+    >>> tracker = VectorTracker(3, discover_keystates(demos))
+    >>> for states in np.swapaxes(demos[:3], 0, 1):
+    ...     tracker.push(states)
+    >>> tracker.newest
+    array([6, 6, 6])
     """
 
     key = "key_state"
 
     def __init__(
         self,
+        num_envs: int,
         task: Task | Followable | str | os.PathLike[str],
-        envs: int,
         *,
         rate: float | None = None,
-        every: bool = False,
+        follow_all: bool = False,
     ) -> None:
-        super().__init__(envs)
+        super().__init__(num_envs)
         self.task = as_task(task)
-        self._filter = LiveFilter(self.task, self.envs, rate, as_flag(every, "every"))
-        self.newest = np.empty(self.envs, np.int64)
-        self.steps = np.empty((self.envs, len(self.task.keystates)), np.int64)
-        self._gain = np.zeros(self.envs, np.float32)
-        self._restart(np.arange(self.envs))
+        self._filter = LiveFilter(self.task, self.num_envs, rate, as_flag(follow_all, "follow_all"))
+        self.newest = np.empty(self.num_envs, np.int64)
+        self.steps = np.empty((self.num_envs, len(self.task.keystates)), np.int64)
+        self._gain = np.zeros(self.num_envs, np.float32)
+        self._restart(np.arange(self.num_envs))
 
     def latest(self) -> NDArray[Any]:
         """Column of the newest key state of each running episode [E] int64; -1 before one."""
@@ -102,9 +115,7 @@ class VectorTracker(VectorEpisodes):
                 "KeyStates.save(path, subtasks)"
             )
         tools = self.task.subtasks.tool_names
-        tool = tools[0] if tool is None else tool
-        if tool not in tools:
-            raise InputError(f"tool is {tool!r}: use one of {', '.join(tools)}")
+        tool = as_choice(tools[0] if tool is None else tool, "tool", tools)
         index, progress, total, waiting = self._filter.place(tools.index(tool))
         return {
             "subtask": index,

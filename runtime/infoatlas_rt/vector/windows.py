@@ -32,7 +32,7 @@ class VectorWindows(VectorEpisodes):
 
     Parameters
     ----------
-    envs : int
+    num_envs : int
         E, environments.
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to load; the default model, with 8 slices and 8
@@ -56,20 +56,31 @@ class VectorWindows(VectorEpisodes):
     InputError
         Arguments out of range, or a window smaller or larger than what the model was trained for.
         In every method: states that are not [E, d], or have another d than before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_rt import VectorWindows
+    >>> windows = VectorWindows(2, window=32, lag=2)
+    >>> for states in np.cumsum(np.random.default_rng(0).normal(size=(34, 2, 3)), axis=0):
+    ...     windows.push(states)
+    >>> windows.reset(np.array([False, True]))
+    >>> np.isnan(windows.latest())
+    array([False,  True])
     """
 
     key = "mutual_information"
 
     def __init__(
         self,
-        envs: int,
+        num_envs: int,
         estimator: Estimator | str | os.PathLike[str] | None = None,
         *,
         lag: int = 2,
         window: int = 32,
         every: int = 32,
     ) -> None:
-        super().__init__(envs)
+        super().__init__(num_envs)
         self.lag, self.window = as_count(lag, "lag", 1), as_count(window, "window", 1)
         self.every = as_count(every, "every", 1)
         self.estimator = (
@@ -82,12 +93,12 @@ class VectorWindows(VectorEpisodes):
                 f"window={self.window} is above the {most} samples that model "
                 f"{self.estimator.model_file.name} was trained on: use a shorter window"
             )
-        self.information = np.full(self.envs, np.nan, np.float32)
+        self.information = np.full(self.num_envs, np.nan, np.float32)
         self._states: Ring | None = None  # [window + lag, E, d], by states of the running episode
-        self._count = np.zeros(self.envs, np.int64)  # states of the running episode
-        self._since = np.zeros(self.envs, np.int64)  # steps since the last estimate
-        self._evaluated = np.zeros(self.envs, bool)  # an estimate has the newest state
-        self._restart(np.arange(self.envs))
+        self._count = np.zeros(self.num_envs, np.int64)  # states of the running episode
+        self._since = np.zeros(self.num_envs, np.int64)  # steps since the last estimate
+        self._evaluated = np.zeros(self.num_envs, bool)  # an estimate has the newest state
+        self._restart(np.arange(self.num_envs))
 
     def latest(self) -> NDArray[Any]:
         """Newest estimate of each running episode [E] float32, nats; NaN before there is one."""
@@ -132,11 +143,11 @@ class VectorWindows(VectorEpisodes):
             self._evaluated[due], self._since[due] = True, 0
 
     def _allocate(self, d: int) -> Ring:
-        shape = self.envs, self.window + self.lag, d
+        shape = self.num_envs, self.window + self.lag, d
         if np.prod(shape, dtype=float) > LARGEST_WINDOWS:
             raise InputError(
                 f"{shape[0]} windows of {shape[1]} states of {d} coordinates are more than "
                 f"{LARGEST_WINDOWS} numbers: use a shorter window, or fewer environments or "
                 "coordinates"
             )
-        return Ring(self.window + self.lag, self.envs, d)
+        return Ring(self.window + self.lag, self.num_envs, d)

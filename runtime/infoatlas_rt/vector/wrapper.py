@@ -49,6 +49,16 @@ class KeyStateWrapper:
     InputError
         There are no streams or two of a kind, the number of environments differs, or observations
         are no states.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from infoatlas_rt import KeyStateWrapper, VectorWindows
+    >>> envs = SimpleNamespace(num_envs=2, reset=lambda **_: (np.zeros((2, 3)), {}))
+    >>> obs, info = KeyStateWrapper(envs, VectorWindows(2)).reset(seed=0)
+    >>> info
+    {'mutual_information': array([nan, nan], dtype=float32)}
     """
 
     def __init__(
@@ -58,10 +68,10 @@ class KeyStateWrapper:
         if not keys or len(set(keys)) < len(keys):
             raise InputError(f"streams are {keys}: pass a VectorTracker, a VectorWindows, or both")
         for stream in streams:
-            if stream.envs != envs.num_envs:
+            if stream.num_envs != envs.num_envs:
                 raise InputError(
-                    f"{type(stream).__name__} follows {stream.envs} environments, and there are "
-                    f"{envs.num_envs}: make it for as many"
+                    f"{type(stream).__name__} follows {stream.num_envs} environments, and there "
+                    f"are {envs.num_envs}: make it for as many"
                 )
         self.envs, self.streams, self._state = envs, streams, state
         self._ended = np.zeros(envs.num_envs, bool)  # ended, and not reset yet

@@ -90,9 +90,9 @@ def test_progress_rises_to_one_and_so_does_that_of_the_task(task, episodes):
         assert b.index >= a.index
         if a.index == b.index:
             assert b.progress >= a.progress and b.seconds > a.seconds
-    assert reported[0].progress < 0.1 and reported[0].total < 0.1
-    assert reported[-1].progress > 0.9 and reported[-1].total > 0.9
-    total = np.array([now.total for now in reported])
+    assert reported[0].progress < 0.1 and reported[0].task_progress < 0.1
+    assert reported[-1].progress > 0.9 and reported[-1].task_progress > 0.9
+    total = np.array([now.task_progress for now in reported])
     assert ((total >= 0) & (total <= 1)).all() and (np.diff(total) > -0.1).all()
 
 
@@ -123,7 +123,7 @@ def test_unreliable_parts_are_reported_only_on_request():
     tracker = KeyStateTracker(task)
     assert "NOT followed" in tracker.describe()
     assert follow(tracker, walks[0]) == [None] * 80
-    every = KeyStateTracker(task, every=True)
+    every = KeyStateTracker(task, follow_all=True)
     assert "NOT followed" not in every.describe()
     assert all(now is not None for now in follow(every, walks[0]))
 
@@ -202,7 +202,7 @@ def test_other_rates_by_argument_and_by_stamps(task, episodes, grasps, factor):
         reported = follow(tracker, stream, stamps)
         carries = next(i for i, now in enumerate(reported) if now is not None and now.index == 1)
         assert abs(stamps[carries] - grasps[5] / 20) <= 0.3
-        assert reported[-1].total > 0.9 and not any(now and now.stalled for now in reported)
+        assert reported[-1].task_progress > 0.9 and not any(now and now.stalled for now in reported)
 
 
 def test_a_saved_file_gives_the_same_tracker(demos, task, episodes, tmp_path):

@@ -75,7 +75,7 @@ def test_unreliable_key_states_are_reported_only_on_request():
     walks = [np.cumsum(rng.standard_normal((80, 3)), axis=0) for _ in range(8)]
     found = discover_keystates(walks, k=2, method="phase")
     assert (found.detectors.recall < 0.6).any()
-    tracker, every = KeyStateTracker(found), KeyStateTracker(found, every=True)
+    tracker, every = KeyStateTracker(found), KeyStateTracker(found, follow_all=True)
     np.testing.assert_array_equal(tracker.followed, found.detectors.followed)
     assert every.followed.all() and not tracker.followed.all()
     assert "NOT followed" in tracker.describe()
@@ -154,8 +154,8 @@ def test_invalid_trackers_are_refused(found, tmp_path):
     for rate in (0, -5, "fast", np.inf):
         with pytest.raises(InputError, match="rate is"):
             KeyStateTracker(found, rate=rate)
-    with pytest.raises(InputError, match="every is 'no'"):
-        KeyStateTracker(found, every="no")
+    with pytest.raises(InputError, match="follow_all is 'no'"):
+        KeyStateTracker(found, follow_all="no")
     unknown = discover_keystates(demonstrations(count=15, seed=3)[0], k=2)
     with pytest.raises(InputError, match="that of the demonstrations is unknown"):
         KeyStateTracker(unknown, rate=50)

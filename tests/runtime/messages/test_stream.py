@@ -195,7 +195,9 @@ def test_messages_without_stamps_on_a_coarse_clock(tick):
 def test_a_subtask_is_reported_again():
     """When it changes, begins or ceases to stall, or progresses by 0.05."""
     one = SubtaskState(0, "reach cube", "tool", "cube", "", 0.5, 0.3, False, 0.2, 1.0)
-    assert not differs(one, replace(one, progress=0.54, total=0.9, waiting=2.0, seconds=3.0))
+    assert not differs(
+        one, replace(one, progress=0.54, task_progress=0.9, waiting=2.0, seconds=3.0)
+    )
     for changed in ({"index": 1}, {"stalled": True}, {"progress": 0.56}):
         assert differs(one, replace(one, **changed))
     assert differs(replace(one, progress=0.98), replace(one, progress=1.0))

@@ -14,7 +14,7 @@ def feed(sync, events):
     """Pairs as (a, b) of stamps, from (side, stamp) in the order of arrival."""
     pairs = []
     for side, stamp in events:
-        for pair in sync.add(side, stamp, np.array([stamp])):
+        for pair in sync.push(np.array([stamp]), stamp, side):
             assert pair.stamp == pair.a[0]
             pairs.append((float(pair.a[0]), float(pair.b[0])))
     return pairs

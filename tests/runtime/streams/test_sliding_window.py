@@ -238,7 +238,7 @@ def test_a_stream_at_the_steps_of_its_lag_keeps_half_a_step(fake):
     ],
 )
 def test_a_lag_that_no_state_meets_is_reported_with_the_way_out(fake, step, tolerance, way):
-    online = OnlineEstimator(fake, window=10, lag=10, lag_seconds=0.1, tolerance=tolerance)
+    online = OnlineEstimator(fake, window=10, lag=10, lag_seconds=0.1, lag_tolerance=tolerance)
     for t in range(12):  # long before the window could be full
         assert online.push(state(t), t * step) is None
     assert online.reason.startswith("hole: no state 0.1 ± 0.0") and online.reason.endswith(way)
@@ -246,7 +246,7 @@ def test_a_lag_that_no_state_meets_is_reported_with_the_way_out(fake, step, tole
 
 def test_states_that_a_full_queue_has_dropped_are_no_reason_for_a_tolerance(fake):
     """States each millisecond, in groups of 20 every 0.15 s: those of 0.1 s before are missing."""
-    online = OnlineEstimator(fake, window=10, lag=100, lag_seconds=0.1, tolerance=0.005)
+    online = OnlineEstimator(fake, window=10, lag=100, lag_seconds=0.1, lag_tolerance=0.005)
     for t in range(200):
         assert online.push(state(t), t // 20 * 0.15 + t % 20 / 1000) is None
     assert "states come every 0.001 s: those of that time were lost, so raise" in online.reason
@@ -330,8 +330,8 @@ def test_robot_at_rest_and_copies_are_no_exceptions(real):
         ({"window": 7}, "window=7 is below the 8 samples"),
         ({"lag_seconds": 0.0}, "lag_seconds is 0.0"),
         ({"lag_seconds": float("nan")}, "lag_seconds is nan"),
-        ({"tolerance": 0.1}, "tolerance is for lag_seconds: pass that too"),
-        ({"lag_seconds": 0.1, "tolerance": 0.1}, "would pair a state with itself"),
+        ({"lag_tolerance": 0.1}, "tolerance is for lag_seconds: pass that too"),
+        ({"lag_seconds": 0.1, "lag_tolerance": 0.1}, "would pair a state with itself"),
         ({"reset_after": -1.0}, "reset_after is -1.0"),
         ({"resolution": -1.0}, "resolution is -1.0"),
         ({"resolution": [0.1, float("nan")]}, "resolution is .*nan"),
@@ -339,7 +339,7 @@ def test_robot_at_rest_and_copies_are_no_exceptions(real):
         ({"two_streams": "yes"}, "two_streams is 'yes'"),
         ({"lag_seconds": "1"}, "lag_seconds is '1'"),
         ({"reset_after": None}, "reset_after is None"),
-        ({"tolerance": [0.1]}, r"tolerance is \[0.1\]"),
+        ({"lag_tolerance": [0.1]}, r"tolerance is \[0.1\]"),
         ({"window": 50.0}, "window is 50.0"),
         ({"resolution": "fine"}, "resolution "),
         ({"resolution": [[0.1], [0.1, 0.2]]}, "resolution "),

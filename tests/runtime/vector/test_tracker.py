@@ -24,7 +24,7 @@ def alone(found, states):
 
 def test_it_agrees_with_single_trackers(found):
     states, _ = demonstrations(count=6, seed=4)
-    tracker = VectorTracker(found, 6)
+    tracker = VectorTracker(6, found)
     detected = [[] for _ in states]
     for step in range(max(map(len, states))):
         rows = [row for row, episode in enumerate(states) if step < len(episode)]
@@ -40,7 +40,7 @@ def test_it_agrees_with_single_trackers(found):
 
 def test_a_reset_concerns_its_environments_alone(found):
     (episode, other), _ = demonstrations(count=2, seed=6)
-    tracker = VectorTracker(found, 3)
+    tracker = VectorTracker(3, found)
     count = min(len(episode), len(other))
     for state in episode[: count // 2]:
         tracker.push(np.stack([state, state, state]))
@@ -55,7 +55,7 @@ def test_a_reset_concerns_its_environments_alone(found):
 
 def test_a_refused_state_is_left_out(found):
     (episode,), _ = demonstrations(count=1, seed=9)
-    tracker = VectorTracker(found, 2)
+    tracker = VectorTracker(2, found)
     for step, state in enumerate(episode):
         if step == 12:
             tracker.push(np.full((1, 6), np.nan), [1])
@@ -70,7 +70,7 @@ def test_bonus_counts_each_key_state_once(found):
     stream = np.concatenate(states)
     ends = np.cumsum([len(s) for s in states])
     for known in (True, False):  # the true last state
-        tracker = VectorTracker(found, 1)
+        tracker = VectorTracker(1, found)
         tracker.push(stream[:1])
         total = 0.0
         for step in range(1, len(stream)):
@@ -89,7 +89,7 @@ def test_bonus_counts_each_key_state_once(found):
 
 
 def test_refusals(found):
-    tracker = VectorTracker(found, 2)
+    tracker = VectorTracker(2, found)
     with pytest.raises(InputError, match=r"states have shape \(3, 6\).*\[2, d\]"):
         tracker.push(np.zeros((3, 6)))
     with pytest.raises(InputError, match=r"5 coordinates.*found with 6"):
@@ -99,9 +99,9 @@ def test_refusals(found):
     with pytest.raises(InputError, match=r"done has shape \(2,\), dtype float64: pass booleans"):
         tracker.bonus(np.zeros((2, 6)), np.full(2, 0.5))
     with pytest.raises(InputError, match="envs"):
-        VectorTracker(found, 0)
-    with pytest.raises(InputError, match="every is 2"):
-        VectorTracker(found, 1, every=2)
+        VectorTracker(0, found)
+    with pytest.raises(InputError, match="follow_all is 2"):
+        VectorTracker(1, found, follow_all=2)
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_sub_tasks_are_those_of_single_trackers(parts, rate):
     """One of the parallel episodes stops half-way; no report is early."""
     states, _ = visits(count=4, seed=5)
     states[3] = np.concatenate([states[3][:30], np.repeat(states[3][30:31], 200, axis=0)])
-    tracker = VectorTracker(parts, 4, rate=rate)
+    tracker = VectorTracker(4, parts, rate=rate)
     single = [KeyStateTracker(parts, rate=rate) for _ in states]
     assert list(tracker.subtask()["subtask"]) == [-1] * 4
     for step in range(max(map(len, states))):
@@ -131,7 +131,7 @@ def test_sub_tasks_are_those_of_single_trackers(parts, rate):
                 continue
             assert now["subtask"] == own.index and now["subtask_stalled"] == own.stalled
             np.testing.assert_allclose(now["subtask_progress"], own.progress, atol=1e-6)
-            np.testing.assert_allclose(now["task_progress"], own.total, atol=1e-6)
+            np.testing.assert_allclose(now["task_progress"], own.task_progress, atol=1e-6)
             np.testing.assert_allclose(now["subtask_waiting"], own.waiting, rtol=1e-6)
     assert found_now["subtask_stalled"][3] and not found_now["subtask_stalled"][:3].any()
     assert (found_now["subtask"][:3] == 2).all()
@@ -140,7 +140,7 @@ def test_sub_tasks_are_those_of_single_trackers(parts, rate):
 
 
 def test_infos_without_sub_tasks(found):
-    tracker = VectorTracker(found, 2)
+    tracker = VectorTracker(2, found)
     assert list(tracker.infos()) == ["key_state"]
     with pytest.raises(InputError, match="no sub-tasks to follow: pass KeyStates"):
         tracker.subtask()
@@ -148,4 +148,4 @@ def test_infos_without_sub_tasks(found):
 
 def test_sub_tasks_of_another_tool(parts):
     with pytest.raises(InputError, match="tool is 'left': use one of tool"):
-        VectorTracker(parts, 2).subtask("left")
+        VectorTracker(2, parts).subtask("left")

@@ -46,7 +46,7 @@ def newest(found, episode):
 
 @pytest.mark.parametrize("layout", ["maniskill", "gymnasium", "next step"])
 def test_episodes_are_followed_to_their_true_ends(found, episodes, layout):
-    envs = KeyStateWrapper(ReplayEnv(episodes, layout), VectorTracker(found, 2))
+    envs = KeyStateWrapper(ReplayEnv(episodes, layout), VectorTracker(2, found))
     expected = [[newest(found, episode) for episode in own] for own in episodes]
     _, info = envs.reset(seed=0)
     assert list(info["key_state"]) == [-1, -1]
@@ -71,7 +71,7 @@ def test_sub_tasks_in_infos(layout):
     states, subtasks = visits(seed=1)
     found = discover_keystates(states, k=2, rate=20)
     episodes, _ = visits(count=4, seed=6)
-    tracker = VectorTracker(found.follow(subtasks), 2)
+    tracker = VectorTracker(2, found.follow(subtasks))
     envs = KeyStateWrapper(ReplayEnv([episodes[:2], episodes[2:]], layout), tracker)
     _, info = envs.reset(seed=0)
     assert list(info["subtask"]) == [0, 0] and (info["task_progress"] < 0.1).all()
@@ -108,7 +108,7 @@ def test_windows_end_with_the_true_last_state(episodes):
 
 
 def test_a_reset_of_some_environments(found, episodes):
-    envs = KeyStateWrapper(ReplayEnv(episodes, "next step"), VectorTracker(found, 2))
+    envs = KeyStateWrapper(ReplayEnv(episodes, "next step"), VectorTracker(2, found))
     envs.reset()
     while True:
         *_, info = envs.step(None)
@@ -137,25 +137,25 @@ def test_observations_in_dictionaries(found, episodes):
             return {"state": obs}, info
 
     envs = KeyStateWrapper(
-        Dictionaries(episodes, "gymnasium"), VectorTracker(found, 2), state=lambda o: o["state"]
+        Dictionaries(episodes, "gymnasium"), VectorTracker(2, found), state=lambda o: o["state"]
     )
     envs.reset()
     for _ in range(len(episodes[0][0]) - 1):
         *_, info = envs.step(None)
     assert info["final_info"]["key_state"][0] == 1
-    envs = KeyStateWrapper(Dictionaries(episodes, "gymnasium"), VectorTracker(found, 2))
+    envs = KeyStateWrapper(Dictionaries(episodes, "gymnasium"), VectorTracker(2, found))
     with pytest.raises(InputError, match=r"observations are dict.*pass state="):
         envs.reset()
 
 
 def test_invalid_environments_are_refused(found, episodes):
     env = ReplayEnv(episodes, "maniskill")
-    for streams in ((), (VectorTracker(found, 2), VectorTracker(found, 2))):
+    for streams in ((), (VectorTracker(2, found), VectorTracker(2, found))):
         with pytest.raises(InputError, match="pass a VectorTracker, a VectorWindows, or both"):
             KeyStateWrapper(env, *streams)
     with pytest.raises(InputError, match="follows 3 environments, and there are 2"):
-        KeyStateWrapper(env, VectorTracker(found, 3))
-    wrapped = KeyStateWrapper(env, VectorTracker(found, 2))
+        KeyStateWrapper(env, VectorTracker(3, found))
+    wrapped = KeyStateWrapper(env, VectorTracker(2, found))
     assert copy.deepcopy(wrapped).num_envs == 2
     with pytest.raises(AttributeError, match="nothing"):
         _ = wrapped.nothing

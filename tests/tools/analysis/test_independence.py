@@ -12,7 +12,9 @@ from scipy.stats import rankdata
 from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.cli import main
 from infoatlas_rt.estimation import prepare
+from infoatlas_rt.estimation.prepare import checked
 from infoatlas_tools import independence_test
+from infoatlas_tools.analysis.independence import Pairings
 from pictures import series, words
 
 
@@ -55,6 +57,57 @@ def test_level(estimator, kind):
     p = p_values(draw, estimator, 200)
     assert 0.01 <= (p <= 0.05).mean() <= 0.10
     assert p.mean() == pytest.approx(0.525, abs=0.07)  # uniform on 0.05, ..., 1
+
+
+def trajectories(rng, strength=0.0):
+    """Twelve of eight steps; each has a constant goal, and steps depend on the one before."""
+    noise = rng.standard_normal((2, 12, 8, 2))
+    noise[..., 0] = noise[..., :1, 0]
+    x, y = np.cumsum(noise, axis=2).reshape(2, 96, 2)
+    return x, y + strength * x
+
+
+def test_level_and_power_with_groups(estimator):
+    groups = np.random.default_rng(0).permutation(12).repeat(8)
+    p = p_values(trajectories, estimator, 100, groups=groups)
+    assert (p <= 0.05).mean() <= 0.12
+    assert p.mean() == pytest.approx(0.525, abs=0.1)
+    assert (p_values(trajectories, estimator, 10) <= 0.05).mean() > 0.5  # samples are dependent
+    found = p_values(lambda rng: trajectories(rng, 1.0), estimator, 10, groups=groups)
+    assert (found <= 0.05).mean() > 0.8
+
+
+def test_groups_are_exchanged_as_a_whole(estimator):
+    x, y = trajectories(np.random.default_rng(1))
+    order = np.random.default_rng(2).permutation(96)
+    groups = np.arange(12).repeat(8)[order]
+    prepared = estimator.prepare(checked(x[order], y[order], "cpu", groups=groups))
+    own = groups[prepared.order]
+    for pairing in list(Pairings(prepared, 5, False, 0))[1:]:
+        assert sorted(pairing) == list(range(96))
+        partners = [set(own[pairing][own == group]) for group in range(12)]
+        assert all(len(one) == 1 for one in partners) and len(set.union(*partners)) == 12
+        for group in range(12):  # by their steps: both sides in the order of the input
+            here = np.flatnonzero(own == group)
+            here = here[np.argsort(prepared.order[here])]
+            assert (np.diff(prepared.order[pairing[here]]) > 0).all()
+    result = independence_test(x[order], y[order], estimator, permutations=9, groups=groups)
+    assert result.method == "group permutation"
+    assert result.mi == pytest.approx(
+        estimator.estimate(x[order], y[order], groups=groups).mi, abs=1e-6
+    )
+    with pytest.raises(InputError, match="from 7 to 9 samples"):
+        independence_test(
+            x, y, estimator, groups=np.repeat([0, 1, *range(2, 12)], [7, 9] + [8] * 10)
+        )
+
+
+def test_groups_of_one_sample_are_no_groups(estimator):
+    x, y = pairs()
+    y = np.round(y)
+    one = independence_test(x, y, estimator, permutations=19)
+    other = independence_test(x, y, estimator, permutations=19, groups=np.arange(60) * 3)
+    assert one.to_dict() == other.to_dict()
 
 
 def test_finds_dependence(estimator):

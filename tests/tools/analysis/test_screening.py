@@ -77,6 +77,26 @@ def test_groups_of_columns(estimator, table):
     assert np.isnan(found.p_value).all() and "p =" not in str(found)
 
 
+def test_trajectories(estimator):
+    """The tests are those of `independence_test`, and the noise that of `estimate`."""
+    rng = np.random.default_rng(3)
+    X = np.cumsum(rng.standard_normal((12, 8, 3)), axis=1).reshape(96, 3)
+    groups = np.arange(12).repeat(8)
+    options = {"permutations": 39, "groups": groups}
+    for found, i, j in (
+        (rank_features(X[:, :2], X[:, 2], estimator, **options), None, 2),
+        (pairwise_mutual_information(X, estimator, **options), 0, None),
+    ):
+        order = found.order if i is None else found.pairs[:, 1]
+        for place, column in enumerate(order):
+            x, y = X[:, column if i is None else i], X[:, column if j is None else j]
+            if i == 0 and found.pairs[place, 0]:
+                continue
+            single = estimator.estimate(x, y, groups=groups)
+            assert (found.mi[place], found.noise[place]) == (single.mi, single.noise)
+            assert found.p_value[place] == independence_test(x, y, estimator, **options).p_value
+
+
 def test_pairs(estimator, table):
     X, y = table
     found = pairwise_mutual_information(X[["a", "b"]].assign(y=y), estimator, permutations=39)

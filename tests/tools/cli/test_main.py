@@ -81,7 +81,7 @@ def test_curve_table_picture_and_json(capsys, tmp_path, figures):
     dots = [tuple(dot) for marks in main_axes.collections[1:] for dot in marks.get_offsets()]
     assert sorted(dots) == sorted((s["stamp"], s["value"]) for s in result["extrema"])
 
-    assert result["time"] == "normalised" and result["dropped"] == [25, 26, 27]
+    assert result["mode"] == "normalised" and result["dropped"] == [25, 26, 27]
     curve = result["curve"]
     assert {len(values) for values in curve.values()} == {15} and set(curve["samples"]) == {100}
     assert min(curve["noise"]) > 0 and min(curve["stderr"]) > 0

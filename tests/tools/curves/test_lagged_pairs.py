@@ -104,5 +104,5 @@ def test_pool_refuses_what_does_not_fit():
     for states in (None, "abc", [[1, 2], [3]], np.zeros((3, 2), complex), np.zeros((3, 0))):
         with pytest.raises(InputError, match="states "):
             pool.push(states)
-    with pytest.raises(InputError, match="envs is 0"):
+    with pytest.raises(InputError, match="num_envs is 0"):
         PooledPairs(0, 5)

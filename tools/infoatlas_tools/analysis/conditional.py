@@ -100,6 +100,15 @@ def conditional_mutual_information(
         (`k` or `sides`).
     ModelError
         The model's output is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_tools import conditional_mutual_information
+    >>> z, a, b = np.random.default_rng(0).normal(size=(3, 200))
+    >>> found = conditional_mutual_information(z + a, z + b, z, permutations=19)  # I(x; y) is 0.14
+    >>> abs(found.mi) < 0.05, found.p_value > 0.05
+    (True, True)
     """
     sides = as_samples(x, "x"), as_samples(y, "y"), as_samples(given, "given")
     names = (side_label(side, name) for side, name in ((x, "x"), (y, "y"), (given, "z")))
@@ -162,6 +171,15 @@ def transfer_entropy(
         the estimator slices (`k` or `sides`).
     ModelError
         The model's output is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_tools import transfer_entropy
+    >>> x, noise = np.random.default_rng(0).normal(size=(2, 100))
+    >>> y = np.roll(x, 2) + noise / 2  # x is two steps ahead
+    >>> transfer_entropy(x, y, lag=2, permutations=19).p_value
+    0.05
     """
     lag, history = as_count(lag, "lag", 1), as_count(history, "history", 1)
     lags_x, lags_y = range(lag, lag + history), range(1, 1 + history)

@@ -6,7 +6,8 @@ A second measure is the RV coefficient of normal scores (Robert and Escoufier 19
 linear dependence over all pairs of coordinates, and needs one matrix product. The statistic is the
 larger of the two, each standardised over all pairings. Under independence all pairings are equally
 likely, so the rank of the given one is uniform. The level of the test is therefore exact for every
-model and every sample size. With ties, as between discrete sides, the test is conservative.
+model and every sample size. With ties, as between discrete sides, the test is conservative. Of
+trajectories, whole ones are exchanged, so it is exact however their steps depend on each other.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.canonical import normal_scores
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.forward import pairing_means
@@ -51,8 +53,8 @@ class IndependenceResult:
         the coordinates of x and of y, as a share of its maximum.
     null_rv : [B] float64
         RV coefficients of the permuted pairings.
-    method : {"permutation", "circular shift"}
-        How the pairings of the null were made; "circular shift" for time series.
+    method : {"permutation", "circular shift", "group permutation"}
+        How the pairings of the null were made: "circular shift" for time series without groups.
     samples : int
         n.
     slices : int
@@ -109,6 +111,7 @@ def independence_test(
     time_series: bool = False,
     resolution_x: Any = None,
     resolution_y: Any = None,
+    groups: Any = None,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> IndependenceResult:
@@ -137,6 +140,12 @@ def independence_test(
     resolution_x, resolution_y : float or [d], optional
         Smallest difference that has a meaning, in the units of the data: values are rounded to
         multiples of it before they are ranked.
+    groups : array-like [n] of int, optional
+        Trajectory, episode or subject of each sample; all have as many samples. Whole trajectories
+        of y are exchanged, and each step keeps its number. So what depends on the step alone (a
+        motion that all trajectories share) does not count as dependence, and steps may depend on
+        each other. G trajectories have G! pairings, so p is rarely below 1 / G!. The estimate is
+        that of `Estimator.estimate` with `groups`.
     executor : concurrent.futures.Executor, optional
         Any executor, such as a pool of processes: its workers share the pairings, and each loads
         the model once. The result has the same bits as without it.
@@ -151,14 +160,25 @@ def independence_test(
     ------
     InputError
         The samples cannot be used (type, shape, NaN, fewer than the model's n_min, ...) or do not
-        fit the estimator's `k` and `sides`, or `permutations` is not a positive integer.
+        fit the estimator's `k` and `sides`, `permutations` is not a positive integer, or groups
+        differ in size.
     ModelError
         The model's output is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_tools import independence_test
+    >>> x, noise = np.random.default_rng(0).normal(size=(2, 60))
+    >>> independence_test(x, x**2 + noise / 2, permutations=19).p_value
+    0.05
+    >>> independence_test(x, noise, permutations=19).p_value > 0.05
+    True
     """
     count = as_count(permutations, "permutations", 1, 10**7)
     estimator = as_estimator(estimator)
     provider = estimator.backend.provider
-    samples = checked(x, y, provider, time_series, resolution_x, resolution_y)
+    samples = checked(x, y, provider, time_series, resolution_x, resolution_y, groups)
     prepared = estimator.prepare(samples)
     pairings = Pairings(prepared, count, time_series, estimator.seed)
     values, rv = np.zeros((2, len(pairings)))
@@ -187,16 +207,20 @@ def independence_test(
 class Pairings(Sequence[NDArray[np.int64]]):
     """Pairings of the samples of y with those of x; pairing 0 is the given one.
 
-    Indices are positions in the shuffled samples. Each pairing is drawn when it is accessed, from a
-    random stream of its own, because all of them at once could need much more memory than the
-    samples.
+    Indices are positions in the shuffled samples. With groups, whole groups are permuted. Each
+    pairing is drawn when it is accessed, from a random stream of its own, because all of them at
+    once could need much more memory than the samples.
     """
 
     def __init__(self, prepared: Prepared, count: int, time_series: bool, seed: int) -> None:
         self.method = "circular shift" if time_series else "permutation"
+        self._members = np.arange(len(prepared.order))[:, None]
+        if prepared.groups is not None:
+            self.method = "group permutation"
+            self._members = _members(prepared.order, prepared.groups)
         self._order, self._place = prepared.order, prepared.sequence
         self._seed, self._count = seed, count
-        if time_series:
+        if self.method == "circular shift":
             drawn = np.random.default_rng([seed, 1])
             self._shifts = (1 + drawn.permutation(len(self._order) - 1))[:count]
             self._count = len(self._shifts)
@@ -208,9 +232,24 @@ class Pairings(Sequence[NDArray[np.int64]]):
         n = len(self._order)
         if number == 0:
             return np.arange(n)
-        if self.method == "permutation":
-            return np.random.default_rng([self._seed, 0, number]).permutation(n)
-        return np.asarray(self._place[(self._order - self._shifts[number - 1]) % n])
+        if self.method == "circular shift":
+            return np.asarray(self._place[(self._order - self._shifts[number - 1]) % n])
+        pairing = np.empty(n, np.int64)
+        pairing[self._members] = np.random.default_rng([self._seed, 0, number]).permutation(
+            self._members
+        )
+        return pairing
+
+
+def _members(order: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Positions of the samples of each group in the shuffled ones [G, n / G], by their steps."""
+    sizes = np.bincount(groups)
+    if (sizes != sizes[0]).any():
+        raise InputError(
+            f"groups have from {sizes.min()} to {sizes.max()} samples, but the test exchanges "
+            "whole groups: pass as many steps of each (cut or resample them), or one row of each"
+        )
+    return np.argsort(order)[np.argsort(groups, kind="stable")].reshape(len(sizes), -1)
 
 
 def rv_coefficients(

@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.forward import pairing_means
 from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.result import Estimate
 from infoatlas_rt.estimation.standard_error import noise_of_trajectories, standard_error
-from infoatlas_rt.inputs.checks import as_count
+from infoatlas_rt.inputs.checks import as_choice, as_count
 
 from .independence import PERMUTATIONS, Pairings, compare, rv_coefficients
 
@@ -45,13 +44,14 @@ def screen(
     executor: Executor | None,
     progress: Callable[[int, int], None] | None,
     trajectory: NDArray[np.int64] | None = None,
+    groups: NDArray[np.int64] | None = None,
 ) -> dict[str, Any]:
     """Values of `Screening` for pairs of sides; pairs of one key have one null distribution.
 
-    `trajectory` [n] numbers the trajectory of each sample.
+    `trajectory` [n] numbers the trajectory of each sample, for the noise; `groups` [n] also for
+    the estimates and the tests.
     """
-    if not isinstance(correction, str) or correction not in CORRECTIONS:
-        raise InputError(f"correction is {correction!r}: use one of {', '.join(CORRECTIONS)}")
+    as_choice(correction, "correction", CORRECTIONS)
     # Pairs with a constant side have no null distribution that others could share.
     keys = [
         ("constant", i) if any(bool((side == side[0]).all()) for side in pair) else key
@@ -64,7 +64,7 @@ def screen(
     estimator = as_estimator(estimator)
     first = {key: i for i, key in reversed(list(enumerate(keys)))}
     jobs = (
-        (*pair, time_series, count, first[key] == i)
+        (*pair, time_series, groups, count, first[key] == i)
         for i, (pair, key) in enumerate(zip(pairs, keys, strict=True))
     )
     estimates: list[Estimate] = []
@@ -114,6 +114,7 @@ def _measure(
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     time_series: bool,
+    groups: NDArray[np.int64] | None,
     count: int,
     null: bool,
 ) -> tuple[Estimate, NDArray[np.float64]]:
@@ -121,7 +122,7 @@ def _measure(
 
     The second index is 0 for the given pairing, and 1 to B for permuted ones.
     """
-    samples = Samples(x, y, time_series)
+    samples = Samples(x, y, time_series, groups=groups)
     one = estimator.estimate_checked(samples)
     if not count:
         return one, np.zeros((2, 1))
@@ -134,9 +135,9 @@ def _measure(
     return one, np.stack([values, rv_coefficients(prepared, pairings)])
 
 
-def null_keys(pairs: Sequence[Pair], time_series: bool) -> list[Hashable]:
-    """Keys of the null distributions: pairs with equal keys share one. Time series share none."""
-    if time_series:
+def null_keys(pairs: Sequence[Pair], alone: bool) -> list[Hashable]:
+    """Keys of the null distributions: pairs with equal keys share one; `alone`, none do."""
+    if alone:
         return list(range(len(pairs)))
     seen: dict[int, Hashable] = {}  # keys of sides, which several pairs contain
 

@@ -15,7 +15,7 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.cached import estimate
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.inputs.arrays import column_names
-from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
+from infoatlas_rt.inputs.checks import as_count, as_flag, as_groups, as_samples
 
 from .lagged import lagged_rows, series_label
 from .many_tests import null_keys, screen
@@ -70,6 +70,14 @@ def lag_scan(
         The samples or settings cannot be used, or the series are too short for the lags.
     ModelError
         The model's output is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_tools import lag_scan
+    >>> x, noise = np.random.default_rng(0).normal(size=(2, 200))
+    >>> lag_scan(x, np.roll(x, 3) + noise, range(5), permutations=0).best
+    3
     """
     try:
         steps = sorted({as_count(lag, "a lag", -(10**6), 10**6) for lag in lags})
@@ -95,6 +103,7 @@ def rank_features(
     *,
     features: Mapping[str, Sequence[Any]] | None = None,
     time_series: bool = False,
+    groups: Any = None,
     permutations: int | None = None,
     correction: str = "benjamini-hochberg",
     executor: Executor | None = None,
@@ -105,8 +114,8 @@ def rank_features(
     Parameters
     ----------
     X : array-like [n, d]
-        Rows that are independent of each other, or the steps of one recording (`time_series`). From
-        pooled trajectories, pass one row each, because the tests permute rows.
+        Rows that are independent of each other, the steps of one recording (`time_series`), or
+        trajectories end to end (`groups`).
     y : array-like [n] or [n, dy]
         Target of the ranking; row i belongs to row i of X.
     estimator : Estimator or str or path, optional
@@ -118,6 +127,10 @@ def rank_features(
     time_series : bool
         The samples are in order of time, and neighbours depend on each other: the tests shift y
         cyclically. Features do not share permutations then, so tests need more time.
+    groups : array-like [n] of int, optional
+        Trajectory of each row; all have as many rows. The tests exchange whole trajectories of
+        y, as in `independence_test`, and the noise is clustered by them. Permutations are
+        not shared then either.
     permutations : int, optional
         B, permuted pairings of each test; no p-value is below 1 / (1 + B). By default 20 for each
         feature, and at least 199. If features do not share permutations, fewer are drawn above
@@ -141,32 +154,41 @@ def rank_features(
         The samples or settings cannot be used, or sliced and unsliced features would be mixed.
     ModelError
         The model's output is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_tools import rank_features
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> rank_features(X, X[:, 0] + 2 * X[:, 1] ** 2, permutations=0).names
+    ('x1', 'x0', 'x2')
     """
     samples, target = as_samples(X, "X"), as_samples(y, "y")
     columns = _column_labels(X, samples.shape[1])
     if features is None:
-        groups = {name: [i] for i, name in enumerate(columns)}
+        sets = {name: [i] for i, name in enumerate(columns)}
     else:
-        groups = {name: _positions(group, name, columns) for name, group in features.items()}
-    if not groups:
+        sets = {name: _positions(group, name, columns) for name, group in features.items()}
+    if not sets:
         raise InputError("there are no features: pass at least one group of columns")
     estimator = as_estimator(estimator)
-    wide = [name for name, group in groups.items() if len(group) > estimator.model_file.dim]
-    if wide and len(wide) < len(groups) and estimator.k is None:
+    wide = [name for name, own in sets.items() if len(own) > estimator.model_file.dim]
+    if wide and len(wide) < len(sets) and estimator.k is None:
         raise InputError(
             f"feature {wide[0]!r} would be sliced and others not: model "
             f"{estimator.model_file.name} accepts {estimator.model_file.dim} columns unsliced. "
             'Split it, pass the model "wide" (20 columns), or an Estimator with k'
         )
-    pairs = [(np.ascontiguousarray(samples[:, group]), target) for group in groups.values()]
+    pairs = [(np.ascontiguousarray(samples[:, own]), target) for own in sets.values()]
     time_series = as_flag(time_series, "time_series")
+    groups = None if groups is None else as_groups(groups, len(samples))
     found = screen(
-        pairs, null_keys(pairs, time_series), estimator, time_series,
-        permutations, correction, executor, progress,
+        pairs, null_keys(pairs, time_series or groups is not None), estimator, time_series,
+        permutations, correction, executor, progress, groups=groups,
     )  # fmt: skip
     order = np.argsort(-found["mi"], kind="stable")
     found |= {name: v[order] for name, v in found.items() if isinstance(v, np.ndarray)}
-    names = list(groups)
+    names = list(sets)
     return FeatureRanking(**found, names=tuple(names[i] for i in order), order=order)
 
 
@@ -175,6 +197,7 @@ def pairwise_mutual_information(
     estimator: Estimator | str | os.PathLike[str] | None = None,
     *,
     time_series: bool = False,
+    groups: Any = None,
     permutations: int | None = None,
     correction: str = "benjamini-hochberg",
     executor: Executor | None = None,
@@ -185,14 +208,17 @@ def pairwise_mutual_information(
     Parameters
     ----------
     X : array-like [n, d]
-        Two columns at least. Rows are independent of each other, or the steps of one recording
-        (`time_series`). From pooled trajectories, pass one row each, because the tests permute
-        rows.
+        Two columns at least. Rows are independent of each other, the steps of one recording
+        (`time_series`), or trajectories end to end (`groups`).
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     time_series : bool
         The samples are in order of time, and neighbours depend on each other: the tests shift one
         column cyclically. Pairs do not share permutations then, so tests need more time.
+    groups : array-like [n] of int, optional
+        Trajectory of each row; all have as many rows. The tests exchange whole trajectories of
+        one column, as in `independence_test`, and the noise is clustered by them. Permutations are
+        not shared then either.
     permutations : int, optional
         B, permuted pairings of each test; no p-value is below 1 / (1 + B). By default 20 for each
         pair, and at least 199. If pairs do not share permutations, fewer are drawn above 20,000 in
@@ -216,6 +242,16 @@ def pairwise_mutual_information(
         The samples or settings cannot be used.
     ModelError
         The model's output is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_tools import pairwise_mutual_information
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> X[:, 2] += X[:, 0]
+    >>> found = pairwise_mutual_information(X, permutations=0)
+    >>> found.pairs[found.mi.argmax()]
+    array([0, 2])
     """
     samples = as_samples(X, "X")
     if samples.shape[1] < 2:
@@ -224,9 +260,10 @@ def pairwise_mutual_information(
     columns = [np.ascontiguousarray(column[:, None]) for column in samples.T]
     pairs = [(columns[i], columns[j]) for i, j in which]
     time_series = as_flag(time_series, "time_series")
+    groups = None if groups is None else as_groups(groups, len(samples))
     found = screen(
-        pairs, null_keys(pairs, time_series), estimator, time_series,
-        permutations, correction, executor, progress,
+        pairs, null_keys(pairs, time_series or groups is not None), estimator, time_series,
+        permutations, correction, executor, progress, groups=groups,
     )  # fmt: skip
     names = _column_labels(X, samples.shape[1])
     return PairwiseInformation(**found, names=names, pairs=np.array(which))
@@ -252,6 +289,14 @@ def mutual_info_scorer(X: Any, y: Any) -> NDArray[np.float64]:
     ------
     InputError
         The samples cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_tools import mutual_info_scorer
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> int(mutual_info_scorer(X, np.cos(X[:, 1])).argmax())
+    1
     """
     samples, target = as_samples(X, "X"), as_samples(y, "y")
     return np.array([estimate(column, target, threads=1).mi for column in samples.T])

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.presentation import axes_of, require_pandas
+from infoatlas_rt.inputs.checks import as_choice
 
 LEVEL = 0.05  # an adjusted p-value below it is marked as significant
 SHOWN = 20  # rows of a result that are printed, at most
@@ -225,8 +225,7 @@ class PairwiseInformation(Screening):
             There is no such value.
         """
         columns = self._columns()
-        if not isinstance(value, str) or value not in columns:
-            raise InputError(f"value is {value!r}: use one of {', '.join(columns)}")
+        as_choice(value, "value", columns)
         found = np.full((len(self.names), len(self.names)), np.nan)
         first, second = self.pairs.T
         found[first, second] = found[second, first] = columns[value]

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.inputs.checks import as_choice
 
 from ..files.lerobot.frames import counters, data_files, read_parquet, require_pyarrow, scalars
 from ..files.lerobot.meta import episode_lengths, is_new, read_info
@@ -78,8 +79,7 @@ def write_lerobot(
     InputError
         The data set cannot be used (`read_lerobot`), or the annotations are of other episodes.
     """
-    if style not in STYLES:
-        raise InputError(f"style is {style!r}: use one of {', '.join(STYLES)}")
+    as_choice(style, "style", STYLES)
     info = read_info(path)
     lengths = episode_lengths(path, info)
     episodes = _check(annotations, path, lengths)

@@ -74,7 +74,7 @@ def _add_two_topics(group: Any) -> None:
         "--with-field", action="append", metavar="FIELD", help="as --field, for that topic"
     )
     group.add_argument(
-        "--pair-tolerance",
+        "--sync-tolerance",
         type=float,
         default=0.02,
         metavar="S",
@@ -105,7 +105,7 @@ def _add_window(group: Any) -> None:
         "messages do not change the lag",
     )
     group.add_argument(
-        "--tolerance",
+        "--lag-tolerance",
         type=float,
         metavar="S",
         help="tolerance of a past state's stamp, seconds, with --lag-seconds (default: half a "
@@ -174,13 +174,13 @@ def run(arguments: Namespace) -> None:
         if arguments.every is None and arguments.rate_limit is None:
             grid = choose_grid(min(states for _, states in surveys), step, part, detector)
         again = arguments.reset_after
-        sync = Synchroniser(arguments.pair_tolerance, reset_after=again) if two else None
+        sync = Synchroniser(arguments.sync_tolerance, reset_after=again) if two else None
         estimator = make_estimator(arguments)
         window = SlidingWindow(
             estimator.model_file,
             lag=_lag(arguments, step),
             lag_seconds=arguments.lag_seconds,
-            tolerance=arguments.tolerance,
+            lag_tolerance=arguments.lag_tolerance,
             history=arguments.history,
             window=arguments.window,
             every=1 if arguments.every is None else arguments.every,

@@ -33,7 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "points of the curve)",
     )
     parser.add_argument(
-        "--time",
+        "--mode",
         choices=("auto", "raw", "normalised"),
         default="auto",
         help="raw: original steps. normalised: fractions of each trajectory. auto: normalised if "
@@ -72,7 +72,7 @@ def run(arguments: Namespace) -> None:
             estimator,
             lag=arguments.lag,
             history=arguments.history,
-            mode=arguments.time,
+            mode=arguments.mode,
             points=arguments.points,
             drop_constant=not arguments.keep_constant,
             progress=lambda done, total: advance(done / total),
@@ -101,7 +101,7 @@ def run(arguments: Namespace) -> None:
 
 
 def _print(result: dict[str, Any], trajectories: Any, arguments: Namespace) -> None:
-    normalised = result["time"] == "normalised"
+    normalised = result["mode"] == "normalised"
     time = "{:.3f}" if normalised else "{:.1f}"
     unit = "fraction of the trajectory" if normalised else "steps"
     table(

@@ -8,6 +8,7 @@ resampling of time, and never across the end of an episode.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from infoatlas_rt.estimation.pairs import Pairs
 from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.result import Estimate
-from infoatlas_rt.inputs.checks import as_count, as_flag, as_number
+from infoatlas_rt.inputs.checks import as_choice, as_count, as_flag, as_number
 from infoatlas_rt.streams.extrema import POINTS, Extremum, ExtremumDetector
 
 from ..trajectories import Trajectories, as_lengths, as_trajectories
@@ -76,12 +77,12 @@ class MICurve:
     how: str
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-safe values; "time" is `mode`, and "curve" has the values of each point."""
+        """JSON-safe values; "curve" has the values of each point."""
         names = ("position", "mi", "stderr", "noise", "samples")
         return {
             "lag": self.lag,
             "history": self.history,
-            "time": self.mode,
+            "mode": self.mode,
             "dropped": list(self.dropped),
             "how": self.how,
             "curve": {name: getattr(self, name).tolist() for name in names},
@@ -128,7 +129,7 @@ class MICurve:
 
 def mi_curve(
     trajectories: Trajectories | Sequence[Any],
-    estimator: Estimator,
+    estimator: Estimator | str | os.PathLike[str] | None = None,
     *,
     lag: int = 2,
     history: int = 1,
@@ -147,8 +148,8 @@ def mi_curve(
     ----------
     trajectories : Trajectories, or sequence of [T_i, d] array-like
         States of N trajectories; lengths may differ.
-    estimator : Estimator
-        The estimator for all points.
+    estimator : Estimator or str or path, optional
+        The estimator of all points, or a model to make one of; the shipped model unless given.
     lag, history : int
         Steps between a state and its past, and how many past states are stacked.
     mode : {"auto", "raw", "normalised"}
@@ -178,14 +179,24 @@ def mi_curve(
     InputError
         There are too few trajectories, they are too short, all coordinates are constant, or a
         setting has the wrong type or is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_tools import mi_curve
+    >>> walks = np.cumsum(np.random.default_rng(0).normal(size=(50, 8, 2)), axis=1)
+    >>> curve = mi_curve(walks, "edge", lag=2)
+    >>> curve.position
+    array([2., 3., 4., 5., 6., 7.])
+    >>> bool(curve.mi[-1] > curve.mi[0])
+    True
     """
     reach = as_count(lag, "lag", 1) + as_count(history, "history", 1) - 1
     points = as_count(points, "points", 2, 10**5)
     trajectories = as_trajectories(trajectories)
     estimator = as_estimator(estimator)
     drop_constant = as_flag(drop_constant, "drop_constant")
-    if not isinstance(mode, str) or mode not in MODES:
-        raise InputError(f"mode is {mode!r}: use one of {', '.join(MODES)}")
+    mode = as_choice(mode, "mode", MODES)
     states, lengths = trajectories.states, trajectories.lengths
     if mode == "auto":
         mode = "raw" if (lengths == lengths[0]).all() else "normalised"

@@ -36,6 +36,12 @@ class Position:
     columns : str, or sequence of int
         Three columns, or the beginning of their names, as "goal" for goal.x, goal.y and goal.z.
         One or two columns are a position on a line or in a plane.
+
+    Examples
+    --------
+    >>> from infoatlas_tools import Position
+    >>> Position([7, 8, 9])
+    Position(columns=[7, 8, 9])
     """
 
     columns: str | Sequence[int]
@@ -54,6 +60,14 @@ class Pose:
         "quaternion_wxyz", "quaternion_xyzw", "rotation_vector", "euler", "matrix", "rotation_6d";
         those of angles with "_degrees". Derived from names such as qw or roll; columns without such
         names need it.
+
+    Examples
+    --------
+    >>> from infoatlas_tools import Pose
+    >>> Pose("cube")  # cube.x to cube.qz
+    Pose(columns='cube', orientation=None)
+    >>> Pose([0, 1, 2, 3, 4, 5], "euler")
+    Pose(columns=[0, 1, 2, 3, 4, 5], orientation='euler')
     """
 
     columns: str | Sequence[int]
