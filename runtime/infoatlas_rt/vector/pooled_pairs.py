@@ -56,8 +56,8 @@ class PooledPairs(Stateful):
         reach = self.window + self.lag + self.history - 1
         if self.num_envs * reach > MOST_STATES:
             raise InputError(
-                f"{self.num_envs} environments of {reach} steps are more than the {MOST_STATES} states "
-                "that fit: use a shorter window"
+                f"{self.num_envs} environments of {reach} steps are more than the {MOST_STATES} "
+                "states that fit: use a shorter window"
             )
         self._reach = reach
         self._states: Ring | None = None  # [reach, E, d]
