@@ -9,7 +9,7 @@ import numpy as np
 
 from infoatlas_rt.cli.console import table
 
-from ..keystates.coordinates.choices import short_name
+from ..columns import short_name
 from ..keystates.key_states import SIMILAR, KeyStates
 from ..keystates.quality import Quality
 from ..keystates.steps import kind_letter

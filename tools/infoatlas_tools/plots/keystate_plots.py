@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..keystates.coordinates.choices import short_name
+from ..columns import short_name
 from ..keystates.explanation import Information
 from ..keystates.key_states import KeyStates
 from .drawing import GRID, INK, NOTE, QUIET, draw_heading, new_figure, style_axes
