@@ -99,21 +99,21 @@ class Trajectories:
                 f"{column_label(given, int(column))}: cut those trajectories, or fill in these "
                 "values"
             )
-        lengths, d = as_lengths(lengths, len(states)), states.shape[1]
+        checked, d = as_lengths(lengths, len(states)), states.shape[1]
         names = names if self.names == () else self.names
         if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
             raise InputError(f"names are {names!r}: pass a tuple of str, or none at all: ()")
         if names and len(names) != d:
             raise InputError(f"{len(names)} names for {d} coordinates: store one for each")
-        if self.episodes and len(self.episodes) != len(lengths):
+        if self.episodes and len(self.episodes) != len(checked):
             raise InputError(
-                f"{len(self.episodes)} episodes for {len(lengths)} trajectories: name each of them"
+                f"{len(self.episodes)} episodes for {len(checked)} trajectories: name each of them"
             )
         ignore = as_columns(self.ignore, names, d, "ignore")
         short = type(given) is np.ndarray and given.dtype in (np.float16, np.float32)
         for name, value in {
             "states": given if short else states,
-            "lengths": lengths,
+            "lengths": checked,
             "names": tuple(names),
             "rate": None if self.rate is None else as_rate(self.rate, "rate"),
             "episodes": tuple(self.episodes),
@@ -126,7 +126,7 @@ class Trajectories:
         }.items():
             object.__setattr__(self, name, value)
 
-    def split(self) -> list[NDArray[np.floating]]:
+    def split(self) -> list[NDArray[Any]]:
         """The states of each trajectory, N views [T_i, d]."""
         return np.split(self.states, np.cumsum(self.lengths)[:-1])
 

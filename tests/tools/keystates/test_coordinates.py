@@ -9,8 +9,8 @@ import pytest
 
 from infoatlas_rt import InputError
 from infoatlas_rt.live.coordinates import Follower
-from infoatlas_tools.keystates.coordinates import read_coordinates, tied
 from infoatlas_tools.columns import columns_of
+from infoatlas_tools.keystates.coordinates import read_coordinates, tied
 
 DATA = Path(__file__).parents[3]
 QUATERNION = ("tool.qw", "tool.qx", "tool.qy", "tool.qz")

@@ -278,8 +278,8 @@ def _events(
         kept = [bool(set(source) & set(gripper)) for source in recordings.coordinates.sources]
         if not changes.burst[kept].any():
             raise InputError(
-                f"gripper is {list(gripper)}, and these columns are ignored, constant or of one speed: "
-                "name columns whose motion begins or ends"
+                f"gripper is {list(gripper)}, and these columns are ignored, constant or of one "
+                "speed: name columns whose motion begins or ends"
             )
         changes = replace(changes, burst=np.where(kept, changes.burst, 0.0))
         with_phases = False

@@ -241,7 +241,7 @@ class KeyStates:
             Columns do not exist, or a name stands for two bodies.
         """
         data = self.trajectories
-        frequency = NOMINAL * data.stride if data.rate is None else data.rate
+        frequency = data.rate or NOMINAL * self.recordings.timing.stride
         columns = np.flatnonzero(self.shared)
         labels = [self.name(j) or f"key state {j + 1}" for j in columns.tolist()]
         parts, places, notes = find_subtasks(
@@ -368,7 +368,10 @@ class KeyStates:
         count, total = self.steps.shape[1], len(self.steps)
         stride = self.trajectories.stride
         pace = "" if stride == 1 else f", working steps of {stride}"
-        head = f"{count} key states of {total} trajectories (method {self.method}{pace}); found again in other demonstrations: {self.reproduced:.0%}"
+        head = (
+            f"{count} key states of {total} trajectories (method {self.method}{pace}); found again "
+            f"in other demonstrations: {self.reproduced:.0%}"
+        )
         names = [self.name(j) for j in range(count)]
         rows = tables.lines(self.found, names, self.rank)
         return "\n".join([head, *rows, *self.warnings])

@@ -90,8 +90,8 @@ def discover(
     shortest = min(map(len, states), default=0)
     if shortest < count + 2:
         raise InputError(
-            f"the shortest trajectory has {shortest} steps, and {count} key states between its first "
-            f"and last step take {count + 2}: "
+            f"the shortest trajectory has {shortest} steps, and {count} key states between its "
+            f"first and last step take {count + 2}: "
             f"{'ask for fewer, or ' if count > 1 and shortest > 2 else ''}leave that trajectory out"
         )
     local = local_information(states, estimator, lag, executor)

@@ -22,7 +22,7 @@ from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from .cuts import END, PRESENT, Cuts, make_cuts
 from .motions import object_cuts
 from .poses import Track, as_bodies, position_columns, tracks
-from .references import REFERRED, FLOOR, ReferenceInformation, orientation, reference_information
+from .references import FLOOR, REFERRED, ReferenceInformation, orientation, reference_information
 from .result import WORLD, Subtask
 
 Int = NDArray[np.int64]
@@ -149,8 +149,8 @@ def rare_parts(parts: Sequence[Subtask]) -> list[str]:
         return []
     return [
         f"{rare} of {len(parts)} parts are in fewer than half of the demonstrations: find fewer "
-        "key states (count='auto'; --count auto), label two demonstrations (labels=; --label), or name "
-        "tool and objects."
+        "key states (count='auto'; --count auto), label two demonstrations (labels=; --label), or "
+        "name tool and objects."
     ]
 
 
