@@ -70,4 +70,4 @@ def test_too_little_data_is_refused(length, match):
 
 def test_discovery_has_no_such_method():
     with pytest.raises(InputError, match="use one of auto, events, phase, pointwise"):
-        discover_keystates(demonstrations()[0], k=2, method="localiser")
+        discover_keystates(demonstrations()[0], count=2, method="localiser")

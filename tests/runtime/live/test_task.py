@@ -37,7 +37,7 @@ def test_a_loaded_task_is_the_same(task, tmp_path):
 
 def test_what_is_not_shared_or_not_judged_survives(tmp_path):
     states, _ = visits(count=1, seed=2)
-    own = discover_keystates(states, k=2).follow()
+    own = discover_keystates(states, count=2).follow()
     own.detectors.threshold[0] = np.inf
     own.save(tmp_path / "task.json")
     again = Task.load(tmp_path / "task.json")
