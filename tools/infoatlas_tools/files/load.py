@@ -87,8 +87,8 @@ def load_trajectories(
 
     Examples
     --------
-    >>> demos = load_trajectories("examples/data/pickcube.npz", rate=20, gripper="gripper")
-    >>> demos.states.shape, len(demos.lengths), demos.names[:2]
+    >>> demos = load_trajectories("examples/data/pickcube.npz", rate=20, gripper="finger")
+    >>> demos.rate, len(demos.lengths), [demos.names[c] for c in demos.gripper]
     ()
     """
     found = open_dataset(path).load(

@@ -113,10 +113,10 @@ def discover_keystates(
     --------
     >>> import numpy as np
     >>> from infoatlas_tools import Trajectories
-    >>> speed = [np.repeat([0.0, 1.0, 0.0, -2.0, 0.0], 20 + i) for i in range(6)]
-    >>> demos = Trajectories([np.cumsum(v)[:, None] for v in speed], rate=20)
-    >>> discover_keystates(demos, count=3).steps[0].tolist()
-    []
+    >>> moves = [np.repeat([[1, 0], [0, 1]], [20 + i, 20], axis=0) for i in range(6)]
+    >>> demos = Trajectories([v.cumsum(axis=0) for v in moves], rate=20)
+    >>> discover_keystates(demos, count=1).steps[:, 0].tolist()
+    [21, 22, 23, 24, 25, 26]
     """
     if not isinstance(method, str) or method not in METHODS:
         raise InputError(f"method is {method!r}: use one of {', '.join(METHODS)}")

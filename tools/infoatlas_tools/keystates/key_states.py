@@ -239,6 +239,15 @@ class KeyStates:
         ------
         InputError
             Columns do not exist, or a name stands for two bodies.
+
+        Examples
+        --------
+        >>> from infoatlas_tools import discover_keystates
+        >>> moves = [np.repeat([[1, 0], [0, 1]], [20 + i, 20], axis=0) for i in range(6)]
+        >>> found = discover_keystates([v.cumsum(axis=0) for v in moves], count=1)
+        >>> parts = found.subtasks()
+        >>> parts.names, parts.parts[0].end.tolist()
+        (('until key state 1', 'until end'), [21, 22, 23, 24, 25, 26])
         """
         data = self.trajectories
         frequency = data.rate or NOMINAL * self.recordings.timing.stride
@@ -340,6 +349,14 @@ class KeyStates:
         ------
         InputError
             The sub-tasks are of other demonstrations, or cannot be followed.
+
+        Examples
+        --------
+        >>> from infoatlas_tools import discover_keystates
+        >>> moves = [np.repeat([[1, 0], [0, 1]], [20 + i, 20], axis=0) for i in range(6)]
+        >>> found = discover_keystates([v.cumsum(axis=0) for v in moves], count=1)
+        >>> print(found.follow())
+        key state 1: followed; found in 100%, median delay 0.15 s, 0.0 false reports an episode
         """
         names = tuple(self.name(j) for j in range(self.steps.shape[1]))
         models = None
