@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt import Estimate, Estimator, InputError
-from infoatlas_tools import KeyStates, Trajectories, discover_keystates, mi_curve
+from infoatlas_tools import KeyStates, discover_keystates, mi_curve
 
 from ..peers.keystate_finders import Count, Found, NotOffered
 from ..tasks.demonstrations import Demonstrations
@@ -73,9 +73,8 @@ class Ours:
 
         "auto" returns all reported maxima; a number K, at most K of them, the most prominent.
         """
-        data = Trajectories(np.concatenate(demos.trajectories), demos.lengths)
         try:
-            of_curve = mi_curve(data, self.estimators[CURVE], mode="normalised")
+            of_curve = mi_curve(demos.trajectories, self.estimators[CURVE], mode="normalised")
         except InputError as error:
             raise NotOffered(str(error)) from error
         maxima = sorted(of_curve.extrema(kinds=["maximum"]), key=lambda m: -m.prominence)

@@ -45,9 +45,8 @@ def text(about: dict[str, Any], rows: Rows, tasks: dict[str, Demonstrations]) ->
                 "Cells: recall within 5 steps / recall within 2 steps / F1"
                 + (" (mean number of key states)." if count == "auto" else ".")
             )
-            parts.append(
-                grid(rows, MAIN, count, list(tasks), _steps if count != "auto" else _found)
-            )
+            show = _found if count == "auto" else _steps
+            parts.append(grid(rows, MAIN, count, list(tasks), show))
     parts += [
         "## Tolerances in seconds",
         "Cells: recall within 0.1 s / 0.25 s / 0.5 s at K = 5.",
@@ -64,9 +63,7 @@ def text(about: dict[str, Any], rows: Rows, tasks: dict[str, Demonstrations]) ->
         kept = [task for task in tasks if task in TASKS and not TASKS[task].people]
         for study in others:
             parts.append(f"### {study}\n\n" + grid(rows, study, 5, kept, _steps))
-        automatic = [
-            study for study in others if pick(rows, study=study, count="auto", method=AUTO)
-        ]
+        automatic = [s for s in others if pick(rows, study=s, count="auto", method=AUTO)]
         if automatic:
             parts.append(
                 "### `auto`, K chosen by the method\n\nCells: recall / precision within 5 steps."

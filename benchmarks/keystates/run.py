@@ -11,7 +11,7 @@ sets, those of the other methods on three tasks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from time import perf_counter
 from typing import Any
@@ -21,7 +21,7 @@ import numpy as np
 from infoatlas_rt.cli.console import progress
 
 from .. import report
-from ..peers.keystate_finders import PEERS, Count, Found, NotOffered
+from ..peers.keystate_finders import PEERS, Count, Method, NotOffered
 from ..tasks import changed_demonstrations as changed
 from ..tasks.demonstrations import SETS, TASKS, Demonstrations, load
 from . import page, picture
@@ -29,7 +29,6 @@ from .online import SEEN, follow
 from .ours import AUTO, CURVE, PHASE, POINTWISE, Ours
 from .scoring import score
 
-Method = Callable[[Demonstrations, Count], Found]
 Job = tuple[str, str, str, Count, Demonstrations]  # study, task, method, K, data
 NUMBERS: tuple[Count, ...] = (1, 3, 5, "auto")
 # Methods of studies that repeat the tasks many times: those that are fast or best somewhere.
@@ -110,9 +109,8 @@ def _averaged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Average rows with the same label (subsets)."""
     labels: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
-        labels.setdefault(tuple(row[n] for n in ("study", "task", "method", "count")), []).append(
-            row
-        )
+        key = tuple(row[name] for name in ("study", "task", "method", "count"))
+        labels.setdefault(key, []).append(row)
     return [_mean(group) for group in labels.values()]
 
 

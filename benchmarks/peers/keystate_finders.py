@@ -26,6 +26,7 @@ except ModuleNotFoundError as error:
 
 Count = int | str
 Found = list[NDArray[np.int64]]
+Method = Callable[[Demonstrations, Count], Found]
 LAG = 2
 SMOOTH = 1.5  # steps
 
@@ -38,7 +39,7 @@ class NotOffered(Exception):
 class Peer:
     """A method, and whether it uses the names of columns."""
 
-    find: Callable[[Demonstrations, Count], Found]
+    find: Method
     knows_columns: bool
     how: str
 
@@ -139,9 +140,7 @@ def peract(demos: Demonstrations, count: Count) -> Found:
     return found
 
 
-def change_points(
-    kernel: str, lag: int, penalty: float
-) -> Callable[[Demonstrations, Count], Found]:
+def change_points(kernel: str, lag: int, penalty: float) -> Method:
     """Exact change points of each trajectory (`ruptures.KernelCPD`, at every step).
 
     Of the states (lag 0) or of increments over `lag` steps. The linear kernel is the cost "l2",

@@ -23,9 +23,7 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 def file(tmp_path_factory):
     """Key states and sub-tasks of ten demonstrations."""
     states, grasps, names = pickcube()
-    some = Trajectories(
-        np.concatenate(states[:10]), np.array([len(s) for s in states[:10]]), names, RATE
-    )
+    some = Trajectories(states[:10], names=names, rate=RATE)
     path = tmp_path_factory.mktemp("keystates") / "task.json"
     discover_keystates(some, count=1).save(path, reach_and_carry(states[:10], grasps[:10]))
     return path

@@ -50,7 +50,7 @@ def test_steps_are_distinct_and_within():
 
 def test_it_accepts_trajectories_of_the_runtime():
     states, _ = demonstrations()
-    whole = Trajectories(np.concatenate(states), np.array([len(s) for s in states]))
+    whole = Trajectories(states)
     (a, strength), (b, same) = fit(states, 3, 2, steps=2), fit(whole, 3, 2, steps=2)
     assert a.shape == (12, 3) and (np.diff(a, axis=1) > 0).all()
     np.testing.assert_array_equal(a, b)

@@ -10,15 +10,7 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt.errors import InputError, first_names
-from infoatlas_rt.live.orientation import (
-    ANGLE,
-    EULER,
-    MATRIX,
-    QUATERNION,
-    SIX,
-    SIZES,
-    VECTOR,
-)
+from infoatlas_rt.live.orientation import ANGLE, EULER, MATRIX, QUATERNION, SIX, SIZES, VECTOR
 
 STATE = "observation.state."  # LeRobot's names of coordinates begin with it
 # Kind, order of the columns, and whether it is in degrees (None: decided by the values).
@@ -40,15 +32,6 @@ def as_orientation(
     orientation: Any, names: Sequence[str], d: int, ignored: Sequence[int]
 ) -> dict[tuple[int, ...], str] | None:
     """Kinds of orientations by their columns; none for "none", and None unless given.
-
-    Parameters
-    ----------
-    orientation : mapping of columns to kinds, "none" or None
-    names : sequence of str
-        d of them, or none.
-    d : int
-    ignored : sequence of int
-        Columns that are left out.
 
     Raises
     ------

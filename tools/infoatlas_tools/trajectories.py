@@ -137,13 +137,7 @@ def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
 
 
 def _joined(values: Any) -> tuple[NDArray[np.floating], list[int], tuple[str, ...]]:
-    """The states of a sequence end to end, their lengths, and the names of tables.
-
-    Raises
-    ------
-    InputError
-        There are no trajectories, their values cannot be used, or their coordinates differ.
-    """
+    """The states of a sequence end to end, their lengths, and the names of tables."""
     if isinstance(values, str | os.PathLike):
         raise InputError(f"trajectories is the path {str(values)!r}: pass load_trajectories(path)")
     if is_table(values):
@@ -179,23 +173,7 @@ def _joined(values: Any) -> tuple[NDArray[np.floating], list[int], tuple[str, ..
 
 
 def as_lengths(values: Any, total: int) -> NDArray[np.int64]:
-    """Lengths of trajectories that lie end to end.
-
-    Parameters
-    ----------
-    values : array-like [N] int
-    total : int
-        Number of states.
-
-    Returns
-    -------
-    [N] int64, each at least 1
-
-    Raises
-    ------
-    InputError
-        Lengths are not integers, one is below 1, or their sum is not the number of states.
-    """
+    """Lengths [N] int64 of trajectories end to end: integers above 0 whose sum is the total."""
     try:
         lengths = np.asarray(values)
     except Exception as error:

@@ -57,7 +57,7 @@ def test_curves_and_explanations_have_the_same_bits(executor):
     """One test for all loops, because a worker with a loaded model is kept."""
     estimator = Estimator(k=2, slices=2, threads=1)
     states, _ = demonstrations(count=40)
-    trajectories = Trajectories(np.concatenate(states), [len(s) for s in states])
+    trajectories = Trajectories(states)
     done = []
     before = executor.jobs
     curve = mi_curve(

@@ -18,7 +18,7 @@ POSITIONS = {"tool": [0, 1, 2], "first": [3, 4, 5]}
 
 
 def packed(states, names=()):
-    return Trajectories(np.concatenate(states), np.array([len(s) for s in states]), names, RATE)
+    return Trajectories(states, names=names, rate=RATE)
 
 
 def follow(tracker, states, stamps=None):

@@ -18,8 +18,7 @@ NAMES = ("tool.x", "tool.y", "tool.z", "cube.x", "cube.y", "cube.z")
 @pytest.fixture(scope="module")
 def task():
     states, subtasks = visits(seed=1)
-    lengths = np.array([len(s) for s in states])
-    demonstrations = Trajectories(np.concatenate(states), lengths, NAMES, RATE)
+    demonstrations = Trajectories(states, names=NAMES, rate=RATE)
     ends = subtasks.parts[0].end
     labels = {i: {"first": int(ends[i]), "second": int(ends[i]) + 20} for i in (0, 1)}
     return discover_keystates(demonstrations, labels=labels).follow(subtasks)

@@ -185,8 +185,7 @@ def test_noise_of_a_third_of_a_percent():
 
 def test_trajectories_object_gives_the_same():
     states, _ = demonstrations()
-    lengths = np.array([len(s) for s in states])
-    packed = Trajectories(np.concatenate(states), lengths, tuple("abcdef"))
+    packed = Trajectories(np.concatenate(states), [len(s) for s in states], tuple("abcdef"))
     found = discover_keystates(packed, count=2)
     np.testing.assert_array_equal(found.steps, discover_keystates(states, count=2).steps)
     assert found.trajectories.names == tuple("abcdef")

@@ -88,8 +88,8 @@ def load_trajectories(
     Examples
     --------
     >>> demos = load_trajectories("examples/data/pickcube.npz", rate=20, gripper="finger")
-    >>> demos.rate, len(demos.lengths), [demos.names[c] for c in demos.gripper]
-    ()
+    >>> demos.rate, len(demos.lengths), [demos.names[c] for c in demos.gripper][:2]
+    (20.0, 100, ['finger1.position', 'finger2.position'])
     """
     found = open_dataset(path).load(
         features=features,

@@ -40,9 +40,7 @@ Float = NDArray[np.float64]
 
 # Chosen on three tasks of scripted demonstrations.
 K_SLICE, SLICES = 5, 10  # of each view; 20 slices found no more key states
-PLACE_WIDTH = (
-    0.1  # standard deviation of an event's place between trajectories, share of their length
-)
+SPREAD = 0.1  # standard deviation of an event's place between trajectories, of their length
 ROUNDS = 20
 
 
@@ -242,9 +240,9 @@ def _places(scores: list[Float], count: int, apart: int) -> Float:
 
 
 def _near(score: Float, places: Float) -> Float:
-    """Depths [T] under Gaussian weights around places [P], half of `PLACE_WIDTH` wide: [P, T]."""
+    """Depths [T] under Gaussian weights around places [P], half of `SPREAD` wide: [P, T]."""
     at = np.arange(len(score)) / (len(score) - 1)
-    return score * np.exp(-0.5 * ((at - places[:, None]) / (PLACE_WIDTH / 2)) ** 2)
+    return score * np.exp(-0.5 * ((at - places[:, None]) / (SPREAD / 2)) ** 2)
 
 
 def _assign(score: Float, places: Float, apart: int) -> NDArray[np.int64]:
@@ -253,7 +251,7 @@ def _assign(score: Float, places: Float, apart: int) -> NDArray[np.int64]:
     apart = max(1, min(apart, (last - 1) // count))
     off = (np.arange(1, last) / last) - places[:, None]
     # Steps that are no minimum have no depth; among those, the nearest to the place is best.
-    worth = score[1:-1] * np.exp(-0.5 * (off / PLACE_WIDTH) ** 2) - 1e-3 * np.abs(off)
+    worth = score[1:-1] * np.exp(-0.5 * (off / SPREAD) ** 2) - 1e-3 * np.abs(off)
     total = worth[0]
     choices = []
     for row in worth[1:]:

@@ -23,9 +23,7 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 SUPPORTED = 4  # demonstrations: with fewer, support is not used
-BEST_MATCHES = (
-    0.8  # of the other demonstrations, those with the best matches: the support is their mean
-)
+BEST = 0.8  # of the other demonstrations, those with the best matches: support is their mean
 MATCHED = 100  # demonstrations that a candidate is compared with, at most
 ONE_KIND = 0.3  # cosine of the signatures of one kind, at least
 REPEAT = 0.8  # cosine of the signatures from which two kinds count as one kind, repeated
@@ -106,7 +104,7 @@ def find_candidates(
     for i, own in enumerate(made):
         matches = [_match(own, made[j]) for j in compared.tolist() if j != i]
         best = np.sort(matches, axis=0)[::-1]
-        score = own.score * best[: int(np.ceil(BEST_MATCHES * len(best)))].mean(axis=0)
+        score = own.score * best[: int(np.ceil(BEST * len(best)))].mean(axis=0)
         order = np.argsort(-score, kind="stable")
         ranked.append(Candidates(own.steps, score, own.signature).take(order))
     return ranked

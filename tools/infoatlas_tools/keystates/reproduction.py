@@ -17,10 +17,8 @@ Int = NDArray[np.int64]
 SPLITS = 2  # random splits into halves
 HALVED = 24  # demonstrations that are split, at most
 FOUND_AGAIN = 0.25  # seconds within which a key state counts as found again
-SAME_BOUNDARY = (
-    0.15  # seconds, or SAME_PLACE of a demonstration: nearer boundaries of phases are the same
-)
-SAME_PLACE = 0.02
+SAME_CUT = 0.15  # seconds, or PLACE of a demonstration: nearer boundaries are the same
+PLACE = 0.02
 SURROGATES = 19
 LOOKED_AT = 8  # demonstrations that are compared with surrogates, at most
 MARGIN = 1.1  # factor by which bursts have to exceed those of every surrogate
@@ -35,10 +33,10 @@ def phases_reproduced(
     """
     if len(states) < 4 or not boundaries.shape[1]:
         return 0.0
-    apart, found = changes.timing.steps(SAME_BOUNDARY), []
+    apart, found = changes.timing.steps(SAME_CUT), []
     for half in _halves(len(states)):
         own, _ = ranked_cuts([states[i] for i in half], lag, rest, boundaries.shape[1])
-        limit = [max(apart, SAME_PLACE * len(states[i])) for i in half]
+        limit = [max(apart, PLACE * len(states[i])) for i in half]
         if not own.shape[1]:
             found.append(0.0)
             continue
