@@ -331,7 +331,8 @@ def part_of(annotations, found, kept):
         Subtask(p.tool, p.start[kept], p.end[kept], reference=p.reference, held=p.held)
         for p in annotations.subtasks.parts
     ]
-    some = discover_keystates(Trajectories([found.states[i] for i in kept], rate=20.0), count=2)
+    states = found.trajectories.split()
+    some = discover_keystates(Trajectories([states[i] for i in kept], rate=20.0), count=2)
     subtasks = Subtasks(tuple(parts), annotations.lengths[kept], 20.0)
     return Annotations(some, subtasks, tuple(map(str, kept)))
 
@@ -389,8 +390,9 @@ def test_times_are_those_of_the_frames(states, annotations, tmp_path, fps):
 
 def test_other_features(states, tmp_path):
     folder = write_set(tmp_path / "set", states, "v2.1", None)
-    trajectories = load_trajectories(folder, features=["timestamp", "observation.state"])
-    keystates = discover_keystates(Trajectories(trajectories, ignore="timestamp"), count=2)
+    features = ["timestamp", "observation.state"]
+    trajectories = load_trajectories(folder, features=features, ignore="timestamp")
+    keystates = discover_keystates(trajectories, count=2)
     made = Annotations(keystates, keystates.subtasks(), trajectories.episodes)
     write_lerobot(made, folder, tmp_path / "copy")
     expected = np.concatenate([made.newest(i) for i in range(COUNT)])

@@ -44,7 +44,8 @@ def test_made_and_broken(grasps):
 
 def test_independent_things_have_no_changes(grasps):
     rng = np.random.default_rng(1)
-    states = [np.c_[s, rng.standard_normal((len(s), 2)).cumsum(axis=0)] for s in grasps.states]
+    states = grasps.trajectories.split()
+    states = [np.c_[s, rng.standard_normal((len(s), 2)).cumsum(axis=0)] for s in states]
     found = discover_keystates(states, count=2, method="phase")
     for change in found.explain({"tool": [0, 1, 2], "other": [7, 8]}):
         assert change.change == "unchanged"
