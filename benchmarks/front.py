@@ -53,8 +53,9 @@ TASKS = (
 
 
 def found(task: Task) -> tuple[Trajectories, Subtasks]:
-    demonstrations = load_trajectories(ROOT / f"benchmarks/tasks/data/{task.file}.npz")
-    keystates = discover_keystates(demonstrations, k=5, rate=RATE)
+    path = ROOT / f"benchmarks/tasks/data/{task.file}.npz"
+    demonstrations = load_trajectories(path, rate=RATE)
+    keystates = discover_keystates(demonstrations)
     objects = {name: Pose(name) for name in task.objects}
     return demonstrations, keystates.subtasks({"tool": Pose("tool")}, objects)
 

@@ -74,7 +74,7 @@ def figures() -> list[dict[str, str]]:
                 row["recall_5_steps"]
                 for row in data["rows"]
                 if row["study"] == "tasks" and row["task"] in tasks
-                if (row["method"], row["k"]) == (method, 5)
+                if (row["method"], row["count"]) == (method, 5)
             ]
             what = f"key states, {kind}, {method}, K = 5: mean recall within 5 steps"
             add(mean(recalls), 2, what, "keystates", data["command"])

@@ -9,15 +9,13 @@ with the simulator's flags:
 
 from pathlib import Path
 
-import numpy as np
-
 from infoatlas_rt import KeyStateTracker
 from infoatlas_tools import discover_keystates, load_trajectories
 
 trajectories = load_trajectories(Path(__file__).parent / "data" / "pickcube.npz")
-*demonstrations, unseen = np.split(trajectories.states, np.cumsum(trajectories.lengths)[:-1])
+*demonstrations, unseen = trajectories.split()
 
-found = discover_keystates(demonstrations[:15], k=3)
+found = discover_keystates(demonstrations[:15], count=3)
 print(found)
 for change in found.explain():
     print(f"key state {change.keystate + 1}: columns {change.coordinates[:2]} change most")

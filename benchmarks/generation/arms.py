@@ -63,8 +63,8 @@ def discover(demos: Demos, without: Sequence[str] = (), **settings: Any) -> KeyS
         for i, name in enumerate(demos.names)
         if any(body in name.rpartition(".")[0].split("_to_") for body in without)
     ]
-    recorded = Trajectories(np.concatenate(demos.states), demos.lengths, demos.names, RATE)
-    return discover_keystates(recorded, ignore=hidden, **settings)
+    recorded = Trajectories(demos.states, names=demos.names, rate=RATE, ignore=hidden)
+    return discover_keystates(recorded, **settings)
 
 
 def subtasks(task: Task, demos: Demos, seed: int) -> Subtasks:
@@ -74,7 +74,7 @@ def subtasks(task: Task, demos: Demos, seed: int) -> Subtasks:
 
 def by_key_states(task: Task, demos: Demos, seed: int, method: str) -> Subtasks:
     """Cuts at key states of the robot alone; objects are used for the references only."""
-    found = discover(demos, tuple(task.objects), k=KEY_STATES, method=method)
+    found = discover(demos, tuple(task.objects), count=KEY_STATES, method=method)
     return informed(task, demos, found.steps)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -62,14 +63,15 @@ def event_steps(
 def compare(path: Path, count: int, rate: float | None) -> str:
     """A table of the events of a file: shares within 2 and 5 steps of a key state."""
     trajectories = load_trajectories(path)
+    trajectories = replace(trajectories, rate=rate or trajectories.rate)
     lengths = trajectories.lengths
     times = event_steps(load_flags(path, len(trajectories.states)), lengths)
     if not times:
         raise SystemExit(f"{path} has no flags: pass an .npz file with boolean arrays")
-    found = discover_keystates(trajectories, count, rate=rate)
+    found = discover_keystates(trajectories, count)
     own = [row.compressed() for row in found.steps]
-    k = max(1, round(float(np.mean([len(steps) for steps in own]))))
-    even = [np.rint(np.linspace(0, n - 1, k + 2)[1:-1]) for n in lengths]
+    usual = max(1, round(float(np.mean([len(steps) for steps in own]))))
+    even = [np.rint(np.linspace(0, n - 1, usual + 2)[1:-1]) for n in lengths]
     truth = np.stack(list(times.values()), axis=1)
     by_method = [score(steps, truth, lengths, list(times)).events for steps in (own, even)]
     rows = [
@@ -79,7 +81,7 @@ def compare(path: Path, count: int, rate: float | None) -> str:
     ]
     headers = ["event", "demonstrations", "within 2 steps", "within 5"]
     headers += ["evenly spaced, within 2", "within 5"]
-    return f"{path}: {k} key states a demonstration\n\n{table(headers, rows)}"
+    return f"{path}: {usual} key states a demonstration\n\n{table(headers, rows)}"
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -69,10 +69,7 @@ def labelled(name: str, count: int, draws: int = DRAWS) -> dict[str, Any] | None
 def at_rate(rate: float, objects: bool, known: bool, count: int) -> dict[str, Any]:
     """Generated pick and place, K = 5, default settings."""
     demos: Demonstrations = recordings(count, rate, objects=objects)
-    packed = Trajectories(
-        np.concatenate(demos.trajectories), demos.lengths, (), rate if known else None
-    )
-    found = discover_keystates(packed)
+    found = discover_keystates(Trajectories(demos.trajectories, rate=rate if known else None))
     scored = score([row.compressed() for row in found.steps], demos.times, demos.lengths,
                    demos.events, rate)  # fmt: skip
     return {
@@ -80,7 +77,7 @@ def at_rate(rate: float, objects: bool, known: bool, count: int) -> dict[str, An
         "rate": rate,
         "objects": objects,
         "known": known,
-        "stride": found.stride,
+        "stride": found.trajectories.stride,
         "reproduced": found.reproduced,
         "recall_5_steps": scored.recall_5_steps,
         "recall_100_ms": scored.recall_100_ms,
@@ -89,7 +86,7 @@ def at_rate(rate: float, objects: bool, known: bool, count: int) -> dict[str, An
 
 
 def without_events(kind: str, seeds: int) -> dict[str, Any]:
-    """Number of draws without events in which k="auto" finds key states."""
+    """Number of draws without events in which count="auto" finds key states."""
     said, reproduced = 0, []
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
@@ -100,7 +97,7 @@ def without_events(kind: str, seeds: int) -> dict[str, Any]:
             u = np.linspace(0, 1, 200)[:, None]
             path = (10 * u**3 - 15 * u**4 + 6 * u**5) * (rng.standard_normal((12, 1, 6)) + 1)
             states = path + 1e-3 * states
-        found = discover_keystates(list(states), k="auto")
+        found = discover_keystates(list(states), count="auto")
         said += found.steps.shape[1] > 0
         reproduced.append(discover_keystates(list(states)).reproduced)
     return {

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt import Estimate, Estimator, InputError
-from infoatlas_tools import KeyStates, Trajectories, discover_keystates, mi_curve
+from infoatlas_tools import KeyStates, discover_keystates, mi_curve
 
-from ..peers.keystate_finders import Found, K, NotOffered
+from ..peers.keystate_finders import Count, Found, NotOffered
 from ..tasks.demonstrations import Demonstrations
 
 AUTO, PHASE, POINTWISE, CURVE = "auto", "phase", "pointwise", "ensemble curve"
@@ -50,32 +50,33 @@ class Ours:
             name: Remembering(model=model, k=5, slices=slices) for name, slices in SLICES.items()
         }
 
-    def auto(self, demos: Demonstrations, k: K) -> Found:
+    def auto(self, demos: Demonstrations, count: Count) -> Found:
         """`discover_keystates` with its defaults; it needs no model."""
-        return _found(discover_keystates(demos.trajectories, k=k))
+        return _found(discover_keystates(demos.trajectories, count=count))
 
-    def phase(self, demos: Demonstrations, k: K) -> Found:
+    def phase(self, demos: Demonstrations, count: Count) -> Found:
         """`discover_keystates(method="phase")`."""
-        return _found(discover_keystates(demos.trajectories, k=k, method="phase"))
+        return _found(discover_keystates(demos.trajectories, count=count, method="phase"))
 
-    def pointwise(self, demos: Demonstrations, k: K) -> Found:
+    def pointwise(self, demos: Demonstrations, count: Count) -> Found:
         """`discover_keystates(method="pointwise")`."""
-        if k == "auto":
+        if count == "auto":
             raise NotOffered("does not choose a number")
         estimator = self.estimators[POINTWISE]
-        found = discover_keystates(demos.trajectories, k=k, method=POINTWISE, estimator=estimator)
+        found = discover_keystates(
+            demos.trajectories, count=count, method=POINTWISE, estimator=estimator
+        )
         return _found(found)
 
-    def curve(self, demos: Demonstrations, k: K) -> Found:
+    def curve(self, demos: Demonstrations, count: Count) -> Found:
         """Maxima of the paper's ensemble curve in normalised time, by `ExtremumDetector`.
 
         "auto" returns all reported maxima; a number K, at most K of them, the most prominent.
         """
-        data = Trajectories(np.concatenate(demos.trajectories), demos.lengths)
         try:
-            of_curve = mi_curve(data, self.estimators[CURVE], mode="normalised")
+            of_curve = mi_curve(demos.trajectories, self.estimators[CURVE], mode="normalised")
         except InputError as error:
             raise NotOffered(str(error)) from error
         maxima = sorted(of_curve.extrema(kinds=["maximum"]), key=lambda m: -m.prominence)
-        stamps = np.array([m.stamp for m in maxima[: None if k == "auto" else int(k)]])
+        stamps = np.array([m.stamp for m in maxima[: None if count == "auto" else int(count)]])
         return [np.rint(np.sort(stamps) * (n - 1)).astype(np.int64) for n in demos.lengths]

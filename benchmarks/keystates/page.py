@@ -38,14 +38,15 @@ def text(about: dict[str, Any], rows: Rows, tasks: dict[str, Demonstrations]) ->
         "## Events",
         events(tasks),
     ]
-    for k in (5, 3, 1, "auto"):
-        if pick(rows, study=MAIN, k=k):
-            parts.append(f"## K = {k}" if k != "auto" else "## K chosen by the method")
+    for count in (5, 3, 1, "auto"):
+        if pick(rows, study=MAIN, count=count):
+            parts.append(f"## K = {count}" if count != "auto" else "## K chosen by the method")
             parts.append(
                 "Cells: recall within 5 steps / recall within 2 steps / F1"
-                + (" (mean number of key states)." if k == "auto" else ".")
+                + (" (mean number of key states)." if count == "auto" else ".")
             )
-            parts.append(grid(rows, MAIN, k, list(tasks), _steps if k != "auto" else _found))
+            show = _found if count == "auto" else _steps
+            parts.append(grid(rows, MAIN, count, list(tasks), show))
     parts += [
         "## Tolerances in seconds",
         "Cells: recall within 0.1 s / 0.25 s / 0.5 s at K = 5.",
@@ -62,7 +63,7 @@ def text(about: dict[str, Any], rows: Rows, tasks: dict[str, Demonstrations]) ->
         kept = [task for task in tasks if task in TASKS and not TASKS[task].people]
         for study in others:
             parts.append(f"### {study}\n\n" + grid(rows, study, 5, kept, _steps))
-        automatic = [study for study in others if pick(rows, study=study, k="auto", method=AUTO)]
+        automatic = [s for s in others if pick(rows, study=s, count="auto", method=AUTO)]
         if automatic:
             parts.append(
                 "### `auto`, K chosen by the method\n\nCells: recall / precision within 5 steps."
@@ -139,13 +140,13 @@ def starred(method: str) -> str:
 
 
 def grid(
-    rows: Rows, study: str, k: int | str, tasks: Sequence[str], show: Callable[[dict], str]
+    rows: Rows, study: str, count: int | str, tasks: Sequence[str], show: Callable[[dict], str]
 ) -> str:
     """Table with a row for each method and a column for each task."""
-    methods = dict.fromkeys(row["method"] for row in pick(rows, study=study, k=k))
+    methods = dict.fromkeys(row["method"] for row in pick(rows, study=study, count=count))
     lines = []
     for method in methods:
-        own = [one(rows, study=study, k=k, method=method, task=task) for task in tasks]
+        own = [one(rows, study=study, count=count, method=method, task=task) for task in tasks]
         lines.append([starred(method), *("-" if r is None else show(r) for r in own)])
     return table(["method", *(SETS[task].title for task in tasks)], lines)
 
@@ -154,7 +155,7 @@ def across(rows: Rows, studies: Sequence[str], tasks: Sequence[str]) -> str:
     """Recall and precision with automatic K, by study and task."""
     lines = []
     for study in studies:
-        own = [one(rows, study=study, k="auto", method=AUTO, task=task) for task in tasks]
+        own = [one(rows, study=study, count="auto", method=AUTO, task=task) for task in tasks]
         lines.append(
             [
                 study,
@@ -210,13 +211,13 @@ def criteria(rows: Rows, tasks: Sequence[str]) -> str:
         ("Meta-World", "recall_5_steps"): 0.94,
         ("planners", "recall_2_steps"): 0.80,
     }
-    methods = dict.fromkeys(row["method"] for row in pick(rows, study=MAIN, k=5))
+    methods = dict.fromkeys(row["method"] for row in pick(rows, study=MAIN, count=5))
     lines = []
     for method in methods:
         line = [starred(method)]
         for own in kinds.values():
             for name in ("recall_2_steps", "recall_5_steps"):
-                found = [one(rows, study=MAIN, k=5, method=method, task=t) for t in own]
+                found = [one(rows, study=MAIN, count=5, method=method, task=t) for t in own]
                 values = [row[name] for row in found if row is not None]
                 part = "" if len(values) == len(own) else f" ({len(values)} of {len(own)})"
                 line.append(number(float(np.mean(values)), 2) + part if values else "-")

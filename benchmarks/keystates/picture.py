@@ -68,7 +68,7 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
     ):
         for i, task in enumerate(tasks):
             axes.axhline(i, color=GRID, linewidth=0.8, zorder=0)
-            own = pick(rows, study=MAIN, k=5, task=task)
+            own = pick(rows, study=MAIN, count=5, task=task)
             for row in sorted(own, key=lambda r: r["method"] in OURS):
                 mark(axes, row["method"], row[name], i)
         axes.set_title(title, color=INK, fontsize=10.5, loc="left")
@@ -84,7 +84,7 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
     last = panels[2]
     drawing.quiet(last)
     last.grid(color=GRID, linewidth=0.8)
-    for row in sorted(pick(rows, study=MAIN, k="auto"), key=lambda r: r["method"] in OURS):
+    for row in sorted(pick(rows, study=MAIN, count="auto"), key=lambda r: r["method"] in OURS):
         if row["precision_5_steps"] is not None:
             mark(last, row["method"], row["recall_5_steps"], row["precision_5_steps"])
     last.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.05), xlabel="recall within 5 steps")

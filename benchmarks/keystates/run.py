@@ -11,7 +11,7 @@ sets, those of the other methods on three tasks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from time import perf_counter
 from typing import Any
@@ -21,7 +21,7 @@ import numpy as np
 from infoatlas_rt.cli.console import progress
 
 from .. import report
-from ..peers.keystate_finders import PEERS, Found, K, NotOffered
+from ..peers.keystate_finders import PEERS, Count, Method, NotOffered
 from ..tasks import changed_demonstrations as changed
 from ..tasks.demonstrations import SETS, TASKS, Demonstrations, load
 from . import page, picture
@@ -29,9 +29,8 @@ from .online import SEEN, follow
 from .ours import AUTO, CURVE, PHASE, POINTWISE, Ours
 from .scoring import score
 
-Method = Callable[[Demonstrations, K], Found]
-Job = tuple[str, str, str, K, Demonstrations]  # study, task, method, K, data
-NUMBERS: tuple[K, ...] = (1, 3, 5, "auto")
+Job = tuple[str, str, str, Count, Demonstrations]  # study, task, method, K, data
+NUMBERS: tuple[Count, ...] = (1, 3, 5, "auto")
 # Methods of studies that repeat the tasks many times: those that are fast or best somewhere.
 FEW = (
     "evenly spaced",
@@ -58,8 +57,8 @@ def studies(tasks: dict[str, Demonstrations], quick: bool) -> Iterator[Job]:
         for method in every:
             if method in (POINTWISE, CURVE) and task not in TASKS:
                 continue  # a minute each
-            for k in numbers:
-                yield MAIN, task, method, k, demos
+            for count in numbers:
+                yield MAIN, task, method, count, demos
     for task, demos in tasks.items():
         if task not in TASKS or SETS[task].people:
             continue  # too few demonstrations
@@ -91,16 +90,16 @@ def measure(
     jobs = list(studies(tasks, quick))
     rows, refused = [], {}
     with progress("key states") as advance:
-        for number, (study, task, method, k, demos) in enumerate(jobs, start=1):
+        for number, (study, task, method, count, demos) in enumerate(jobs, start=1):
             start = perf_counter()
             try:
-                found = methods[method](demos, k)
+                found = methods[method](demos, count)
             except NotOffered as reason:
-                refused[f"{method}; {task}; K = {k}"] = str(reason)
+                refused[f"{method}; {task}; K = {count}"] = str(reason)
             else:
                 seconds = perf_counter() - start
                 scores = asdict(score(found, demos.times, demos.lengths, demos.events, demos.rate))
-                label = {"study": study, "task": task, "method": method, "k": k}
+                label = {"study": study, "task": task, "method": method, "count": count}
                 rows.append({**label, **scores, "seconds": seconds})
             advance(number / len(jobs))
     return _averaged(rows), refused
@@ -110,7 +109,8 @@ def _averaged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Average rows with the same label (subsets)."""
     labels: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
-        labels.setdefault(tuple(row[n] for n in ("study", "task", "method", "k")), []).append(row)
+        key = tuple(row[name] for name in ("study", "task", "method", "count"))
+        labels.setdefault(key, []).append(row)
     return [_mean(group) for group in labels.values()]
 
 

@@ -24,8 +24,9 @@ try:
 except ModuleNotFoundError as error:
     raise missing(error, "bench") from error
 
-K = int | str
+Count = int | str
 Found = list[NDArray[np.int64]]
+Method = Callable[[Demonstrations, Count], Found]
 LAG = 2
 SMOOTH = 1.5  # steps
 
@@ -38,7 +39,7 @@ class NotOffered(Exception):
 class Peer:
     """A method, and whether it uses the names of columns."""
 
-    find: Callable[[Demonstrations, K], Found]
+    find: Method
     knows_columns: bool
     how: str
 
@@ -60,30 +61,30 @@ def named(demos: Demonstrations, *prefixes: str, suffix: str = "") -> NDArray[np
     return np.array(columns)
 
 
-def extrema(curve: Array, k: K, least: float) -> NDArray[np.int64]:
+def extrema(curve: Array, count: Count, least: float) -> NDArray[np.int64]:
     """Maxima of a curve [T]: the K most prominent, or all above `least` of its range."""
-    floor = 1e-9 if k != "auto" else least * np.ptp(curve) + 1e-12
+    floor = 1e-9 if count != "auto" else least * np.ptp(curve) + 1e-12
     peaks, about = find_peaks(curve, prominence=floor)
-    if k != "auto":
-        peaks = peaks[np.argsort(-about["prominences"], kind="stable")[: int(k)]]
+    if count != "auto":
+        peaks = peaks[np.argsort(-about["prominences"], kind="stable")[: int(count)]]
     return np.sort(peaks).astype(np.int64)
 
 
-def evenly(demos: Demonstrations, k: K) -> Found:
+def evenly(demos: Demonstrations, count: Count) -> Found:
     """The middles of K equal parts of each trajectory."""
-    if k == "auto":
+    if count == "auto":
         raise NotOffered("does not choose a number")
-    middles = (np.arange(int(k)) + 0.5) / int(k)
+    middles = (np.arange(int(count)) + 0.5) / int(count)
     return [np.rint(middles * (n - 1)).astype(np.int64) for n in demos.lengths]
 
 
-def velocity_minima(demos: Demonstrations, k: K) -> Found:
+def velocity_minima(demos: Demonstrations, count: Count) -> Found:
     """Minima of the joints' speed, smoothed."""
     joints = named(demos, "joint", suffix=".position")
     found = []
     for states in demos.trajectories:
         speed = np.linalg.norm(np.gradient(states[:, joints], axis=0), axis=1)
-        found.append(extrema(-gaussian_filter1d(speed, SMOOTH), k, 0.1))
+        found.append(extrema(-gaussian_filter1d(speed, SMOOTH), count, 0.1))
     return found
 
 
@@ -92,34 +93,34 @@ def fingers_of(demos: Demonstrations) -> NDArray[np.int64]:
     return named(demos, "finger", "gripper", suffix=".position")
 
 
-def gripper(demos: Demonstrations, k: K) -> Found:
+def gripper(demos: Demonstrations, count: Count) -> Found:
     """Maxima of the speed at which the gripper opens or closes."""
     fingers = fingers_of(demos)
     found = []
     for states in demos.trajectories:
         opening = states[:, fingers].sum(axis=1)
-        found.append(extrema(gaussian_filter1d(np.abs(np.gradient(opening)), SMOOTH), k, 0.2))
+        found.append(extrema(gaussian_filter1d(np.abs(np.gradient(opening)), SMOOTH), count, 0.2))
     return found
 
 
-def second_difference(demos: Demonstrations, k: K) -> Found:
+def second_difference(demos: Demonstrations, count: Count) -> Found:
     """Maxima of the mean absolute second difference, in deviations of each coordinate's steps."""
     trajectories = standardised(demos)
     scale = np.concatenate([np.diff(states, axis=0) for states in trajectories]).std(axis=0)
     # The second difference at index i is that of step i + 1.
     return [
-        1 + extrema(np.abs(np.diff(states, n=2, axis=0) / scale).mean(axis=1), k, 0.3)
+        1 + extrema(np.abs(np.diff(states, n=2, axis=0) / scale).mean(axis=1), count, 0.3)
         for states in trajectories
     ]
 
 
-def peract(demos: Demonstrations, k: K) -> Found:
+def peract(demos: Demonstrations, count: Count) -> Found:
     """The rule of C2F-ARM and PerAct: the gripper changes, or the joints stand still.
 
     "Open" is an opening above 0.9 of the widest. "Still" is all joints below 0.1 rad/s and an
     unchanged gripper for two steps; the next 4 steps cannot be still again.
     """
-    if k != "auto":
+    if count != "auto":
         raise NotOffered("the rule has no order of importance")
     fingers = fingers_of(demos)
     joints = named(demos, "joint", suffix=".velocity")
@@ -139,7 +140,7 @@ def peract(demos: Demonstrations, k: K) -> Found:
     return found
 
 
-def change_points(kernel: str, lag: int, penalty: float) -> Callable[[Demonstrations, K], Found]:
+def change_points(kernel: str, lag: int, penalty: float) -> Method:
     """Exact change points of each trajectory (`ruptures.KernelCPD`, at every step).
 
     Of the states (lag 0) or of increments over `lag` steps. The linear kernel is the cost "l2",
@@ -148,16 +149,16 @@ def change_points(kernel: str, lag: int, penalty: float) -> Callable[[Demonstrat
     points, a step.
     """
 
-    def find(demos: Demonstrations, k: K) -> Found:
+    def find(demos: Demonstrations, count: Count) -> Found:
         found = []
         for states in standardised(demos):
             signal = states[lag:] - states[:-lag] if lag else states
             search = ruptures.KernelCPD(kernel=kernel, min_size=3, jump=1).fit(signal)
-            if k == "auto":
+            if count == "auto":
                 each = search.cost.error(0, len(signal)) / len(signal)
                 ends = search.predict(pen=max(penalty * np.log(len(signal)) * each, 1e-9))
             else:
-                ends = search.predict(n_bkps=int(k))
+                ends = search.predict(n_bkps=int(count))
             # Increment i lies between the steps i and i + lag.
             found.append(np.array(ends[:-1], np.int64) + lag // 2)
         return found
@@ -165,7 +166,7 @@ def change_points(kernel: str, lag: int, penalty: float) -> Callable[[Demonstrat
     return find
 
 
-def awe(demos: Demonstrations, k: K) -> Found:
+def awe(demos: Demonstrations, count: Count) -> Found:
     """The criterion of AWE (Shi et al. 2023): a polyline through the tool's path.
 
     Its corners are chosen by dynamic programming so that the largest distance of the path from
@@ -174,16 +175,16 @@ def awe(demos: Demonstrations, k: K) -> Found:
     tool = [demos.names.index(f"tool.{axis}") for axis in "xyz" if f"tool.{axis}" in demos.names]
     if len(tool) < 3:
         raise NotOffered("no columns tool.x, tool.y, tool.z")
-    return [_polyline(states[:, tool], k, 0.01) for states in demos.trajectories]
+    return [_polyline(states[:, tool], count, 0.01) for states in demos.trajectories]
 
 
-def _polyline(path: Array, k: K, tolerance: float) -> NDArray[np.int64]:
+def _polyline(path: Array, count: Count, tolerance: float) -> NDArray[np.int64]:
     """Inner corners of the best polyline through a path [T, 3]."""
     worst = _chord_errors(path)
     n = len(path)
-    limit = 40 if k == "auto" else int(k) + 1
+    limit = 40 if count == "auto" else int(count) + 1
     cost, came = worst[0], [np.zeros(n, np.int64)]  # of one piece, ending at each step
-    while len(came) < limit and not (k == "auto" and cost[-1] <= tolerance):
+    while len(came) < limit and not (count == "auto" and cost[-1] <= tolerance):
         through = np.maximum(cost[:, None], worst)  # [corner, end]
         came.append(through.argmin(axis=0))
         cost = through.min(axis=0)
@@ -208,7 +209,7 @@ def _chord_errors(path: Array) -> Array:
     return worst
 
 
-def copula_curve(demos: Demonstrations, k: K) -> Found:
+def copula_curve(demos: Demonstrations, count: Count) -> Found:
     """Maxima of I(s_t; s_t-2) over trajectories in normalised time, by a Gaussian copula.
 
     100 moments; the covariance is shrunk (Ledoit and Wolf), for there are more coordinates than
@@ -222,7 +223,7 @@ def copula_curve(demos: Demonstrations, k: K) -> Found:
         now = np.array([s[t] for s, t in zip(trajectories, at, strict=True)])
         past = np.array([s[t - LAG] for s, t in zip(trajectories, at, strict=True)])
         curve.append(shrunk_copula(now, past, ridge=1e-9))
-    peaks = moments[extrema(gaussian_filter1d(np.array(curve), 1.0), k, 0.1)]
+    peaks = moments[extrema(gaussian_filter1d(np.array(curve), 1.0), count, 0.1)]
     return [np.rint(peaks * (n - 1)).astype(np.int64) for n in demos.lengths]
 
 

@@ -106,11 +106,10 @@ def _scores(rollouts: Demonstrations, ours: Ours) -> list[dict[str, Any]]:
         "PerAct's rule": (PEERS["PerAct's rule"].find, "auto"),
     }
     rows = []
-    for name, (find, k) in methods.items():
-        scores = asdict(score(find(rollouts, k), rollouts.times, rollouts.lengths, rollouts.events))
-        scores = {key: value for key, value in scores.items() if np.isscalar(value)}
-        scores = finite(scores)
-        rows.append({"method": name, "k": k, "number": len(rollouts.trajectories), **scores})
+    for name, (find, count) in methods.items():
+        own = score(find(rollouts, count), rollouts.times, rollouts.lengths, rollouts.events)
+        scores = finite({key: v for key, v in asdict(own).items() if np.isscalar(v)})
+        rows.append({"method": name, "count": count, "number": len(rollouts.lengths), **scores})
     return rows
 
 

@@ -43,7 +43,7 @@ ARMS: dict[str, Callable[[Demonstrations], Steps | None]] = {
     NONE: lambda demos: None,
     "simulator's flags": lambda demos: demos.times,
     "phase information": lambda demos: discover_keystates(
-        demos.trajectories, k=K, method="phase"
+        demos.trajectories, count=K, method="phase"
     ).steps.astype(np.float64),
     "evenly spaced": lambda demos: _rows(evenly(demos, K)),
     "gripper rule": lambda demos: _rows(gripper(demos, 2)),

@@ -48,20 +48,20 @@ def computed() -> Iterator[tuple[str, Any]]:
     yield "pairs", (x, y, estimator.estimate(x, y))
     yield "errors", [(n, estimator.estimate(*clusters(rng, n))) for n in (50, 100, 200, 500, 1000)]
     cubes = load_trajectories(ROOT / "examples/data/pickcube.npz")
-    parts = np.split(cubes.states, np.cumsum(cubes.lengths)[:-1])
+    parts = cubes.split()
     now, past = np.concatenate([p[2:] for p in parts]), np.concatenate([p[:-2] for p in parts])
     rows = rng.permutation(len(now))[:400]
     yield "sliced", estimator.estimate(now[rows], past[rows])
     yield "curve", mi_curve(cubes, Estimator(slices=10), mode="normalised", points=40)
-    some = Trajectories(np.concatenate(parts[:SHOWN]), cubes.lengths[:SHOWN], cubes.names, rate=20)
-    found = discover_keystates(some, k=1)
+    some = Trajectories(parts[:SHOWN], names=cubes.names, rate=20)
+    found = discover_keystates(some, count=1)
     yield "found", found
-    yield "phases", discover_keystates(some, k=3, method="phase")
+    yield "phases", discover_keystates(some, count=3, method="phase")
     poses = {"cube": Pose("cube"), "goal": Position("goal")}
     yield "subtasks", found.subtasks(Pose("tool"), poses)
     people = load_trajectories(ROOT / "benchmarks/tasks/data/sawyer_pickplace_long.npz")
     # Two demonstrations with four objects, in any order.
-    yield "people", discover_keystates(people, k=6)
+    yield "people", discover_keystates(people, count=6)
 
 
 def clusters(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
@@ -103,7 +103,8 @@ def signals(axes: Axes, states: Any, names: Any) -> None:
 def draw(data: dict[str, Any]) -> None:
     """Write all pictures."""
     found, subtasks = data["found"], data["subtasks"]
-    states, names = found.states[0], list(found.names)
+    demonstrations, names = found.trajectories.split(), list(found.trajectories.names)
+    states = demonstrations[0]
 
     (step,) = found.steps[0].tolist()
     figure, axes = new()
@@ -123,7 +124,7 @@ def draw(data: dict[str, Any]) -> None:
 
     figure, axes = new()
     part = next(part for part in subtasks.parts if part.reference == "cube")
-    ends = np.array([own[int(end) - 1] for own, end in zip(found.states, part.end, strict=True)])
+    ends = np.array([own[int(end) - 1] for own, end in zip(demonstrations, part.end, strict=True)])
     for body, marker, size, label in (
         ("cube", "s", 7, "cube"),
         ("tool", "+", 6, "tool, at the end of\n“reach cube”"),
@@ -187,7 +188,7 @@ def draw(data: dict[str, Any]) -> None:
 def bars(axes: Axes, found: Any, rows: range) -> None:
     """Phases of some demonstrations, one above the other."""
     for row in rows:
-        cuts = [0, *found.steps[row].compressed(), len(found.states[row])]
+        cuts = [0, *found.steps[row].compressed(), found.trajectories.lengths[row]]
         for i in range(len(cuts) - 1):
             axes.barh(row, cuts[i + 1] - cuts[i], left=cuts[i], height=0.7, alpha=0.6,
                       color=COLOURS[i % len(COLOURS)],
@@ -201,7 +202,7 @@ def dots(axes: Axes, found: Any, rows: range) -> None:
     """Events of some demonstrations, coloured by their kind."""
     kinds = np.unique(found.kind[found.shared]).tolist()
     for row in rows:
-        axes.plot([0, len(found.states[row])], [row, row], color="0.85", zorder=0)
+        axes.plot([0, found.trajectories.lengths[row]], [row, row], color="0.85", zorder=0)
         for column, step in enumerate(found.steps[row].tolist()):
             if step is not None and found.shared[column]:
                 kind = kinds.index(found.kind[column])

@@ -49,9 +49,9 @@ def main() -> None:
     chosen = parser.parse_args()
     torch.manual_seed(0)
 
-    found = discover_keystates(load_trajectories(chosen.demonstrations), k=3)
+    found = discover_keystates(load_trajectories(chosen.demonstrations), count=3)
     shared = found.steps[:, found.shared].filled(-1)  # -1: this demonstration lacks it
-    columns = [int(name.removeprefix("obs.")) for name in found.names]  # without flags
+    columns = [int(name.removeprefix("obs.")) for name in found.trajectories.names]  # without flags
     states, chunks, coming, still = [], [], [], []
     with h5py.File(chosen.demonstrations) as file:
         episodes = sorted(file, key=lambda name: int(name.removeprefix("traj_")))

@@ -35,9 +35,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=200, help="of each (%(default)s)")
     chosen = parser.parse_args()
 
-    found = discover_keystates(load_trajectories(chosen.demonstrations), k=3)
+    found = discover_keystates(load_trajectories(chosen.demonstrations), count=3)
     # Columns of the observation without the flag is_grasped, which the reader has left out.
-    columns = [int(name.removeprefix("obs.")) for name in found.names]
+    columns = [int(name.removeprefix("obs.")) for name in found.trajectories.names]
 
     # On a GPU: envs = ManiSkillVectorEnv(gymnasium.make(TASK, num_envs=..., obs_mode="state"))
     envs = SyncVectorEnv([make] * chosen.envs, autoreset_mode=AutoresetMode.SAME_STEP)

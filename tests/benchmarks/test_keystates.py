@@ -119,6 +119,6 @@ def test_methods_are_those_of_the_package():
     demos = changed_demonstrations.sample(demonstrations.load("push"), 5, 0)
     ours = Ours("edge")
     for find, method in ((ours.auto, "auto"), (ours.phase, "phase")):
-        alone = discover_keystates(demos.trajectories, k=2, method=method)
+        alone = discover_keystates(demos.trajectories, count=2, method=method)
         for row, steps in zip(find(demos, 2), alone.steps, strict=True):
             assert np.array_equal(row, steps.compressed())

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from benchmarks.keystates import monitor
-from infoatlas_tools import discover_keystates
+from infoatlas_tools import Trajectories, discover_keystates
 from task_parts import visits
 
 
 @pytest.fixture(scope="module")
 def task():
     states, subtasks = visits(count=10, seed=1)
-    return discover_keystates(states, k=2, rate=20).follow(subtasks)
+    return discover_keystates(Trajectories(states, rate=20), count=2).follow(subtasks)
 
 
 @pytest.fixture(scope="module")

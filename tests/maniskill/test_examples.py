@@ -22,7 +22,7 @@ def test_wrap(demonstrations, example, capsys):
 
 def test_page(demonstrations, tmp_path, monkeypatch):
     """The code of the page runs with one environment, the number that a CPU simulates."""
-    found = discover_keystates(load_trajectories(demonstrations), k=2)
+    found = discover_keystates(load_trajectories(demonstrations), count=2)
     found.save(tmp_path / "task.json")
     monkeypatch.chdir(tmp_path)
     make = gymnasium.make

@@ -19,7 +19,7 @@ COLUMNS = [column for column in range(42) if column != 18]
 
 @pytest.fixture(scope="module")
 def found(demonstrations):
-    return discover_keystates(load_trajectories(demonstrations), k=3)
+    return discover_keystates(load_trajectories(demonstrations), count=3)
 
 
 @pytest.fixture(scope="module")

@@ -112,7 +112,7 @@ def test_a_bag_reports_the_same_couplings(bench, tmp_path):
 
 def test_a_grasp_is_announced_after_15_demonstrations(bench, demonstrations, tmp_path):
     """A file of 15 demonstrations, other episodes, with or without a reset between them."""
-    found = discover_keystates([states[:, :18] for states, _ in demonstrations[:15]], k=3)
+    found = discover_keystates([states[:, :18] for states, _ in demonstrations[:15]], count=3)
     grasps = np.array([[grasp] for _, grasp in demonstrations[:15]])
     number = int(np.ma.abs(found.steps - grasps).mean(axis=0).argmin())
     tracker = KeyStateTracker(found)
@@ -163,7 +163,7 @@ def test_couplings_that_cannot_work(bench, settings, why):
 def test_topics_of_detectors_are_there_with_them(bench, demonstrations, tmp_path):
     """`~/extrema` always exists; others exist with their settings until the clean-up."""
     file = tmp_path / "task.json"
-    discover_keystates([states[:, :9] for states, _ in demonstrations[:5]], k=1).save(file)
+    discover_keystates([states[:, :9] for states, _ in demonstrations[:5]], count=1).save(file)
     own = "key_states", "couplings", "motion_information"
 
     def wait_for(*expected):
@@ -187,7 +187,7 @@ def test_a_task_file_that_cannot_work(bench, demonstrations, tmp_path):
     bench.diagnosis(lambda s: "none.json" in s.message, past=True)
     # Demonstrations of other coordinates, which only a message can reveal.
     file = tmp_path / "task.json"
-    discover_keystates([states[:, :5] for states, _ in demonstrations[:3]], k=1).save(file)
+    discover_keystates([states[:, :5] for states, _ in demonstrations[:3]], count=1).save(file)
     bench.up(task_file=str(file))
     feed(bench.publisher(), joint_states(demonstrations[0][0][:20, :4]))
     status = bench.diagnosis(lambda s: "5" in values(s)["last error"], past=True)

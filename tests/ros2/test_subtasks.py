@@ -23,11 +23,9 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 def file(tmp_path_factory):
     """Key states and sub-tasks of ten demonstrations."""
     states, grasps, names = pickcube()
-    some = Trajectories(
-        np.concatenate(states[:10]), np.array([len(s) for s in states[:10]]), names, RATE
-    )
+    some = Trajectories(states[:10], names=names, rate=RATE)
     path = tmp_path_factory.mktemp("keystates") / "task.json"
-    discover_keystates(some, k=1).save(path, reach_and_carry(states[:10], grasps[:10]))
+    discover_keystates(some, count=1).save(path, reach_and_carry(states[:10], grasps[:10]))
     return path
 
 
@@ -109,7 +107,7 @@ def test_a_robot_that_stops_is_stalled(bench, file):
 def test_without_sub_tasks_there_is_no_topic(bench, tmp_path):
     states, _, _ = pickcube()
     path = tmp_path / "plain.json"
-    discover_keystates([s[:, :9] for s in states[:5]], k=1).save(path)
+    discover_keystates([s[:, :9] for s in states[:5]], count=1).save(path)
     bench.up(task_file=str(path))
     bench.wait(lambda: bench.node.count_publishers("/infoatlas/key_states"))
     assert not bench.node.count_publishers("/infoatlas/subtask")

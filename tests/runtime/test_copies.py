@@ -46,7 +46,7 @@ FIELDS = {"lab_msgs/msg/Value": {"data": FieldType("float64", 0)}}
 
 @cache
 def found():
-    return discover_keystates(EPISODES, k=2)
+    return discover_keystates(EPISODES, count=2)
 
 
 def stream():

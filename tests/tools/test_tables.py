@@ -74,10 +74,10 @@ def test_numbered_columns_are_no_names():
 
 
 def test_names_of_columns_are_names_of_coordinates(frames):
-    found = discover_keystates(frames, k=2)
-    assert found.names == tuple(NAMES)
+    found = discover_keystates(frames, count=2)
+    assert found.trajectories.names == tuple(NAMES)
     np.testing.assert_array_equal(
-        found.steps, discover_keystates([f.to_numpy() for f in frames], k=2).steps
+        found.steps, discover_keystates([f.to_numpy() for f in frames], count=2).steps
     )
     assert all(set(change.names) <= set(NAMES) for change in found.explain())
     lengths = pd.Series([len(f) for f in frames])
@@ -114,7 +114,7 @@ def test_curve_of_frames(frames):
 
 
 def test_rows_of_a_frame_are_states(frames):
-    tracker = KeyStateTracker(discover_keystates(frames[:10], k=2))
+    tracker = KeyStateTracker(discover_keystates(frames[:10], count=2))
     other = KeyStateTracker(tracker.task)
     for (_, row), state in zip(frames[11].iterrows(), frames[11].to_numpy(), strict=True):
         assert tracker.push(row) == other.push(state)

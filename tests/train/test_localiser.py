@@ -50,7 +50,7 @@ def test_steps_are_distinct_and_within():
 
 def test_it_accepts_trajectories_of_the_runtime():
     states, _ = demonstrations()
-    whole = Trajectories(np.concatenate(states), np.array([len(s) for s in states]))
+    whole = Trajectories(states)
     (a, strength), (b, same) = fit(states, 3, 2, steps=2), fit(whole, 3, 2, steps=2)
     assert a.shape == (12, 3) and (np.diff(a, axis=1) > 0).all()
     np.testing.assert_array_equal(a, b)
@@ -70,4 +70,4 @@ def test_too_little_data_is_refused(length, match):
 
 def test_discovery_has_no_such_method():
     with pytest.raises(InputError, match="use one of auto, events, phase, pointwise"):
-        discover_keystates(demonstrations()[0], k=2, method="localiser")
+        discover_keystates(demonstrations()[0], count=2, method="localiser")

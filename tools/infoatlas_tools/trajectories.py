@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,45 +12,82 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.arrays import as_shifted, column_label, column_names, is_table, shift_notes
-from infoatlas_rt.inputs.checks import as_rate, as_samples
+from infoatlas_rt.inputs.checks import as_count, as_rate, as_resolution, as_samples
+
+from .columns import as_columns, as_orientation
 
 
 @dataclass(frozen=True, eq=False)
 class Trajectories:
-    """Recorded trajectories, end to end.
+    """Recorded trajectories, end to end, and what is known about their columns.
+
+    Columns are given by number, by name, by the beginning of names, or by a range such as "3:7".
 
     Parameters
     ----------
-    states : array-like [sum(lengths), d]
+    states : array-like [sum(lengths), d], or sequence of N arrays [T_i, d]
         Real numbers; an array of floats is used as it is. A column with integers beyond 2^53 has
         its first value subtracted, so that differences are exact; a note names it.
-    lengths : array-like [N] int
-        Steps of each trajectory.
+    lengths : array-like [N] int, optional
+        Steps of each trajectory; those of the arrays of a sequence unless given.
     names : sequence of str, d of them, or empty
         Names of the coordinates; by default the columns of a pandas DataFrame.
     rate : float, optional
-        Samples per second (Hz) of all trajectories; None if unknown.
+        Recorded steps a second (Hz) of all trajectories; None if unknown. It converts windows and
+        tolerances of key states from seconds to steps; without it, a working step counts as 0.05 s.
     episodes : sequence of str, N of them, or empty
         Names of the trajectories in the file that they are from.
     notes : sequence of str
         Sentences about what was decided or left out when they were read.
+    stride : int, optional
+        Recorded steps of a working step of key states. Derived from the rate, or from the motion,
+        unless given.
+    gripper : column or sequence of columns
+        Coordinates of the gripper: candidates for key states are changes of these alone.
+    ignore : column or sequence of columns
+        Coordinates without key states, such as flags that contain the answer.
+    orientation : dict or "none", optional
+        Kinds of orientations by their columns, as {"tool.r": "rotation_vector"} or {4:
+        "angle_degrees"}: "quaternion_wxyz", "quaternion_xyzw", "rotation_vector", "euler",
+        "matrix", "rotation_6d", "angle"; kinds of angles also with "_degrees". "none": there are no
+        orientations. Unless given, they are recognised by names and values.
+    resolution : float or [d], optional
+        Smallest difference that the sensors resolve, in the units of the states: smaller increments
+        are rest.
 
     Raises
     ------
     InputError
         The arguments do not fit together; states are not numbers, or are masked, NaN or infinite;
-        or the rate is no finite number above 0.
+        columns do not exist, or a setting is out of range.
+
+    Examples
+    --------
+    >>> demos = Trajectories([[[0.0, 1.0], [0.5, 1.0]], [[0.1, 0.0]]], rate=20, gripper=1)
+    >>> demos.states.shape, demos.lengths.tolist(), demos.gripper
+    ((3, 2), [2, 1], (1,))
+    >>> [states.tolist() for states in demos.split()]
+    [[[0.0, 1.0], [0.5, 1.0]], [[0.1, 0.0]]]
     """
 
-    states: NDArray[np.floating]
-    lengths: NDArray[np.int64]
+    states: Any
+    lengths: Any = None
     names: tuple[str, ...] = ()
     rate: float | None = None
     episodes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    _: KW_ONLY
+    stride: int | None = None
+    gripper: Any = ()
+    ignore: Any = ()
+    orientation: Any = None
+    resolution: Any = None
 
     def __post_init__(self) -> None:
-        given = self.states
+        if self.lengths is None:
+            given, lengths, names = _joined(self.states)
+        else:
+            given, lengths, names = self.states, self.lengths, column_names(self.states)
         states, origins = as_shifted(given, "states")
         if states.ndim != 2 or states.size == 0:
             raise InputError(f"states have shape {states.shape}: store numbers [n, d]")
@@ -62,44 +99,45 @@ class Trajectories:
                 f"{column_label(given, int(column))}: cut those trajectories, or fill in these "
                 "values"
             )
-        lengths = as_lengths(self.lengths, len(states))
-        names = column_names(given) if self.names == () else self.names
-        if not isinstance(names, list | tuple):
+        checked, d = as_lengths(lengths, len(states)), states.shape[1]
+        names = names if self.names == () else self.names
+        if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
             raise InputError(f"names are {names!r}: pass a tuple of str, or none at all: ()")
-        if names and len(names) != states.shape[1]:
+        if names and len(names) != d:
+            raise InputError(f"{len(names)} names for {d} coordinates: store one for each")
+        if self.episodes and len(self.episodes) != len(checked):
             raise InputError(
-                f"{len(names)} names for {states.shape[1]} coordinates: store one for each"
+                f"{len(self.episodes)} episodes for {len(checked)} trajectories: name each of them"
             )
-        if self.episodes and len(self.episodes) != len(lengths):
-            raise InputError(
-                f"{len(self.episodes)} episodes for {len(lengths)} trajectories: name each of them"
-            )
-        rate = None if self.rate is None else as_rate(self.rate, "rate")
+        ignore = as_columns(self.ignore, names, d, "ignore")
         short = type(given) is np.ndarray and given.dtype in (np.float16, np.float32)
-        object.__setattr__(self, "states", given if short else states)
-        object.__setattr__(self, "lengths", lengths)
-        object.__setattr__(self, "names", tuple(names))
-        object.__setattr__(self, "rate", rate)
-        object.__setattr__(self, "episodes", tuple(self.episodes))
-        object.__setattr__(self, "notes", (*self.notes, *shift_notes(origins, names)))
+        for name, value in {
+            "states": given if short else states,
+            "lengths": checked,
+            "names": tuple(names),
+            "rate": None if self.rate is None else as_rate(self.rate, "rate"),
+            "episodes": tuple(self.episodes),
+            "notes": (*self.notes, *shift_notes(origins, names)),
+            "stride": None if self.stride is None else as_count(self.stride, "stride", 1),
+            "gripper": as_columns(self.gripper, names, d, "gripper"),
+            "ignore": ignore,
+            "orientation": as_orientation(self.orientation, names, d, ignore),
+            "resolution": as_resolution(self.resolution, d, "resolution"),
+        }.items():
+            object.__setattr__(self, name, value)
+
+    def split(self) -> list[NDArray[Any]]:
+        """The states of each trajectory, N views [T_i, d]."""
+        return np.split(self.states, np.cumsum(self.lengths)[:-1])
 
 
 def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
-    """Trajectories unchanged, or made from a sequence of arrays.
+    """Trajectories unchanged, or made from a sequence of [T_i, d] arrays."""
+    return values if isinstance(values, Trajectories) else Trajectories(values)
 
-    Parameters
-    ----------
-    values : Trajectories, or sequence of [T_i, d] array-like
-        Columns of pandas DataFrames give the coordinates their names. The rate of a sequence is
-        unknown (None).
 
-    Raises
-    ------
-    InputError
-        There are no trajectories, their values cannot be used, or their coordinates differ.
-    """
-    if isinstance(values, Trajectories):
-        return values
+def _joined(values: Any) -> tuple[NDArray[np.floating], list[int], tuple[str, ...]]:
+    """The states of a sequence end to end, their lengths, and the names of tables."""
     if isinstance(values, str | os.PathLike):
         raise InputError(f"trajectories is the path {str(values)!r}: pass load_trajectories(path)")
     if is_table(values):
@@ -131,34 +169,11 @@ def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
                 f"trajectory {i} has the columns {column_names(given[i])}, trajectory 0 has "
                 f"{names}: pass the same ones in the same order"
             )
-    # The states are checked: `__post_init__` would check all of them again.
-    made = object.__new__(Trajectories)
-    object.__setattr__(made, "states", np.concatenate(states))
-    object.__setattr__(made, "lengths", np.array([len(s) for s in states], np.int64))
-    object.__setattr__(made, "names", names)
-    for name, value in (("rate", None), ("episodes", ()), ("notes", ())):
-        object.__setattr__(made, name, value)
-    return made
+    return np.concatenate(states), [len(s) for s in states], names
 
 
 def as_lengths(values: Any, total: int) -> NDArray[np.int64]:
-    """Lengths of trajectories that lie end to end.
-
-    Parameters
-    ----------
-    values : array-like [N] int
-    total : int
-        Number of states.
-
-    Returns
-    -------
-    [N] int64, each at least 1
-
-    Raises
-    ------
-    InputError
-        Lengths are not integers, one is below 1, or their sum is not the number of states.
-    """
+    """Lengths [N] int64 of trajectories end to end: integers above 0 whose sum is the total."""
     try:
         lengths = np.asarray(values)
     except Exception as error:

@@ -77,7 +77,7 @@ def ours(x: Tensor, y: Tensor, step: int) -> Tensor:
 
 def fit(
     trajectories: Sequence[NDArray[np.float64]] | Trajectories,
-    k: int,
+    count: int,
     lag: int,
     information: Information | None = ours,
     *,
@@ -90,7 +90,7 @@ def fit(
     ----------
     trajectories : sequence of N arrays [T_i, d], or Trajectories
         Demonstrations of a task.
-    k : int
+    count : int
         Number K of key states in each trajectory.
     lag : int
         Steps between a state and its past.
@@ -115,22 +115,21 @@ def fit(
         If the trajectories are unusable or too short for K key states, all coordinates are
         constant, or there are too few pairs for the estimate.
     """
-    k, lag = as_count(k, "k", 1), as_count(lag, "lag", 1)
+    count, lag = as_count(count, "count", 1), as_count(lag, "lag", 1)
     given = as_trajectories(trajectories)
-    least = lag + k + 1
+    least = lag + count + 1
     if given.lengths.min() < least:
         i = int(given.lengths.argmin())
         raise InputError(
-            f"trajectory {i} has {given.lengths[i]} steps, and {k} key states need {least}: leave "
-            "it out, or pass a smaller k"
+            f"trajectory {i} has {given.lengths[i]} steps, and {count} key states need {least}: "
+            "leave it out, or pass a smaller count"
         )
     pooled = given.states
     varies = np.ptp(pooled, axis=0) > 0
     if not varies.any():
         raise InputError("all coordinates are constant: pass states that move")
     centre, scale = pooled[:, varies].mean(0), pooled[:, varies].std(0)
-    split = np.split(pooled, np.cumsum(given.lengths)[:-1])
-    scaled = [torch.tensor((s[:, varies] - centre) / scale).float() for s in split]
+    scaled = [torch.tensor((s[:, varies] - centre) / scale).float() for s in given.split()]
     last = torch.tensor([len(s) - 1.0 for s in scaled])
     padded = nn.utils.rnn.pad_sequence(scaled, batch_first=True)  # [N, T, d]
     even = torch.linspace(0, 1, LENGTH)[None] * last[:, None]
@@ -138,11 +137,11 @@ def fit(
     generator = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        localiser = KeyStateLocaliser(padded.shape[2], k)
+        localiser = KeyStateLocaliser(padded.shape[2], count)
     optimiser = torch.optim.Adam(localiser.parameters(), lr=RATE)
-    count = min(len(scaled), -(-PAIRS // k))
+    drawn = min(len(scaled), -(-PAIRS // count))
     for step in range(steps):
-        rows = torch.randperm(len(scaled), generator=generator)[:count]
+        rows = torch.randperm(len(scaled), generator=generator)[:drawn]
         times, _ = localiser(resampled[rows])
         times = lag + times * (last[rows, None] - lag)  # steps
         late = nn.functional.softplus(times[:, :-1] - times[:, 1:], beta=SHARPNESS)
@@ -173,11 +172,11 @@ def at(padded: Tensor, rows: Tensor, times: Tensor) -> Tensor:
 def apart(times: NDArray[np.floating], lag: int, last: NDArray[np.floating]) -> NDArray[np.int64]:
     """Round times to distinct ascending steps, after the first `lag` and before the last."""
     steps = np.sort(np.rint(times), axis=1).astype(np.int64)
-    k = steps.shape[1]
-    for j in range(k):
+    count = steps.shape[1]
+    for j in range(count):
         least = lag if j == 0 else steps[:, j - 1] + 1
         steps[:, j] = np.maximum(steps[:, j], least)
-    for j in reversed(range(k)):
-        most = last.astype(np.int64) - 1 if j == k - 1 else steps[:, j + 1] - 1
+    for j in reversed(range(count)):
+        most = last.astype(np.int64) - 1 if j == count - 1 else steps[:, j + 1] - 1
         steps[:, j] = np.minimum(steps[:, j], most)
     return steps

@@ -262,8 +262,8 @@ class Estimator:
         return {"k": self.k, "slices": self.slices, "sides": self.sides, "seed": self.seed}
 
 
-def as_estimator(value: Estimator | str | os.PathLike[str] | None) -> Estimator:
-    """Return an estimator as it is, or load a model; the default model if None.
+def as_estimator(value: Estimator | str | os.PathLike[str] | None, **options: Any) -> Estimator:
+    """Return an estimator as it is, or load a model with options; the default model if None.
 
     Raises
     ------
@@ -271,9 +271,9 @@ def as_estimator(value: Estimator | str | os.PathLike[str] | None) -> Estimator:
         The value is neither an estimator nor a model, or the model cannot be loaded.
     """
     if value is None:
-        return Estimator()
+        return Estimator(**options)
     if isinstance(value, str | os.PathLike):
-        return Estimator(value)
+        return Estimator(value, **options)
     if not (hasattr(value, "estimate") and hasattr(value, "model_file")):
         raise InputError(f"estimator is {value!r}: pass an Estimator, or a model to make one of")
     return value

@@ -57,7 +57,7 @@ def test_curves_and_explanations_have_the_same_bits(executor):
     """One test for all loops, because a worker with a loaded model is kept."""
     estimator = Estimator(k=2, slices=2, threads=1)
     states, _ = demonstrations(count=40)
-    trajectories = Trajectories(np.concatenate(states), [len(s) for s in states])
+    trajectories = Trajectories(states)
     done = []
     before = executor.jobs
     curve = mi_curve(
@@ -68,7 +68,7 @@ def test_curves_and_explanations_have_the_same_bits(executor):
     for name in ("mi", "stderr", "noise", "per_slice", "influence", "samples", "position"):
         np.testing.assert_array_equal(getattr(curve, name), getattr(expected, name))
 
-    found = discover_keystates(states[:12], k=1)
+    found = discover_keystates(states[:12], count=1)
     groups = {"a": [0, 1, 2], "b": [3, 4, 5]}
     before = executor.jobs
     changes = found.explain(groups, estimator=estimator, executor=executor)
@@ -80,9 +80,9 @@ def test_curves_and_explanations_have_the_same_bits(executor):
     assert information == found.information(estimator)
 
     several = discover_keystates(
-        states[:12], k=1, method="pointwise", estimator=estimator, executor=executor
+        states[:12], count=1, method="pointwise", estimator=estimator, executor=executor
     )
-    alone = discover_keystates(states[:12], k=1, method="pointwise", estimator=estimator)
+    alone = discover_keystates(states[:12], count=1, method="pointwise", estimator=estimator)
     np.testing.assert_array_equal(several.steps, alone.steps)
     for one, other in zip(several.local, alone.local, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -18,7 +18,7 @@ POSITIONS = {"tool": [0, 1, 2], "first": [3, 4, 5]}
 
 
 def packed(states, names=()):
-    return Trajectories(np.concatenate(states), np.array([len(s) for s in states]), names, RATE)
+    return Trajectories(states, names=names, rate=RATE)
 
 
 def follow(tracker, states, stamps=None):
@@ -34,7 +34,7 @@ def follow(tracker, states, stamps=None):
 def demos():
     """Key states of ten demonstrations, and their sub-tasks."""
     states, grasps, names = pickcube()
-    found = discover_keystates(packed(states[:10], names), k=1)
+    found = discover_keystates(packed(states[:10], names), count=1)
     return found, reach_and_carry(states[:10], grasps[:10])
 
 
@@ -60,7 +60,7 @@ def grasps():
 def three():
     """Key states of demonstrations that visit three places, and their sub-tasks."""
     states, subtasks = visits(seed=1)
-    return discover_keystates(packed(states), k=2), subtasks
+    return discover_keystates(packed(states), count=2), subtasks
 
 
 def test_parts_of_unseen_episodes(task, episodes, grasps):
@@ -117,7 +117,7 @@ def test_unreliable_parts_are_reported_only_on_request():
     cuts = rng.integers(10, 70, 8)
     lengths = np.full(8, 80)
     parts = Subtask("tool", 0 * cuts, cuts), Subtask("tool", cuts, lengths)
-    found = discover_keystates(walks, k=2, method="phase")
+    found = discover_keystates(walks, count=2, method="phase")
     task = found.follow(Subtasks(parts, lengths))
     assert not task.subtasks.tools[0].followed.any()
     tracker = KeyStateTracker(task)
@@ -131,7 +131,7 @@ def test_unreliable_parts_are_reported_only_on_request():
 def test_a_part_that_a_demonstration_lacks():
     """Half of the demonstrations do not visit the second place, and half of the others, too."""
     states, subtasks = visits(count=16, seed=2, lacking=0.5)
-    found = discover_keystates(packed(states), k=2)
+    found = discover_keystates(packed(states), count=2)
     tracker = KeyStateTracker(found.follow(subtasks))
     others, truth = visits(count=8, seed=3, lacking=0.5)
     for i, episode in enumerate(others):
@@ -239,19 +239,19 @@ def test_positions_by_columns_are_those_by_name():
     states, subtasks = visits(seed=1)
     parts = (replace(subtasks.parts[0], reference="first"), *subtasks.parts[1:])
     subtasks = replace(subtasks, parts=parts)
-    named = discover_keystates(packed(states, NAMES), k=2).follow(subtasks).subtasks
+    named = discover_keystates(packed(states, NAMES), count=2).follow(subtasks).subtasks
     placed = replace(subtasks, places=POSITIONS)
-    plain = discover_keystates(packed(states), k=2).follow(placed).subtasks
+    plain = discover_keystates(packed(states), count=2).follow(placed).subtasks
     np.testing.assert_array_equal(named.tools[0].model.pairs, [[0, 1, 2, 3, 4, 5]])
     np.testing.assert_array_equal(named.tools[0].model.means, plain.tools[0].model.means)
     assert not len(
-        discover_keystates(packed(states), k=2).follow(subtasks).subtasks.tools[0].model.pairs
+        discover_keystates(packed(states), count=2).follow(subtasks).subtasks.tools[0].model.pairs
     )
 
 
 def test_one_demonstration_is_followed_and_not_judged():
     states, subtasks = visits(count=1, seed=4)
-    found = discover_keystates(packed(states), k=2)
+    found = discover_keystates(packed(states), count=2)
     tracker = KeyStateTracker(found.follow(subtasks))
     assert "followed; not judged" in tracker.describe()
     assert follow(tracker, states[0])[-1].index == 2

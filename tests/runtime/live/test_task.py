@@ -18,8 +18,7 @@ NAMES = ("tool.x", "tool.y", "tool.z", "cube.x", "cube.y", "cube.z")
 @pytest.fixture(scope="module")
 def task():
     states, subtasks = visits(seed=1)
-    lengths = np.array([len(s) for s in states])
-    demonstrations = Trajectories(np.concatenate(states), lengths, NAMES, RATE)
+    demonstrations = Trajectories(states, names=NAMES, rate=RATE)
     ends = subtasks.parts[0].end
     labels = {i: {"first": int(ends[i]), "second": int(ends[i]) + 20} for i in (0, 1)}
     return discover_keystates(demonstrations, labels=labels).follow(subtasks)
@@ -37,7 +36,7 @@ def test_a_loaded_task_is_the_same(task, tmp_path):
 
 def test_what_is_not_shared_or_not_judged_survives(tmp_path):
     states, _ = visits(count=1, seed=2)
-    own = discover_keystates(states, k=2).follow()
+    own = discover_keystates(states, count=2).follow()
     own.detectors.threshold[0] = np.inf
     own.save(tmp_path / "task.json")
     again = Task.load(tmp_path / "task.json")

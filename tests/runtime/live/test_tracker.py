@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import InputError, KeyStateTracker
-from infoatlas_tools import discover_keystates
+from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.files.load import load_trajectories
 from regimes import demonstrations
 from task_parts import resampled
@@ -27,7 +27,7 @@ def follow(tracker, states, stamps=None):
 
 @pytest.fixture(scope="module")
 def found():
-    return discover_keystates(demonstrations(count=15, seed=3)[0], k=2, rate=20)
+    return discover_keystates(Trajectories(demonstrations(count=15, seed=3)[0], rate=20), count=2)
 
 
 def test_unseen_episodes(found):
@@ -51,7 +51,7 @@ def test_grasps_of_unseen_demonstrations_within_three_steps():
     states = np.split(trajectories.states, ends)
     with np.load(PICKCUBE) as file:
         grasp = [flag.argmax() for flag in np.split(file["is_grasped"], ends)]
-    found = discover_keystates(states[:15], k=1)
+    found = discover_keystates(states[:15], count=1)
     tracker = KeyStateTracker(found)
     column = int(found.order[0])
     away = []
@@ -73,7 +73,7 @@ def test_it_is_judged_by_demonstrations_left_out(found):
 def test_unreliable_key_states_are_reported_only_on_request():
     rng = np.random.default_rng(0)
     walks = [np.cumsum(rng.standard_normal((80, 3)), axis=0) for _ in range(8)]
-    found = discover_keystates(walks, k=2, method="phase")
+    found = discover_keystates(walks, count=2, method="phase")
     assert (found.detectors.recall < 0.6).any()
     tracker, every = KeyStateTracker(found), KeyStateTracker(found, follow_all=True)
     np.testing.assert_array_equal(tracker.followed, found.detectors.followed)
@@ -156,7 +156,7 @@ def test_invalid_trackers_are_refused(found, tmp_path):
             KeyStateTracker(found, rate=rate)
     with pytest.raises(InputError, match="follow_all is 'no'"):
         KeyStateTracker(found, follow_all="no")
-    unknown = discover_keystates(demonstrations(count=15, seed=3)[0], k=2)
+    unknown = discover_keystates(demonstrations(count=15, seed=3)[0], count=2)
     with pytest.raises(InputError, match="that of the demonstrations is unknown"):
         KeyStateTracker(unknown, rate=50)
     with pytest.raises(InputError, match="does not exist"):

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import InputError, KeyStateTracker, VectorTracker
-from infoatlas_tools import discover_keystates
+from infoatlas_tools import Trajectories, discover_keystates
 from regimes import demonstrations
 from task_parts import visits
 
 
 @pytest.fixture(scope="module")
 def found():
-    return discover_keystates(demonstrations(count=15, seed=3)[0], k=2)
+    return discover_keystates(demonstrations(count=15, seed=3)[0], count=2)
 
 
 def alone(found, states):
@@ -107,7 +107,7 @@ def test_refusals(found):
 @pytest.fixture(scope="module")
 def parts():
     states, subtasks = visits(seed=1)
-    found = discover_keystates(states, k=2, rate=20)
+    found = discover_keystates(Trajectories(states, rate=20), count=2)
     return found.follow(subtasks)
 
 

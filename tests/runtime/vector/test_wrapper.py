@@ -18,7 +18,7 @@ from infoatlas_rt import (
     VectorTracker,
     VectorWindows,
 )
-from infoatlas_tools import discover_keystates
+from infoatlas_tools import Trajectories, discover_keystates
 from regimes import demonstrations
 from task_parts import visits
 from vector_envs import ReplayEnv
@@ -26,7 +26,7 @@ from vector_envs import ReplayEnv
 
 @pytest.fixture(scope="module")
 def found():
-    return discover_keystates(demonstrations(count=15, seed=3)[0], k=2)
+    return discover_keystates(demonstrations(count=15, seed=3)[0], count=2)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_episodes_are_followed_to_their_true_ends(found, episodes, layout):
 def test_sub_tasks_in_infos(layout):
     """Of the running episode, and of the one that has ended; equal to the tracker's."""
     states, subtasks = visits(seed=1)
-    found = discover_keystates(states, k=2, rate=20)
+    found = discover_keystates(Trajectories(states, rate=20), count=2)
     episodes, _ = visits(count=4, seed=6)
     tracker = VectorTracker(2, found.follow(subtasks))
     envs = KeyStateWrapper(ReplayEnv([episodes[:2], episodes[2:]], layout), tracker)

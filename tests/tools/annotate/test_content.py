@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import InputError
-from infoatlas_tools import discover_keystates
+from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.annotate.content import Annotations
 from infoatlas_tools.keystates.key_states import KeyStates
 from infoatlas_tools.keystates.steps import Steps
@@ -18,7 +18,8 @@ LENGTHS = np.array([10, 20, 8])
 
 def keystates(steps, mask=None):
     steps = np.ma.masked_array(steps, mask)
-    return KeyStates(Steps(steps, np.ones(steps.shape[1])), "events", 2, (), None, (), rate=10.0)
+    recorded = Trajectories(np.zeros((len(steps), 1)), np.ones(len(steps), int), rate=10.0)
+    return KeyStates(Steps(steps, np.ones(steps.shape[1])), "events", recorded, None, ())
 
 
 def part(start, end, reference="", tool="tool", held=""):
@@ -114,7 +115,7 @@ def test_idle_frames_are_where_nothing_moves(stride):
     states = [np.repeat(s, stride, axis=0) for s in demonstrations(count=8)[0]]
     rest = 30 * stride
     states[2] = np.concatenate([states[2], np.repeat(states[2][-1:], rest, axis=0)])
-    found = discover_keystates(states, k=2, stride=stride)
+    found = discover_keystates(Trajectories(states, stride=stride), count=2)
     made = Annotations(found, found.subtasks(), tuple(map(str, range(8))))
     idle = made.idle(2)
     assert len(idle) == len(states[2])

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from infoatlas_rt import InputError
-from infoatlas_tools import discover_keystates, load_trajectories
+from infoatlas_tools import Trajectories, discover_keystates, load_trajectories
 from infoatlas_tools.annotate.content import Annotations
 from infoatlas_tools.annotate.lerobot_writer import write_lerobot
 from infoatlas_tools.annotate.quality_flags import episode_reasons
@@ -33,12 +33,12 @@ def states():
 
 @pytest.fixture(scope="module")
 def found(states):
-    return discover_keystates(states, k=2, rate=20.0)
+    return discover_keystates(Trajectories(states, rate=20.0), count=2)
 
 
 def make(found, tools=("tool",)):
     """Parts at hand-made steps; the last demonstration lacks the second part."""
-    lengths = np.array([len(s) for s in found.states])
+    lengths = found.trajectories.lengths
     cuts = np.stack([lengths // 4 + np.arange(COUNT), lengths // 2 + np.arange(COUNT)])
     cuts[1, -1] = cuts[0, -1]
     parts = []
@@ -331,7 +331,8 @@ def part_of(annotations, found, kept):
         Subtask(p.tool, p.start[kept], p.end[kept], reference=p.reference, held=p.held)
         for p in annotations.subtasks.parts
     ]
-    some = discover_keystates([found.states[i] for i in kept], k=2, rate=20.0)
+    states = found.trajectories.split()
+    some = discover_keystates(Trajectories([states[i] for i in kept], rate=20.0), count=2)
     subtasks = Subtasks(tuple(parts), annotations.lengths[kept], 20.0)
     return Annotations(some, subtasks, tuple(map(str, kept)))
 
@@ -389,8 +390,9 @@ def test_times_are_those_of_the_frames(states, annotations, tmp_path, fps):
 
 def test_other_features(states, tmp_path):
     folder = write_set(tmp_path / "set", states, "v2.1", None)
-    trajectories = load_trajectories(folder, features=["timestamp", "observation.state"])
-    keystates = discover_keystates(trajectories, k=2, ignore="timestamp")
+    features = ["timestamp", "observation.state"]
+    trajectories = load_trajectories(folder, features=features, ignore="timestamp")
+    keystates = discover_keystates(trajectories, count=2)
     made = Annotations(keystates, keystates.subtasks(), trajectories.episodes)
     write_lerobot(made, folder, tmp_path / "copy")
     expected = np.concatenate([made.newest(i) for i in range(COUNT)])

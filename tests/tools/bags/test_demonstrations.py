@@ -58,7 +58,7 @@ def test_the_command_discovers_and_saves(folder, capsys, tmp_path):
     options = ["--topic", "/joint_states", "--count", "2", "--slices", "3", "--save", str(saved)]
     assert main.main(["keystates", str(path), *options, "--json"]) == 0
     steps = [state["steps"] for state in json.loads(capsys.readouterr().out)["keystates"]]
-    np.testing.assert_array_equal(np.transpose(steps), discover_keystates(states, k=2).steps)
+    np.testing.assert_array_equal(np.transpose(steps), discover_keystates(states, count=2).steps)
     assert saved.exists()
 
 

@@ -327,7 +327,6 @@ def test_info(capsys):
     [
         (["estimate", "no.npy", "no.npy"], 2, "no.npy does not exist"),
         (["keystates", "no.npz"], 2, "no.npz does not exist"),
-        (["keystates", str(PICKCUBE), "--lag", "0"], 2, "lag is 0"),
         (["curve", str(PICKCUBE), "--z", "-1"], 2, "z is -1.0"),
         (["curve", "no.npz"], 2, "no.npz does not exist"),
         (["keystates", str(PICKCUBE), "--k", "99"], 2, "k is 99"),

@@ -9,12 +9,17 @@ import pytest
 
 from infoatlas_rt import InputError
 from infoatlas_rt.live.coordinates import Follower
+from infoatlas_tools import Trajectories
+from infoatlas_tools.columns import columns_of
 from infoatlas_tools.keystates.coordinates import read_coordinates, tied
-from infoatlas_tools.keystates.coordinates.choices import columns_of
 
 DATA = Path(__file__).parents[3]
 QUATERNION = ("tool.qw", "tool.qx", "tool.qy", "tool.qz")
 ROW = np.zeros(1, np.int64)  # of the only episode
+
+
+def read(states, names=(), **described):
+    return read_coordinates(Trajectories(states, names=names, **described))
 
 
 def smooth(rng, steps, d, size=1.0):
@@ -95,9 +100,9 @@ def assert_turns(paths, tool, columns=slice(3, 6), tolerance=1e-6):
 def test_signs_of_quaternions_change_nothing(names):
     rng = np.random.default_rng(1)
     tool = turning()
-    plain, _, paths, _ = read_coordinates(joined(tool), names)
+    plain, _, paths, _ = read(joined(tool), names)
     flipped = joined(tool, lambda q: q * rng.choice([-1, 1], (len(q), 1)))
-    again, _, same, outliers = read_coordinates(flipped, names)
+    again, _, same, outliers = read(flipped, names)
     assert plain.names == again.names and not outliers
     for a, b in zip(paths, same, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-12)
@@ -108,9 +113,9 @@ def test_signs_of_quaternions_change_nothing(names):
 
 def test_names_give_the_order_of_quaternions():
     tool = turning()
-    _, _, first, _ = read_coordinates(joined(tool), ("x", "y", "z", *QUATERNION))
+    _, _, first, _ = read(joined(tool), ("x", "y", "z", *QUATERNION))
     states = joined(tool, lambda q: q[:, [1, 2, 3, 0]])
-    last, _, paths, _ = read_coordinates(states, ("x", "y", "z", *QUATERNION[1:], QUATERNION[0]))
+    last, _, paths, _ = read(states, ("x", "y", "z", *QUATERNION[1:], QUATERNION[0]))
     for a, b in zip(first, paths, strict=True):
         np.testing.assert_array_equal(a, b)
     assert any("w last" in note for note in last.notes)
@@ -118,11 +123,11 @@ def test_names_give_the_order_of_quaternions():
 
 def test_unknown_order_of_quaternions_exchanges_axes_at_most():
     tool = turning()
-    _, _, paths, _ = read_coordinates(joined(tool, lambda q: q[:, [1, 2, 3, 0]]))
+    _, _, paths, _ = read(joined(tool, lambda q: q[:, [1, 2, 3, 0]]))
     assert_turns(paths, tool)
     for path, (_, q) in zip(paths, tool, strict=True):
         conjugate = q * [1, -1, -1, -1]  # increments in the fixed frame: R_t+1 R_t^-1
-        _, _, (fixed,), _ = read_coordinates([conjugate], orientation={"0:4": "quaternion_wxyz"})
+        _, _, (fixed,), _ = read([conjugate], orientation={"0:4": "quaternion_wxyz"})
         found, true = np.diff(path[:, 3:], axis=0), np.diff(fixed, axis=0)
         match = np.abs(found.T @ true) / np.outer(
             *(np.linalg.norm(a, axis=0) for a in (found, true))
@@ -134,7 +139,7 @@ def test_unknown_order_of_quaternions_exchanges_axes_at_most():
 @pytest.mark.parametrize("decimals", [3, 4])
 def test_rounded_quaternions(decimals):
     tool = turning()
-    made, _, paths, _ = read_coordinates([np.round(s, decimals) for s in joined(tool)])
+    made, _, paths, _ = read([np.round(s, decimals) for s in joined(tool)])
     assert "quaternion" in made.kinds
     assert_turns(paths, tool, tolerance=4 * 10.0**-decimals)
 
@@ -145,7 +150,7 @@ def test_rotation_vector_across_pi():
     states = joined(tool, logarithm)
     assert max(np.abs(np.diff(s[:, 3:], axis=0)).max() for s in states) > 3
     for names in ((), ("x", "y", "z", "tool.rx", "tool.ry", "tool.rz")):
-        made, _, paths, outliers = read_coordinates(states, names)
+        made, _, paths, outliers = read(states, names)
         assert made.kinds[3:] == ("rotation_vector",) * 3 and not outliers
         assert_turns(paths, tool)
 
@@ -155,14 +160,14 @@ def test_euler_angles_that_wrap():
     tool = turning(start=(np.pi, 0.0, 0.0), size=0.4)
     states = joined(tool, euler)
     assert max(np.abs(np.diff(s[:, 3], axis=0)).max() for s in states) > 6
-    named, _, paths, _ = read_coordinates(states, ("x", "y", "z", "roll", "pitch", "yaw"))
+    named, _, paths, _ = read(states, ("x", "y", "z", "roll", "pitch", "yaw"))
     assert named.names[3:] == ("rotation_x", "rotation_y", "rotation_z")
     assert_turns(paths, tool)
     degrees = [np.c_[s[:, :3], np.degrees(s[:, 3:])] for s in states]
-    _, _, same, _ = read_coordinates(degrees, ("x", "y", "z", "roll", "pitch", "yaw"))
+    _, _, same, _ = read(degrees, ("x", "y", "z", "roll", "pitch", "yaw"))
     for a, b in zip(paths, same, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-9)
-    unnamed, _, paths, _ = read_coordinates(states)
+    unnamed, _, paths, _ = read(states)
     assert set(unnamed.kinds[3:]) < {"angle", "euler", "plain"} and unnamed.kinds[3] != "plain"
     assert max(np.abs(np.diff(p, axis=0)).max() for p in paths) < 1
 
@@ -170,10 +175,10 @@ def test_euler_angles_that_wrap():
 def test_gimbal_lock():
     tool = turning(start=(0.0, np.pi / 2, 0.0), size=0.3)
     names = ("x", "y", "z", "tool.roll", "tool.pitch", "tool.yaw")
-    made, _, paths, _ = read_coordinates(joined(tool, euler), names)
+    made, _, paths, _ = read(joined(tool, euler), names)
     assert made.names[3] == "tool.rotation_x"
     assert_turns(paths, tool, tolerance=1e-5)
-    unnamed, _, paths, _ = read_coordinates(joined(tool, euler))  # roll and yaw jump together
+    unnamed, _, paths, _ = read(joined(tool, euler))  # roll and yaw jump together
     assert unnamed.kinds[3] == "euler"
     assert_turns(paths, tool, tolerance=1e-5)
 
@@ -181,17 +186,17 @@ def test_gimbal_lock():
 def test_rotation_vector_about_one_axis_at_pi():
     """Two components are small, and change their signs where the third one jumps."""
     tool = turning(start=(np.pi, 0.0, 0.0), size=0.2)
-    made, _, paths, _ = read_coordinates(joined(tool, logarithm))
+    made, _, paths, _ = read(joined(tool, logarithm))
     assert made.kinds[3:] == ("rotation_vector",) * 3
     assert_turns(paths, tool)
     angle = [np.c_[logarithm(q)[:, 0], p[:, :2]] for p, q in tool]  # beside other columns
-    assert read_coordinates(angle)[0].kinds == ("angle", "plain", "plain")
+    assert read(angle)[0].kinds == ("angle", "plain", "plain")
 
 
 def test_rx_ry_rz_may_be_euler_angles():
     tool = turning(start=(np.pi, 0.0, 1.5), size=0.4)
     names = ("x", "y", "z", "rx", "ry", "rz")
-    made, _, paths, _ = read_coordinates(joined(tool, euler), names)
+    made, _, paths, _ = read(joined(tool, euler), names)
     assert made.kinds[3] == "euler"
     assert_turns(paths, tool)
 
@@ -200,7 +205,7 @@ def test_rolls_of_joints_are_no_euler_angles():
     names = ("left_shoulder_pitch", "left_shoulder_roll", "left_shoulder_yaw")
     rng = np.random.default_rng(0)
     states = [smooth(rng, 50, 3) for _ in range(4)]
-    made, _, paths, _ = read_coordinates(states, names)
+    made, _, paths, _ = read(states, names)
     assert made.names == names
     np.testing.assert_array_equal(paths[0], states[0])
 
@@ -216,7 +221,7 @@ def test_rolls_of_joints_are_no_euler_angles():
 )
 def test_matrices(form):
     tool = turning(size=2.0)
-    made, _, paths, _ = read_coordinates(joined(tool, form))
+    made, _, paths, _ = read(joined(tool, form))
     assert len(made.names) == 6 and len(made.sources[3]) in (6, 9)
     assert_turns(paths, tool)
 
@@ -230,7 +235,7 @@ def test_matrix_within_a_pose():
         return np.swapaxes(m, 1, 2).reshape(-1, 16)
 
     tool = turning(size=2.0)
-    made, _, paths, _ = read_coordinates([pose(p, q) for p, q in tool])
+    made, _, paths, _ = read([pose(p, q) for p, q in tool])
     assert made.kinds == ("matrix",) * 3 + ("plain",) * 3
     assert made.constant == (3, 7, 11, 15)
     assert_turns(paths, tool, slice(0, 3))
@@ -243,7 +248,7 @@ def test_wrapped_angle(turn, low):
     true = [turn * (0.5 + smooth(rng, 90, 2, 0.3)) for _ in range(5)]
     wrapped = [np.c_[(s[:, 0] / turn - low) % 1.0 * turn + low * turn, s[:, 1]] for s in true]
     assert max(np.abs(np.diff(s, axis=0)).max() for s in wrapped) > 0.9 * turn
-    made, _, paths, outliers = read_coordinates(wrapped)
+    made, _, paths, outliers = read(wrapped)
     assert made.kinds == ("angle", "plain") and not outliers
     for path, s in zip(paths, true, strict=True):
         np.testing.assert_allclose(np.diff(path, axis=0), np.diff(s, axis=0), atol=1e-9 * turn)
@@ -262,7 +267,7 @@ def test_no_false_rotations():
         stage = np.eye(3)[np.arange(60) // 20]
         parts = [joints, phase, gripper, np.ones((60, 1)), velocity, stage, following]
         made.append(np.concatenate(parts, axis=1))
-    found, _, paths, outliers = read_coordinates(made)
+    found, _, paths, outliers = read(made)
     assert set(found.kinds) == {"plain"} and not outliers and found.notes == ()
     for path, s in zip(paths, made, strict=True):
         np.testing.assert_array_equal(path, np.delete(s, 9, axis=1))
@@ -273,11 +278,11 @@ def test_orientation_given():
     states = joined(tool)
     names = ("x", "y", "z", "a.q1", "a.q2", "a.q3", "a.q4")
     for key in ((3, 4, 5, 6), "3:7", "a.q", ("a.q1", "a.q2", 5, "a.q4")):
-        made, _, paths, _ = read_coordinates(states, names, orientation={key: "quaternion_wxyz"})
+        made, _, paths, _ = read(states, names, orientation={key: "quaternion_wxyz"})
         assert made.sources[3] == (3, 4, 5, 6)
         assert_turns(paths, tool)
     for nothing in ({}, "none"):
-        made, _, paths, _ = read_coordinates(states, orientation=nothing)
+        made, _, paths, _ = read(states, orientation=nothing)
         assert set(made.kinds) == {"plain"}
         np.testing.assert_array_equal(paths[0], states[0])
 
@@ -299,7 +304,7 @@ def test_orientation_refused(orientation, message):
     states = joined(turning())
     states = [np.c_[0.1 * s[:, :3], s[:, 3:]] for s in states]
     with pytest.raises(InputError, match=message):
-        read_coordinates(
+        read(
             [s * np.r_[np.ones(3), 0.4 * np.ones(4)] if "cannot" in message else s for s in states],
             ("x", "y", "z", *QUATERNION),
             orientation=orientation,
@@ -309,7 +314,7 @@ def test_orientation_refused(orientation, message):
 def test_orientation_of_ignored_columns_is_refused():
     states = joined(turning())
     with pytest.raises(InputError, match=r"that are ignored, \[4\]: leave them out of ignore"):
-        read_coordinates(states, orientation={(3, 4, 5, 6): "quaternion_wxyz"}, ignore=[4])
+        read(states, orientation={(3, 4, 5, 6): "quaternion_wxyz"}, ignore=[4])
 
 
 # ---------------------------------------------------------------- frames that are no measurement
@@ -335,7 +340,7 @@ def test_motion_is_not_a_fault():
     states[5][90:, 0] += 0.4  # a step that remains
     states[6][30, 1] += 2.0  # a step in two parts
     states[6][31:, 1] += 4.0
-    _, _, paths, outliers = read_coordinates(states)
+    _, _, paths, outliers = read(states)
     assert not outliers
     np.testing.assert_array_equal(paths[3][:, 6:], states[3][:, 7:])
     for i in (5, 6):
@@ -360,7 +365,7 @@ def test_contacts_are_no_faults(count):
         weak = 0.01 * rng.uniform(-1, 1, 100)  # within ten times its range, and not smooth
         weak[60] = 0.18 * (i == 0)
         states.append(np.c_[smooth(rng, 100, 3), velocity, exact, noisy, drift, weak])
-    _, _, paths, outliers = read_coordinates(states)
+    _, _, paths, outliers = read(states)
     assert not outliers
     for path, s in zip(paths, states, strict=True):
         np.testing.assert_array_equal(path, s)
@@ -373,7 +378,7 @@ def test_faults_of_angles(names):
     states[2][10, 4] = 1e200
     states[3][11, 3] = -9999.0
     states[4][22, 3:] = 0.0
-    _, _, paths, outliers = read_coordinates(states, names)
+    _, _, paths, outliers = read(states, names)
     assert outliers == [(2, 10), (3, 11), (4, 22)]
     assert max(np.abs(np.diff(p[:, 3:], axis=0)).max() for p in paths) < 0.3
 
@@ -382,7 +387,7 @@ def test_faults_of_angles(names):
 @pytest.mark.parametrize("length", [1, 3])
 def test_faults_are_replaced(value, length):
     states = recorded()
-    clean, _, true, _ = read_coordinates(states)
+    clean, _, true, _ = read(states)
     states = [s.copy() for s in states]
     chosen = (7, slice(31, 31 + length))
     if value == 0:
@@ -390,7 +395,7 @@ def test_faults_are_replaced(value, length):
     else:
         states[7][chosen[1], 1] = value
         states[7][chosen[1], 5] = value
-    made, _, paths, outliers = read_coordinates(states)
+    made, _, paths, outliers = read(states)
     assert outliers == [(7, 31 + i) for i in range(length)]
     assert any("demonstration 7, step 31" in note for note in made.notes)
     assert made.names == clean.names
@@ -408,21 +413,21 @@ def test_faults_in_several_demonstrations():
     states = recorded()
     states[2][50] = states[6][0] = states[8][70:72] = 0.0
     states[1][10, 2] = states[4][44, 2] = -9999.0
-    _, _, _, outliers = read_coordinates(states)
+    _, _, _, outliers = read(states)
     assert outliers == [(1, 10), (2, 50), (4, 44), (6, 0), (8, 70), (8, 71)]
 
 
 def test_switches_stay_switches():
     states = recorded()
     states[2][int(states[2][:, 7].argmax()), 7] = -9999.0
-    _, _, paths, outliers = read_coordinates(states)
+    _, _, paths, outliers = read(states)
     assert len(outliers) == 1 and set(paths[2][:, 6]) == {0.0, 1.0}
 
 
 def test_rotation_that_is_none_at_the_start():
     states = recorded()
     states[6][0, 3:7] = 0.0
-    made, _, paths, outliers = read_coordinates(states)
+    made, _, paths, outliers = read(states)
     assert outliers == [(6, 0)] and "quaternion" in made.kinds
     np.testing.assert_array_equal(paths[6][:2, 3:6], 0)  # equal to the first valid frame
 
@@ -431,14 +436,14 @@ def test_dropped_frame_of_wrapped_angles():
     rng = np.random.default_rng(4)
     states = [(smooth(rng, 200, 5, 2.0) + np.pi) % (2 * np.pi) - np.pi for _ in range(8)]
     states[3][100] = states[5][50] = 0.0  # more than are searched for in a single column
-    made, _, _, outliers = read_coordinates(states)
+    made, _, _, outliers = read(states)
     assert set(made.kinds) == {"angle"} and outliers == [(3, 100), (5, 50)]
 
 
 def test_fault_in_a_single_demonstration():
     (state,) = recorded(1)
     state[30, 0] = 1e4
-    made, _, (path,), outliers = read_coordinates([state])
+    made, _, (path,), outliers = read([state])
     assert outliers == [(0, 30)] and np.abs(path[:, 0]).max() < 2
     assert made.scale[0] < 2
 
@@ -455,27 +460,27 @@ def test_columns_without_motion_are_left_out():
         states.append(np.c_[smooth(rng, steps, 2), np.full(steps, i), 0.05 * t, t, t + 100 * i])
     names = ("x", "y", "goal", "time", "frame", "row")
     for dtype in (np.float64, np.float32):
-        made, _, paths, _ = read_coordinates([s.astype(dtype) for s in states], names)
+        made, _, paths, _ = read([s.astype(dtype) for s in states], names)
         assert made.names == ("x", "y") and made.constant == (2,) and made.left_out == (3, 4, 5)
         assert any("column 'time' rises evenly" in note for note in made.notes)
         np.testing.assert_array_equal(paths[1], states[1][:, :2].astype(dtype))
     restarted = [np.r_[s, s] for s in states]
-    assert "time" in read_coordinates(restarted, names)[0].names
+    assert "time" in read(restarted, names)[0].names
 
 
 def test_clock_by_name_may_jitter():
     rng = np.random.default_rng(5)
     stamp = [np.cumsum(0.05 + 0.01 * rng.random(50)) for _ in range(3)]
     states = [np.c_[smooth(rng, 50, 1), s] for s in stamp]
-    assert read_coordinates(states, ("x", "stamp"))[0].left_out == (1,)
-    assert read_coordinates(states, ("x", "y"))[0].left_out == ()
+    assert read(states, ("x", "stamp"))[0].left_out == (1,)
+    assert read(states, ("x", "y"))[0].left_out == ()
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 2), (3, 4)])
 def test_short_demonstrations(shape):
     rng = np.random.default_rng(0)
     states = [rng.standard_normal(shape) for _ in range(2)]
-    made, _, paths, _ = read_coordinates(states)
+    made, _, paths, _ = read(states)
     assert paths[1].shape == (shape[0], shape[1] if shape[0] > 1 else 0)
     assert (made.scale > 0).all()
 
@@ -484,11 +489,11 @@ def test_ignored_columns():
     rng = np.random.default_rng(6)
     states = [smooth(rng, 50, 4) for _ in range(3)]
     names = ("joint1", "joint2", "tool.x", "tool.y")
-    made, _, paths, _ = read_coordinates(states, names, ignore=["tool", 1])
+    made, _, paths, _ = read(states, names, ignore=["tool", 1])
     assert made.names == ("joint1",) and made.left_out == (1, 2, 3)
     np.testing.assert_array_equal(paths[0], states[0][:, :1])
     with pytest.raises(InputError, match="no such column"):
-        read_coordinates(states, names, ignore=["arm"])
+        read(states, names, ignore=["arm"])
 
 
 def test_names_without_what_they_begin_with():
@@ -511,7 +516,7 @@ def test_names_without_what_they_begin_with():
 def test_plain_columns_keep_their_bits():
     rng = np.random.default_rng(7)
     states = [rng.standard_normal((60, 5)) * [1, 1e-6, 1e6, 1, 0] for _ in range(3)]
-    made, _, paths, outliers = read_coordinates(states)
+    made, _, paths, outliers = read(states)
     assert made.notes == () and not outliers and made.constant == (4,)
     for path, s in zip(paths, states, strict=True):
         np.testing.assert_array_equal(path, s[:, :4])
@@ -522,7 +527,7 @@ def test_scale_of_late_motion_does_not_collapse():
     states = [np.c_[smooth(rng, 400, 1), 1e-9 * rng.standard_normal(400)] for _ in range(50)]
     for s in states[:3]:
         s[397:, 1] += (0.1, 0.2, 0.3)
-    made, _, _, _ = read_coordinates(states)
+    made, _, _, _ = read(states)
     assert made.scale[1] == pytest.approx(0.3, rel=0.01)
     assert made.rest[1] == pytest.approx(3e-5, rel=0.01)
 
@@ -544,7 +549,7 @@ def test_constant_velocity_is_tied(recorded_as):
     for _ in range(4):
         ramp = np.where(t < 50, 0.00333 * t, 0.00333 * 50 - 0.00717 * (t - 50))
         states.append(recorded_as(np.c_[rng.random() + ramp, smooth(rng, 100, 1)]))
-    made, _, paths, _ = read_coordinates(states)
+    made, _, paths, _ = read(states)
     increments = np.concatenate([np.diff(p, axis=0) for p in paths])
     assert len(np.unique(increments[:, 0])) > 2
     one = tied(increments, made.rounding)
@@ -554,7 +559,7 @@ def test_constant_velocity_is_tied(recorded_as):
 
 def test_switches_are_exact():
     states = [np.repeat([[0.0], [1.0], [0.0], [0.5]], 10, axis=0) for _ in range(3)]
-    made, _, paths, _ = read_coordinates(states)
+    made, _, paths, _ = read(states)
     increments = np.diff(paths[0], axis=0)
     assert made.rounding[0] == 0 and made.rest[0] < 0.5
     np.testing.assert_array_equal(tied(increments, made.rounding), increments)
@@ -563,7 +568,7 @@ def test_switches_are_exact():
 def test_resolution_is_rest():
     tool = turning()
     resolution = [1e-3, 0, 0, 2e-3, 2e-3, 2e-3, 2e-3]
-    made, _, _, _ = read_coordinates(joined(tool), resolution=resolution)
+    made, _, _, _ = read(joined(tool), resolution=resolution)
     np.testing.assert_array_equal(made.rest[[0, 3, 4, 5]], [1e-3, 4e-3, 4e-3, 4e-3])
     assert made.rest[1] == pytest.approx(1e-4 * made.scale[1])
 
@@ -581,7 +586,7 @@ def mixed():
         sign = rng.choice([-1, 1], (70, 1))
         states.append(np.c_[p, q * sign, angle % (2 * np.pi), vector])
     names = ("x", "y", "z", *QUATERNION, "wrist", "cube.rx", "cube.ry", "cube.rz")
-    return read_coordinates(states, names), states
+    return read(states, names), states
 
 
 def test_follower_gives_what_was_read():
@@ -625,7 +630,7 @@ def test_demonstrations(path, named):
     with np.load(path) as data:
         states = np.split(data["states"], np.cumsum(data["lengths"])[:-1])
         names = tuple(map(str, data["names"]))
-    made, _, paths, outliers = read_coordinates(states, names if named else ())
+    made, _, paths, outliers = read(states, names if named else ())
     assert not outliers
     turned = {
         columns for columns, kind in zip(made.sources, made.kinds, strict=True) if kind != "plain"

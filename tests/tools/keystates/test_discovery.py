@@ -18,7 +18,7 @@ PICKCUBE = Path(__file__).parents[3] / "examples/data/pickcube.npz"
 
 def test_known_phases_are_found_to_within_a_step():
     states, cuts = demonstrations()
-    found = discover_keystates(states, k=2)
+    found = discover_keystates(states, count=2)
     assert found.steps.shape == (12, 2)
     assert np.abs(found.steps - cuts).max() <= 2
     assert np.abs(found.steps - cuts).mean() < 0.7
@@ -29,17 +29,17 @@ def test_known_phases_are_found_to_within_a_step():
 
 def test_grasps_of_real_demonstrations_are_found_to_within_two_steps():
     trajectories = load_trajectories(PICKCUBE)
-    found = discover_keystates(trajectories, k=1)
+    found = discover_keystates(trajectories, count=1)
     with np.load(PICKCUBE) as file:
         grasped = np.split(file["is_grasped"], np.cumsum(file["lengths"])[:-1])
     grasp = np.array([flag.argmax() for flag in grasped])
     assert np.abs(found.steps - grasp[:, None]).min(axis=1).max() <= 2
-    assert found.names == trajectories.names
+    assert found.trajectories.names == trajectories.names
 
 
 def test_steps_ascend_and_leave_out_the_ends():
     states, _ = demonstrations()
-    found = discover_keystates(states, k=5)
+    found = discover_keystates(states, count=5)
     assert (found.steps.count(axis=1) <= 5).all()
     assert (found.steps > 0).all()
     assert (found.steps.max(axis=1) < [len(s) - 1 for s in states]).all()
@@ -53,7 +53,7 @@ def test_steps_ascend_and_leave_out_the_ends():
 def test_phases_are_nested():
     """The first cuts of K = 4 are those of K = 2, so a smaller K has the most important ones."""
     states, _ = demonstrations()
-    few, many = (discover_keystates(states, k=k, method="phase") for k in (2, 4))
+    few, many = (discover_keystates(states, count, "phase") for count in (2, 4))
     columns = np.sort(many.order[:2])
     np.testing.assert_array_equal(many.steps[:, columns], few.steps)
     np.testing.assert_array_equal(many.strength[columns], few.strength)
@@ -61,9 +61,9 @@ def test_phases_are_nested():
 
 def test_fewer_phases_than_requested_are_reported():
     states, _ = demonstrations()
-    found = discover_keystates([s[:30] for s in states], k=20, method="phase")
+    found = discover_keystates([s[:30] for s in states], count=20, method="phase")
     assert 0 < found.steps.shape[1] < 20
-    assert "no room for more" in found.notes[-1]
+    assert "no room for more" in found.trajectories.notes[-1]
 
 
 def test_phases_that_separate_operators_are_reported():
@@ -74,38 +74,37 @@ def test_phases_that_separate_operators_are_reported():
         pace = rng.standard_normal((221 + 60 * i, 3))
         slow = 0.01 * pace.cumsum(axis=0) if i < 4 else 5 * pace
         states.append(slow.cumsum(axis=0))
-    found = discover_keystates(states, 5, method="phase", stride=1)
+    found = discover_keystates(Trajectories(states, stride=1), 5, method="phase")
     assert found.steps.shape[1] == 1
-    assert found.notes[-1].startswith("1 of 5 boundaries of phases were found: no phase is long")
-    assert "They separate demonstrations" in found.notes[-1]
+    assert found.trajectories.notes[-1].startswith(
+        "1 of 5 boundaries of phases were found: no phase is long"
+    )
+    assert "They separate demonstrations" in found.trajectories.notes[-1]
 
 
 def test_motion_below_the_resolution_has_no_phases():
     states, _ = demonstrations()
-    found = discover_keystates(states, 3, method="phase", resolution=1e3)
+    found = discover_keystates(Trajectories(states, resolution=1e3), 3, method="phase")
     assert found.steps.shape[1] == 0
-    assert "every increment is below the resolution" in found.notes[-1]
-    discover_keystates(states, 3, resolution=1e3)  # auto continues without them
+    assert "every increment is below the resolution" in found.trajectories.notes[-1]
+    discover_keystates(Trajectories(states, resolution=1e3), 3)  # auto continues without them
 
 
 @pytest.mark.parametrize(
-    ("steps", "k", "lag", "ways"),
+    ("steps", "count", "ways"),
     [
-        (6, 1, 2, "leave it out"),
-        (10, 1, 2, "leave it out, or pass a smaller lag"),
-        (13, 3, 2, "leave it out, or ask for fewer key states"),
-        (16, 3, 2, "leave it out, or ask for fewer key states, or pass a smaller lag"),
+        (6, 1, "leave it out"),
+        (10, 1, "leave it out"),
+        (13, 3, "leave it out, or ask for fewer key states"),
     ],
 )
-def test_ways_out_of_short_trajectories_are_ways_out(steps, k, lag, ways):
+def test_ways_out_of_short_trajectories_are_ways_out(steps, count, ways):
     states = list(np.random.default_rng(0).standard_normal((9, steps, 2)).cumsum(axis=1))
     with pytest.raises(InputError) as caught:
-        discover_keystates(states, k, lag, method="pointwise")
+        discover_keystates(states, count, method="pointwise")
     assert str(caught.value).partition(": ")[2] == ways
     if "fewer" in ways:
-        discover_keystates(states, 1, lag, method="pointwise")
-    if "lag" in ways:
-        discover_keystates(states, k, 1, method="pointwise")
+        discover_keystates(states, 1, method="pointwise")
 
 
 @pytest.mark.parametrize("kind", ["white", "walk", "smooth"])
@@ -122,13 +121,13 @@ def test_no_key_state_in_motion_without_events(kind):
             noise = (10 * u**3 - 15 * u**4 + 6 * u**5) * rng.standard_normal((6, 1, 4)) + 0.001 * (
                 noise
             )
-        said += discover_keystates(list(noise), k="auto").steps.shape[1] > 0
+        said += discover_keystates(list(noise), count="auto").steps.shape[1] > 0
     assert said == 0
 
 
 def test_auto_finds_both_events():
     states, cuts = demonstrations(count=20)
-    found = discover_keystates(states, k="auto")
+    found = discover_keystates(states, count="auto")
     away = np.abs(found.steps.filled(-99)[:, :, None] - cuts[:, None, :]).min(axis=1)
     assert away.mean() < 1
 
@@ -161,54 +160,49 @@ def test_increments_below_the_resolution_are_rest():
     states, cuts = demonstrations()
     rng = np.random.default_rng(0)
     jitter = [s + 1e-3 * rng.standard_normal(s.shape) for s in states]
-    found = discover_keystates(jitter, k=2, resolution=5e-3)
+    found = discover_keystates(Trajectories(jitter, resolution=5e-3), count=2)
     assert np.abs(found.steps - cuts).mean() < 1
     assert (found.recordings.coordinates.rest >= 5e-3).all()
     with pytest.raises(InputError, match="resolution is -1"):
-        discover_keystates(states, resolution=-1)
+        discover_keystates(Trajectories(states, resolution=-1))
 
 
 def test_units_and_constant_coordinates_change_nothing():
     states, _ = demonstrations()
-    found = discover_keystates(states, k=3)
+    found = discover_keystates(states, count=3)
     scale = 10.0 ** np.arange(-3, 3)
-    other = discover_keystates([np.c_[s * scale + 5, np.full(len(s), 7.0)] for s in states], k=3)
+    other = discover_keystates(
+        [np.c_[s * scale + 5, np.full(len(s), 7.0)] for s in states], count=3
+    )
     np.testing.assert_array_equal(found.steps, other.steps)
     np.testing.assert_allclose(found.strength, other.strength, rtol=1e-6)
 
 
 def test_noise_of_a_third_of_a_percent():
     states, cuts = demonstrations(noise=0.003)
-    assert np.abs(discover_keystates(states, k=2).steps - cuts).mean() < 1.5
+    assert np.abs(discover_keystates(states, count=2).steps - cuts).mean() < 1.5
 
 
 def test_trajectories_object_gives_the_same():
     states, _ = demonstrations()
-    lengths = np.array([len(s) for s in states])
-    packed = Trajectories(np.concatenate(states), lengths, tuple("abcdef"))
-    found = discover_keystates(packed, k=2)
-    np.testing.assert_array_equal(found.steps, discover_keystates(states, k=2).steps)
-    assert found.names == tuple("abcdef")
+    packed = Trajectories(np.concatenate(states), [len(s) for s in states], tuple("abcdef"))
+    found = discover_keystates(packed, count=2)
+    np.testing.assert_array_equal(found.steps, discover_keystates(states, count=2).steps)
+    assert found.trajectories.names == tuple("abcdef")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "k is 0"),
-        ({"k": "many"}, "k is 'many'"),
-        ({"k": True}, "k is True"),
-        ({"lag": 0}, "lag is 0"),
+        ({"count": 0}, "count is 0"),
+        ({"count": "many"}, "count is 'many'"),
+        ({"count": True}, "count is True"),
         ({"method": "maxima"}, "method is 'maxima'"),
-        ({"method": "pointwise", "k": "auto"}, "k='auto' is not for method='pointwise'"),
+        ({"method": "pointwise", "count": "auto"}, "count='auto' is not for method='pointwise'"),
         (
-            {"method": "pointwise", "k": 40},
-            r"trajectory \d+ has \d+ steps, and k=40.*fewer",
+            {"method": "pointwise", "count": 40},
+            r"trajectory \d+ has \d+ steps, and count=40.*fewer",
         ),
-        ({"rate": 0}, "rate is 0"),
-        ({"stride": 0}, "stride is 0"),
-        ({"gripper": 99}, "gripper names 99"),
-        ({"ignore": ["finger"]}, "ignore names 'finger'"),
-        ({"orientation": {0: "turn"}}, "use one of"),
         ({"labels": {99: [3]}}, "a labelled demonstration is 99"),
         ({"labels": {0: [3000]}}, "label 'label 1' of demonstration 0 is 3000"),
         ({"labels": {0: [3], 1: [4, 5]}}, "give them names"),
@@ -234,11 +228,11 @@ def test_trajectories_that_cannot_be_used():
     with pytest.raises(InputError, match=r"no coordinate is left of 2 \(2 rising evenly"):
         discover_keystates([np.linspace(0, 1, 60)[:, None] * [1.0, 2.0]] * 4)
     with pytest.raises(InputError, match=r"of 6 \(6 ignored\): ignore fewer columns"):
-        discover_keystates(states, ignore=list(range(6)))
+        discover_keystates(Trajectories(states, ignore=list(range(6))))
     with pytest.raises(InputError, match=r"has 66 steps.* 900 of them.*smaller stride"):
-        discover_keystates(states, stride=900)
+        discover_keystates(Trajectories(states, stride=900))
     with pytest.raises(InputError, match=r"check the rate \(90000.0\)"):
-        discover_keystates(states, rate=9e4)
+        discover_keystates(Trajectories(states, rate=9e4))
     broken = states[3].copy()
     broken[4, 2] = np.nan
     with pytest.raises(InputError, match=r"trajectory 3 has 1 NaN.*: cut those steps off"):
@@ -247,5 +241,5 @@ def test_trajectories_that_cannot_be_used():
 
 def test_one_trajectory_is_enough_for_its_sharpest_change():
     states, cuts = demonstrations(count=1)
-    found = discover_keystates(states, k=1)
+    found = discover_keystates(states, count=1)
     assert np.abs(found.steps - cuts).min() <= 3

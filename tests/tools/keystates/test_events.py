@@ -9,7 +9,7 @@ import pandas
 import pytest
 
 from infoatlas_rt import InputError
-from infoatlas_tools import discover_keystates
+from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.keystates.changes import bursts
 
 NAMES = ("tool.x", "tool.y", "tool.z", "finger1.position", "time")
@@ -54,7 +54,7 @@ def away(found, times, rate=20.0):
 
 def test_gripper_events_are_found_and_said_to_be_reproduced():
     states, times = recordings()
-    found = discover_keystates(states, k=4)
+    found = discover_keystates(states, count=4)
     assert (away(found, times) <= 0.25).mean() > 0.9
     assert found.evident and found.reproduced > 0.6 and found.warnings == ()
     assert (found.steps.count(axis=1) <= 4).all()
@@ -63,8 +63,8 @@ def test_gripper_events_are_found_and_said_to_be_reproduced():
 @pytest.mark.parametrize("rate", [10.0, 30.0, 100.0])
 def test_the_same_motion_at_any_rate(rate):
     states, times = recordings(rate=rate)
-    found = discover_keystates(states, k=4, rate=rate)
-    assert found.stride == {10.0: 1, 30.0: 1, 100.0: 4}[rate]
+    found = discover_keystates(Trajectories(states, rate=rate), count=4)
+    assert found.trajectories.stride == {10.0: 1, 30.0: 1, 100.0: 4}[rate]
     assert (away(found, times, rate) <= 0.25).mean() > 0.9
 
 
@@ -87,7 +87,9 @@ def test_a_demonstration_that_lacks_an_event_is_masked():
 def test_labels_of_two_demonstrations_are_found_in_the_others():
     states, times = recordings(14)
     steps = np.rint(times * 20).astype(int)
-    found = discover_keystates(states, labels={i: steps[i].tolist() for i in (2, 9)}, rate=20)
+    found = discover_keystates(
+        Trajectories(states, rate=20), labels={i: steps[i].tolist() for i in (2, 9)}
+    )
     assert (np.abs(found.steps - steps) <= 5).mean() > 0.9
     np.testing.assert_array_equal(found.steps[[2, 9]], steps[[2, 9]])
     np.testing.assert_allclose(found.table()["seconds"], found.table()["step"] / 20)
@@ -95,34 +97,34 @@ def test_labels_of_two_demonstrations_are_found_in_the_others():
 
 def test_one_bad_frame_changes_no_other_demonstration():
     states, _ = recordings()
-    clean = discover_keystates(states, k=4)
+    clean = discover_keystates(states, count=4)
     for value in (-9999.0, 1e4):
         spoilt = [s.copy() for s in states]
         spoilt[5][40, 1] = value
-        found = discover_keystates(spoilt, k=4)
+        found = discover_keystates(spoilt, count=4)
         others = np.arange(12) != 5
         np.testing.assert_array_equal(
             found.steps[others].filled(-1), clean.steps[others].filled(-1)
         )
         assert found.quality[5].outliers == (40,)
-        assert any("demonstration 5" in note.lower() for note in found.notes)
+        assert any("demonstration 5" in note.lower() for note in found.trajectories.notes)
 
 
 def test_a_clock_is_left_out_and_named():
     states, _ = recordings()
     timed = [np.c_[s, 1e9 + np.arange(len(s)) / 20] for s in states]
     tables = [pandas.DataFrame(s, columns=NAMES) for s in timed]
-    found = discover_keystates(tables, k=4)
+    found = discover_keystates(tables, count=4)
     np.testing.assert_array_equal(
-        found.steps.filled(-1), discover_keystates(states, k=4).steps.filled(-1)
+        found.steps.filled(-1), discover_keystates(states, count=4).steps.filled(-1)
     )
-    assert any("time" in note for note in found.notes)
+    assert any("time" in note for note in found.trajectories.notes)
 
 
 def test_even_motion_has_no_key_state():
     line = np.linspace(0, 1, 150)[:, None] * [1.0, -2.0, 0.5]
     for dtype in (np.float64, np.float32):
-        found = discover_keystates([line.astype(dtype) + i for i in range(5)], k="auto")
+        found = discover_keystates([line.astype(dtype) + i for i in range(5)], count="auto")
         assert found.steps.shape == (5, 0)
         assert not found.evident
 
@@ -131,28 +133,28 @@ def test_the_gripper_alone_decides_where_it_is_named():
     states, times = recordings()
     tables = [pandas.DataFrame(s, columns=NAMES[:4]) for s in states]
     for name in ("finger", "finger1.position", 3, ["finger"]):
-        found = discover_keystates(tables, k=2, gripper=name)
+        found = discover_keystates(Trajectories(tables, gripper=name), count=2)
         assert (away(found, times) <= 0.25).mean() > 0.9
     with pytest.raises(InputError, match="gripper names 'claw'"):
-        discover_keystates(tables, gripper="claw")
+        discover_keystates(Trajectories(tables, gripper="claw"))
     with pytest.raises(InputError, match="these columns are ignored, constant or of one speed"):
-        discover_keystates(tables, gripper="finger", ignore="finger")
+        discover_keystates(Trajectories(tables, gripper="finger", ignore="finger"))
 
 
 def test_ignored_columns_change_nothing():
     states, _ = recordings()
     noisy = [np.c_[s, np.random.default_rng(0).normal(size=len(s))] for s in states]
-    found = discover_keystates(noisy, k=3, ignore=[4])
+    found = discover_keystates(Trajectories(noisy, ignore=[4]), count=3)
     np.testing.assert_array_equal(
-        found.steps.filled(-1), discover_keystates(states, k=3).steps.filled(-1)
+        found.steps.filled(-1), discover_keystates(states, count=3).steps.filled(-1)
     )
 
 
 def test_executor_has_the_same_bits():
     states, _ = recordings()
     with ThreadPoolExecutor(2) as executor:
-        spread = discover_keystates(states, k=3, executor=executor)
-    alone = discover_keystates(states, k=3)
+        spread = discover_keystates(states, count=3, executor=executor)
+    alone = discover_keystates(states, count=3)
     np.testing.assert_array_equal(spread.steps.filled(-1), alone.steps.filled(-1))
     np.testing.assert_array_equal(spread.strength, alone.strength)
 
@@ -160,7 +162,7 @@ def test_executor_has_the_same_bits():
 def test_idle_time_is_measured():
     states, _ = recordings(14)
     states[2] = np.concatenate([np.repeat(states[2][:1], 80, axis=0), states[2]])
-    found = discover_keystates(states, k=3)
+    found = discover_keystates(states, count=3)
     assert all(0 < quality.likeness < 1.5 for quality in found.quality)
     assert max(q.idle for i, q in enumerate(found.quality) if i != 2) < 0.3
     assert found.quality[2].idle > 0.3
@@ -169,10 +171,10 @@ def test_idle_time_is_measured():
 def test_one_and_two_demonstrations():
     states, times = recordings(2)
     for count in (1, 2):
-        found = discover_keystates(states[:count], k=3)
+        found = discover_keystates(states[:count], count=3)
         assert (found.steps.count(axis=1) == 3).all()
         assert (away(found, times[:count]) <= 0.25).mean() >= 0.5
-    assert np.isnan(discover_keystates(states[:1], k=3).reproduced)
+    assert np.isnan(discover_keystates(states[:1], count=3).reproduced)
 
 
 def test_constant_speed_has_no_bursts():

@@ -29,7 +29,7 @@ def grasps():
         states.append(np.cumsum(np.c_[step, other, np.zeros(len(step))], axis=0))
         states[-1][:, 6] = rng.random()  # a goal, constant within a trajectory
         cuts.append((first, second))
-    found = discover_keystates(states, k=2, method="phase")
+    found = discover_keystates(states, count=2, method="phase")
     assert np.abs(found.steps - cuts).max() <= 6  # rest is dated up to three lags late
     return found
 
@@ -44,8 +44,9 @@ def test_made_and_broken(grasps):
 
 def test_independent_things_have_no_changes(grasps):
     rng = np.random.default_rng(1)
-    states = [np.c_[s, rng.standard_normal((len(s), 2)).cumsum(axis=0)] for s in grasps.states]
-    found = discover_keystates(states, k=2, method="phase")
+    states = grasps.trajectories.split()
+    states = [np.c_[s, rng.standard_normal((len(s), 2)).cumsum(axis=0)] for s in states]
+    found = discover_keystates(states, count=2, method="phase")
     for change in found.explain({"tool": [0, 1, 2], "other": [7, 8]}):
         assert change.change == "unchanged"
         assert max(change.before, change.after) < 0.4

@@ -30,7 +30,7 @@ def curve(steps, *dips):
 
 def test_turns_of_a_motion_are_found():
     states, turns = switching()
-    steps, local, depth = pointwise.discover(states, k=3)
+    steps, local, depth = pointwise.discover(states, count=3)
     assert steps.shape == (16, 3)
     assert steps.dtype == np.int64
     assert (np.diff(steps, axis=1) > 0).all()
@@ -112,11 +112,11 @@ def test_smoothing_keeps_level_and_mean():
 @pytest.mark.parametrize(
     ("lengths", "options", "expected"),
     [
-        ((30, 6), {"k": 5}, "6 steps"),
-        ((30, 4), {"k": 1, "lag": 2}, "4 steps, and lag 2 needs 5: pass a smaller lag"),
-        ((30, 2), {"k": 1}, "2 steps, and 1 key states .* take 3: leave that"),
-        ((30, 2), {"k": 4}, "take 6: leave that"),
-        ((), {"k": 1}, "0 steps"),
+        ((30, 6), {"count": 5}, "6 steps"),
+        ((30, 4), {"count": 1, "lag": 2}, "4 steps, and lag 2 needs 5: leave that"),
+        ((30, 2), {"count": 1}, "2 steps, and 1 key states .* take 3: leave that"),
+        ((30, 2), {"count": 4}, "take 6: leave that"),
+        ((), {"count": 1}, "0 steps"),
     ],
 )
 def test_invalid_searches_are_refused(lengths, options, expected):

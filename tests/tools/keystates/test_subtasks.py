@@ -14,8 +14,7 @@ NEAR = 5  # steps, 0.25 s
 
 
 def found_in(states, names, rate=RATE, **options):
-    lengths = [len(s) for s in states]
-    return discover_keystates(Trajectories(np.concatenate(states), lengths, names, rate), **options)
+    return discover_keystates(Trajectories(states, names=names, rate=rate), **options)
 
 
 def poses(moves):

@@ -82,7 +82,7 @@ class Annotations:
     @property
     def rate(self) -> float | None:
         """Recorded steps a second (Hz), if it is known."""
-        return self.keystates.rate if self.subtasks.rate is None else self.subtasks.rate
+        return self.subtasks.rate or self.keystates.trajectories.rate
 
     def seconds(self, steps: float | Int) -> Float:
         """Times of steps since the start of their demonstration, s; NaN without a rate."""

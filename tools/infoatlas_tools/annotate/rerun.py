@@ -97,7 +97,7 @@ def write_rerun(
             f"there is no demonstration {unknown[0] if unknown else 'chosen'}: pass some of "
             f"{', '.join(annotations.episodes[:5])}"
         )
-    states = annotations.keystates.states
+    states = annotations.keystates.trajectories.split()
     rows = [annotations.episodes.index(name) for name in chosen]
     clips: dict[int, list[Clip]] = {i: [] for i in rows}
     notes: list[str] = []
@@ -229,8 +229,9 @@ def _groups(annotations: Annotations) -> Iterator[tuple[str, list[int], list[str
     Examples are cube.x to cube.z, or joint1.position to joint7.position. Bodies of the sub-tasks
     come first.
     """
-    width = annotations.keystates.states[0].shape[1]
-    names = annotations.keystates.names or tuple(f"coordinate {j}" for j in range(width))
+    recorded = annotations.keystates.trajectories
+    width = recorded.states.shape[1]
+    names = recorded.names or tuple(f"coordinate {j}" for j in range(width))
     names = tuple(name.removeprefix(f"{STATE}.") for name in names)
     groups: dict[str, list[int]] = {}
     for j, name in enumerate(names):

@@ -234,7 +234,7 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
     InputError
         Text of another form, a name that is given twice, or columns that do not exist.
     """
-    from ..keystates.coordinates.choices import full_name, short_name
+    from ..columns import full_name, short_name
     from ..keystates.subtasks.poses import Pose, Position
 
     found: dict[str, Any] = {}

@@ -6,6 +6,7 @@ import json
 import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,9 +67,6 @@ def add_discovery(parser: ArgumentParser) -> None:
         type=int,
         help="recorded steps in a working step (default: derived from the rate or the motion)",
     )
-    parser.add_argument(
-        "--lag", type=int, default=2, help="working steps between a state and its past"
-    )
     add_resolution(parser)
 
 
@@ -82,18 +80,20 @@ def discover(arguments: Namespace, trajectories: Trajectories, estimator: Estima
     """Find key states with these options."""
     from ..keystates.discovery import discover_keystates
 
-    return discover_keystates(
+    described = replace(
         trajectories,
-        arguments.count if arguments.count == "auto" else int(arguments.count),
-        arguments.lag,
-        arguments.method,
-        rate=arguments.rate,
+        rate=trajectories.rate if arguments.rate is None else arguments.rate,
         stride=arguments.stride,
-        labels=placed_labels(parse_labels(arguments.label or []), trajectories.episodes) or None,
         gripper=listed(arguments.gripper),
         ignore=listed(arguments.ignore),
         orientation=parse_orientation(arguments.orientation or []),
         resolution=arguments.resolution,
+    )
+    return discover_keystates(
+        described,
+        arguments.count if arguments.count == "auto" else int(arguments.count),
+        arguments.method,
+        labels=placed_labels(parse_labels(arguments.label or []), trajectories.episodes) or None,
         estimator=estimator,
     )
 

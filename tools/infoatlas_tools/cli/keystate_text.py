@@ -9,7 +9,7 @@ import numpy as np
 
 from infoatlas_rt.cli.console import table
 
-from ..keystates.coordinates.choices import short_name
+from ..columns import short_name
 from ..keystates.key_states import SIMILAR, KeyStates
 from ..keystates.quality import Quality
 from ..keystates.steps import kind_letter
@@ -39,11 +39,12 @@ def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespa
                 ", ".join(map(short_name, state["coordinates"]["names"][:2])),
             )
         )
-    pace = "" if found.stride == 1 else f", working steps of {found.stride}"
-    pace += "" if found.rate is None else f", {found.rate:g} Hz"
+    data = found.trajectories
+    pace = "" if data.stride == 1 else f", working steps of {data.stride}"
+    pace += "" if data.rate is None else f", {data.rate:g} Hz"
     table(
         f"{len(rows)} key states of {result['trajectories']} trajectories in {result['data']} "
-        f"(method {found.method}, lag {found.lag}{pace})",
+        f"(method {found.method}{pace})",
         (
             *("", "kind", "step", "in", "rank", "strength"),
             *("local nats", "I before → after", "coordinates that change most"),
@@ -58,7 +59,7 @@ def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespa
     if result["reproduced"] is not None:
         print(f"Found again by detectors of other demonstrations: {found.reproduced:.0%}.")
     _print_next(found, arguments)
-    for text in (*found.notes, *found.warnings):
+    for text in (*data.notes, *found.warnings):
         print(text)
     for i, q in enumerate(found.quality):
         unusual = _unusual(q)
@@ -67,7 +68,7 @@ def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespa
             print(f"Demonstration {name}: {unusual}.")
     for name, columns in result["groups"].items():
         print(
-            f"Group {name}: {', '.join(found.names[c] if found.names else str(c) for c in columns)}"
+            f"Group {name}: {', '.join(data.names[c] if data.names else str(c) for c in columns)}"
         )
     for state in result["keystates"]:
         for g in state["groups"]:

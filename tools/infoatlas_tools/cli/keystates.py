@@ -99,7 +99,7 @@ def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list
     InputError
         There is no "=", no column matches, or there is a single group.
     """
-    from ..keystates.coordinates.choices import columns_of
+    from ..columns import columns_of
 
     groups: dict[str, list[int]] = {}
     for text in texts:

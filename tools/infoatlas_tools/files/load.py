@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ def load_trajectories(
     env_states: bool | None = None,
     split: str | None = None,
     episode_column: str | None = None,
+    **described: Any,
 ) -> Trajectories:
     """Read trajectories.
 
@@ -65,6 +67,9 @@ def load_trajectories(
         For a table: name of the column that separates trajectories: a label, or a counter or time
         that restarts with each. "none" if all rows are of one trajectory. Recognised by its name
         unless given (`episode`, `traj_id`, `Demo`, `run`, ...).
+    **described
+        Fields of `Trajectories` that describe the data: `rate`, `names`, `stride`, `gripper`,
+        `ignore`, `orientation`, `resolution`.
 
     Returns
     -------
@@ -79,14 +84,21 @@ def load_trajectories(
         have NaN or infinite values. A counter or clock of a table indicates several trajectories
         that no column names. An option is for another kind of file. The message names the file and
         the remedy.
+
+    Examples
+    --------
+    >>> demos = load_trajectories("examples/data/pickcube.npz", rate=20, gripper="finger")
+    >>> demos.rate, len(demos.lengths), [demos.names[c] for c in demos.gripper][:2]
+    (20.0, 100, ['finger1.position', 'finger2.position'])
     """
-    return open_dataset(path).load(
+    found = open_dataset(path).load(
         features=features,
         only_successful=only_successful,
         env_states=env_states,
         split=split,
         episode_column=episode_column,
     )
+    return replace(found, **described) if described else found
 
 
 def load_samples(

@@ -30,7 +30,7 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 WINDOWS = (0.15, 0.2, 0.3, 0.4, 0.6)  # seconds on either side of a step
-APART = 0.5  # seconds between two candidates, at least
+CANDIDATES_APART = 0.5  # seconds between two candidates, at least
 DATING = 0.2  # seconds by which a candidate is moved to the sharpest change near it
 EDGE = 0.5  # seconds at the start (or START of a demonstration): the first motion is no boundary
 START = 0.05
@@ -40,7 +40,7 @@ CANDIDATES = 20  # of a demonstration, at most
 CAP = 2.0  # largest value of a curve, relative to its HIGH quantile
 HIGH = 0.98
 STRONGEST = 2  # coordinates whose values are summed at each step
-STILL = 0.1  # of the rms increment: rest
+AT_REST = 0.1  # of the rms increment: rest
 SMOOTHING = 0.7  # steps
 
 
@@ -70,7 +70,7 @@ class Changes:
     @property
     def rest(self) -> Float:
         """Energy of increments at rest [p]."""
-        return (STILL * self.rms) ** 2 + (1e-5 * self.spread) ** 2 + 2 * self.noise**2 + 1e-300
+        return (AT_REST * self.rms) ** 2 + (1e-5 * self.spread) ** 2 + 2 * self.noise**2 + 1e-300
 
     @property
     def weight(self) -> Float:
@@ -103,7 +103,7 @@ class Changes:
         speed[1:-1] = np.abs(smooth[2:] - smooth[:-2]) / 2
         speed = _running_mean(speed, self.timing.steps(SPEED, 3))
         scale = np.maximum(self.rms, 1e-300)
-        slow = np.maximum(speed + STILL * self.rms + self.noise, 1e-300)
+        slow = np.maximum(speed + AT_REST * self.rms + self.noise, 1e-300)
         second_scaled = second / scale
         return np.stack(
             [
@@ -117,7 +117,7 @@ class Changes:
     def candidates(self, states: Float) -> tuple[Int, Float]:
         """Steps at which the motion changes [m], largest change first, and scores of change [m]."""
         curves = self.curves(states)
-        reach, apart = self.timing.steps(DATING), self.timing.steps(APART)
+        reach, apart = self.timing.steps(DATING), self.timing.steps(CANDIDATES_APART)
         near = max(1, round(apart * 0.3))
         edge = min(self.timing.steps(EDGE), max(2, int(START * len(states))))
         total = np.zeros(curves.shape[1])

@@ -18,6 +18,7 @@ available for plots only (`mi_curve`, command `curve`).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -28,27 +29,34 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
-from infoatlas_rt.inputs.checks import as_count, as_rate, as_resolution
+from infoatlas_rt.inputs.checks import as_count
 from infoatlas_rt.live.timing import Timing
 
 from ..trajectories import Trajectories, as_trajectories
 from . import pointwise
 from .changes import fit_changes
-from .coordinates import ReadCoordinates, as_ignored, columns_of, read_coordinates
+from .coordinates import ReadCoordinates, read_coordinates
 from .fit_detectors import COORDINATES
 from .fit_timing import choose_timing
 from .key_states import METHODS, KeyStates
 from .labels import as_labels, spread_labels
 from .quality import assess
-from .recordings import Recordings
-from .recurring_changes import NEAR, Candidates, find_candidates, group, interleave, repeated_kinds
+from .recordings import LAG, Recordings
+from .recurring_changes import (
+    BOUNDARY,
+    Candidates,
+    find_candidates,
+    group,
+    interleave,
+    repeated_kinds,
+)
 from .reproduction import has_bursts, phases_reproduced, steps_reproduced
 from .segmentation import SHORTEST, SPANS, motion_scores, ranked_cuts
 from .steps import Steps, empty_steps
 
 REPEATED = 0.65  # boundaries of phases are used if fits to halves find this share of them again
-MOST = 8  # key states of a demonstration from which k="auto" chooses
-DOMINANT = 0.4  # k="auto" keeps kinds of at least this share of the largest strength
+CHOOSABLE = 8  # key states of a demonstration from which count="auto" chooses
+DOMINANT = 0.4  # count="auto" keeps kinds of at least this share of the largest strength
 NEXT = 3  # number of strengths that are reported after that of the last key state
 
 Float = NDArray[np.float64]
@@ -57,62 +65,35 @@ Int = NDArray[np.int64]
 
 def discover_keystates(
     trajectories: Sequence[Any] | Trajectories,
-    k: int | str = 5,
-    lag: int = 2,
+    count: int | str = 5,
     method: str = "auto",
     *,
-    rate: float | None = None,
-    stride: int | None = None,
     labels: Mapping[int, Any] | None = None,
-    gripper: Any = (),
-    ignore: Any = (),
-    orientation: Any = None,
-    resolution: Any = None,
-    estimator: Estimator | None = None,
+    estimator: Estimator | str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
 ) -> KeyStates:
     """Find key states of demonstrations of one task.
 
     Parameters
     ----------
-    trajectories : sequence of [T_i, d] array-like, or Trajectories
-        States of each demonstration; lengths may differ. Columns of pandas DataFrames give the
-        coordinates their names. Leave out columns that contain the answer (flags such as "is
-        grasped").
-    k : int or "auto"
-        K: largest number of key states of each demonstration, the end not counted. "auto": kinds
+    trajectories : Trajectories, or sequence of [T_i, d] array-like
+        States of each demonstration; lengths may differ. `Trajectories` also have their rate, the
+        coordinates to leave out (flags that contain the answer, such as "is grasped"), and more.
+    count : int or "auto"
+        Largest number of key states of each demonstration, the end not counted. "auto": kinds
         whose strength is at least 0.4 of the largest one; none if the motion has no bursts.
-    lag : int
-        Working steps between a state and its past.
     method : {"auto", "events", "phase", "pointwise"}
         "events": changes of the motion that recur in other demonstrations, in any order. "phase":
         boundaries of phases that all demonstrations share. "auto": events, and boundaries of phases
         if fits to halves of the demonstrations find them again. "pointwise": minima of the model's
         local information of a state with its past.
-    rate : float, optional
-        Recorded steps a second (Hz); that of `Trajectories` unless given. It converts windows and
-        tolerances from seconds to steps; without a rate, a working step counts as 0.05 s.
-    stride : int, optional
-        Recorded steps of a working step. Derived from the rate, or from the motion, unless given.
     labels : dict of int to sequence of int, or to dict of str to int, optional
         Known steps of one to three demonstrations, as {0: [75, 150]} or {0: {"grasp": 75,
-        "release": 150}}. Key states of the same kinds are found in the others; `k` and `method` are
-        ignored.
-    gripper : name, column or sequence of them, optional
-        Coordinates of the gripper: candidates are changes of these alone.
-    ignore : name, column or sequence of them, optional
-        Coordinates that are left out. A name stands for all names that begin with it.
-    orientation : dict or "none", optional
-        Kinds of orientations by their columns, as {"tool.r": "rotation_vector"} or {4:
-        "angle_degrees"}: "quaternion_wxyz", "quaternion_xyzw", "rotation_vector", "euler",
-        "matrix", "rotation_6d", "angle"; kinds of angles also with "_degrees". "none": there are no
-        orientations. Unless given, they are recognised by names and values.
-    resolution : float or [d], optional
-        Smallest difference that the sensors resolve, in the units of the states: smaller increments
-        are rest.
-    estimator : Estimator, optional
-        For the local information of "pointwise"; the shipped model with 5-dimensional slices unless
-        given.
+        "release": 150}}. Key states of the same kinds are found in the others; `count` and `method`
+        are ignored.
+    estimator : Estimator, or name or path of a model, optional
+        For the local information of "pointwise"; the shipped model unless given. A model has 10
+        slices of 5 dimensions.
     executor : concurrent.futures.Executor, optional
         Any executor, such as a pool of processes: its workers share the demonstrations. The result
         has the same bits as without it.
@@ -127,110 +108,115 @@ def discover_keystates(
         There are no trajectories, they have different numbers of coordinates or values that are not
         finite, no coordinate moves unevenly, or a trajectory is shorter than a working step. Labels
         refer to steps that do not exist, or a setting is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from infoatlas_tools import Trajectories
+    >>> moves = [np.repeat([[1, 0], [0, 1]], [20 + i, 20], axis=0) for i in range(6)]
+    >>> demos = Trajectories([v.cumsum(axis=0) for v in moves], rate=20)
+    >>> discover_keystates(demos, count=1).steps[:, 0].tolist()
+    [21, 22, 23, 24, 25, 26]
     """
-    lag = as_count(lag, "lag", 1)
     if not isinstance(method, str) or method not in METHODS:
         raise InputError(f"method is {method!r}: use one of {', '.join(METHODS)}")
-    if isinstance(k, str) and k != "auto":
-        raise InputError(f"k is {k!r}: pass a number of key states, or 'auto'")
-    if k == "auto" and method == "pointwise":
-        raise InputError("k='auto' is not for method='pointwise': pass a number of key states")
-    count = MOST if isinstance(k, str) else as_count(k, "k", 1)
-    trajectories = as_trajectories(trajectories)
-    stride = None if stride is None else as_count(stride, "stride", 1)
-    rate = trajectories.rate if rate is None else as_rate(rate, "rate")
-    width = trajectories.states.shape[1]
-    resolution = as_resolution(resolution, width, "resolution")
-    coordinates, raw, states, outliers = read_coordinates(
-        trajectories, orientation=orientation, ignore=ignore, resolution=resolution
-    )
-    notes = (*trajectories.notes, *coordinates.notes)
+    if isinstance(count, str) and count != "auto":
+        raise InputError(f"count is {count!r}: pass a number of key states, or 'auto'")
+    if count == "auto" and method == "pointwise":
+        raise InputError("count='auto' is not for method='pointwise': pass a number of key states")
+    most = CHOOSABLE if isinstance(count, str) else as_count(count, "count", 1)
+    given = as_trajectories(trajectories)
+    coordinates, repaired, states, outliers = read_coordinates(given)
     if not coordinates.names:
-        raise InputError(_nothing_left(coordinates, as_ignored(ignore, trajectories.names, width)))
-    timing = choose_timing(states, rate, stride)
-    shortest = int(trajectories.lengths.argmin())
-    if trajectories.lengths[shortest] < timing.stride:
-        way_out = ", or pass a smaller stride" if stride else f", or check the rate ({rate})"
+        raise InputError(_nothing_left(coordinates, given.ignore))
+    timing = choose_timing(states, given.rate, given.stride)
+    lengths, notes = given.lengths, (*given.notes, *coordinates.notes)
+    shortest = int(lengths.argmin())
+    if lengths[shortest] < timing.stride:
+        ways = [f", or check the rate ({given.rate})"] if given.rate else []
+        ways = [", or pass a smaller stride"] if given.stride else ways
         raise InputError(
-            f"trajectory {shortest} has {trajectories.lengths[shortest]} steps, and a working step "
-            f"is {timing.stride} of them: leave it out{way_out if stride or rate else ''}"
+            f"trajectory {shortest} has {lengths[shortest]} steps, and a working step is "
+            f"{timing.stride} of them: leave it out{''.join(ways)}"
         )
     working = [timing.average(s) for s in states]
     changes = fit_changes(working, timing, coordinates.scale, coordinates.rest)
-    recordings = Recordings(coordinates, changes, working, lag)
+    recordings = Recordings(coordinates, changes, working)
     evident = has_bursts(working, coordinates.rest)
-    known, given = as_labels(labels, trajectories.lengths)
+    known, labelled = as_labels(labels, lengths)
     local = None
     if len(known):
         method = "labels"
-        found = _labelled(recordings, given, known)
+        found = _labelled(recordings, labelled, known)
     elif method == "pointwise":
-        apart = lag * timing.stride
-        for i, s in enumerate(raw):
-            needed = 3 * apart + (count + 1) * SHORTEST
-            if len(s) < needed:
-                ways = ["leave it out"]
-                if count > 1 and len(s) >= 3 * apart + 2 * SHORTEST:
-                    ways.append("ask for fewer key states")
-                if lag > 1 and len(s) >= 3 * timing.stride + (count + 1) * SHORTEST:
-                    ways.append("pass a smaller lag")
-                raise InputError(
-                    f"trajectory {i} has {len(s)} steps, and k={count} at lag {lag} (working steps "
-                    f"of {timing.stride}) needs {needed}: {', or '.join(ways)}"
-                )
-        steps, local, depth = pointwise.discover(
-            raw, k=count, lag=apart, estimator=estimator, executor=executor
-        )
-        found = Steps(np.ma.masked_array(steps, np.zeros(steps.shape, bool)), depth)
+        raw = np.split(repaired, np.cumsum(lengths)[:-1])
+        found, local = _pointwise(raw, most, timing, estimator, executor)
     elif method == "phase":
-        boundaries, strength = _phases(recordings, count)
+        boundaries, strength = _phases(recordings, most)
         none = np.zeros(boundaries.shape, bool)
         found = Steps(np.ma.masked_array(timing.recorded(boundaries), none), strength)
     else:
-        listed = [gripper] if isinstance(gripper, str | int) else list(gripper)
-        chosen = [c for g in listed for c in columns_of(g, trajectories.names, width, "gripper")]
-        found, more = _events(recordings, count, method == "auto", chosen, executor)
+        found, more = _events(recordings, most, method == "auto", given.gripper, executor)
         notes += more
-    if k == "auto" and method in ("auto", "events", "phase"):
+    if count == "auto" and method in ("auto", "events", "phase"):
         found = found.strongest(DOMINANT if evident else np.inf)
-    if found.steps.shape[1] < count and k != "auto" and method == "phase":
-        notes += (_no_more_phases(recordings, found.steps.shape[1], count),)
-    found = found.in_time(trajectories.lengths)
+    if found.steps.shape[1] < most and count != "auto" and method == "phase":
+        notes += (_no_more_phases(recordings, found.steps.shape[1], most),)
+    found = found.in_time(lengths)
     reached = _working(found, timing, recordings.lengths)
     return KeyStates(
         found,
         method=method,
-        lag=lag,
-        stride=timing.stride,
-        rate=rate,
-        names=trajectories.names,
-        labels=given,
+        trajectories=replace(given, states=repaired, stride=timing.stride, notes=notes),
+        labels=labelled,
         reproduced=steps_reproduced(changes, working, np.where(found.shared, reached, np.nan)),
         evident=evident,
-        notes=notes,
         quality=assess(changes, working, reached, found, outliers),
-        local=None if local is None else tuple(local),
-        states=tuple(raw),
-        resolution=resolution,
+        local=local,
         recordings=recordings,
     )
 
 
-def _nothing_left(coordinates: ReadCoordinates, ignored: NDArray[np.bool_]) -> str:
+def _pointwise(
+    raw: Sequence[Float],
+    count: int,
+    timing: Timing,
+    estimator: Estimator | str | os.PathLike[str] | None,
+    executor: Executor | None,
+) -> tuple[Steps, tuple[Float, ...]]:
+    """Key states of method "pointwise", and the local information of each recorded step."""
+    apart = LAG * timing.stride
+    for i, s in enumerate(raw):
+        needed = 3 * apart + (count + 1) * SHORTEST
+        if len(s) < needed:
+            fewer = count > 1 and len(s) >= 3 * apart + 2 * SHORTEST
+            raise InputError(
+                f"trajectory {i} has {len(s)} steps, and count={count} (working steps of "
+                f"{timing.stride}) needs {needed}: leave it out"
+                f"{', or ask for fewer key states' if fewer else ''}"
+            )
+    steps, local, depth = pointwise.discover(
+        raw, count=count, lag=apart, estimator=estimator, executor=executor
+    )
+    none = np.zeros(steps.shape, bool)
+    return Steps(np.ma.masked_array(steps, none), depth), tuple(local)
+
+
+def _nothing_left(coordinates: ReadCoordinates, ignored: Sequence[int]) -> str:
     """Why no coordinate of the demonstrations is left, and what to do."""
     if len(coordinates.constant) == coordinates.width:
         return f"all {coordinates.width} coordinates are constant: record states that move"
-    even = len(set(coordinates.left_out) - set(np.flatnonzero(ignored).tolist()))
+    even = len(set(coordinates.left_out) - set(ignored))
     counts = (
         (len(coordinates.constant), "constant"),
         (even, "rising evenly, as clocks do"),
-        (int(ignored.sum()), "ignored"),
+        (len(ignored), "ignored"),
     )
     why = ", ".join(f"{count} {what}" for count, what in counts if count)
     ways = ["record states that move"]
     if even:
         ways.insert(0, "record motion that changes its speed")
-    if ignored.any():
+    if ignored:
         ways.insert(0, "ignore fewer columns")
     return f"no coordinate is left of {coordinates.width} ({why}): {', or '.join(ways)}"
 
@@ -238,10 +224,9 @@ def _nothing_left(coordinates: ReadCoordinates, ignored: NDArray[np.bool_]) -> s
 def _no_more_phases(recordings: Recordings, made: int, count: int) -> str:
     """Why there are fewer boundaries of phases than requested, and what to do."""
     some = f"{made} of {count} boundaries of phases were found"
-    states, lag, rest = _bursting(recordings)
-    if not motion_scores(states, lag, rest).shape[1]:
+    if not motion_scores(*_bursting(recordings)).shape[1]:
         return f"{some}: every increment is below the resolution. Pass a smaller one, or none."
-    rows = recordings.lengths - max(SPANS) * recordings.lag
+    rows = recordings.lengths - max(SPANS) * LAG
     short = int(rows.argmin())
     if rows[short] < 4 * SHORTEST * (made + 1):  # twice the need of phases of equal length
         return (
@@ -260,8 +245,8 @@ def _no_more_phases(recordings: Recordings, made: int, count: int) -> str:
 
 def _phases(recordings: Recordings, count: int) -> tuple[Int, Float]:
     """Boundaries of phases [N, J] in working steps, strongest first, and their strengths [J]."""
-    lag, lengths = recordings.lag, recordings.lengths
-    least = max(SPANS) * lag + 2 * SHORTEST
+    lengths = recordings.lengths
+    least = max(SPANS) * LAG + 2 * SHORTEST
     if lengths.min() < least:
         short = int(lengths.argmin())
         raise InputError(
@@ -277,7 +262,7 @@ def _bursting(recordings: Recordings) -> tuple[list[Float], int, Float]:
     burst = recordings.changes.burst
     columns = np.sort(np.argsort(-burst, kind="stable")[:COORDINATES])
     states = [s[:, columns] for s in recordings.states]
-    return states, recordings.lag, recordings.coordinates.rest[columns]
+    return states, LAG, recordings.coordinates.rest[columns]
 
 
 def _events(
@@ -293,8 +278,8 @@ def _events(
         kept = [bool(set(source) & set(gripper)) for source in recordings.coordinates.sources]
         if not changes.burst[kept].any():
             raise InputError(
-                f"gripper is {gripper!r}, and these columns are ignored, constant or of one speed: "
-                "name columns whose motion begins or ends"
+                f"gripper is {list(gripper)}, and these columns are ignored, constant or of one "
+                "speed: name columns whose motion begins or ends"
             )
         changes = replace(changes, burst=np.where(kept, changes.burst, 0.0))
         with_phases = False
@@ -310,7 +295,7 @@ def _events(
         if share < REPEATED:
             boundaries = boundaries[:, :0]
     chosen = interleave(changes, states, candidates, boundaries, count)
-    near = recordings.timing.steps(NEAR)
+    near = recordings.timing.steps(BOUNDARY)
     kinds = group(chosen, recordings.lengths, near, boundaries)
     steps = empty_steps(len(states), len(kinds))
     for j, kind in enumerate(kinds):

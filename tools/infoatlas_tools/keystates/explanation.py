@@ -6,6 +6,7 @@ The functions describe key states that are given; they do not move them.
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimation.estimator import Estimator
+from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.shuffling import largest_group
@@ -28,7 +29,7 @@ from .small_samples import gaussian_information
 Float = NDArray[np.float64]
 
 PAIRS = 400  # samples of one estimate, drawn from all trajectories
-APART = 8  # lags: key states nearer to another than this do not bound the steps around it
+BOUNDED = 8  # lags: key states nearer to another than this do not bound the steps around it
 Z = 1.645  # information counts as present if it is above 0 by so many standard errors
 SEED = 0
 SLICES = 10  # of sides wider than the model; more change the estimates by less than their error
@@ -122,12 +123,11 @@ def information(
     steps: Any,
     lag: int,
     local: Sequence[Float] | None,
-    estimator: Estimator | None,
+    estimator: Estimator | str | os.PathLike[str] | None,
     executor: Executor | None,
 ) -> list[Information]:
     """Information at the key states `steps` [N, K]; arguments are fields of `KeyStates`."""
-    if estimator is None:
-        estimator = Estimator(slices=SLICES)
+    estimator = as_estimator(estimator, slices=SLICES)
     if local is None:
         local = _local(states, estimator, lag, executor)
     # Constant coordinates (goals, sizes) are copies of their own past.
@@ -182,15 +182,14 @@ def group_changes(
     lag: int,
     resolution: Float | None,
     groups: Mapping[str, Sequence[int]],
-    estimator: Estimator | None,
+    estimator: Estimator | str | os.PathLike[str] | None,
     executor: Executor | None,
 ) -> list[GroupChange]:
     """Changes at the key states `steps` [N, K] of the information between groups of coordinates."""
     columns = _columns(groups, states[0].shape[1])
     limits = rest_limits(states, resolution)
     motion = [np.pad(increments(s, lag, limits), ((lag, 0), (0, 0))) for s in states]
-    if estimator is None:
-        estimator = Estimator(slices=SLICES)
+    estimator = as_estimator(estimator, slices=SLICES)
     keys, sides = _sides(states, steps, lag)
     pairs = list(combinations(columns, 2))
     jobs = (
@@ -257,8 +256,8 @@ def _sides(
         own: tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]] = [], []
         for i, step in _of_column(steps, column):
             others = steps[i].compressed()
-            previous = others[others < step - APART * lag].max(initial=lag)
-            following = others[others > step + APART * lag].min(initial=len(states[i]))
+            previous = others[others < step - BOUNDED * lag].max(initial=lag)
+            following = others[others > step + BOUNDED * lag].min(initial=len(states[i]))
             own[0].append((i, max(lag, int(previous)), step))
             own[1].append((i, max(lag, step), int(following)))
         pair = []

@@ -24,7 +24,7 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 THRESHOLDS = np.linspace(0.1, 1.0, 19)
-NEAR = 0.5  # seconds: a report within them of the key state is right
+RIGHT = 0.5  # seconds: a report within them of the key state is right
 FOLDS = 10
 JUDGED = 40  # demonstrations, at most
 
@@ -78,7 +78,7 @@ def _judge(
     scores: Sequence[Float], steps: Float, timing: Timing, wait: float
 ) -> tuple[float, bool, float, float, float]:
     """Threshold, once or not, recall, median delay and false reports of one key state."""
-    near, gap = timing.steps(NEAR), timing.steps(KEYSTATE_GAP)
+    near, gap = timing.steps(RIGHT), timing.steps(KEYSTATE_GAP)
     peaks = [maxima(score) for score in scores]
     there, best = ~np.isnan(steps), (-1.0, 0.5, True, 0.0, float("nan"), 0.0)
     for once in (True, False):

@@ -17,6 +17,7 @@ from infoatlas_rt.live.progress_filter import ProgressFilter
 from infoatlas_rt.live.progress_model import relative
 from infoatlas_rt.live.subtasks import LiveSubtasks, Part, ToolProgress
 
+from ..trajectories import Trajectories
 from .fit_live import FOLDS, JUDGED
 from .fit_progress import Example, fit_progress
 from .recordings import Recordings
@@ -28,7 +29,7 @@ Int = NDArray[np.int64]
 
 BACK = 0.25  # seconds over which velocities are taken
 ASIDE = 0.25  # seconds on either side of a cut that are not judged
-LEAST = 0.1  # of the median demonstration: lower limit of the usual time
+USUAL_SHARE = 0.1  # of the median demonstration: lower limit of the usual time
 BORROWED = 0.5  # of the longest time in any part: lower limit, as few demonstrations vary little
 # Quantile of the distances from bins in held-out demonstrations: states farther away are unlike the
 # demonstrations, and do not count as progress.
@@ -36,28 +37,16 @@ TYPICAL = 0.99
 
 
 def fit_subtasks(
-    recordings: Recordings,
-    states: Sequence[Float],
-    names: Sequence[str],
-    subtasks: Subtasks,
+    recordings: Recordings, trajectories: Trajectories, subtasks: Subtasks
 ) -> LiveSubtasks:
     """Models of the parts of demonstrations, cross-validated.
-
-    Parameters
-    ----------
-    recordings : Recordings
-    states : sequence of N arrays [T_i, d]
-        Recorded steps of the demonstrations.
-    names : sequence of str
-        Names of the d columns; empty if they have none.
-    subtasks : Subtasks
 
     Raises
     ------
     InputError
         Sub-tasks of other demonstrations, or none.
     """
-    lengths = [len(s) for s in states]
+    states, lengths = trajectories.split(), trajectories.lengths.tolist()
     if subtasks.lengths.tolist() != lengths:
         raise InputError(
             f"the sub-tasks are of {len(subtasks.lengths)} demonstrations with "
@@ -66,7 +55,7 @@ def fit_subtasks(
         )
     if not subtasks.parts:
         raise InputError("there are no sub-tasks to follow: leave them out")
-    bodies = positions_of(subtasks, names)
+    bodies = positions_of(subtasks, trajectories.names)
     some = np.sort(np.random.default_rng(0).permutation(len(states))[:JUDGED]).tolist()
     averages = [recordings.timing.average(np.asarray(states[i], np.float64)) for i in some]
     tools = []
@@ -138,7 +127,7 @@ def _fit_tool(
         for row in followed:
             np.maximum.at(usual, row[:, 0].astype(np.int64), row[:, 2])
     median = float(np.median([len(example.x) for example in examples]))
-    usual = np.maximum(usual, max(BORROWED * usual.max(), LEAST * median, 1.0))
+    usual = np.maximum(usual, max(BORROWED * usual.max(), USUAL_SHARE * median, 1.0))
     return ToolProgress(model, right, error, usual, limit)
 
 

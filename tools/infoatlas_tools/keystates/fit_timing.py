@@ -13,8 +13,8 @@ Float = NDArray[np.float64]
 
 FASTEST = 30.0  # working steps a second, at most
 COHERENT = 8  # working steps over which motion keeps half of its autocovariance, at most
-FEWEST = 60  # working steps of a demonstration, at least, if the rate is not known
-LONGEST = 64  # largest lag of the autocovariance, in recorded steps
+WORKING_STEPS = 60  # working steps of a demonstration, at least, if the rate is not known
+LONGEST_LAG = 64  # largest lag of the autocovariance, in recorded steps
 
 
 def choose_timing(
@@ -41,18 +41,18 @@ def choose_timing(
         return Timing(stride, rate)
     if rate is not None:
         return Timing(max(1, int(np.ceil(rate / FASTEST - 0.01))), rate)
-    increments = [np.diff(s, axis=0) for s in states if len(s) > LONGEST // 4]
+    increments = [np.diff(s, axis=0) for s in states if len(s) > LONGEST_LAG // 4]
     if not increments:
         return Timing(1, None)
-    width, count = increments[0].shape[1], np.zeros(LONGEST)
-    covariance = np.zeros((LONGEST, width))
+    width, count = increments[0].shape[1], np.zeros(LONGEST_LAG)
+    covariance = np.zeros((LONGEST_LAG, width))
     for d in increments:
-        for lag in range(2, min(LONGEST, len(d) - 1)):  # sensor noise is in lags 0 and 1
+        for lag in range(2, min(LONGEST_LAG, len(d) - 1)):  # sensor noise is in lags 0 and 1
             covariance[lag] += np.einsum("ij,ij->j", d[lag:], d[:-lag])
             count[lag] += len(d) - lag
     covariance /= np.maximum(count, 1)[:, None]
     top = np.maximum(covariance[2:5].max(axis=0), 1e-300)
     kept = (covariance[2:] >= 0.5 * top) & (count[2:, None] > 0)
     coherent = 2 + np.where(kept.all(axis=0), len(kept), kept.argmin(axis=0))
-    most = int(np.median([len(s) for s in states])) // FEWEST
+    most = int(np.median([len(s) for s in states])) // WORKING_STEPS
     return Timing(max(1, min(int(np.median(coherent)) // COHERENT, most)), None)

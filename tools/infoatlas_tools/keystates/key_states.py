@@ -21,12 +21,13 @@ from infoatlas_rt.live.detectors import Detectors
 from infoatlas_rt.live.task import Task
 from infoatlas_rt.live.timing import NOMINAL
 
+from ..trajectories import Trajectories
 from . import explanation, summary as tables
 from .explanation import CoordinateChange, GroupChange, Information
 from .fit_live import fit_live
 from .fit_subtasks import fit_subtasks
 from .quality import Quality
-from .recordings import Recordings
+from .recordings import LAG, Recordings
 from .steps import Steps
 from .subtasks.recorded_subtasks import Subtasks
 from .subtasks.subtask_discovery import find_subtasks
@@ -46,20 +47,13 @@ class KeyStates:
         Steps, strengths and kinds; `steps`, `strength`, `kind` and `shared` are its fields.
     method : {"auto", "events", "phase", "pointwise", "labels"}
         How they were found; "labels" if a few demonstrations were labelled.
-    lag : int
-        Working steps between a state and its past.
-    states : tuple of [T_i, d] float64
-        The demonstrations, with bad frames replaced.
+    trajectories : Trajectories
+        The demonstrations, with bad frames replaced and the stride of the search. `notes` are also
+        about what was recognised, left out or replaced.
     recordings : Recordings
         The data that detectors are fitted to.
     quality : tuple of Quality
         Quality of each demonstration.
-    stride : int
-        Recorded steps of a working step.
-    rate : float or None
-        Recorded steps a second (Hz).
-    names : tuple of str
-        Names of the coordinates; empty if they have none.
     labels : tuple of str
         Names of the labelled kinds.
     reproduced : float
@@ -68,30 +62,19 @@ class KeyStates:
     evident : bool
         Whether motion has bursts that stationary motion of the same spectrum lacks. Without such
         bursts, key states have no basis.
-    notes : tuple of str
-        Sentences about what was recognised, left out or replaced.
     local : tuple of [T_i] float64, or None
         Local information of every step with its past, nats ("pointwise").
-    resolution : [d] float64, or None
-        Smallest difference that the sensors resolve, in the units of the states; None unless
-        given.
     """
 
     found: Steps
     method: str
-    lag: int
-    states: tuple[NDArray[np.float64], ...] = field(repr=False)
+    trajectories: Trajectories = field(repr=False)
     recordings: Recordings = field(repr=False)
     quality: tuple[Quality, ...] = field(repr=False)
-    stride: int = 1
-    rate: float | None = None
-    names: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     reproduced: float = float("nan")
     evident: bool = True
-    notes: tuple[str, ...] = ()
     local: tuple[NDArray[np.float64], ...] | None = field(default=None, repr=False)
-    resolution: NDArray[np.float64] | None = None
 
     @property
     def steps(self) -> Any:
@@ -99,7 +82,7 @@ class KeyStates:
 
         Column j is the same key state in all demonstrations; an entry is masked where a
         demonstration lacks it. Columns are in order of their median place, as a share of the
-        demonstration. A demonstration has at most `k` key states, but there may be more columns
+        demonstration. A demonstration has at most `count` key states, but there may be more columns
         than that. The end is not among them.
         """
         return self.found.steps
@@ -136,6 +119,11 @@ class KeyStates:
         rank[self.order] = np.arange(1, len(self.order) + 1)
         return rank
 
+    @property
+    def _lag(self) -> int:
+        """Recorded steps between a state and its past."""
+        return LAG * self.recordings.timing.stride
+
     @cached_property
     def detectors(self) -> Detectors:
         """Detectors of the key states for running episodes, with their recall and delay.
@@ -156,20 +144,19 @@ class KeyStates:
             pandas is not installed.
         """
         names = [self.name(j) for j in range(self.steps.shape[1])]
-        return tables.data_frame(self.found, names, self.rate)
+        return tables.data_frame(self.found, names, self.trajectories.rate)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe values; "keystates" is a list with a dict for each column of `steps`."""
         rank = self.rank
         return {
             "method": self.method,
-            "lag": self.lag,
-            "stride": self.stride,
-            "rate": self.rate,
+            "stride": self.trajectories.stride,
+            "rate": self.trajectories.rate,
             "trajectories": len(self.steps),
             **tables.finite({"reproduced": self.reproduced}),
             "evident": self.evident,
-            "notes": list(self.notes),
+            "notes": list(self.trajectories.notes),
             "warnings": list(self.warnings),
             "next_strengths": list(self.found.following),
             "quality": [tables.finite(asdict(quality)) for quality in self.quality],
@@ -220,7 +207,11 @@ class KeyStates:
         return tuple(found)
 
     def subtasks(
-        self, tool: Any = None, objects: Any = None, *, estimator: Estimator | None = None
+        self,
+        tool: Any = None,
+        objects: Any = None,
+        *,
+        estimator: Estimator | str | os.PathLike[str] | None = None,
     ) -> Subtasks:
         """Sub-tasks (parts) of each demonstration, and the reference object of each.
 
@@ -236,8 +227,8 @@ class KeyStates:
             Columns of the possible reference objects, as {"cube": Pose("cube"), "goal":
             Position("goal")}. Without tool and objects, the parts are those between shared key
             states.
-        estimator : Estimator, optional
-            Its model also estimates the information of the chosen parts, if there are enough
+        estimator : Estimator, or name or path of a model, optional
+            The model also estimates the information of the chosen parts, if there are enough
             demonstrations for it; the shipped model unless given.
 
         Returns
@@ -248,26 +239,35 @@ class KeyStates:
         ------
         InputError
             Columns do not exist, or a name stands for two bodies.
+
+        Examples
+        --------
+        >>> from infoatlas_tools import discover_keystates
+        >>> moves = [np.repeat([[1, 0], [0, 1]], [20 + i, 20], axis=0) for i in range(6)]
+        >>> found = discover_keystates([v.cumsum(axis=0) for v in moves], count=1)
+        >>> parts = found.subtasks()
+        >>> parts.names, parts.parts[0].end.tolist()
+        (('until key state 1', 'until end'), [21, 22, 23, 24, 25, 26])
         """
-        frequency = NOMINAL * self.stride if self.rate is None else self.rate
+        data = self.trajectories
+        frequency = data.rate or NOMINAL * self.recordings.timing.stride
         columns = np.flatnonzero(self.shared)
         labels = [self.name(j) or f"key state {j + 1}" for j in columns.tolist()]
         parts, places, notes = find_subtasks(
-            self.states, self.names, self.steps[:, columns], labels, frequency, tool, objects,
+            data.split(), data.names, self.steps[:, columns], labels, frequency, tool, objects,
             estimator,
         )  # fmt: skip
-        if self.rate is None and objects:
+        if data.rate is None and objects:
             notes.append(
                 f"The rate is not known: {NOMINAL:g} working steps count as a second (rate=)."
             )
-        lengths = np.array([len(s) for s in self.states], np.int64)
-        return Subtasks(tuple(parts), lengths, self.rate, notes=tuple(notes), places=places)
+        return Subtasks(tuple(parts), data.lengths, data.rate, notes=tuple(notes), places=places)
 
     def explain(
         self,
         groups: Mapping[str, Sequence[int]] | None = None,
         *,
-        estimator: Estimator | None = None,
+        estimator: Estimator | str | os.PathLike[str] | None = None,
         executor: Executor | None = None,
     ) -> list[GroupChange] | list[CoordinateChange]:
         """Changes at each key state, of single coordinates or of the information between groups.
@@ -279,8 +279,8 @@ class KeyStates:
             between the motions of every two groups is then estimated before and after each key
             state, up to its neighbours. Without groups, the coordinates are reported whose motion
             changes most.
-        estimator : Estimator, optional
-            For groups; the shipped model unless given.
+        estimator : Estimator, or name or path of a model, optional
+            For groups; the shipped model unless given. A model has 10 slices.
         executor : concurrent.futures.Executor, optional
             For groups: any executor, such as a pool of processes; its workers share the estimates.
             The result has the same bits as without it.
@@ -295,24 +295,27 @@ class KeyStates:
         InputError
             Groups do not exist.
         """
-        lag = self.lag * self.stride
+        data, lag = self.trajectories, self._lag
         if groups is None:
-            return explanation.coordinate_changes(self.states, self.steps, lag, self.names)
+            return explanation.coordinate_changes(data.split(), self.steps, lag, data.names)
         columns = np.flatnonzero(self.shared)
         found = explanation.group_changes(
-            self.states, self.steps[:, columns], lag, self.resolution, groups, estimator, executor
+            data.split(), self.steps[:, columns], lag, data.resolution, groups, estimator, executor
         )
         return [replace(one, keystate=int(columns[one.keystate])) for one in found]
 
     def information(
-        self, estimator: Estimator | None = None, *, executor: Executor | None = None
+        self,
+        estimator: Estimator | str | os.PathLike[str] | None = None,
+        *,
+        executor: Executor | None = None,
     ) -> list[Information]:
         """Information at each shared key state, estimated in nats, in order of the columns.
 
         Parameters
         ----------
-        estimator : Estimator, optional
-            The shipped model unless given.
+        estimator : Estimator, or name or path of a model, optional
+            The shipped model unless given. A model has 10 slices.
         executor : concurrent.futures.Executor, optional
             Any executor, such as a pool of processes: its workers share the estimates. The result
             has the same bits as without it.
@@ -323,9 +326,9 @@ class KeyStates:
             Local information at the step and its percentile within the trajectory, and the sliced
             information of states with their past before and after it.
         """
-        lag, columns = self.lag * self.stride, np.flatnonzero(self.shared)
+        columns, states = np.flatnonzero(self.shared), self.trajectories.split()
         found = explanation.information(
-            self.states, self.steps[:, columns], lag, self.local, estimator, executor
+            states, self.steps[:, columns], self._lag, self.local, estimator, executor
         )
         return [replace(one, keystate=int(columns[one.keystate])) for one in found]
 
@@ -346,12 +349,20 @@ class KeyStates:
         ------
         InputError
             The sub-tasks are of other demonstrations, or cannot be followed.
+
+        Examples
+        --------
+        >>> from infoatlas_tools import discover_keystates
+        >>> moves = [np.repeat([[1, 0], [0, 1]], [20 + i, 20], axis=0) for i in range(6)]
+        >>> found = discover_keystates([v.cumsum(axis=0) for v in moves], count=1)
+        >>> print(found.follow())
+        key state 1: followed; found in 100%, median delay 0.15 s, 0.0 false reports an episode
         """
         names = tuple(self.name(j) for j in range(self.steps.shape[1]))
         models = None
         if subtasks is not None:
-            models = fit_subtasks(self.recordings, self.states, self.names, subtasks)
-        return Task(names, self.names, self.detectors, models)
+            models = fit_subtasks(self.recordings, self.trajectories, subtasks)
+        return Task(names, self.trajectories.names, self.detectors, models)
 
     def save(self, path: str | os.PathLike[str], subtasks: Subtasks | None = None) -> None:
         """Write `follow(subtasks)` to a .json file.
@@ -372,10 +383,11 @@ class KeyStates:
 
     def __str__(self) -> str:
         count, total = self.steps.shape[1], len(self.steps)
-        pace = "" if self.stride == 1 else f", working steps of {self.stride}"
+        stride = self.trajectories.stride
+        pace = "" if stride == 1 else f", working steps of {stride}"
         head = (
-            f"{count} key states of {total} trajectories (method {self.method}, lag {self.lag}"
-            f"{pace}); found again in other demonstrations: {self.reproduced:.0%}"
+            f"{count} key states of {total} trajectories (method {self.method}{pace}); found again "
+            f"in other demonstrations: {self.reproduced:.0%}"
         )
         names = [self.name(j) for j in range(count)]
         rows = tables.lines(self.found, names, self.rank)

@@ -22,6 +22,7 @@ trajectory are not independent (`groups` of `Estimator.estimate`).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
@@ -29,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimation.estimator import Estimator
+from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
 
@@ -39,16 +40,16 @@ Float = NDArray[np.float64]
 
 # Chosen on three tasks of scripted demonstrations.
 K_SLICE, SLICES = 5, 10  # of each view; 20 slices found no more key states
-WIDTH = 0.1  # standard deviation of an event's place between trajectories, share of their length
+SPREAD = 0.1  # standard deviation of an event's place between trajectories, of their length
 ROUNDS = 20
 
 
 def discover(
     states: Sequence[Float],
     *,
-    k: int,
+    count: int,
     lag: int = 2,
-    estimator: Estimator | None = None,
+    estimator: Estimator | str | os.PathLike[str] | None = None,
     executor: Executor | None = None,
 ) -> tuple[NDArray[np.int64], list[Float], Float]:
     """Find K key states in each trajectory.
@@ -57,12 +58,12 @@ def discover(
     ----------
     states : list of [T_i, d] float64
         Each longer than 2 lag and than K + 1 steps.
-    k : int
+    count : int
         K.
     lag : int
         Steps between a state and its past.
-    estimator : Estimator, optional
-        An estimator with slices; "edge" with 10 slices of 5 dimensions unless given.
+    estimator : Estimator, or name or path of a model, optional
+        An estimator with slices; "edge" unless given. A model has 10 slices of 5 dimensions.
     executor : concurrent.futures.Executor, optional
         Evaluates the two views side by side.
 
@@ -85,22 +86,22 @@ def discover(
         constant.
     """
     shortest = min(map(len, states), default=0)
-    if shortest < k + 2:
+    if shortest < count + 2:
         raise InputError(
-            f"the shortest trajectory has {shortest} steps, and {k} key states between its first "
-            f"and last step take {k + 2}: "
-            f"{'ask for fewer, or ' if k > 1 and shortest > 2 else ''}leave that trajectory out"
+            f"the shortest trajectory has {shortest} steps, and {count} key states between its "
+            f"first and last step take {count + 2}: "
+            f"{'ask for fewer, or ' if count > 1 and shortest > 2 else ''}leave that trajectory out"
         )
     local = local_information(states, estimator, lag, executor)
     curves = [smooth(values, lag) for values in local]
-    steps = minima(curves, k, 2 * lag)
+    steps = minima(curves, count, 2 * lag)
     depth = [np.median(curve) - curve[own] for curve, own in zip(curves, steps, strict=True)]
     return steps, local, np.mean(depth, axis=0)
 
 
 def local_information(
     trajectories: Sequence[Float],
-    estimator: Estimator | None = None,
+    estimator: Estimator | str | os.PathLike[str] | None = None,
     lag: int = 2,
     executor: Executor | None = None,
 ) -> list[Float]:
@@ -132,9 +133,7 @@ def local_information(
     if shortest <= 2 * lag:
         raise InputError(
             f"the shortest of {len(lengths)} trajectories has {shortest} steps, and lag {lag} "
-            f"needs {2 * lag + 1}: "
-            f"{'pass a smaller lag, or ' if lag > 1 and shortest > 2 else ''}leave that trajectory "
-            "out"
+            f"needs {2 * lag + 1}: leave that trajectory out"
         )
     limits = rest_limits(trajectories)
     columns = np.flatnonzero(limits > 0)
@@ -148,8 +147,7 @@ def local_information(
             f"each of {len(limits)} coordinates has one value in 99.8% of the steps: use "
             "method='events', or record states that move for longer"
         )
-    if estimator is None:
-        estimator = Estimator(k=min(K_SLICE, len(columns)), slices=SLICES)
+    estimator = as_estimator(estimator, k=min(K_SLICE, len(columns)), slices=SLICES)
     moving = [states[:, columns] for states in trajectories]
     motion = [increments(states, lag, limits[columns]) for states in moving]
     jobs = [
@@ -173,14 +171,14 @@ def local_information(
     return [(first + second) / 2 for first, second in zip(*views, strict=True)]
 
 
-def minima(local: Sequence[Float], k: int, apart: int = 1) -> NDArray[np.int64]:
+def minima(local: Sequence[Float], count: int, apart: int = 1) -> NDArray[np.int64]:
     """K steps of each trajectory: minima of its curve, at places that trajectories share.
 
     Parameters
     ----------
     local : list of N arrays [T_i] float64
         Smoothed curves.
-    k : int
+    count : int
         K; every curve has at least K + 2 values.
     apart : int
         Smallest distance between two steps of a trajectory; smaller if the trajectory is too short
@@ -191,7 +189,7 @@ def minima(local: Sequence[Float], k: int, apart: int = 1) -> NDArray[np.int64]:
     [N, K] int64, ascending
     """
     scores = [_depths(curve) for curve in local]
-    places = _places(scores, k, apart)
+    places = _places(scores, count, apart)
     for _ in range(ROUNDS):
         steps = np.array([_assign(score, places, apart) for score in scores])
         last = np.array([len(score) - 1 for score in scores])
@@ -224,12 +222,12 @@ def _depths(curve: Float) -> Float:
     return depth
 
 
-def _places(scores: list[Float], k: int, apart: int) -> Float:
+def _places(scores: list[Float], count: int, apart: int) -> Float:
     """Fractions [K] of a trajectory, ascending, with the largest sum of depths of minima."""
     grid = np.linspace(0, 1, 201)
     left = [score.copy() for score in scores]
     places = []
-    for _ in range(k):
+    for _ in range(count):
         near = [_near(score, grid) for score in left]  # each [201, T_i]
         place = grid[np.argmax(sum(weighted.max(axis=1) for weighted in near))]
         places.append(place)
@@ -242,18 +240,18 @@ def _places(scores: list[Float], k: int, apart: int) -> Float:
 
 
 def _near(score: Float, places: Float) -> Float:
-    """Depths [T] under Gaussian weights around places [P], half of `WIDTH` wide: [P, T]."""
+    """Depths [T] under Gaussian weights around places [P], half of `SPREAD` wide: [P, T]."""
     at = np.arange(len(score)) / (len(score) - 1)
-    return score * np.exp(-0.5 * ((at - places[:, None]) / (WIDTH / 2)) ** 2)
+    return score * np.exp(-0.5 * ((at - places[:, None]) / (SPREAD / 2)) ** 2)
 
 
 def _assign(score: Float, places: Float, apart: int) -> NDArray[np.int64]:
     """Steps [K] of one trajectory, one for each place, in order, with the largest sum of depths."""
-    last, k = len(score) - 1, len(places)
-    apart = max(1, min(apart, (last - 1) // k))
+    last, count = len(score) - 1, len(places)
+    apart = max(1, min(apart, (last - 1) // count))
     off = (np.arange(1, last) / last) - places[:, None]
     # Steps that are no minimum have no depth; among those, the nearest to the place is best.
-    worth = score[1:-1] * np.exp(-0.5 * (off / WIDTH) ** 2) - 1e-3 * np.abs(off)
+    worth = score[1:-1] * np.exp(-0.5 * (off / SPREAD) ** 2) - 1e-3 * np.abs(off)
     total = worth[0]
     choices = []
     for row in worth[1:]:
@@ -264,8 +262,8 @@ def _assign(score: Float, places: Float, apart: int) -> NDArray[np.int64]:
         choices.append(np.r_[np.zeros(min(apart, last - 1), np.int64), reached[:-apart]])
         before = np.r_[np.full(min(apart, last - 1), -np.inf), best[:-apart]]
         total = row + before
-    steps = np.empty(k, np.int64)
+    steps = np.empty(count, np.int64)
     steps[-1] = int(np.argmax(total))
-    for j in range(k - 1, 0, -1):
+    for j in range(count - 1, 0, -1):
         steps[j - 1] = choices[j - 1][steps[j]]
     return steps + 1

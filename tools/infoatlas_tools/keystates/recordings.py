@@ -15,6 +15,8 @@ from .coordinates import ReadCoordinates
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
+LAG = 2  # working steps between a state and its past
+
 
 @dataclass(frozen=True, eq=False)
 class Recordings:
@@ -26,14 +28,11 @@ class Recordings:
     changes : Changes
     states : list of [T_i, p] float64
         Working steps.
-    lag : int
-        Working steps.
     """
 
     coordinates: ReadCoordinates
     changes: Changes
     states: list[Float]
-    lag: int
 
     @property
     def timing(self) -> Timing:

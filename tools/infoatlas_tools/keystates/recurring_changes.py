@@ -22,15 +22,15 @@ from .changes import Changes
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-FEWEST = 4  # demonstrations: with fewer, support is not used
-SHARE = 0.8  # of the other demonstrations, those with the best matches: the support is their mean
-COMPARED = 100  # demonstrations that a candidate is compared with, at most
-SIMILAR = 0.3  # cosine of the signatures of one kind, at least
+SUPPORTED = 4  # demonstrations: with fewer, support is not used
+BEST = 0.8  # of the other demonstrations, those with the best matches: support is their mean
+MATCHED = 100  # demonstrations that a candidate is compared with, at most
+ONE_KIND = 0.3  # cosine of the signatures of one kind, at least
 REPEAT = 0.8  # cosine of the signatures from which two kinds count as one kind, repeated
 KEPT = 0.2  # share of the demonstrations that have a kind, at least
-SAME = 0.1  # seconds from a better candidate within which a boundary of phases is dropped
+DUPLICATE = 0.1  # seconds from a better candidate within which a boundary of phases is dropped
 STEADY = 1.5  # nats: mean of the two largest b, below which no coordinate moves in bursts
-NEAR = 0.25  # seconds: a change within them of a boundary of phases is that boundary
+BOUNDARY = 0.25  # seconds: a change within them of a boundary of phases is that boundary
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,15 +96,15 @@ def find_candidates(
     """
     search = partial(_search, changes)
     made = list(executor.map(search, states) if executor else map(search, states))
-    if len(made) < FEWEST:
+    if len(made) < SUPPORTED:
         return made
     rng = np.random.default_rng(0)
-    compared = np.sort(rng.permutation(len(made))[:COMPARED])
+    compared = np.sort(rng.permutation(len(made))[:MATCHED])
     ranked = []
     for i, own in enumerate(made):
         matches = [_match(own, made[j]) for j in compared.tolist() if j != i]
         best = np.sort(matches, axis=0)[::-1]
-        score = own.score * best[: int(np.ceil(SHARE * len(best)))].mean(axis=0)
+        score = own.score * best[: int(np.ceil(BEST * len(best)))].mean(axis=0)
         order = np.argsort(-score, kind="stable")
         ranked.append(Candidates(own.steps, score, own.signature).take(order))
     return ranked
@@ -148,7 +148,7 @@ def interleave(
     list of Candidates
         In order of rank. Boundaries within 0.1 s of a better candidate are dropped.
     """
-    apart = changes.timing.steps(SAME)
+    apart = changes.timing.steps(DUPLICATE)
     steady = np.sort(changes.burst)[-2:].mean() < STEADY
     chosen = []
     for own, phases, x in zip(candidates, boundaries.tolist(), states, strict=True):
@@ -216,7 +216,7 @@ def group(
     seeds = np.random.default_rng(0).permutation(len(owner))[:300]
     cosine = np.maximum(signature[seeds] @ signature.T, 0.0)
     similarity = np.where(
-        cosine >= SIMILAR, cosine**2 * (1 - 0.25 * np.abs(time[seeds, None] - time)), 0.0
+        cosine >= ONE_KIND, cosine**2 * (1 - 0.25 * np.abs(time[seeds, None] - time)), 0.0
     )
     while total > 1 and free[seeds].any():
         value = np.zeros((len(seeds), total))

@@ -15,10 +15,10 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 SPLITS = 2  # random splits into halves
-COMPARED = 24  # demonstrations that are split, at most
-NEAR = 0.25  # seconds within which a key state counts as found again
-SAME = 0.15  # seconds, or SHARE of a demonstration: nearer boundaries of phases are the same
-SHARE = 0.02
+HALVED = 24  # demonstrations that are split, at most
+FOUND_AGAIN = 0.25  # seconds within which a key state counts as found again
+SAME_CUT = 0.15  # seconds, or PLACE of a demonstration: nearer boundaries are the same
+PLACE = 0.02
 SURROGATES = 19
 LOOKED_AT = 8  # demonstrations that are compared with surrogates, at most
 MARGIN = 1.1  # factor by which bursts have to exceed those of every surrogate
@@ -33,10 +33,10 @@ def phases_reproduced(
     """
     if len(states) < 4 or not boundaries.shape[1]:
         return 0.0
-    apart, found = changes.timing.steps(SAME), []
+    apart, found = changes.timing.steps(SAME_CUT), []
     for half in _halves(len(states)):
         own, _ = ranked_cuts([states[i] for i in half], lag, rest, boundaries.shape[1])
-        limit = [max(apart, SHARE * len(states[i])) for i in half]
+        limit = [max(apart, PLACE * len(states[i])) for i in half]
         if not own.shape[1]:
             found.append(0.0)
             continue
@@ -64,7 +64,7 @@ def steps_reproduced(changes: Changes, states: Sequence[Float], steps: Float) ->
     if len(states) < 2 or np.isnan(steps).all():
         return float("nan")
     features = make_features(changes, states, CENTRED)
-    near, hits = changes.timing.steps(NEAR), []
+    near, hits = changes.timing.steps(FOUND_AGAIN), []
     for held in _halves(len(states)):
         fitted = np.setdiff1d(_compared(len(states)), held)
         rows = [features.compute(states[i]) for i in fitted]
@@ -108,7 +108,7 @@ def _surrogate(motion: Float, rng: np.random.Generator) -> Float:
 
 
 def _compared(count: int) -> Int:
-    return np.sort(np.random.default_rng(0).permutation(count)[:COMPARED])
+    return np.sort(np.random.default_rng(0).permutation(count)[:HALVED])
 
 
 def _halves(count: int) -> list[Int]:

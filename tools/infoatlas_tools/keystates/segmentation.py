@@ -37,7 +37,7 @@ SHORTEST = 3  # smallest number of steps of a phase
 STARTS = (0.25, 0.5, 0.75)  # of the segment: where the search for a cut starts
 ROUNDS = 25
 CONVERGED = 1e-4  # nats per step: a round that gains less is the last one
-STILL = 1e-4  # of a coordinate's range: a smaller increment is rest
+REST_RANGE = 1e-4  # of a coordinate's range: a smaller increment is rest
 PROPOSALS = 10  # cuts from which the K strongest are chosen; at least K
 SPANS = (1, 3)  # increments over these many lags; the longer one still shows motion under noise
 
@@ -250,10 +250,10 @@ def rest_limits(
 ) -> NDArray[np.float64]:
     """Increments of raw states below these count as rest [d].
 
-    The resolution, or STILL of the coordinate's range between its 0.1% and 99.9% quantiles.
+    The resolution, or REST_RANGE of the coordinate's range between its 0.1% and 99.9% quantiles.
     """
     low, high = np.quantile(np.concatenate(states), [0.001, 0.999], axis=0)
-    limits = STILL * (high - low)
+    limits = REST_RANGE * (high - low)
     return np.asarray(limits if resolution is None else np.maximum(limits, resolution))
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Float = NDArray[np.float64]
 
 TOLERANCE = 1e-9  # of the largest variance: a direction below it is constant
-MOST = 0.999999  # largest squared canonical correlation, for copies
+COPIES = 0.999999  # largest squared canonical correlation, for copies
 
 
 def gaussian_information(x: Float, y: Float, groups: NDArray[np.int64]) -> tuple[float, float]:
@@ -51,7 +51,7 @@ def _information(x: Float, y: Float) -> float:
     if n < dx + dy + 3:
         return float("nan")
     squares = np.linalg.svd(x.T @ y, compute_uv=False) ** 2
-    mi = -0.5 * np.log1p(-np.minimum(squares, MOST)).sum()
+    mi = -0.5 * np.log1p(-np.minimum(squares, COPIES)).sum()
     bias = 0.5 * (_log_determinant(n, dx) + _log_determinant(n, dy) - _log_determinant(n, dx + dy))
     return float(mi - bias)
 

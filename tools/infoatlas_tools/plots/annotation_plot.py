@@ -47,7 +47,7 @@ def annotation_figure(
     InputError
         matplotlib is not installed.
     """
-    states = annotations.keystates.states
+    states = annotations.keystates.trajectories.split()
     count, tools = len(demonstrations), len(annotations.subtasks.tools)
     height = 1.4 + count * (2.5 + 0.3 * tools)
     figure = new_figure(10, height)
@@ -84,7 +84,7 @@ def annotation_figure(
 
 def _moving(annotations: Annotations) -> list[int]:
     """Coordinates to draw, in their order: those that move in the shortest bursts."""
-    states = annotations.keystates.states
+    states = annotations.keystates.trajectories.split()
     motion = np.concatenate([np.abs(np.diff(s, axis=0)) for s in states])
     total = motion.sum(axis=0)
     share = motion / np.where(total > 0, total, 1.0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..keystates.coordinates.choices import short_name
+from ..columns import short_name
 from ..keystates.explanation import Information
 from ..keystates.key_states import KeyStates
 from .drawing import GRID, INK, NOTE, QUIET, draw_heading, new_figure, style_axes
@@ -52,7 +52,7 @@ def raster_figure(
         matplotlib is not installed.
     """
     nats = {i.keystate: f"{i.local:.1f} nats ({i.percentile:.0f}%)" for i in information}
-    bodies = _bodies(found.names)
+    bodies = _bodies(found.trajectories.names)
     count = found.steps.shape[1]
     figure = new_figure(10, 7.4 if bodies else 5.4)
     grid = figure.add_gridspec(
@@ -70,7 +70,7 @@ def raster_figure(
     grid.update(top=1 - (NOTE + 0.2 + ROW * rows) / height)
     main.set_position(grid[0, 0].get_position(figure))  # update() moves only axes of pyplot
     if bodies:
-        lengths = np.array([len(s) for s in found.states])
+        lengths = found.trajectories.lengths
         which = int(np.argsort(lengths, kind="stable")[len(lengths) // 2])
         there = _in_strip(found, which)
         strip = grid[1, :].subgridspec(1, len(there) + 1, wspace=0.08)
@@ -91,7 +91,7 @@ def _draw_raster(axes: Axes, found: KeyStates, nats: Mapping[int, str]) -> None:
     )
     order = np.argsort(by, kind="stable")
     rows = np.arange(len(order))
-    lengths = np.array([len(s) for s in found.states])[order]
+    lengths = found.trajectories.lengths[order]
     axes.hlines(rows, 0, lengths - 1, color=GRID, linewidth=1.0, zorder=1)
     size = float(np.clip(1500 / len(rows), 5, 40))
     for column in range(found.steps.shape[1]):
@@ -160,9 +160,8 @@ def _draw_strip(
     Below each is the local information of the step with its past: the mean over trajectories, and
     the share of steps with less.
     """
-    lengths = np.array([len(s) for s in found.states])
-    states, columns_of = found.states[which], found.steps[which]
-    own = [*(int(columns_of[j]) for j in there), int(lengths[which]) - 1]
+    states, columns_of = found.trajectories.split()[which], found.steps[which]
+    own = [*(int(columns_of[j]) for j in there), len(states) - 1]
     columns = [c for triple in bodies.values() for c in triple]
     points = states[:, columns].reshape(len(states), -1, 3)
     across = int(np.ptp(points[..., 1]) > np.ptp(points[..., 0]))  # the wider one of x and y

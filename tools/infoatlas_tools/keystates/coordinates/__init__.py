@@ -8,8 +8,7 @@ same way (`live/coordinates.py`). `tied` makes increments equal that differ by r
 (`rounding.py`).
 """
 
-from .choices import as_ignored, columns_of
 from .raw_states import ReadCoordinates, read_coordinates
 from .rounding import tied
 
-__all__ = ["ReadCoordinates", "as_ignored", "columns_of", "read_coordinates", "tied"]
+__all__ = ["ReadCoordinates", "read_coordinates", "tied"]

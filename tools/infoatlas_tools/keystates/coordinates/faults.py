@@ -10,7 +10,7 @@ import numpy as np
 
 from infoatlas_rt.live.quaternions import ANGLE, EULER, Bool, Float, Group, quaternions, valid
 
-from .outliers import FAR, JUMP, Int, dropped_frames, far_out
+from .outliers import FAR_OUT, JUMP, Int, dropped_frames, far_out
 from .paths import angles_between, held
 from .recognition import few_values
 
@@ -131,7 +131,7 @@ def find_faults(columns: Float, first: Bool, groups: Sequence[Group], plain: Boo
     size = np.quantile(np.abs(some), 0.9, axis=1)
     span = np.diff(np.quantile(some, [0.1, 0.9], axis=1), axis=0)[0]
     least = 8 * np.spacing(size.astype(np.float32)).astype(np.float64)
-    for c in np.flatnonzero(plain & (top > np.minimum(JUMP * usual, FAR / 2 * span))):
+    for c in np.flatnonzero(plain & (top > np.minimum(JUMP * usual, FAR_OUT / 2 * span))):
         column = columns[c]
         two = bool(switch[c]) and len(np.unique(column)) == 2
         distance, spread = _plain(column)

@@ -26,14 +26,14 @@ Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 Int = NDArray[np.int64]
 
-LONGEST = 3  # frames of one fault
+FAULT_FRAMES = 3  # frames of one fault
 JUMP = 10.0  # times the largest regular increment
-FAR = 1000.0  # times the range of the regular values
-NEAR = 10.0  # times the range: faults other than zeros and codes
-SMOOTH = 0.3  # of the range: the largest regular increment of a smooth coordinate
+FAR_OUT = 1000.0  # times the range of the regular values
+SMALLEST_FAULT = 10.0  # times the range: faults other than zeros and codes
+SMOOTH_JUMP = 0.3  # of the range: the largest regular increment of a smooth coordinate
 CODE = 900.0  # codes of missing values (-999, 9999, 1e4) are as far away; motions are not
 FREQUENT = 0.05  # of the rows: larger shares are no faults
-SAME = 0.9  # share of the columns with one value in a frame in which all sensors dropped out
+DROPPED_OUT = 0.9  # share of the columns with one value in a frame in which all sensors dropped out
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def dropped_frames(columns: Float, first: Bool, jump: Float, usual: Float) -> Bo
     if m < 3:
         return dropped
     for reference in {0, m // 2, m - 1}:
-        dropped |= (columns == columns[reference]).sum(axis=0) >= np.ceil(SAME * m)
+        dropped |= (columns == columns[reference]).sum(axis=0) >= np.ceil(DROPPED_OUT * m)
     if not dropped.any():
         return dropped
     found = np.zeros(n, bool)
@@ -89,7 +89,7 @@ def dropped_frames(columns: Float, first: Bool, jump: Float, usual: Float) -> Bo
             stop += 1
         inside, outside = not first[start], stop < end
         sides = [jump[:, row] for row, there in ((start, inside), (stop, outside)) if there]
-        if stop - start > LONGEST or not sides:
+        if stop - start > FAULT_FRAMES or not sides:
             continue
         far = np.minimum(*sides) > usual if len(sides) == 2 else sides[0] > JUMP * usual
         if far.any() if len(sides) == 2 else far.mean() >= 0.5:
@@ -159,7 +159,7 @@ def _runs(distance: Callable[[Int, Int], Float], jump: Float, large: float, boun
         return _Runs(none, none, np.empty(0))
     end = bound[np.searchsorted(bound, entry, side="right")]
     start, length, size, taken = [], [], [], np.zeros(n, bool)
-    for k in range(1, LONGEST + 1):
+    for k in range(1, FAULT_FRAMES + 1):
         inside = entry[entry + k < end]
         end_of = inside + k
         inside, end_of = inside[jump[end_of] > large], end_of[jump[end_of] > large]
@@ -199,7 +199,7 @@ def _faults(
     regular = ~out
     regular[runs.rows()] = False
     span = spread(regular)
-    far = runs.size > max(FAR * span, CODE)
+    far = runs.size > max(FAR_OUT * span, CODE)
     if far.any() or switch:
         return runs.take(far)
     for count in range(min(most, len(runs.start)), 0, -1):
@@ -212,8 +212,8 @@ def _faults(
         keep = ~out
         keep[rows] = False
         span = spread(keep)
-        smooth = least < largest <= SMOOTH * span
-        near = (chosen.size <= NEAR * span) | zero[chosen.start]
+        smooth = least < largest <= SMOOTH_JUMP * span
+        near = (chosen.size <= SMALLEST_FAULT * span) | zero[chosen.start]
         if smooth and near.all() and chosen.size[-1] > JUMP * largest:
             return chosen
     return runs.take(np.empty(0, np.int64))

@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.inputs.checks import as_resolution
 from infoatlas_rt.live.coordinates import Coordinates
 from infoatlas_rt.live.quaternions import (
     ANGLE,
     EULER,
     MATRIX,
+    MOST_TURNS,
     QUATERNION,
     SIX,
     VECTOR,
     Bool,
     Float,
     Group,
+    valid,
 )
 
-from ...trajectories import Trajectories, as_trajectories
-from .choices import as_groups, as_ignored
+from ...columns import KINDS
+from ...trajectories import Trajectories
 from .faults import find_faults
 from .paths import paths
-from .recognition import label, recognised
+from .recognition import allowed, angle_in_degrees, label, recognised
 from .rounding import roundings
 
-STILL = 1e-4  # of a coordinate's scale: a smaller increment is rest
+REST_SHARE = 1e-4  # of a coordinate's scale: a smaller increment is rest
 TAIL = 0.01  # share of the values on either side that the scale leaves out
-FEWEST = 8  # increments from which a clock is recognised
+CLOCK_STEPS = 8  # increments from which a clock is recognised
 CLOCKS = {"time", "timestamp", "timestamps", "stamp", "t", "index", "frame_index", "step", "frame"}
 
 
@@ -82,34 +83,14 @@ class ReadCoordinates(Coordinates):
 
 
 def read_coordinates(
-    states: Sequence[Any] | Trajectories,
-    names: Sequence[str] = (),
-    *,
-    orientation: Mapping[Any, str] | str | None = None,
-    ignore: Sequence[int | str] = (),
-    resolution: Any = None,
-) -> tuple[ReadCoordinates, list[Float], list[Float], list[tuple[int, int]]]:
+    trajectories: Trajectories,
+) -> tuple[ReadCoordinates, Float, list[Float], list[tuple[int, int]]]:
     """Read the raw states of demonstrations.
-
-    Parameters
-    ----------
-    states : sequence of [T_i, d] array-like, or Trajectories
-    names : sequence of str, optional
-        Names of the d columns; those of the tables or Trajectories unless given.
-    orientation : mapping of columns to kinds, or "none", optional
-        As {"tool.q": "quaternion_wxyz", (3, 4, 5): "rotation_vector", "3:7": "quaternion_xyzw"}.
-        Columns are numbers, names, the beginning of names, or a range; kinds are those of
-        `choices.KINDS`. If given, it replaces recognition: no other columns are rotations or
-        angles. "none" or an empty mapping: no rotations.
-    ignore : sequence of int or str
-        Columns to leave out: numbers, or the beginning of names.
-    resolution : float or [d], optional
-        Smallest difference that the sensors resolve, in the units of the states.
 
     Returns
     -------
     coordinates : ReadCoordinates
-    repaired : list of [T_i, d] float64
+    repaired : [n, d] float64
         The states, with frames that are no measurements replaced.
     paths : list of [T_i, p] float64
         Coordinates of each demonstration, with the same frames replaced.
@@ -119,24 +100,21 @@ def read_coordinates(
     Raises
     ------
     InputError
-        States or arguments that cannot be used.
+        Values cannot be of the given kind of orientation.
     """
-    trajectories = as_trajectories(states)
+    names, orientation = trajectories.names, trajectories.orientation
     values = np.asarray(trajectories.states, np.float64)
     d = values.shape[1]
-    names = tuple(names) or trajectories.names
-    if names and (len(names) != d or not all(isinstance(name, str) for name in names)):
-        raise InputError(f"names are {len(names)} for {d} columns: pass one str for each, or none")
-    resolution = as_resolution(resolution, d, "resolution")
     bound = np.append(0, np.cumsum(trajectories.lengths))
     first = np.zeros(len(values), bool)
     first[bound[:-1]] = True
     columns = np.ascontiguousarray(values.T)
-    ignored = as_ignored(ignore, names, d)
+    ignored = np.zeros(d, bool)
+    ignored[list(trajectories.ignore)] = True
     if orientation is None:
         groups = recognised(columns, first, names, ~ignored)
     else:
-        groups = as_groups(orientation, columns, names, ignored)
+        groups = _given_groups(orientation, columns)
     plain = ~ignored
     plain[[c for group in groups for c in group.columns]] = False
     faults = find_faults(columns, first, groups, plain)
@@ -156,7 +134,7 @@ def read_coordinates(
     still[[c for g, group in enumerate(groups) if g not in kept for c in group.columns]] = True
     groups = [groups[g] for g in kept]
     scale = _scales(path, bound)
-    rest, rounding = _limits(groups, parts, scale, apart, least, resolution)
+    rest, rounding = _limits(groups, parts, scale, apart, least, trajectories.resolution)
     notes = [
         *(_group_note(group, names, orientation is not None) for group in groups),
         *(
@@ -177,8 +155,28 @@ def read_coordinates(
         tuple(np.flatnonzero(clock | ignored).tolist()),
         tuple(notes),
     )
-    repaired = np.split(np.ascontiguousarray(columns.T), bound[1:-1])
+    repaired = np.ascontiguousarray(columns.T)
     return made, repaired, np.split(path, bound[1:-1]), faults.frames(bound)
+
+
+def _given_groups(orientation: dict[tuple[int, ...], str], columns: Float) -> list[Group]:
+    """Groups of the columns [d, n] whose kind is given."""
+    found = []
+    for at, kind in orientation.items():
+        base, order, degrees = KINDS[kind]
+        values = columns[list(at)].T
+        if base in MOST_TURNS and degrees is None:
+            degrees = angle_in_degrees(values.T)
+        group = Group(base, tuple(at[i] for i in order or range(len(at))), bool(degrees))
+        bad = ~valid(group, values)
+        if bad.sum() > allowed(len(bad)):
+            raise InputError(
+                f"orientation[{at!r}] is {kind!r}, but {bad.sum()} of {len(bad)} states cannot be "
+                f"one, the first {values[bad.argmax()].tolist()}: name another kind or other "
+                "columns"
+            )
+        found.append(group)
+    return sorted(found, key=lambda group: min(group.columns))
 
 
 def _layout(groups: Sequence[Group], plain: Bool) -> list[tuple[int, int]]:
@@ -192,7 +190,7 @@ def _layout(groups: Sequence[Group], plain: Bool) -> list[tuple[int, int]]:
 
 def _clocks(inner: Float, apart: Float, least: Float, names: Sequence[str]) -> Bool:
     """Columns [d] whose increments [d, m] are equal and above 0; by name, clocks may jitter."""
-    if inner.shape[1] < FEWEST:
+    if inner.shape[1] < CLOCK_STEPS:
         return np.zeros(len(inner), bool)
     low, high = inner.min(axis=1), inner.max(axis=1)
     even = high - low <= np.minimum(1.01 * np.maximum(apart, least), 0.5 * high)
@@ -235,7 +233,7 @@ def _limits(
             unit = 2 * np.pi / groups[g].turn  # 1 where the columns are no angles
             finest = 2.0 if groups[g].kind == QUATERNION else unit
             gain = 4 * unit  # several columns add up
-        floor = [gain * least[columns].max(), STILL * scale[together].max()]
+        floor = [gain * least[columns].max(), REST_SHARE * scale[together].max()]
         if resolution is not None:
             floor.append(finest * resolution[columns].max())
         rest[j], rounding[j] = max(floor), gain * apart[columns].max()

@@ -35,7 +35,7 @@ from .paths import angles_between, held
 UNIT = 5e-3  # tolerance of squared norms and products of unit vectors with three decimals
 NAMED = 0.1  # the same if the names are those of a quaternion
 GROSS = 0.2  # rows with a larger error are faults of the recording
-LARGEST = 1e30  # squares of larger values overflow
+SQUARABLE = 1e30  # squares of larger values overflow
 SAMPLE = 64  # rows that are checked first
 FEW = 16  # largest number of different values of a column that is not continuous
 # Roll, pitch and yaw of these joints are single joint angles, not Euler angles of a body.
@@ -67,7 +67,7 @@ def recognised(columns: Float, first: Bool, names: Sequence[str], free: Bool) ->
         In the order of their columns; no column is in two of them.
     """
     free = free.copy()
-    columns = np.clip(columns, -LARGEST, LARGEST)
+    columns = np.clip(columns, -SQUARABLE, SQUARABLE)
     varying = (columns != columns[:, :1]).any(axis=1)
     lower = [name.lower() for name in names]
     found: list[Group] = []

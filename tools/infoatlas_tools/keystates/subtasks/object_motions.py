@@ -13,13 +13,13 @@ from .poses import Track
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-SMOOTH = 0.25  # seconds of the running median of positions
-FAR = 0.005  # m from rest, at which a motion begins
-STILL = 0.002  # m, within which an object stays when its motion has ended
+MEDIAN = 0.25  # seconds of the running median of positions
+LEAVES = 0.005  # m from rest, at which a motion begins
+STAYS = 0.002  # m, within which an object stays when its motion has ended
 REST = 0.6  # seconds for which it stays there
 WAY = 0.010  # m: length of a motion, at least
 DIFFERENT = 0.6  # of the object's displacement, by which the tool's may differ
-MOST = 3  # motions of one object
+MOTIONS = 3  # motions of one object
 LATE = 0.9  # of a demonstration: the end of a motion after it is no cut
 LAST = 0.15  # seconds at the end, in which no motion begins
 NOISY = 6.0  # standard deviations of the noise that count as distance
@@ -55,7 +55,7 @@ def object_cuts(
     columns: list[Int] = []
     labels: list[str] = []
     for name, rows in with_tool.items():
-        for number in range(MOST):
+        for number in range(MOTIONS):
             for end in (False, True):
                 steps = np.array(
                     [row[number][end] if len(row) > number else -1 for row in rows], np.int64
@@ -76,8 +76,8 @@ def object_cuts(
 
 
 def smooth(position: Float, frequency: float) -> Float:
-    """Running median of positions [T, 3] over `SMOOTH` seconds."""
-    half = min(round(SMOOTH * frequency) // 2, (len(position) - 1) // 2)
+    """Running median of positions [T, 3] over `MEDIAN` seconds."""
+    half = min(round(MEDIAN * frequency) // 2, (len(position) - 1) // 2)
     if half < 1:
         return position
     padded = np.pad(position, ((half, half), (0, 0)), mode="edge")
@@ -88,7 +88,7 @@ def smooth(position: Float, frequency: float) -> Float:
 def _motions(p: Float, raw: Float, frequency: float) -> list[tuple[int, int]]:
     """Motions in smoothed positions [T, 3], by the distance from the place of rest."""
     noise = float(np.median(np.abs(np.diff(raw, 2, axis=0)))) * 1.48 / 6**0.5 if len(p) > 2 else 0.0
-    far, still = max(FAR, NOISY * noise), max(STILL, NOISY / 2 * noise)
+    far, still = max(LEAVES, NOISY * noise), max(STAYS, NOISY / 2 * noise)
     rest, count = max(2, round(REST * frequency)), len(p)
     found, place, t = [], p[0], 0
     while t < count:
@@ -129,14 +129,14 @@ def _with_tool(
     spans: Sequence[tuple[int, int]], p: Float, tool: Float, frequency: float
 ) -> list[tuple[int, int]]:
     """Motions that are long enough, cut to the steps at which object and tool move together."""
-    half, kept = max(1, round(SMOOTH * frequency / 2)), []
+    half, kept = max(1, round(MEDIAN * frequency / 2)), []
     for first, last in spans:
         steps = np.arange(first, last + 1)
         before, after = np.maximum(steps - half, 0), np.minimum(steps + half, len(p) - 1)
         way = p[after] - p[before]
         length = np.linalg.norm(way, axis=1)
         apart = np.linalg.norm(way - (tool[after] - tool[before]), axis=1)
-        along = (length > STILL) & (apart < DIFFERENT * length)
+        along = (length > STAYS) & (apart < DIFFERENT * length)
         if length[along].sum() < (1 - DIFFERENT) * length.sum() / 2:
             continue
         begin, end = steps[along][[0, -1]].tolist()
@@ -152,7 +152,7 @@ def _leaves(tool: Track, body: Track, frequency: float) -> int:
     """The last step before the tool goes away from where it is nearest to a body."""
     distance = np.linalg.norm(smooth(tool.position - body.position, frequency), axis=1)
     nearest = int(distance.argmin())
-    gone = np.flatnonzero(distance[nearest:] > distance[nearest] + FAR)
+    gone = np.flatnonzero(distance[nearest:] > distance[nearest] + LEAVES)
     return nearest + int(gone[0]) - 1 if len(gone) else len(distance) - 1
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.live.quaternions import ANGLE, SIZES, Group, quaternions, valid
 
-from ..coordinates.choices import KINDS, columns_of, full_name
+from ...columns import KINDS, columns_of, full_name
 
 Float = NDArray[np.float64]
 

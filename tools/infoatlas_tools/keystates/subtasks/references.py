@@ -22,7 +22,7 @@ Int = NDArray[np.int64]
 
 FLOOR = 0.003  # m: smaller spreads are not distinguished
 DISPLACED = 0.010  # m: an object that is farther from its place has been moved
-FEWEST = 4  # demonstrations that have the part, at least; or half of all, if more
+REFERRED = 4  # demonstrations that have the part, at least; or half of all, if more
 STEPS = 2  # of a part, at least
 CONCENTRATED = 0.9  # resultant length from which angles are one angle plus noise
 TURNS = {1: "pose", 2: "half turns", 4: "quarter turns"}
@@ -89,7 +89,7 @@ def reference_information(
         None if too few demonstrations have the part.
     """
     rows = np.flatnonzero(there & (end - start >= STEPS))
-    if len(rows) < max(FEWEST, len(start) / 2):
+    if len(rows) < max(REFERRED, len(start) / 2):
         return None
     first, last = start[rows], end[rows] - 1
     held = carried(tool, objects, rows, first, last)

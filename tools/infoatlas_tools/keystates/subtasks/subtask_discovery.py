@@ -8,6 +8,7 @@ reference objects. Data generation uses such parts (MimicGen, Mandlekar et al. 2
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,18 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimation.estimator import Estimator
+from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 
 from .cuts import END, PRESENT, Cuts, make_cuts
 from .object_motions import object_cuts
 from .poses import Track, as_bodies, position_columns, tracks
 from .recorded_subtasks import WORLD, Subtask
-from .references import FEWEST, FLOOR, ReferenceInformation, orientation, reference_information
+from .references import FLOOR, REFERRED, ReferenceInformation, orientation, reference_information
 
 Int = NDArray[np.int64]
 
 COST = 1.0  # nats that each part costs
-MOST = 8  # parts of a sequence, at most
+PARTS = 8  # parts of a sequence, at most
 SHIPPED = 32  # demonstrations that the shipped model needs
 NARROW, WIDE = 0.02, 20.0  # m: a smaller or larger range of a tool is hardly in metres
 
@@ -53,7 +54,7 @@ def ordered_parts(
     cuts : Cuts
     estimator : Estimator, optional
         Its model estimates the information of the chosen parts, too, if there are as many
-        demonstrations as it needs; the shipped model unless given.
+        demonstrations as it needs.
 
     Returns
     -------
@@ -65,7 +66,7 @@ def ordered_parts(
     count = steps.shape[1] - 1  # the last column is the end
     # value[j][o, m]: best sequence of m parts up to cut j whose last part has reference o.
     names = [WORLD, *objects]
-    value = np.full((count + 1, len(names), MOST + 1), -np.inf)
+    value = np.full((count + 1, len(names), PARTS + 1), -np.inf)
     came: dict[tuple[int, int, int], tuple[int, int]] = {}
     found: dict[tuple[int, int], ReferenceInformation] = {}
     for j in range(1, count + 1):
@@ -82,7 +83,7 @@ def ordered_parts(
                 # An informative reference is kept unless another one has `COST` nats more.
                 least = max(gain, COST)
                 kept = np.array([q == reference or one.nats.get(q, 0.0) > least for q in names])
-                for m in range(1, MOST + 1):
+                for m in range(1, PARTS + 1):
                     if i == 0:
                         before, source = (0.0 if m == 1 else -np.inf), -1
                     else:
@@ -95,7 +96,6 @@ def ordered_parts(
     if not np.isfinite(value[count]).any():
         return plain_parts(name, cuts, WORLD)
     o, m = (int(x) for x in np.unravel_index(value[count].argmax(), value[count].shape))
-    estimator = _estimator(estimator, len(tool))
     j, chosen = count, []
     while j > 0:
         i, before = came[j, o, m]
@@ -128,7 +128,6 @@ def unordered_parts(
     Arguments are those of `ordered_parts`. A part begins at the cut that precedes it in the
     demonstration.
     """
-    estimator = _estimator(estimator, len(tool))
     parts = []
     for label, start, end in cuts.spans():
         about = reference_information(tool, objects, start, end, end > start)
@@ -150,8 +149,8 @@ def rare_parts(parts: Sequence[Subtask]) -> list[str]:
         return []
     return [
         f"{rare} of {len(parts)} parts are in fewer than half of the demonstrations: find fewer "
-        "key states (k='auto'; --count auto), label two demonstrations (labels=; --label), or name "
-        "tool and objects."
+        "key states (count='auto'; --count auto), label two demonstrations (labels=; --label), or "
+        "name tool and objects."
     ]
 
 
@@ -192,10 +191,6 @@ def _part(
     )
 
 
-def _estimator(given: Estimator | None, demonstrations: int) -> Estimator | None:
-    return Estimator() if given is None and demonstrations >= SHIPPED else given
-
-
 def find_subtasks(
     states: Sequence[Any],
     names: Sequence[str],
@@ -204,7 +199,7 @@ def find_subtasks(
     frequency: float,
     tool: Any,
     objects: Any,
-    estimator: Estimator | None,
+    estimator: Estimator | str | os.PathLike[str] | None,
 ) -> tuple[list[Subtask], dict[str, tuple[int, ...]], list[str]]:
     """Sub-tasks of demonstrations; see `KeyStates.subtasks`.
 
@@ -239,6 +234,7 @@ def find_subtasks(
     both = (set(bodies) & set(things)) | ({WORLD} & set(things))
     if both:
         raise InputError(f"{', '.join(sorted(both))} names two bodies: give each its own name")
+    used = as_estimator(estimator) if estimator or len(lengths) >= SHIPPED else None
     lying = {name: tracks(states, names, where, name) for name, where in things.items()}
     parts: list[Subtask] = []
     notes: list[str] = []
@@ -267,15 +263,15 @@ def find_subtasks(
             )
         if not cuts.ordered:
             notes.append(f"{name}: the order of these differs between demonstrations.")
-        if len(lengths) < FEWEST:
+        if len(lengths) < REFERRED:
             notes.append(
                 f"{name}: {len(lengths)} demonstrations are too few for references, which take "
-                f"{FEWEST}."
+                f"{REFERRED}."
             )
             new: list[Subtask] = plain_parts(name, cuts)
         else:
             choose = ordered_parts if cuts.ordered else unordered_parts
-            new = choose(name, hand, lying, cuts, estimator)
+            new = choose(name, hand, lying, cuts, used)
         lacking = int(np.any([part.end <= part.start for part in new], axis=0).sum())
         if cuts.ordered and lacking:
             notes.append(

@@ -1,4 +1,4 @@
-"""Choices of the caller about columns: rotations, and columns to leave out."""
+"""Columns of recorded states by number or name, and the kinds of orientations in them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,7 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt.errors import InputError, first_names
-from infoatlas_rt.live.quaternions import (
-    ANGLE,
-    EULER,
-    MATRIX,
-    MOST_TURNS,
-    QUATERNION,
-    SIX,
-    SIZES,
-    VECTOR,
-    Bool,
-    Float,
-    Group,
-    valid,
-)
-
-from .recognition import allowed, angle_in_degrees
+from infoatlas_rt.live.quaternions import ANGLE, EULER, MATRIX, QUATERNION, SIX, SIZES, VECTOR
 
 STATE = "observation.state."  # LeRobot's names of coordinates begin with it
 # Kind, order of the columns, and whether it is in degrees (None: decided by the values).
@@ -43,79 +28,62 @@ KINDS: dict[str, tuple[str, tuple[int, ...] | None, bool | None]] = {
 }
 
 
-def as_groups(orientation: Any, columns: Float, names: Sequence[str], ignored: Bool) -> list[Group]:
-    """Groups from the argument `orientation` of `read_coordinates`.
-
-    Parameters
-    ----------
-    orientation : mapping of columns to kinds, or "none"
-    columns : [d, n] float64
-    names : sequence of str
-        d of them, or none.
-    ignored : [d] bool
+def as_orientation(
+    orientation: Any, names: Sequence[str], d: int, ignored: Sequence[int]
+) -> dict[tuple[int, ...], str] | None:
+    """Kinds of orientations by their columns; none for "none", and None unless given.
 
     Raises
     ------
     InputError
-        Columns do not exist, are ignored or are in two groups; a kind does not exist or needs
-        another number of columns; or values cannot be of that kind.
+        Columns do not exist, are ignored or are in two orientations; or a kind does not exist or
+        needs another number of columns.
     """
+    if orientation is None:
+        return None
     if isinstance(orientation, str) and orientation == "none":
-        return []
+        return {}
     if not isinstance(orientation, Mapping):
         raise InputError(
             f"orientation is {orientation!r}: pass columns and kinds, as in "
             '{"tool.q": "quaternion_wxyz", (3, 4, 5): "rotation_vector"}, or "none"'
         )
-    found: list[Group] = []
-    taken = ignored.copy()
+    found: dict[tuple[int, ...], str] = {}
+    taken: set[int] = set()
     for key, kind in orientation.items():
         what = f"orientation[{key!r}]"
         if not isinstance(kind, str) or kind not in KINDS:
             raise InputError(f"{what} is {kind!r}: use one of {', '.join(KINDS)}")
-        base, order, degrees = KINDS[kind]
-        at = columns_of(key, names, len(columns), what)
-        if len(at) != SIZES[base]:
+        size = SIZES[KINDS[kind][0]]
+        at = columns_of(key, names, d, what)
+        if len(at) != size:
             raise InputError(
-                f"{what} is {kind!r}, which needs {SIZES[base]} columns, not {len(at)} "
+                f"{what} is {kind!r}, which needs {size} columns, not {len(at)} "
                 f"{tuple(names[c] for c in at) if names else tuple(at)}: pass their numbers or "
                 "names"
             )
-        if ignored[at].any():
+        if set(at) & set(ignored):
             raise InputError(
-                f"{what} has columns that are ignored, {[c for c in at if ignored[c]]}: leave them "
-                "out of ignore, or leave this orientation out"
+                f"{what} has columns that are ignored, {[c for c in at if c in ignored]}: leave "
+                "them out of ignore, or leave this orientation out"
             )
-        if len(set(at)) < len(at) or taken[at].any():
+        if len({*at, *taken}) < len(at) + len(taken):
             raise InputError(f"{what} has columns that are named twice: {tuple(at)}")
-        taken[at] = True
-        values = columns[at].T
-        if base in MOST_TURNS and degrees is None:
-            degrees = angle_in_degrees(values.T)
-        group = Group(base, tuple(at[i] for i in order or range(len(at))), bool(degrees))
-        bad = ~valid(group, values)
-        if bad.sum() > allowed(len(bad)):
-            raise InputError(
-                f"{what} is {kind!r}, but {bad.sum()} of {len(bad)} states cannot be one, the "
-                f"first {values[bad.argmax()].tolist()}: name another kind or other columns"
-            )
-        found.append(group)
-    return sorted(found, key=lambda group: min(group.columns))
+        taken.update(at)
+        found[tuple(at)] = kind
+    return found
 
 
-def as_ignored(ignore: Any, names: Sequence[str], d: int) -> Bool:
-    """Columns [d] that a caller leaves out.
+def as_columns(value: Any, names: Sequence[str], d: int, what: str) -> tuple[int, ...]:
+    """Numbers of the columns that a name, a number or a sequence of them stands for.
 
     Raises
     ------
     InputError
         Columns that do not exist.
     """
-    made = np.zeros(d, bool)
-    entries = [ignore] if isinstance(ignore, str) or not np.iterable(ignore) else list(ignore)
-    for entry in entries:
-        made[columns_of(entry, names, d, "ignore")] = True
-    return made
+    entries = [value] if isinstance(value, str) or not np.iterable(value) else list(value)
+    return tuple(sorted({c for entry in entries for c in columns_of(entry, names, d, what)}))
 
 
 def full_name(key: str, names: Sequence[str]) -> str:
