@@ -202,6 +202,13 @@ def test_minari(tmp_path):
     assert load_trajectories(folder, features=["actions"]).states.shape == (36, 2)
     with pytest.raises(InputError, match=r"actions of episode_0 .*\(12, 2\).*observations has 13"):
         load_trajectories(folder, features=["observations", "actions"])
+    file = folder / "data/main_data.hdf5"
+    changed(file, lambda opened: opened["episode_1"].attrs.create("total_steps", 8))
+    with pytest.raises(InputError, match="observations of episode_1 has 10 rows, and total_steps 8"):
+        load_trajectories(folder)
+    changed(file, replaced("episode_0/actions", np.zeros((13, 2))))
+    with pytest.raises(InputError, match="of episode_0 has 13 rows, and actions 13"):
+        load_trajectories(folder)
     found = load_trajectories(write_minari(tmp_path / "dictionary", dictionary=True))
     assert found.names[1:3] == ("achieved_goal.1", "observation.0")
     assert found.notes == ("Left out: observations/mission (|S4, no number).",)

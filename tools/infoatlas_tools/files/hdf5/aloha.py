@@ -62,7 +62,8 @@ def read_aloha(path: str | os.PathLike[str], features: Sequence[str] | None = No
             arrays = find_arrays(place, file, OBSERVATIONS)
             default = (DEFAULT,) if DEFAULT in arrays else ()
             known = known or [name for name, a in arrays.items() if a.node.ndim in (1, 2)]
-            reader.add(Demo(place.stem, arrays, default), place)
+            rows = arrays["action"].node.shape if "action" in arrays else None
+            reader.add(Demo(place.stem, arrays, default, rows[0] if rows else None), place)
     rest = ", ".join(name for name in known if name not in reader.keys)
     notes = []
     if features is None and rest:
