@@ -76,10 +76,7 @@ def test_the_command_annotates(folder, capsys, tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [
-        ([], "name the topic.*joint_states"),
-        (["--topic", "/x"], "no topic '/x'"),
-    ],
+    [([], "name the topic.*joint_states"), (["--topic", "/x"], "no topic '/x'")],
 )
 def test_unreadable_folders(folder, options, message, capsys):
     assert main.main(["keystates", str(folder[0]), *options]) == 2
@@ -152,8 +149,7 @@ def test_other_coordinates_in_another_bag(folder, tmp_path):
     for name, values in (("a", [1.0, 2.0]), ("b", [1.0, 2.0, 3.0])):
         write_array(tmp_path / name, values)
     with pytest.raises(
-        InputError,
-        match=r"/b: its states .* first bag, a, 2; this one has data\[2\]",
+        InputError, match=r"/b: its states .* first bag, a, 2; this one has data\[2\]"
     ):
         load_demonstrations(tmp_path, "/array")
     assert bags_in(tmp_path / "a") == []

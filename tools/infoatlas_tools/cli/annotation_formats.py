@@ -22,15 +22,13 @@ FORMATS = {
         quality=True,
     ),
     "mimicgen": Format(
-        "datagen_info/subtask_term_signals and a list of complete demonstrations",
-        in_place=True,
+        "datagen_info/subtask_term_signals and a list of complete demonstrations", in_place=True
     ),
     "isaaclab": Format(
         "obs/datagen_info/subtask_term_signals and subtask_start_signals", in_place=True
     ),
     "maniskill": Format(
-        "sub-tasks and key states beside the observations of each episode",
-        in_place=True,
+        "sub-tasks and key states beside the observations of each episode", in_place=True
     ),
     "mimicgen-config": Format(
         "reference objects of the parts, JSON for a configuration of MimicGen"

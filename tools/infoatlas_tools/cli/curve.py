@@ -82,10 +82,7 @@ def run(arguments: Namespace) -> None:
         from ..plots.curve_plot import curve_figure
 
         figure = curve_figure(
-            curve,
-            extrema,
-            title=Path(arguments.data).stem,
-            lengths=trajectories.lengths.tolist(),
+            curve, extrema, title=Path(arguments.data).stem, lengths=trajectories.lengths.tolist()
         )
         figure.savefig(arguments.plot)
     result = {

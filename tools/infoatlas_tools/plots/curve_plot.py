@@ -37,11 +37,7 @@ CROWD = 20  # extrema that can be numbered in one picture, at most
 
 
 def curve_figure(
-    curve: MICurve,
-    extrema: Sequence[Extremum],
-    *,
-    title: str = "",
-    lengths: Sequence[int] = (),
+    curve: MICurve, extrema: Sequence[Extremum], *, title: str = "", lengths: Sequence[int] = ()
 ) -> Figure:
     """The curve with its noise and its extrema.
 

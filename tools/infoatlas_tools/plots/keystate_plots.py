@@ -26,10 +26,7 @@ PANELS = 8  # key states in the film strip, at most
 
 
 def raster_figure(
-    found: KeyStates,
-    information: Sequence[Information] = (),
-    *,
-    title: str = "",
+    found: KeyStates, information: Sequence[Information] = (), *, title: str = ""
 ) -> Figure:
     """A line for each trajectory with its key states, and a film strip of one.
 

@@ -204,7 +204,9 @@ def test_minari(tmp_path):
         load_trajectories(folder, features=["observations", "actions"])
     file = folder / "data/main_data.hdf5"
     changed(file, lambda opened: opened["episode_1"].attrs.create("total_steps", 8))
-    with pytest.raises(InputError, match="observations of episode_1 has 10 rows, and total_steps 8"):
+    with pytest.raises(
+        InputError, match="observations of episode_1 has 10 rows, and total_steps 8"
+    ):
         load_trajectories(folder)
     changed(file, replaced("episode_0/actions", np.zeros((13, 2))))
     with pytest.raises(InputError, match="of episode_0 has 13 rows, and actions 13"):

@@ -76,11 +76,7 @@ def maniskill_episodes(file: Any) -> list[str]:
 
 
 def _read(
-    path: Path,
-    file: Any,
-    only_successful: bool,
-    env_states: bool,
-    features: Sequence[str] | None,
+    path: Path, file: Any, only_successful: bool, env_states: bool, features: Sequence[str] | None
 ) -> Trajectories:
     names = maniskill_episodes(file)
     if not names:

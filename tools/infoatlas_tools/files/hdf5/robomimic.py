@@ -42,9 +42,7 @@ _HINT = (
 
 
 def read_robomimic(
-    path: str | os.PathLike[str],
-    split: str | None = None,
-    features: Sequence[str] | None = None,
+    path: str | os.PathLike[str], split: str | None = None, features: Sequence[str] | None = None
 ) -> Trajectories:
     """Read the demonstrations of a file of robomimic, MimicGen, Isaac Lab or robosuite.
 
