@@ -55,11 +55,6 @@ class Annotations:
         Sub-tasks, with reference "" if no objects were named.
     episodes : tuple of N str
         Names of the demonstrations in the data set: "demo_0", "traj_3", "0", or the name of a bag.
-
-    Raises
-    ------
-    InputError
-        The numbers of demonstrations differ.
     """
 
     keystates: KeyStates

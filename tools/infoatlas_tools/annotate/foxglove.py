@@ -61,14 +61,6 @@ def write_foxglove(
     -------
     tuple of str
         Empty.
-
-    Raises
-    ------
-    InputError
-        rosbags is not installed, or a bag is missing or damaged. A bag has no such topic, or
-        another number of messages on it. The data set has neither bags nor a rate.
-    OutputError
-        `out` cannot be written.
     """
     try:
         from rosbags.typesys import Stores, get_types_from_msg, get_typestore

@@ -72,11 +72,6 @@ def write_lerobot(
     -------
     tuple of str
         Sentences about annotations that this data set has no place for.
-
-    Raises
-    ------
-    InputError
-        The data set cannot be used (`read_lerobot`), or the annotations are of other episodes.
     """
     if style not in STYLES:
         raise InputError(f"style is {style!r}: use one of {', '.join(STYLES)}")

@@ -35,14 +35,6 @@ def write_maniskill(annotations: Annotations, path: Path, out: Path) -> tuple[st
     -------
     tuple of str
         Sentences about episodes that are not annotated, and about other files that ManiSkill needs.
-
-    Raises
-    ------
-    InputError
-        The file cannot be used (`read_maniskill`), has no such episode, or has another number of
-        observations.
-    OutputError
-        `out` cannot be written.
     """
     with opened(path) as (file, h5py):
         for name, length in zip(annotations.episodes, annotations.lengths.tolist(), strict=True):

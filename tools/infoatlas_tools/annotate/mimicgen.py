@@ -51,14 +51,6 @@ def write_mimicgen(annotations: Annotations, path: Path, out: Path) -> tuple[str
     tuple of str
         Sentences about demonstrations that are not in the list, and about data that MimicGen needs
         and the file lacks.
-
-    Raises
-    ------
-    InputError
-        The file cannot be used (`read_robomimic`), there are several tools, no demonstration has
-        all parts, or the demonstrations are not those of the file.
-    OutputError
-        `out` cannot be written.
     """
     if len(annotations.subtasks.tools) != 1:
         raise InputError(
@@ -110,14 +102,6 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
     tuple of str
         Sentences about demonstrations that were left out, and about data that the programs need and
         the file lacks.
-
-    Raises
-    ------
-    InputError
-        The file cannot be used (`read_robomimic`), a tool is no end effector of the file, no
-        demonstration has all parts, or the demonstrations are not those of the file.
-    OutputError
-        `out` cannot be written.
     """
     names, missing = signal_names(annotations.subtasks), incomplete(annotations, least=2)
     check_complete(annotations, path, missing, "Isaac Lab")
@@ -222,13 +206,7 @@ def incomplete(annotations: Annotations, least: int = 1) -> dict[str, str]:
 def eef_names(
     subtasks: Subtasks, path: Path, info: Any, tools: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """End effector of each tool, by the poses of end effectors in a demonstration.
-
-    Raises
-    ------
-    InputError
-        A tool is no end effector.
-    """
+    """End effector of each tool, by the poses of end effectors in a demonstration."""
     node = info.get(EEF_POSE) if info is not None else None
     known = list(node) if node is not None and not hasattr(node, "dtype") else []
     if len(known) == 1 == len(subtasks.tools):
@@ -259,13 +237,7 @@ def _copy(path: Path, out: Path) -> Iterator[Any]:
 
 
 def _demos(annotations: Annotations, path: Path, file: Any) -> list[Any]:
-    """Groups of the demonstrations.
-
-    Raises
-    ------
-    InputError
-        A demonstration is not in the file, or has another length.
-    """
+    """Groups of the demonstrations."""
     found = []
     for name, length in zip(annotations.episodes, annotations.lengths.tolist(), strict=True):
         demo = file["data"].get(name)

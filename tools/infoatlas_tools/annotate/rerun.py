@@ -80,14 +80,6 @@ def write_rerun(
     -------
     tuple of str
         Sentences about missing videos.
-
-    Raises
-    ------
-    InputError
-        rerun-sdk is not installed, there is no such demonstration, or the videos are larger than
-        5 GB.
-    OutputError
-        `out` cannot be written.
     """
     rerun = _rerun(path)
     chosen = annotations.episodes if episodes is None else tuple(episodes)

@@ -55,12 +55,6 @@ def write_mimicgen_config(
     -------
     tuple of str
         Empty.
-
-    Raises
-    ------
-    InputError
-        A reference object is not in the file, offsets make a part empty, or the file cannot be
-        read.
     """
     fields, _ = _fields(annotations, path, offsets, objects)
     spec = {}
@@ -105,11 +99,6 @@ def write_isaaclab_config(
     -------
     tuple of str
         Empty.
-
-    Raises
-    ------
-    InputError
-        As in `write_mimicgen_config`, or a tool is no end effector of the file.
     """
     fields, names = _fields(annotations, path, offsets, objects, skillgen)
     for eef, parts in fields.items():
@@ -139,11 +128,6 @@ def write_autodata(
     -------
     tuple of str
         Empty.
-
-    Raises
-    ------
-    InputError
-        As `write_isaaclab_config`.
     """
     fields, names = _fields(annotations, path, offsets, objects, skillgen)
     algorithm = "skillgen" if skillgen else "mimicgen" if len(fields) == 1 else "dexmimicgen"
@@ -214,13 +198,7 @@ def _fields(
 def _reference(
     part: Subtask, path: Path, known: list[str], objects: Mapping[str, str]
 ) -> str | None:
-    """Name in the file of a part's reference object; None without one.
-
-    Raises
-    ------
-    InputError
-        The file has poses of objects, but none of this name.
-    """
+    """Name in the file of a part's reference object; None without one."""
     name = "" if part.reference == WORLD else objects.get(part.reference, part.reference)
     if name and known and name not in known:
         raise InputError(

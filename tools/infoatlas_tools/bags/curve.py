@@ -100,10 +100,6 @@ class Part:
         Seconds since the first message, by the stamps.
     duration : float, optional
         Seconds; to the end unless given.
-
-    Raises
-    ------
-    InputError
     """
 
     start: float = 0.0
@@ -207,12 +203,6 @@ def read(
     Returns
     -------
     StreamCurve
-
-    Raises
-    ------
-    InputError
-        The bag is damaged, or there is no estimate; the message has the reason. With `part`,
-        damage after the end of the part is not found.
     """
     part = part or Part()
     newest = [-np.inf] * len(topics)  # stamps, of all messages

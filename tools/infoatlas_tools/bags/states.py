@@ -53,11 +53,6 @@ class Bag:
     topics : dict of Topic
     notices : list of str
         Sentences about what was left out.
-
-    Raises
-    ------
-    InputError
-        rosbags is not installed; or the bag is missing, damaged, empty or of another kind.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -103,13 +98,7 @@ class Bag:
         self._reader.close()
 
     def schema(self, topic: str) -> Schema:
-        """The definition of a topic's messages.
-
-        Raises
-        ------
-        InputError
-            There is no such topic, it is empty, or its type is unknown.
-        """
+        """The definition of a topic's messages."""
         if topic not in self.topics:
             raise InputError(f"{self.path} has no topic {topic!r}. {self.listing()}")
         kind, messages, why = self.topics[topic]
@@ -147,12 +136,6 @@ class Bag:
         topic : str
         fields, joints, stamp_field
             As in `Extractor`.
-
-        Raises
-        ------
-        InputError
-            As in `schema` and `Extractor`; or the topic has several bodies, or not the one that the
-            fields choose. The message lists the bodies.
         """
         schema = self.schema(topic)
         try:
@@ -215,11 +198,6 @@ class Bag:
         received : float
             Time of arrival, seconds.
         message
-
-        Raises
-        ------
-        InputError
-            The bag is damaged.
         """
         sides: dict[str, list[int]] = {}
         for side, topic in enumerate(topics):

@@ -141,13 +141,7 @@ def run(arguments: Namespace) -> None:
 
 
 def check_format(arguments: Namespace, dataset: Dataset | None) -> str:
-    """Name of the format to write, checked before the computation; no data set means bags.
-
-    Raises
-    ------
-    InputError
-        The format is not for such data, or cannot be written in place; or the target exists.
-    """
+    """Name of the format to write, checked before the computation; no data set means bags."""
     from ..files.formats import FORMATS as DATA
 
     own = dataset.format.annotations if dataset else ("mcap",)
@@ -228,11 +222,6 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
     KIND is position, pose, or a kind of orientation as quaternion_wxyz; without it, a body of up to
     three columns is a position. COLUMNS are numbers, ranges as 28:35, or the beginning of names;
     without them, the name is the beginning.
-
-    Raises
-    ------
-    InputError
-        Text of another form, a name that is given twice, or columns that do not exist.
     """
     from ..keystates.coordinates.choices import full_name, short_name
     from ..keystates.subtasks.poses import Pose, Position

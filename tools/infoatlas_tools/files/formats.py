@@ -134,13 +134,7 @@ class Dataset(NamedTuple):
     format: Format
 
     def load(self, **options: Any) -> Trajectories:
-        """Read it, with options as in `load_trajectories`; None is the default of each.
-
-        Raises
-        ------
-        InputError
-            An option is for other formats, or the reader raises it.
-        """
+        """Read it, with options as in `load_trajectories`; None is the default of each."""
         given = {name: value for name, value in options.items() if value is not None}
         for name in given:
             if name not in self.format.options:
@@ -151,14 +145,7 @@ class Dataset(NamedTuple):
 
 
 def open_dataset(path: str | os.PathLike[str]) -> Dataset:
-    """Determine the format of a data set.
-
-    Raises
-    ------
-    InputError
-        The path has none of the formats, or h5py is needed and not installed. The message states
-        how to convert it.
-    """
+    """Determine the format of a data set."""
     path = Path(path)
     hdf5 = None
     if not is_lerobot(path):

@@ -41,11 +41,6 @@ def annotation_figure(
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        matplotlib is not installed.
     """
     states = annotations.keystates.states
     count, tools = len(demonstrations), len(annotations.subtasks.tools)

@@ -53,11 +53,6 @@ def curve_figure(
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        matplotlib is not installed.
     """
     figure = new_figure(10, 6)
     main, below = draw_axes(figure, (6, 1))

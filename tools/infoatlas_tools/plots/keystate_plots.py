@@ -42,11 +42,6 @@ def raster_figure(
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        matplotlib is not installed.
     """
     nats = {i.keystate: f"{i.local:.1f} nats ({i.percentile:.0f}%)" for i in information}
     bodies = _bodies(found.names)

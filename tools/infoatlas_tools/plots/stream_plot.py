@@ -51,11 +51,6 @@ def stream_figure(
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        matplotlib is not installed.
     """
     two = len(topics) == 2
     figure = new_figure(10, 6.8 if two else 6)

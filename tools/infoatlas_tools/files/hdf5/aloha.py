@@ -37,12 +37,6 @@ def read_aloha(path: str | os.PathLike[str], features: Sequence[str] | None = No
     Trajectories
         Columns are named "qpos.0" to "qpos.13"; episodes have the names of their files. The files
         have no rate, so it is None.
-
-    Raises
-    ------
-    InputError
-        h5py is not installed; a file is missing, damaged or of another kind; there is no such
-        feature; or episodes have different columns.
     """
     path = Path(path)
     files = files_in(path) if path.is_dir() else [path]

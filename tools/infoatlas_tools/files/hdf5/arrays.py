@@ -39,11 +39,6 @@ def find_arrays(path: Path, group: Any, root: str, skip: tuple[str, ...] = ()) -
         If both exist, "obs/x" and "/x" distinguish them.
     skip : tuple of str
         Names in the group that are skipped.
-
-    Raises
-    ------
-    InputError
-        Two arrays have one name, or a link leads nowhere or into a circle.
     """
     found, others = dict[str, Source](), dict[str, Source]()
     for inside, node in _walk(path, group, "", (), skip):
@@ -90,13 +85,7 @@ def _walk(
 
 
 def open_node(path: Path, group: Any, key: str) -> Any:
-    """The entry of a group with this name.
-
-    Raises
-    ------
-    InputError
-        It is damaged, or a link to something that is missing.
-    """
+    """The entry of a group with this name."""
     import h5py
 
     try:

@@ -56,12 +56,6 @@ def read_minari(
     -------
     Trajectories
         Columns are named "observations.0", or "achieved_goal.0" in groups. The rate is None.
-
-    Raises
-    ------
-    InputError
-        h5py is not installed; the file is missing or damaged; there is no such feature; or
-        episodes have different columns, or another number of steps than of observations.
     """
     path = Path(path)
     place = minari_file(path) or path

@@ -36,12 +36,6 @@ def choose_features(
         that begin with "observation.state."; if those are absent, the only observation of numbers.
     folder : path
         Folder of the data set, for messages.
-
-    Raises
-    ------
-    InputError
-        There are no such features, they are pictures or text, or none was named and the choice is
-        not unique. An action is never chosen.
     """
     kinds = {name: kind_of_feature(about) for name, about in features.items()}
     if wanted is None:

@@ -55,13 +55,7 @@ def is_pointer(file: Path) -> bool:
 
 
 def read_parquet(file: Path, columns: Sequence[str] | None = None, most: int | None = None) -> Any:
-    """A table of some columns, or of all.
-
-    Raises
-    ------
-    InputError
-        The file is damaged, lacks a column, or has more than `most` rows.
-    """
+    """A table of some columns, or of all."""
     pyarrow, parquet = require_pyarrow(file)
     try:
         with parquet.ParquetFile(file) as opened:
@@ -110,12 +104,6 @@ def read_frames(file: Path, features: Sequence[str], timed: bool, most: int) -> 
         Also read `timestamp`.
     most : int
         Rows, at most.
-
-    Raises
-    ------
-    InputError
-        As in `read_parquet`; or a column has no numbers, its lists differ in length, or the number
-        of an episode or a frame is missing or not an integer.
     """
     own = dict.fromkeys([*features, EPISODE, FRAME, *([TIME] if timed else [])])
     table = read_parquet(file, list(own), most)
@@ -137,13 +125,7 @@ def read_frames(file: Path, features: Sequence[str], timed: bool, most: int) -> 
 
 
 def counters(table: Any, name: str, file: Path) -> Int:
-    """Whole numbers [n] of a column such as `episode_index`.
-
-    Raises
-    ------
-    InputError
-        A value is not an integer, or is missing.
-    """
+    """Whole numbers [n] of a column such as `episode_index`."""
     found = scalars(table, name, file)
     if found.dtype == np.int64:
         return found

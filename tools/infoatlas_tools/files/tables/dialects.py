@@ -28,14 +28,7 @@ class Dialect(NamedTuple):
 
 
 def dialect_of(path: Path) -> Dialect:
-    """The dialect of a text file, from its first rows.
-
-    Raises
-    ------
-    InputError
-        There are no rows, commas look like decimal marks, or a comment names another number of
-        columns.
-    """
+    """The dialect of a text file, from its first rows."""
     with path.open(newline="", encoding="utf-8-sig") as file:
         comments, sample, skipped = _beginning(file, path)
     separator = _separator_of(sample)

@@ -26,12 +26,6 @@ def read_parquet_table(path: Path, is_label: Callable[[str], bool], missing: boo
         Whether a column of this name is read as text.
     missing : bool
         Read nulls as NaN.
-
-    Raises
-    ------
-    InputError
-        pyarrow is not installed; the file is missing or damaged, has no column of numbers, lists of
-        different lengths, or nulls without `missing`.
     """
     check_regular(path)
     pyarrow, parquet = require_pyarrow(path)

@@ -50,12 +50,6 @@ def read_csv(path: Path, is_label: Callable[[str], bool], missing: bool = False)
         Whether a column of this name is read as text.
     missing : bool
         Read missing values as NaN.
-
-    Raises
-    ------
-    InputError
-        pyarrow is not installed; the file is missing, is no table of numbers, has missing values
-        without `missing`, or its numbers are ambiguous.
     """
     if check_regular(path) > LARGEST_TEXT:
         raise InputError(f"{path}: more than {LARGEST_TEXT} bytes: save a part of it")
@@ -148,13 +142,7 @@ def _hides(column: Any, text: bytes) -> bool:
 
 
 def _as_written(cells: _Cells, numbers: Iterable[int]) -> dict[int, list[float | None]]:
-    """Columns that were read as text, as those with decimal commas or padded cells.
-
-    Raises
-    ------
-    InputError
-        A cell is no number, or the file does not show what commas in numbers mean.
-    """
+    """Columns that were read as text, as those with decimal commas or padded cells."""
     from pyarrow import string, types
 
     path, found, commas, points = cells.path, {}, list[str](), list[str]()
