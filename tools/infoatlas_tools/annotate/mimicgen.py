@@ -38,19 +38,7 @@ def write_mimicgen(annotations: Annotations, path: Path, out: Path) -> tuple[str
 
     `data/<demo>/datagen_info/subtask_term_signals/<name>` [T] int64 is 1 from the last step of the
     part on. `mask/infoatlas` lists the demonstrations that have all parts. Signals of other names
-    are kept.
-
-    Parameters
-    ----------
-    annotations : Annotations
-        Annotations of one tool, for demonstrations of the file.
-    path, out : path
-
-    Returns
-    -------
-    tuple of str
-        Sentences about demonstrations that are not in the list, and about data that MimicGen needs
-        and the file lacks.
+    are kept. The annotations are of one tool.
     """
     if len(annotations.subtasks.tools) != 1:
         raise InputError(
@@ -89,19 +77,8 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
     of the part on. `subtask_start_signals/<name>`, of all parts, is True from the second step on,
     because SkillGen needs a step between the end of a part and the start of the next one.
     Demonstrations that lack a part, or have no sub-tasks, are moved from `data` to `left_out`,
-    because the programs stop at an incomplete demonstration in `data`.
-
-    Parameters
-    ----------
-    annotations : Annotations
-        The tools have the names of end effectors; if there is one of each, the names may differ.
-    path, out : path
-
-    Returns
-    -------
-    tuple of str
-        Sentences about demonstrations that were left out, and about data that the programs need and
-        the file lacks.
+    because the programs stop at an incomplete demonstration in `data`. The tools have the names of
+    end effectors; if there is one of each, the names may differ.
     """
     names, missing = signal_names(annotations.subtasks), incomplete(annotations, least=2)
     check_complete(annotations, path, missing, "Isaac Lab")
@@ -177,14 +154,7 @@ def signal_names(subtasks: Subtasks) -> tuple[str, ...]:
 
 
 def incomplete(annotations: Annotations, least: int = 1) -> dict[str, str]:
-    """Reasons why demonstrations cannot be a source of data generation, by demonstration.
-
-    Parameters
-    ----------
-    annotations : Annotations
-    least : int
-        Smallest number of steps of each part.
-    """
+    """Why demonstrations cannot be a source; `least` is the smallest number of steps of a part."""
     found: dict[str, str] = {}
     for i, demo in enumerate(annotations.episodes):
         for tool in annotations.subtasks.tools:

@@ -40,21 +40,13 @@ def write_mimicgen_config(
 
     Parameters
     ----------
-    annotations : Annotations
-    path : path
-        The HDF5 file, which contains the names of objects and end effectors; or another data set.
-    out : path
-        A .json file.
+    annotations, path, out
+        The HDF5 file at `path` contains the names of objects and end effectors.
     offsets : (int, int)
         Smallest and largest number of steps by which MimicGen moves the end of a part at each
         attempt.
     objects : dict of str to str, optional
         Names in the file by reference object, if they differ; "" for no reference.
-
-    Returns
-    -------
-    tuple of str
-        Empty.
     """
     fields, _ = _fields(annotations, path, offsets, objects)
     spec = {}
@@ -88,17 +80,8 @@ def write_isaaclab_config(
     In an environment: `self.subtask_configs = {eef: [SubTaskConfig(**part) for part in parts] for
     eef, parts in json.load(file)["subtask_configs"].items()}`.
 
-    Parameters
-    ----------
-    annotations, path, out, offsets, objects
-        As in `write_mimicgen_config`.
-    skillgen : bool
-        Also name the signal of the last part, whose start SkillGen needs.
-
-    Returns
-    -------
-    tuple of str
-        Empty.
+    Options are as in `write_mimicgen_config`. `skillgen` also names the signal of the last part,
+    whose start SkillGen needs.
     """
     fields, names = _fields(annotations, path, offsets, objects, skillgen)
     for eef, parts in fields.items():
@@ -116,18 +99,9 @@ def write_autodata(
     objects: Mapping[str, str] | None = None,
     skillgen: bool = False,
 ) -> tuple[str, ...]:
-    """Write a task descriptor of AutoData (0.1), YAML.
+    """Write a task descriptor of AutoData (0.1), YAML, with options of `write_isaaclab_config`.
 
-    Parameters
-    ----------
-    annotations, path, out, offsets, objects, skillgen
-        As in `write_isaaclab_config`. The algorithm is "mimicgen", "dexmimicgen" with several end
-        effectors, or "skillgen".
-
-    Returns
-    -------
-    tuple of str
-        Empty.
+    The algorithm is "mimicgen", "dexmimicgen" with several end effectors, or "skillgen".
     """
     fields, names = _fields(annotations, path, offsets, objects, skillgen)
     algorithm = "skillgen" if skillgen else "mimicgen" if len(fields) == 1 else "dexmimicgen"

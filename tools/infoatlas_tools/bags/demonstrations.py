@@ -47,9 +47,8 @@ def load_demonstrations(
     ----------
     path : path
         A folder of two or more bags (folders, .mcap, .db3 or .bag files).
-    topic : str
-    fields, joints : sequence of str
-        As in `Extractor`.
+    topic, fields, joints
+        As in `Bag.extractor`.
 
     Returns
     -------

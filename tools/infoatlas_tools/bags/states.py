@@ -43,10 +43,6 @@ class Topic(NamedTuple):
 class Bag:
     """An open bag, which is closed at the end of `with`.
 
-    Parameters
-    ----------
-    path : path
-
     Attributes
     ----------
     path : Path
@@ -128,14 +124,8 @@ class Bag:
     ) -> Extractor:
         """Make an extractor of the states of one body from a topic's messages.
 
-        If messages have an identity, all of them are checked first. This needs a small part of the
-        time of the estimates.
-
-        Parameters
-        ----------
-        topic : str
-        fields, joints, stamp_field
-            As in `Extractor`.
+        Arguments are as in `Extractor`. If messages have an identity, all of them are checked
+        first. This needs a small part of the time of the estimates.
         """
         schema = self.schema(topic)
         try:

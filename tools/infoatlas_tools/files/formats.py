@@ -24,8 +24,14 @@ from .hdf5.opening import HDF5_SUFFIXES, files_in, first_names, opened, shown_na
 from .hdf5.robomimic import holds_demos, is_isaaclab, read_robomimic
 from .lerobot.reader import is_lerobot, read_lerobot
 from .numbers import NUMPY_SUFFIXES, read_arrays
-from .tables.reading import READERS, read_table
+from .tables.columns import as_demonstrations, label_columns
+from .tables.parquet import read_parquet_table
+from .tables.text import read_csv
 
+TABLES = {
+    **dict.fromkeys((".csv", ".tsv", ".txt"), read_csv),
+    **dict.fromkeys((".parquet", ".pq"), read_parquet_table),
+}  # by suffix in lower case
 # Options of readers, and the data that they are for.
 OPTIONS = {
     "features": "a LeRobot data set or an HDF5 file",
@@ -56,6 +62,14 @@ class Format(NamedTuple):
     read: Callable[..., Trajectories]
     options: tuple[str, ...] = ("features",)
     annotations: tuple[str, ...] = ()
+
+
+def _read_table(path: Path, episode_column: str | None = None) -> Trajectories:
+    table = TABLES[path.suffix.lower()](path, label_columns(episode_column))
+    try:
+        return as_demonstrations(table, episode_column)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def _ends(path: Path, suffixes: Container[str]) -> bool:
@@ -89,7 +103,7 @@ FORMATS = (  # in the order of recognition
     Format("Minari", lambda _, file: bool(minari_episodes(file)), read_minari),
     Format("D4RL", lambda _, file: hasattr(file.get("observations"), "shape"), read_d4rl),
     Format("ALOHA", lambda _, file: hasattr(file.get("observations"), "keys"), read_aloha),
-    Format("table", lambda path, _: _ends(path, READERS), read_table, ("episode_column",)),
+    Format("table", lambda path, _: _ends(path, TABLES), _read_table, ("episode_column",)),
     Format("NumPy", lambda path, _: _ends(path, NUMPY_SUFFIXES), read_arrays, ()),
 )
 
@@ -104,26 +118,14 @@ _WAYS = {
     ".bin": "a log of ArduPilot becomes .csv with `mavlogdump.py --format csv` (pip install "
     "pymavlink)",
     ".mat": "in Matlab, use writematrix(x, 'x.csv'); " + _FROM_PYTHON,
-    ".pkl": "it can run programs when it is read: " + _FROM_PYTHON,
+    ".pkl .pickle .p": "it can run programs when it is read: " + _FROM_PYTHON,
     ".json": "save it as a table: pandas.read_json(FILE).to_csv('x.csv', index=False)",
-    ".jsonl": "save it as a table: pandas.read_json(FILE, lines=True).to_csv('x.csv', index=False)",
-    ".xlsx": "save the sheet as CSV (UTF-8) in the program that made it",
-    ".feather": "save it as .parquet: pandas.read_feather(FILE).to_parquet('x.parquet')",
-    ".pt": "save its tensors as .npy: numpy.save('x.npy', torch.load(FILE).numpy())",
-    ".gz": "unpack it",
-}
-_SAME = {
-    ".pickle": ".pkl",
-    ".p": ".pkl",
-    ".xls": ".xlsx",
-    ".ods": ".xlsx",
-    ".ndjson": ".jsonl",
-    ".arrow": ".feather",
-    ".pth": ".pt",
-    ".zip": ".gz",
-    ".zst": ".gz",
-    ".bz2": ".gz",
-    ".xz": ".gz",
+    ".jsonl .ndjson": "save it as a table: pandas.read_json(FILE, lines=True).to_csv('x.csv', "
+    "index=False)",
+    ".xlsx .xls .ods": "save the sheet as CSV (UTF-8) in the program that made it",
+    ".feather .arrow": "save it as .parquet: pandas.read_feather(FILE).to_parquet('x.parquet')",
+    ".pt .pth": "save its tensors as .npy: numpy.save('x.npy', torch.load(FILE).numpy())",
+    ".gz .zip .zst .bz2 .xz": "unpack it",
 }
 
 
@@ -216,8 +218,7 @@ def known_way(path: Path) -> str | None:
             "it is a data set of Minari, stored as Arrow. Store it with data_format='hdf5', or "
             + _FROM_PYTHON
         )
-    suffix = path.suffix.lower()
-    return _WAYS.get(_SAME.get(suffix, suffix))
+    return next((way for ends, way in _WAYS.items() if path.suffix.lower() in ends.split()), None)
 
 
 def _folders_in(path: Path) -> list[Path]:

@@ -74,8 +74,8 @@ def read_csv(path: Path, is_label: Callable[[str], bool], missing: bool = False)
         if i in labels:
             columns.add_labels(names[i], column)
         elif i in written:
+            gone = np.array([[value is None] for value in written[i]])
             values = np.array(written[i], object)[:, None]
-            gone = np.equal(values, None)
             columns.add_numbers(names[i], np.where(gone, np.nan, values), gone)
         else:
             columns.add(names[i], column)
