@@ -436,42 +436,6 @@ def test_demonstrations_and_bags_have_commands_of_their_own(bags, tmp_path, caps
         assert "neither the folder of a data set" in capsys.readouterr().err
 
 
-def damaged(bags, folder):
-    """Files that are not bags, or incomplete ones."""
-    folder.mkdir(exist_ok=True)
-    noise = np.random.default_rng(0).bytes(5000)
-    for end in ("mcap", "db3", "bag"):
-        (folder / f"noise.{end}").write_bytes(noise)
-    (folder / "nothing.mcap").write_bytes(b"")
-    whole = (bags / "mcap" / "mcap.mcap").read_bytes()
-    (folder / "cut.mcap").write_bytes(whole[: len(whole) // 2])
-    middle = len(whole) // 2
-    flipped = bytes(byte ^ 0x5A for byte in whole[middle : middle + 2000])
-    (folder / "flipped.mcap").write_bytes(whole[:middle] + flipped + whole[middle + 2000 :])
-    half = (bags / "db3" / "db3.db3").read_bytes()
-    (folder / "cut.db3").write_bytes(half[: len(half) // 2])
-    shutil.copytree(bags / "mcap", folder / "metadata")
-    (folder / "metadata" / "metadata.yaml").write_text("rosbag2: [")
-    return [*folder.glob("*.*"), folder / "metadata"]
-
-
-def test_damaged_and_foreign_files_are_reported(bags, tmp_path, capsys):
-    """One line with the file and advice; never a traceback, never a part of the data."""
-    paths = damaged(bags, tmp_path / "damaged")
-    assert len(paths) == 8
-    for path in paths:
-        assert run(path, "--topic", "/joint_states", "--field", "position[0]", *QUICK) == 2
-        out, error = capsys.readouterr()
-        assert out == "" and str(path) in error
-        assert "cannot be read as a bag" in error or "is damaged" in error
-        ways = {
-            "mcap": f"mcap recover {path} -o",
-            "db3": f"sqlite3 {path} .recover",
-            "bag": "rosbag",
-        }
-        assert f"`{ways.get(path.suffix[1:], 'ros2 bag reindex')}" in error
-
-
 def test_folders_that_are_no_bags(bags, tmp_path, capsys):
     assert run(tmp_path, "--topic", "/x") == 2
     assert "nor one of ROS bags: check the path" in capsys.readouterr().err
