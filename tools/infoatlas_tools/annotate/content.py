@@ -7,7 +7,6 @@ the format has no place for. `out` must not exist: `replacing.py` moves it to it
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -219,6 +218,3 @@ class Annotations:
         found = np.zeros(int(self.lengths[demonstration]), bool)
         found[list(self.keystates.quality[demonstration].outliers)] = True
         return found
-
-
-Writer = Callable[[Annotations, Path, Path], tuple[str, ...]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import check_target, progress, write_json
 from infoatlas_rt.errors import InputError, first_names
 
-from .annotation_formats import FORMATS, writers
+from .annotation_formats import FORMATS
 from .discovery import add_discovery, check_discovery, discover, listed
 from .loading import DEMONSTRATIONS, add_loading, load_data
 from .recording_arguments import add_plot, add_save, add_topic, check_data
@@ -201,18 +200,16 @@ def write(annotations: Annotations, arguments: Namespace, name: str) -> tuple[st
     """Write annotations with these options; return the place, and notes of the format."""
     from ..annotate.replacing import replacing
 
-    writer = writers()[name]
-    if FORMATS[name].quality:
-        writer = partial(writer, quality=arguments.qa)
+    options = {"quality": arguments.qa} if FORMATS[name].quality else {}
     if arguments.language:
-        writer = partial(writer, style=arguments.language)
+        options["style"] = arguments.language
     if name == "rerun" and arguments.episode:
-        writer = partial(writer, episodes=arguments.episode)
+        options["episodes"] = arguments.episode
     if name == "mcap":
-        writer = partial(writer, topic=arguments.topic)
+        options["topic"] = arguments.topic
     target = Path(arguments.data if arguments.in_place else arguments.out)
     with replacing(target, overwrite=arguments.in_place) as new:
-        notes = writer(annotations, Path(arguments.data), new)
+        notes = FORMATS[name].write(annotations, Path(arguments.data), new, **options)
     return str(target), list(notes)
 
 

@@ -24,14 +24,8 @@ from .hdf5.opening import HDF5_SUFFIXES, files_in, first_names, opened, shown_na
 from .hdf5.robomimic import holds_demos, is_isaaclab, read_robomimic
 from .lerobot.reader import is_lerobot, read_lerobot
 from .numbers import NUMPY_SUFFIXES, read_arrays
-from .tables.columns import as_demonstrations, label_columns
-from .tables.parquet import read_parquet_table
-from .tables.text import read_csv
+from .tables.reading import READERS, read_table
 
-TABLES = {
-    **dict.fromkeys((".csv", ".tsv", ".txt"), read_csv),
-    **dict.fromkeys((".parquet", ".pq"), read_parquet_table),
-}  # by suffix in lower case
 # Options of readers, and the data that they are for.
 OPTIONS = {
     "features": "a LeRobot data set or an HDF5 file",
@@ -62,14 +56,6 @@ class Format(NamedTuple):
     read: Callable[..., Trajectories]
     options: tuple[str, ...] = ("features",)
     annotations: tuple[str, ...] = ()
-
-
-def _read_table(path: Path, episode_column: str | None = None) -> Trajectories:
-    table = TABLES[path.suffix.lower()](path, label_columns(episode_column))
-    try:
-        return as_demonstrations(table, episode_column)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
 
 
 def _ends(path: Path, suffixes: Container[str]) -> bool:
@@ -103,7 +89,7 @@ FORMATS = (  # in the order of recognition
     Format("Minari", lambda _, file: bool(minari_episodes(file)), read_minari),
     Format("D4RL", lambda _, file: hasattr(file.get("observations"), "shape"), read_d4rl),
     Format("ALOHA", lambda _, file: hasattr(file.get("observations"), "keys"), read_aloha),
-    Format("table", lambda path, _: _ends(path, TABLES), _read_table, ("episode_column",)),
+    Format("table", lambda path, _: _ends(path, READERS), read_table, ("episode_column",)),
     Format("NumPy", lambda path, _: _ends(path, NUMPY_SUFFIXES), read_arrays, ()),
 )
 

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 
 from ..trajectories import Trajectories
-from .formats import TABLES, no_reader, open_dataset
+from .formats import no_reader, open_dataset
 from .numbers import NUMPY_SUFFIXES, read_numpy
 from .tables.columns import as_sample
+from .tables.reading import READERS
 
 
 def load_trajectories(
@@ -110,8 +111,8 @@ def load_samples(
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    if suffix in TABLES:
-        table = TABLES[suffix](path, lambda name: False, missing)
+    if suffix in READERS:
+        table = READERS[suffix](path, lambda name: False, missing)
         try:
             values, notes = as_sample(table)
         except InputError as error:

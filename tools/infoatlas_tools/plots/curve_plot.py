@@ -49,10 +49,6 @@ def curve_figure(
     title : str
     lengths : sequence of int
         Steps of the trajectories, for the label of the time axis.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     figure = new_figure(10, 6)
     main, below = draw_axes(figure, (6, 1))

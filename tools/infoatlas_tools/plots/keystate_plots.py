@@ -38,10 +38,6 @@ def raster_figure(
         Result of `KeyStates.information`: local information in nats, written into the film strip,
         or into the legend if coordinates have no names of bodies.
     title : str
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     nats = {i.keystate: f"{i.local:.1f} nats ({i.percentile:.0f}%)" for i in information}
     bodies = _bodies(found.names)

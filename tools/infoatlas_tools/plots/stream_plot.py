@@ -47,10 +47,6 @@ def stream_figure(
         Duration of `lag` steps, if past states are found by their stamps.
     z, delay : float
         Settings of the detector of extrema.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     two = len(topics) == 2
     figure = new_figure(10, 6.8 if two else 6)

@@ -15,7 +15,7 @@ from infoatlas_rt.errors import InputError
 
 from ...trajectories import Trajectories
 from .arrays import find_arrays
-from .demonstrations import Demo, DemoReader
+from .demonstrations import Demo, DemoReader, made
 from .opening import files_in, first_names, opened
 
 OBSERVATIONS, DEFAULT = "observations", "qpos"
@@ -62,4 +62,4 @@ def read_aloha(path: str | os.PathLike[str], features: Sequence[str] | None = No
     notes = []
     if features is None and rest:
         notes.append(f"Read: {DEFAULT}. The files have {rest} too (--features).")
-    return reader.trajectories(notes=notes)
+    return made(reader, *reader.columns(), None, notes)

@@ -98,7 +98,7 @@ def open_node(path: Path, group: Any, key: str) -> Any:
         elif isinstance(link, h5py.SoftLink):
             what = f"is a link to {link.path}, which is missing"
         else:
-            what = f"cannot be read ({_first_line(error)})"
+            what = f"cannot be read ({(str(error).splitlines() or [type(error).__name__])[0]})"
         raise InputError(f"{path}: {where} {what}: restore it, or remove it") from error
 
 
@@ -115,7 +115,3 @@ def unstored(node: Any) -> str | None:
     if node.size and not node.external and node.id.get_storage_size() == 0:
         return "was created and never written"
     return None
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -158,11 +158,6 @@ class DemoReader:
         left_out = [f"Left out: {where} ({why})." for where, why in self.left_out.items()]
         return left_out + self._shifts
 
-    def trajectories(self, rate: float | None = None, notes: Sequence[str] = ()) -> Trajectories:
-        """All trajectories; `notes` come before those about what was left out."""
-        states, names = self.columns()
-        return made(self, states, names, rate, notes)
-
     def _pose_of(self, key: str) -> bool:
         first = self._first
         return first is not None and key in first.poses and self._shapes[key] == (4, 4)

@@ -19,7 +19,7 @@ from infoatlas_rt.errors import InputError
 
 from ...trajectories import Trajectories
 from .arrays import Source, find_arrays, names_under, open_node
-from .demonstrations import Demo, DemoReader
+from .demonstrations import Demo, DemoReader, made
 from .opening import numbered, opened
 
 FILE = "main_data.hdf5"
@@ -68,7 +68,7 @@ def read_minari(
             arrays = find_arrays(place, group, OBSERVATIONS)
             _check_steps(place, group, arrays)
             reader.add(Demo(name, arrays, tuple(names_under(arrays, OBSERVATIONS))))
-    return reader.trajectories()
+    return made(reader, *reader.columns(), None, ())
 
 
 def _check_steps(path: Path, group: Any, arrays: dict[str, Source]) -> None:

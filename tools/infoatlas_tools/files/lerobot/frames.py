@@ -157,13 +157,15 @@ def _numbers(column: Any, what: str, where: Any) -> tuple[NDArray[Any], NDArray[
         plain = column.to_numpy()
         if plain.dtype.kind in "iuf":
             return plain[:, None], np.zeros(len(plain), bool)
+    import pyarrow
+
     array = column.combine_chunks()
     rows = np.arange(len(array))
     while True:
         leaf, width, bad = _flattened(array, what, where, rows)
         if bad is None:
             break
-        rows, array = rows[~bad], array.filter(_mask(~bad))
+        rows, array = rows[~bad], array.filter(pyarrow.array(~bad))
     missing = np.ones(len(column), bool)
     missing[rows] = False
     if not len(rows):
@@ -207,9 +209,3 @@ def _flattened(
             )
         width *= int(sizes[0]) if len(sizes) else 1
         array = array.flatten()
-
-
-def _mask(values: NDArray[np.bool_]) -> Any:
-    import pyarrow
-
-    return pyarrow.array(values)
