@@ -394,13 +394,7 @@ def test_command_with_two_topics(bags, tmp_path, capsys):
         (("--topic", "/joint_states", "--field", "x"), "there is no 'x'.*position .float64"),
         (("--topic", "/tool_pose", "--with-field", "x"), "give both"),
         (("--topic", "/tool_pose", "--with-topic", "/tool_pose"), "--with-topic is --topic"),
-        (("--topic", "/tool_pose", "--lag", "0"), "lag is 0"),
-        (("--topic", "/tool_pose", "--window", "9"), "window=9 is below"),
         (("--topic", "/tool_pose", "--window", "999"), "no estimate .*filling.*shorter window"),
-        (("--topic", "/tool_pose", "--tolerance", "1"), "tolerance is for lag_seconds"),
-        (("--topic", "/tool_pose", "--reset-after", "0"), "reset_after is 0.0"),
-        (("--topic", "/tool_pose", "--resolution", "0.1", "nan"), "resolution is .*nan"),
-        (("--topic", "/tool_pose", "--resolution", "0.1", "0.1"), "each of the 7 coordinates"),
         (
             ("--topic", "/joint_states", "--field", "position[0:99]"),
             "no estimate.*dimension.*The first fault: position has 9 elements, but 99 are needed",

@@ -41,14 +41,7 @@ def curve_figure(
 ) -> Figure:
     """The curve with its noise and its extrema.
 
-    Parameters
-    ----------
-    curve : MICurve
-    extrema : sequence of Extremum
-        Extrema of that curve.
-    title : str
-    lengths : sequence of int
-        Steps of the trajectories, for the label of the time axis.
+    `lengths` are steps of the trajectories, for the label of the time axis.
     """
     figure = new_figure(10, 6)
     main, below = draw_axes(figure, (6, 1))

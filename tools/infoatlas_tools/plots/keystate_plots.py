@@ -30,14 +30,8 @@ def raster_figure(
 ) -> Figure:
     """A line for each trajectory with its key states, and a film strip of one.
 
-    Parameters
-    ----------
-    found : KeyStates
-        With its trajectories.
-    information : sequence of Information
-        Result of `KeyStates.information`: local information in nats, written into the film strip,
-        or into the legend if coordinates have no names of bodies.
-    title : str
+    `information` is the result of `KeyStates.information`. It is written into the film strip, in
+    nats, or into the legend if coordinates have no names of bodies.
     """
     nats = {i.keystate: f"{i.local:.1f} nats ({i.percentile:.0f}%)" for i in information}
     bodies = _bodies(found.names)
