@@ -89,6 +89,7 @@ def with_row(*values: Any) -> Any:
 BROKEN: dict[str, Any] = {
     **{f"{v} as {t}": with_value(v, t) for v in (np.nan, np.inf, -np.inf)
        for t in ("float16", "float32", "float64", "longdouble")},
+    "integers far apart": with_value(-(2**62) - 1, "int64"),
     "masked": lambda x, row: np.ma.array(x, mask=np.arange(x.size).reshape(x.shape) == row),
     "masked integers": lambda x, row: np.ma.masked_equal(x.astype(int), int(x[row, 0])),
     "list of masked": lambda x, row: [np.ma.array(r, mask=i == row) for i, r in enumerate(x)],
@@ -128,7 +129,7 @@ UNUSUAL: dict[str, Any] = {
     "copies of a column": lambda x, rng: np.repeat(x[:, :1], x.shape[1], axis=1),
     "few distinct": lambda x, rng: x[rng.integers(0, 4, len(x))],
     "signs": lambda x, rng: np.sign(x) * rng.choice([1.0, 1e-300]),
-    "integers": lambda x, rng: rng.integers(-(2**62), 2**62, x.shape),
+    "integers": lambda x, rng: rng.integers(-(2**51), 2**51, x.shape),
 }
 
 

@@ -7,6 +7,7 @@ environments and trajectories. So types, masks and large integers are treated in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -39,14 +40,14 @@ def as_reals(values: Any, name: str) -> NDArray[np.float64]:
     InputError
         The values are no array of real numbers, or have an integer beyond 2^53.
     """
-    array, mask = _read(values, name)
+    array = _read(values, name)
     large = _large(array)
     if large.any():
         raise InputError(
             f"{name} has the integer {array[large].flat[0]}, and float64 is exact to 2^53: "
             "subtract the first of these integers from all of them"
         )
-    return _floats(array, mask, name)
+    return _floats(array, values, name)
 
 
 def as_shifted(values: Any, name: str) -> tuple[NDArray[np.float64], dict[int, int]]:
@@ -69,19 +70,19 @@ def as_shifted(values: Any, name: str) -> tuple[NDArray[np.float64], dict[int, i
     Raises
     ------
     InputError
-        The values are no array of real numbers.
+        The values are no array of real numbers, or float64 would round a difference.
     """
-    array, mask = _read(values, name)
+    array = _read(values, name)
     large = _large(array)
     if not large.any() or not array.ndim:
-        return _floats(array, mask, name), {}
+        return _floats(array, values, name), {}
     array = array.astype(object, order="C")
     rows, origins = array.reshape(len(array), -1), dict[int, int]()
     for column in np.flatnonzero(large.reshape(len(array), -1).any(axis=0)).tolist():
-        own = [int(v) if isinstance(v, _INTEGERS) else v for v in rows[:, column]]
+        own = [_exact(v) for v in rows[:, column]]
         origins[column] = origin = next(v for v in own if isinstance(v, int))
         rows[:, column] = [v - origin for v in own]
-    return _floats(array, mask, name), origins
+    return _floats(array, values, name), origins
 
 
 def side_by_side(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -102,8 +103,8 @@ def shift_notes(origins: Mapping[int, int], names: Sequence[str]) -> list[str]:
     return [f"Subtracted, because float64 is exact for integers to 2^53: {', '.join(each)}."]
 
 
-def _read(values: Any, name: str) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """Numbers of a real dtype, or objects that are numbers, and a mask."""
+def _read(values: Any, name: str) -> NDArray[Any]:
+    """Numbers of a real dtype, or objects that are numbers; NaN for masked entries."""
     mask, values = None, as_array_like(values, name)
     if has_mask(values):
         values, mask = _without_mask(values), np.asarray(_mask(values))
@@ -123,7 +124,14 @@ def _read(values: Any, name: str) -> tuple[NDArray[Any], NDArray[np.bool_] | Non
         real = array.dtype.kind in "buif"
     if not real:
         raise InputError(f"{name} {_no_numbers(array)}")
-    return array, mask
+    return array if mask is None else np.where(mask, np.nan, array.astype(object))
+
+
+def _exact(value: Any) -> Any:
+    """An integer or a fraction for a finite number."""
+    if isinstance(value, np.floating | float):
+        return Fraction(*value.as_integer_ratio()) if np.isfinite(value) else value
+    return int(value)
 
 
 def _large(array: NDArray[Any]) -> NDArray[np.bool_]:
@@ -136,7 +144,8 @@ def _large(array: NDArray[Any]) -> NDArray[np.bool_]:
     return np.zeros(0, np.bool_)
 
 
-def _floats(array: NDArray[Any], mask: NDArray[np.bool_] | None, name: str) -> NDArray[np.float64]:
+def _floats(array: NDArray[Any], values: Any, name: str) -> NDArray[np.float64]:
+    """The numbers as float64; InputError if it would round objects or long doubles."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # a long double may become infinite
             floats = array.astype(np.float64, copy=False)
@@ -145,7 +154,15 @@ def _floats(array: NDArray[Any], mask: NDArray[np.bool_] | None, name: str) -> N
         raise InputError(
             f"{name} contains an integer of {bits} bits, but real numbers end at 1.8e308: scale it"
         ) from error
-    return floats if mask is None else np.where(mask, np.nan, floats)
+    if array.dtype == object or array.dtype.itemsize > 8:
+        for at in np.argwhere(np.isfinite(floats) & (floats.astype(array.dtype) != array))[:1]:
+            column = f", column {column_label(values, at[1])}" if array.shape[1:] > (1,) else ""
+            what = "integers that range beyond 2^53" if array.dtype == object else "long doubles"
+            raise InputError(
+                f"{name}{column} has {what}, and float64 would round the one in row {at[0]}: scale "
+                "it, or convert it to float64 if rounding is right"
+            )
+    return floats
 
 
 def _no_numbers(array: NDArray[Any]) -> str:

@@ -57,9 +57,21 @@ def test_values_that_floats_represent_are_unchanged():
     assert as_samples(floats, "x") is floats
 
 
-def test_columns_that_range_beyond_the_exact_integers_are_rounded():
-    found = as_samples([[0, 1], [NOW, 2]], "x")
-    np.testing.assert_array_equal(found, [[0, 1], [float(NOW), 2]])
+@pytest.mark.parametrize(
+    ("states", "what"),
+    [
+        ([[0, 1], [NOW, 2]], "integers that range beyond 2\\^53"),
+        ([[NOW, 1], [0.5, 2]], "integers that range beyond 2\\^53"),
+        (np.ma.array([[5, 1], [NOW, 2], [0, 3]], mask=[[1, 0], [0, 0], [0, 0]]), "integers that"),
+        (np.array([[1, 2]]) / np.longdouble(3), "long doubles"),
+    ],
+    ids=str,
+)
+def test_numbers_that_float64_would_round_are_refused(states, what):
+    if what == "long doubles" and np.longdouble is np.float64:
+        pytest.skip("no long doubles")
+    with pytest.raises(InputError, match=f"states, column 0 has {what}.* float64 would round"):
+        Trajectories(states, [len(states)])
 
 
 def test_notes_name_what_was_subtracted():

@@ -394,13 +394,7 @@ def test_command_with_two_topics(bags, tmp_path, capsys):
         (("--topic", "/joint_states", "--field", "x"), "there is no 'x'.*position .float64"),
         (("--topic", "/tool_pose", "--with-field", "x"), "give both"),
         (("--topic", "/tool_pose", "--with-topic", "/tool_pose"), "--with-topic is --topic"),
-        (("--topic", "/tool_pose", "--lag", "0"), "lag is 0"),
-        (("--topic", "/tool_pose", "--window", "9"), "window=9 is below"),
         (("--topic", "/tool_pose", "--window", "999"), "no estimate .*filling.*shorter window"),
-        (("--topic", "/tool_pose", "--lag-tolerance", "1"), "tolerance is for lag_seconds"),
-        (("--topic", "/tool_pose", "--reset-after", "0"), "reset_after is 0.0"),
-        (("--topic", "/tool_pose", "--resolution", "0.1", "nan"), "resolution is .*nan"),
-        (("--topic", "/tool_pose", "--resolution", "0.1", "0.1"), "each of the 7 coordinates"),
         (
             ("--topic", "/joint_states", "--field", "position[0:99]"),
             "no estimate.*dimension.*The first fault: position has 9 elements, but 99 are needed",
@@ -434,42 +428,6 @@ def test_demonstrations_and_bags_have_commands_of_their_own(bags, tmp_path, caps
             )
         assert main.main([command, str(tmp_path)]) == 2
         assert "neither the folder of a data set" in capsys.readouterr().err
-
-
-def damaged(bags, folder):
-    """Files that are not bags, or incomplete ones."""
-    folder.mkdir(exist_ok=True)
-    noise = np.random.default_rng(0).bytes(5000)
-    for end in ("mcap", "db3", "bag"):
-        (folder / f"noise.{end}").write_bytes(noise)
-    (folder / "nothing.mcap").write_bytes(b"")
-    whole = (bags / "mcap" / "mcap.mcap").read_bytes()
-    (folder / "cut.mcap").write_bytes(whole[: len(whole) // 2])
-    middle = len(whole) // 2
-    flipped = bytes(byte ^ 0x5A for byte in whole[middle : middle + 2000])
-    (folder / "flipped.mcap").write_bytes(whole[:middle] + flipped + whole[middle + 2000 :])
-    half = (bags / "db3" / "db3.db3").read_bytes()
-    (folder / "cut.db3").write_bytes(half[: len(half) // 2])
-    shutil.copytree(bags / "mcap", folder / "metadata")
-    (folder / "metadata" / "metadata.yaml").write_text("rosbag2: [")
-    return [*folder.glob("*.*"), folder / "metadata"]
-
-
-def test_damaged_and_foreign_files_are_reported(bags, tmp_path, capsys):
-    """One line with the file and advice; never a traceback, never a part of the data."""
-    paths = damaged(bags, tmp_path / "damaged")
-    assert len(paths) == 8
-    for path in paths:
-        assert run(path, "--topic", "/joint_states", "--field", "position[0]", *QUICK) == 2
-        out, error = capsys.readouterr()
-        assert out == "" and str(path) in error
-        assert "cannot be read as a bag" in error or "is damaged" in error
-        ways = {
-            "mcap": f"mcap recover {path} -o",
-            "db3": f"sqlite3 {path} .recover",
-            "bag": "rosbag",
-        }
-        assert f"`{ways.get(path.suffix[1:], 'ros2 bag reindex')}" in error
 
 
 def test_folders_that_are_no_bags(bags, tmp_path, capsys):

@@ -247,10 +247,7 @@ def test_flags_have_no_effect(thirty, capsys, tmp_path):
         (["--gripper", "claw"], "gripper names 'claw'"),
         (["--rate", "-1"], "rate is -1"),
         (["--group", "tool=tool."], "given once"),
-        (
-            ["--group", "tool=nothing"],
-            "names 'nothing', and there is no such column",
-        ),
+        (["--group", "tool=nothing"], "names 'nothing', and there is no such column"),
         (["--group", "tool=0:3, typo"], "names 'typo', and there is no such column"),
         (["--group", "tool=0", "--group", "tool=1"], "a name of its own"),
         (["--group", "tool=0:3", "--group", "cube=2:5"], "each column once"),

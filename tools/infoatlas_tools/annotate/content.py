@@ -7,11 +7,9 @@ the format has no place for. `out` must not exist: `replacing.py` moves it to it
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -55,11 +53,6 @@ class Annotations:
         Sub-tasks, with reference "" if no objects were named.
     episodes : tuple of N str
         Names of the demonstrations in the data set: "demo_0", "traj_3", "0", or the name of a bag.
-
-    Raises
-    ------
-    InputError
-        The numbers of demonstrations differ.
     """
 
     keystates: KeyStates
@@ -224,6 +217,3 @@ class Annotations:
         found = np.zeros(int(self.lengths[demonstration]), bool)
         found[list(self.keystates.quality[demonstration].outliers)] = True
         return found
-
-
-Writer = Callable[[Annotations, Path, Path], tuple[str, ...]]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError, OutputError
 
-from ..bags.bag_files import BagFiles
+from ..bags.bag_files import BagFiles, reading
 from .content import Annotations
 
 TOPIC = "/infoatlas/events"
@@ -44,31 +44,9 @@ def write_foxglove(
 ) -> tuple[str, ...]:
     """Write an .mcap file of events for each demonstration.
 
-    Parameters
-    ----------
-    annotations : Annotations
-        The episodes of a folder of bags are the names of the bags.
-    path : path
-        A folder of bags, one for each demonstration; or any other data set, whose times then begin
-        at 0 in each demonstration.
-    out : path
-        A folder for files such as bag_0.events.mcap.
-    topic : str, optional
-        For bags: the topic whose messages are the steps. Unless given, the only topic on which
-        every bag has as many messages as its demonstration has steps.
-
-    Returns
-    -------
-    tuple of str
-        Empty.
-
-    Raises
-    ------
-    InputError
-        rosbags is not installed, or a bag is missing or damaged. A bag has no such topic, or
-        another number of messages on it. The data set has neither bags nor a rate.
-    OutputError
-        `out` cannot be written.
+    The episodes of a folder of bags are the names of the bags. `topic` is the one whose messages
+    are the steps; unless given, the only topic on which every bag has as many messages as its
+    demonstration has steps. Times of other data sets begin at 0 in each demonstration.
     """
     try:
         from rosbags.typesys import Stores, get_types_from_msg, get_typestore
@@ -173,7 +151,7 @@ def _received(bags: Sequence[tuple[Path, int]], topic: str | None) -> list[NDArr
         every: list[set[str]] = []
         for bag, length in bags:
             counts: Counter[str] = Counter()
-            with _opened(bag) as files:
+            with reading(bag), closing(BagFiles(bag)) as files:
                 for channel in files.channels:
                     counts[channel.topic] += channel.messages
             every.append({name for name, count in counts.items() if count == length})
@@ -186,7 +164,7 @@ def _received(bags: Sequence[tuple[Path, int]], topic: str | None) -> list[NDArr
         topic = fitting[0]
     found = []
     for bag, length in bags:
-        with _opened(bag) as files:
+        with reading(bag), closing(BagFiles(bag)) as files:
             chosen = [i for i, each in enumerate(files.channels) if each.topic == topic]
             times = [time for time, _, _ in files.messages(chosen)]
         if len(times) != length:
@@ -196,19 +174,3 @@ def _received(bags: Sequence[tuple[Path, int]], topic: str | None) -> list[NDArr
             )
         found.append(np.array(times, np.int64))
     return found
-
-
-@contextmanager
-def _opened(bag: Path) -> Iterator[BagFiles]:
-    """An open bag; errors of its readers become InputError."""
-    try:
-        with closing(BagFiles(bag)) as files:
-            yield files
-    except InputError:
-        raise
-    # mcap, SQLite, YAML and decompressors raise different errors for damaged bytes.
-    except Exception as error:
-        raise InputError(
-            f"{bag} cannot be read as a bag ({type(error).__name__}: {error}): try "
-            "`ros2 bag reindex` or `mcap recover`"
-        ) from error

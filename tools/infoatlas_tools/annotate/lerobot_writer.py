@@ -59,25 +59,13 @@ def write_lerobot(
 
     Parameters
     ----------
-    annotations : Annotations
-        Annotations of the episodes that `read_lerobot(path)` returns.
-    path, out : Path
-        Folders of the data set and of the copy, which does not exist.
+    annotations, path, out
+        The episodes are those that `read_lerobot(path)` returns.
     style : {"subtask", "motion", "none"}
         Style of the rows of `language_persistent`. LeRobot before 0.6 cannot open a data set with
         this column; "none" leaves it out.
     quality : bool
         Write the column `quality_flag` and the reasons to drop an episode.
-
-    Returns
-    -------
-    tuple of str
-        Sentences about annotations that this data set has no place for.
-
-    Raises
-    ------
-    InputError
-        The data set cannot be used (`read_lerobot`), or the annotations are of other episodes.
     """
     as_choice(style, "style", STYLES)
     info = read_info(path)

@@ -23,26 +23,7 @@ SUBTASK, KEY_STATE, NAMES = "subtask", "key_state", "names"
 def write_maniskill(annotations: Annotations, path: Path, out: Path) -> tuple[str, ...]:
     """Write a copy of a ManiSkill file with the sub-tasks and key states of its episodes.
 
-    Parameters
-    ----------
-    annotations : Annotations
-        Annotations of episodes of the file. With several tools, a number stands for the sub-tasks
-        of all of them.
-    path, out : path
-        .h5 files.
-
-    Returns
-    -------
-    tuple of str
-        Sentences about episodes that are not annotated, and about other files that ManiSkill needs.
-
-    Raises
-    ------
-    InputError
-        The file cannot be used (`read_maniskill`), has no such episode, or has another number of
-        observations.
-    OutputError
-        `out` cannot be written.
+    With several tools, a number stands for the sub-tasks of all of them.
     """
     with opened(path) as (file, h5py):
         for name, length in zip(annotations.episodes, annotations.lengths.tolist(), strict=True):

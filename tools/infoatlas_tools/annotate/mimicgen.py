@@ -38,27 +38,7 @@ def write_mimicgen(annotations: Annotations, path: Path, out: Path) -> tuple[str
 
     `data/<demo>/datagen_info/subtask_term_signals/<name>` [T] int64 is 1 from the last step of the
     part on. `mask/infoatlas` lists the demonstrations that have all parts. Signals of other names
-    are kept.
-
-    Parameters
-    ----------
-    annotations : Annotations
-        Annotations of one tool, for demonstrations of the file.
-    path, out : path
-
-    Returns
-    -------
-    tuple of str
-        Sentences about demonstrations that are not in the list, and about data that MimicGen needs
-        and the file lacks.
-
-    Raises
-    ------
-    InputError
-        The file cannot be used (`read_robomimic`), there are several tools, no demonstration has
-        all parts, or the demonstrations are not those of the file.
-    OutputError
-        `out` cannot be written.
+    are kept. The annotations are of one tool.
     """
     if len(annotations.subtasks.tools) != 1:
         raise InputError(
@@ -97,27 +77,8 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
     of the part on. `subtask_start_signals/<name>`, of all parts, is True from the second step on,
     because SkillGen needs a step between the end of a part and the start of the next one.
     Demonstrations that lack a part, or have no sub-tasks, are moved from `data` to `left_out`,
-    because the programs stop at an incomplete demonstration in `data`.
-
-    Parameters
-    ----------
-    annotations : Annotations
-        The tools have the names of end effectors; if there is one of each, the names may differ.
-    path, out : path
-
-    Returns
-    -------
-    tuple of str
-        Sentences about demonstrations that were left out, and about data that the programs need and
-        the file lacks.
-
-    Raises
-    ------
-    InputError
-        The file cannot be used (`read_robomimic`), a tool is no end effector of the file, no
-        demonstration has all parts, or the demonstrations are not those of the file.
-    OutputError
-        `out` cannot be written.
+    because the programs stop at an incomplete demonstration in `data`. The tools have the names of
+    end effectors; if there is one of each, the names may differ.
     """
     names, missing = signal_names(annotations.subtasks), incomplete(annotations, least=2)
     check_complete(annotations, path, missing, "Isaac Lab")
@@ -193,14 +154,7 @@ def signal_names(subtasks: Subtasks) -> tuple[str, ...]:
 
 
 def incomplete(annotations: Annotations, least: int = 1) -> dict[str, str]:
-    """Reasons why demonstrations cannot be a source of data generation, by demonstration.
-
-    Parameters
-    ----------
-    annotations : Annotations
-    least : int
-        Smallest number of steps of each part.
-    """
+    """Why demonstrations cannot be a source; `least` is the smallest number of steps of a part."""
     found: dict[str, str] = {}
     for i, demo in enumerate(annotations.episodes):
         for tool in annotations.subtasks.tools:
@@ -222,13 +176,7 @@ def incomplete(annotations: Annotations, least: int = 1) -> dict[str, str]:
 def eef_names(
     subtasks: Subtasks, path: Path, info: Any, tools: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """End effector of each tool, by the poses of end effectors in a demonstration.
-
-    Raises
-    ------
-    InputError
-        A tool is no end effector.
-    """
+    """End effector of each tool, by the poses of end effectors in a demonstration."""
     node = info.get(EEF_POSE) if info is not None else None
     known = list(node) if node is not None and not hasattr(node, "dtype") else []
     if len(known) == 1 == len(subtasks.tools):
@@ -259,13 +207,7 @@ def _copy(path: Path, out: Path) -> Iterator[Any]:
 
 
 def _demos(annotations: Annotations, path: Path, file: Any) -> list[Any]:
-    """Groups of the demonstrations.
-
-    Raises
-    ------
-    InputError
-        A demonstration is not in the file, or has another length.
-    """
+    """Groups of the demonstrations."""
     found = []
     for name, length in zip(annotations.episodes, annotations.lengths.tolist(), strict=True):
         demo = file["data"].get(name)

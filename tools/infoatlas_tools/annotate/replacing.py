@@ -24,11 +24,6 @@ def replacing(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     overwrite : bool
         Replace an existing target, with the same permissions. A file is replaced atomically. A
         folder is moved aside, and back if the new one cannot take its place.
-
-    Raises
-    ------
-    OutputError
-        The target exists and is not to be overwritten, or it cannot be written.
     """
     if overwrite:
         target = target.resolve()

@@ -29,13 +29,8 @@ from .content import Annotations
 
 APPLICATION = "infoatlas-rt"
 TIME, STEP = "time", "step"
-SIGNALS, SUBTASKS, KEY_STATES, EVENTS, VIDEO = (
-    "signals",
-    "subtasks",
-    "key_states",
-    "events",
-    "video",
-)
+SIGNALS, SUBTASKS, KEY_STATES = "signals", "subtasks", "key_states"
+EVENTS, VIDEO = "events", "video"
 # Bytes of video: in v3 of LeRobot many episodes share a file, which each recording contains.
 LARGEST_VIDEO = 5 * 10**9
 CURVES_IN_VIEW = 12  # curves in one view
@@ -63,31 +58,8 @@ def write_rerun(
 ) -> tuple[str, ...]:
     """Write a recording of the Rerun viewer for each demonstration.
 
-    Parameters
-    ----------
-    annotations : Annotations
-        Without a rate, there is only the timeline `step`, and no video.
-    path : path
-        The data set; videos are copied from a LeRobot data set.
-    out : path
-        A folder for files such as demo_0.rrd.
-    episodes : sequence of str, optional
-        Names of the demonstrations to write; all unless given.
-    video : bool
-        Copy the videos into the file.
-
-    Returns
-    -------
-    tuple of str
-        Sentences about missing videos.
-
-    Raises
-    ------
-    InputError
-        rerun-sdk is not installed, there is no such demonstration, or the videos are larger than
-        5 GB.
-    OutputError
-        `out` cannot be written.
+    `episodes` are names of demonstrations (all unless given). `video` copies the videos of a
+    LeRobot data set. Without a rate, there is only the timeline `step`, and no video.
     """
     rerun = _rerun(path)
     chosen = annotations.episodes if episodes is None else tuple(episodes)
@@ -118,7 +90,9 @@ def write_rerun(
         out.mkdir()
         for i in rows:
             name = annotations.episodes[i]
-            recording = rerun.RecordingStream(APPLICATION, recording_id=_identity(path, name))
+            recording = rerun.RecordingStream(
+                APPLICATION, recording_id=f"{path.resolve().name}/{name}"
+            )
             file = out / f"{_plain(name)}.rrd"
             recording.save(file, default_blueprint=_blueprint(rerun, annotations, clips[i]))
             recording.send_recording_name(name)
@@ -139,10 +113,6 @@ def _rerun(path: Path) -> Any:
             f"{path}: rerun-sdk writes its view and is not installed: pip install "
             "'infoatlas-rt[view]'"
         ) from error
-
-
-def _identity(path: Path, name: str) -> str:
-    return f"{Path(path).resolve().name}/{name}"
 
 
 def _log(

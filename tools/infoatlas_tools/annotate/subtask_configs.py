@@ -40,27 +40,13 @@ def write_mimicgen_config(
 
     Parameters
     ----------
-    annotations : Annotations
-    path : path
-        The HDF5 file, which contains the names of objects and end effectors; or another data set.
-    out : path
-        A .json file.
+    annotations, path, out
+        The HDF5 file at `path` contains the names of objects and end effectors.
     offsets : (int, int)
         Smallest and largest number of steps by which MimicGen moves the end of a part at each
         attempt.
     objects : dict of str to str, optional
         Names in the file by reference object, if they differ; "" for no reference.
-
-    Returns
-    -------
-    tuple of str
-        Empty.
-
-    Raises
-    ------
-    InputError
-        A reference object is not in the file, offsets make a part empty, or the file cannot be
-        read.
     """
     fields, _ = _fields(annotations, path, offsets, objects)
     spec = {}
@@ -94,22 +80,8 @@ def write_isaaclab_config(
     In an environment: `self.subtask_configs = {eef: [SubTaskConfig(**part) for part in parts] for
     eef, parts in json.load(file)["subtask_configs"].items()}`.
 
-    Parameters
-    ----------
-    annotations, path, out, offsets, objects
-        As in `write_mimicgen_config`.
-    skillgen : bool
-        Also name the signal of the last part, whose start SkillGen needs.
-
-    Returns
-    -------
-    tuple of str
-        Empty.
-
-    Raises
-    ------
-    InputError
-        As in `write_mimicgen_config`, or a tool is no end effector of the file.
+    Options are as in `write_mimicgen_config`. `skillgen` also names the signal of the last part,
+    whose start SkillGen needs.
     """
     fields, names = _fields(annotations, path, offsets, objects, skillgen)
     for eef, parts in fields.items():
@@ -127,23 +99,9 @@ def write_autodata(
     objects: Mapping[str, str] | None = None,
     skillgen: bool = False,
 ) -> tuple[str, ...]:
-    """Write a task descriptor of AutoData (0.1), YAML.
+    """Write a task descriptor of AutoData (0.1), YAML, with options of `write_isaaclab_config`.
 
-    Parameters
-    ----------
-    annotations, path, out, offsets, objects, skillgen
-        As in `write_isaaclab_config`. The algorithm is "mimicgen", "dexmimicgen" with several end
-        effectors, or "skillgen".
-
-    Returns
-    -------
-    tuple of str
-        Empty.
-
-    Raises
-    ------
-    InputError
-        As `write_isaaclab_config`.
+    The algorithm is "mimicgen", "dexmimicgen" with several end effectors, or "skillgen".
     """
     fields, names = _fields(annotations, path, offsets, objects, skillgen)
     algorithm = "skillgen" if skillgen else "mimicgen" if len(fields) == 1 else "dexmimicgen"
@@ -214,13 +172,7 @@ def _fields(
 def _reference(
     part: Subtask, path: Path, known: list[str], objects: Mapping[str, str]
 ) -> str | None:
-    """Name in the file of a part's reference object; None without one.
-
-    Raises
-    ------
-    InputError
-        The file has poses of objects, but none of this name.
-    """
+    """Name in the file of a part's reference object; None without one."""
     name = "" if part.reference == WORLD else objects.get(part.reference, part.reference)
     if name and known and name not in known:
         raise InputError(

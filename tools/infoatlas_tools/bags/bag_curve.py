@@ -100,10 +100,6 @@ class Part:
         Seconds since the first message, by the stamps.
     duration : float, optional
         Seconds; to the end unless given.
-
-    Raises
-    ------
-    InputError
     """
 
     start: float = 0.0
@@ -152,19 +148,8 @@ def choose_grid(states: float, step: float | None, part: Part, detector: Extremu
     including those for the detector. If the detector would need more, it uses half as many (one in
     each tenth of its delay), and the curve has the same ones.
 
-    Parameters
-    ----------
-    states, step
-        Number of states of the recording and seconds between them, from `survey`.
-    part : Part
-        Part of the recording that is read.
-    detector : ExtremumDetector
-        Coarsened if the recording is long.
-
-    Returns
-    -------
-    float
-        Seconds, for `Stream`; 0 for an estimate of each state.
+    `states` and `step` are results of `survey`. The detector is coarsened if the recording is long.
+    The result is in seconds, for `Stream`; 0 for an estimate of each state.
     """
     if step is None:
         return 0.0
@@ -191,28 +176,8 @@ def read(
     A message is dated by the stamp in its header, or otherwise by its arrival. Only the curve and
     one message are in memory.
 
-    Parameters
-    ----------
-    bag : Bag
-    topics : one or two str
-    receivers : sequence of Receiver
-        One for each topic.
-    stream : Stream
-        Stream for the same number of topics.
-    progress : callable, optional
-        Called with the completed share, 0 to 1.
-    part : Part, optional
-        Messages outside it are skipped, as if the recording did not have them.
-
-    Returns
-    -------
-    StreamCurve
-
-    Raises
-    ------
-    InputError
-        The bag is damaged, or there is no estimate; the message has the reason. With `part`,
-        damage after the end of the part is not found.
+    There is a receiver for each of one or two topics. `progress` is called with the completed
+    share, 0 to 1. Messages outside `part` are skipped, as if the recording did not have them.
     """
     part = part or Part()
     newest = [-np.inf] * len(topics)  # stamps, of all messages

@@ -34,13 +34,6 @@ class BagFiles:
         Channels of all files, one after the other.
     missing : dict of int
         Number of messages by topic that metadata.yaml counts and the files lack.
-
-    Raises
-    ------
-    InputError
-        A package or a file is missing, files are of another kind, or one is damaged.
-    Exception
-        metadata.yaml is damaged.
     """
 
     def __init__(self, source: Path) -> None:
@@ -114,17 +107,7 @@ class BagFiles:
         }
 
     def messages(self, chosen: Collection[int]) -> Iterator[Received]:
-        """Messages of some channels, in the order of their arrival.
-
-        Parameters
-        ----------
-        chosen : collection of int
-            Indices in `channels`.
-
-        Yields
-        ------
-        Received
-        """
+        """Messages of the channels with these indices, in the order of their arrival."""
         parts, start = [], 0
         for path, file in self._files:
             places = {number: start + i for i, number in enumerate(file.channels)}

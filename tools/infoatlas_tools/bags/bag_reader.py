@@ -24,27 +24,14 @@ MSG, IDL = ("ros1msg", "ros2msg"), ("ros2idl", "omgidl")
 class BagReader:
     """An open bag.
 
-    Parameters
-    ----------
-    source : Path
-        A folder with metadata.yaml, or a .mcap, .db3 or .bag file.
-
     Attributes
     ----------
-    channels : list of Channel
-    missing : dict of int
+    source, channels, missing
         As in `BagFiles`.
     unreadable : dict of str
         Why messages of a channel cannot be decoded, by index in `channels`.
     typestore : rosbags.typesys.store.Typestore
         Types of the bag's definitions, or those of the newest distribution if it has none.
-
-    Raises
-    ------
-    InputError
-        A package is not installed, or a file is missing or of another kind.
-    Exception
-        The bag is damaged; the readers raise errors of many kinds.
     """
 
     def __init__(self, source: Path) -> None:
@@ -116,10 +103,7 @@ class BagReader:
 def _add(found: dict[str, Any], channel: Channel) -> str:
     """Add types of a channel, if they agree with those of the others and with its hash.
 
-    Returns
-    -------
-    str
-        Why its messages cannot be decoded; empty if they can, or if there is no definition.
+    The result is why its messages cannot be decoded; empty if they can, or without a definition.
     """
     from rosbags.typesys import Stores, get_typestore
 

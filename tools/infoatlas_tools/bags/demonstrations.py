@@ -47,9 +47,8 @@ def load_demonstrations(
     ----------
     path : path
         A folder of two or more bags (folders, .mcap, .db3 or .bag files).
-    topic : str
-    fields, joints : sequence of str
-        As in `Extractor`.
+    topic, fields, joints
+        As in `Bag.extractor`.
 
     Returns
     -------
@@ -57,14 +56,6 @@ def load_demonstrations(
         States in the order of arrival; a step is a message. Coordinates are in the order of the
         first bag. Their rate (Hz) is 1 / median interval between arrivals, of all bags together;
         None if that interval is 0, or no bag has two messages. Episodes are the names of the bags.
-
-    Raises
-    ------
-    InputError
-        There are no bags, no topic is given, or a bag lacks it. A topic has several bodies and none
-        is chosen, or a message cannot be used. The coordinates or the body change between bags or
-        within one. The median rate of a bag differs from that of all by more than 20%. The message
-        names the bag.
     """
     found: dict[str, _Demonstration] = {}
     left_out: dict[str, list[str]] = {}
@@ -154,13 +145,7 @@ def _read(
 
 
 def _like(own: _Demonstration, first: tuple[str, _Demonstration] | None) -> _Demonstration:
-    """A demonstration, with its coordinates in the order of the first one.
-
-    Raises
-    ------
-    InputError
-        The demonstration has other coordinates, or is of another body.
-    """
+    """A demonstration, with its coordinates in the order of the first one."""
     if first is None:
         return own
     name, usual = first
@@ -184,13 +169,7 @@ def _like(own: _Demonstration, first: tuple[str, _Demonstration] | None) -> _Dem
 
 
 def _common_rate(intervals: dict[str, NDArray[np.float64]]) -> float | None:
-    """Rate in Hz of demonstrations, by the seconds between their messages; None if unknown.
-
-    Raises
-    ------
-    InputError
-        The rate of one of them differs.
-    """
+    """Rate in Hz of demonstrations, by the seconds between their messages; None if unknown."""
     medians = {name: float(np.median(own)) for name, own in intervals.items() if len(own)}
     if not medians:
         return None

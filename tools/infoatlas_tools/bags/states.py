@@ -43,21 +43,12 @@ class Topic(NamedTuple):
 class Bag:
     """An open bag, which is closed at the end of `with`.
 
-    Parameters
-    ----------
-    path : path
-
     Attributes
     ----------
     path : Path
     topics : dict of Topic
     notices : list of str
         Sentences about what was left out.
-
-    Raises
-    ------
-    InputError
-        rosbags is not installed; or the bag is missing, damaged, empty or of another kind.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -103,13 +94,7 @@ class Bag:
         self._reader.close()
 
     def schema(self, topic: str) -> Schema:
-        """The definition of a topic's messages.
-
-        Raises
-        ------
-        InputError
-            There is no such topic, it is empty, or its type is unknown.
-        """
+        """The definition of a topic's messages."""
         if topic not in self.topics:
             raise InputError(f"{self.path} has no topic {topic!r}. {self.listing()}")
         kind, messages, why = self.topics[topic]
@@ -139,20 +124,8 @@ class Bag:
     ) -> Extractor:
         """Make an extractor of the states of one body from a topic's messages.
 
-        If messages have an identity, all of them are checked first. This needs a small part of the
-        time of the estimates.
-
-        Parameters
-        ----------
-        topic : str
-        fields, joints, stamp_field
-            As in `Extractor`.
-
-        Raises
-        ------
-        InputError
-            As in `schema` and `Extractor`; or the topic has several bodies, or not the one that the
-            fields choose. The message lists the bodies.
+        Arguments are as in `Extractor`. If messages have an identity, all of them are checked
+        first. This needs a small part of the time of the estimates.
         """
         schema = self.schema(topic)
         try:
@@ -215,11 +188,6 @@ class Bag:
         received : float
             Time of arrival, seconds.
         message
-
-        Raises
-        ------
-        InputError
-            The bag is damaged.
         """
         sides: dict[str, list[int]] = {}
         for side, topic in enumerate(topics):

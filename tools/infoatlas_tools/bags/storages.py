@@ -64,28 +64,14 @@ class BagFile(Protocol):
     channels: dict[int, Channel]
 
     def messages(self, chosen: Collection[int]) -> Iterator[Received]:
-        """Messages of some channels, in the order of their arrival.
-
-        Parameters
-        ----------
-        chosen : collection of int
-            Numbers of channels.
-        """
+        """Messages of channels with these numbers, in the order of their arrival."""
 
     def close(self) -> None:
         """Close the file."""
 
 
 def open_file(path: Path) -> BagFile:
-    """Open a file of a bag, by its ending.
-
-    Raises
-    ------
-    InputError
-        The file has another ending, or a package is not installed.
-    Exception
-        The file is damaged; the readers raise errors of many kinds.
-    """
+    """Open a file of a bag, by its ending; damaged ones raise errors of many kinds."""
     kinds: dict[str, Callable[[Path], BagFile]] = {
         ".mcap": McapFile,
         ".db3": Sqlite3File,

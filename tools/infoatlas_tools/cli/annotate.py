@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import check_target, progress, write_json
 from infoatlas_rt.errors import InputError, first_names
 
-from .annotation_formats import FORMATS, writers
+from .annotation_formats import FORMATS
 from .discovery_options import add_discovery, check_discovery, discover, listed
 from .loading import DEMONSTRATIONS, add_loading, load_data
 from .recording_arguments import add_plot, add_save, add_topic, check_data
@@ -141,13 +140,7 @@ def run(arguments: Namespace) -> None:
 
 
 def check_format(arguments: Namespace, dataset: Dataset | None) -> str:
-    """Name of the format to write, checked before the computation; no data set means bags.
-
-    Raises
-    ------
-    InputError
-        The format is not for such data, or cannot be written in place; or the target exists.
-    """
+    """Name of the format to write, checked before the computation; no data set means bags."""
     from ..files.formats import FORMATS as DATA
 
     own = dataset.format.annotations if dataset else ("mcap",)
@@ -207,18 +200,16 @@ def write(annotations: Annotations, arguments: Namespace, name: str) -> tuple[st
     """Write annotations with these options; return the place, and notes of the format."""
     from ..annotate.replacing import replacing
 
-    writer = writers()[name]
-    if FORMATS[name].quality:
-        writer = partial(writer, quality=arguments.qa)
+    options = {"quality": arguments.qa} if FORMATS[name].quality else {}
     if arguments.language:
-        writer = partial(writer, style=arguments.language)
+        options["style"] = arguments.language
     if name == "rerun" and arguments.episode:
-        writer = partial(writer, episodes=arguments.episode)
+        options["episodes"] = arguments.episode
     if name == "mcap":
-        writer = partial(writer, topic=arguments.topic)
+        options["topic"] = arguments.topic
     target = Path(arguments.data if arguments.in_place else arguments.out)
     with replacing(target, overwrite=arguments.in_place) as new:
-        notes = writer(annotations, Path(arguments.data), new)
+        notes = FORMATS[name].write(annotations, Path(arguments.data), new, **options)
     return str(target), list(notes)
 
 
@@ -228,11 +219,6 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
     KIND is position, pose, or a kind of orientation as quaternion_wxyz; without it, a body of up to
     three columns is a position. COLUMNS are numbers, ranges as 28:35, or the beginning of names;
     without them, the name is the beginning.
-
-    Raises
-    ------
-    InputError
-        Text of another form, a name that is given twice, or columns that do not exist.
     """
     from ..columns import full_name, short_name
     from ..keystates.subtasks.poses import Pose, Position

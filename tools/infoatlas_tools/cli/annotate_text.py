@@ -37,10 +37,7 @@ def print_annotations(
         )
     table(
         f"{len(rows)} sub-tasks of {total} demonstrations in {result['data']}{pace}",
-        (
-            *("", "sub-task", "steps", "share", "in", "reference", "counts"),
-            *("nats", "runner-up"),
-        ),
+        (*("", "sub-task", "steps", "share", "in", "reference", "counts"), *("nats", "runner-up")),
         rows,
     )
     print(

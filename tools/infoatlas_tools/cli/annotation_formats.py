@@ -2,70 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 
 class Format(NamedTuple):
-    """A format that annotations are written in."""
+    """A format that annotations are written in, by a function of a module of `annotate`."""
 
+    writer: str
     written: str
     in_place: bool = False
     quality: bool = False
 
+    def write(self, *arguments: Any, **options: Any) -> tuple[str, ...]:
+        """Write annotations, as the modules of `annotate` do."""
+        module, function = self.writer.split(".")
+        found = getattr(import_module(f"infoatlas_tools.annotate.{module}"), function)
+        return tuple(found(*arguments, **options))
+
 
 FORMATS = {
     "lerobot": Format(
+        "lerobot_writer.write_lerobot",
         "columns language_persistent (v3.0), subtask_index and key_state, names of sub-tasks, "
         "SARM's stages, proportions and progress",
         in_place=True,
         quality=True,
     ),
     "mimicgen": Format(
+        "mimicgen.write_mimicgen",
         "datagen_info/subtask_term_signals and a list of complete demonstrations",
         in_place=True,
     ),
     "isaaclab": Format(
-        "obs/datagen_info/subtask_term_signals and subtask_start_signals", in_place=True
+        "mimicgen.write_isaaclab",
+        "obs/datagen_info/subtask_term_signals and subtask_start_signals",
+        in_place=True,
     ),
     "maniskill": Format(
+        "maniskill_writer.write_maniskill",
         "sub-tasks and key states beside the observations of each episode",
         in_place=True,
     ),
     "mimicgen-config": Format(
-        "reference objects of the parts, JSON for a configuration of MimicGen"
+        "subtask_configs.write_mimicgen_config",
+        "reference objects of the parts, JSON for a configuration of MimicGen",
     ),
-    "isaaclab-config": Format("reference objects of the parts, JSON of Isaac Lab's SubTaskConfig"),
-    "autodata": Format("reference objects and signals of the parts, YAML of AutoData"),
-    "rerun": Format("a folder of recordings for Rerun's viewer"),
-    "mcap": Format("a folder of .mcap files of foxglove_msgs/Event"),
-    "csv": Format("a row for each part and each key state of each demonstration", quality=True),
-    "json": Format("parts, key states and demonstrations", quality=True),
+    "isaaclab-config": Format(
+        "subtask_configs.write_isaaclab_config",
+        "reference objects of the parts, JSON of Isaac Lab's SubTaskConfig",
+    ),
+    "autodata": Format(
+        "subtask_configs.write_autodata",
+        "reference objects and signals of the parts, YAML of AutoData",
+    ),
+    "rerun": Format("rerun.write_rerun", "a folder of recordings for Rerun's viewer"),
+    "mcap": Format("foxglove.write_foxglove", "a folder of .mcap files of foxglove_msgs/Event"),
+    "csv": Format(
+        "csv_and_json.write_csv",
+        "a row for each part and each key state of each demonstration",
+        quality=True,
+    ),
+    "json": Format("csv_and_json.write_json", "parts, key states and demonstrations", quality=True),
 }
-
-
-def writers() -> dict[str, Callable[..., tuple[str, ...]]]:
-    """The function that writes each format."""
-    from ..annotate import (
-        csv_and_json,
-        foxglove,
-        lerobot_writer,
-        maniskill_writer,
-        mimicgen,
-        rerun,
-        subtask_configs,
-    )
-
-    return {
-        "lerobot": lerobot_writer.write_lerobot,
-        "mimicgen": mimicgen.write_mimicgen,
-        "isaaclab": mimicgen.write_isaaclab,
-        "maniskill": maniskill_writer.write_maniskill,
-        "mimicgen-config": subtask_configs.write_mimicgen_config,
-        "isaaclab-config": subtask_configs.write_isaaclab_config,
-        "autodata": subtask_configs.write_autodata,
-        "rerun": rerun.write_rerun,
-        "mcap": foxglove.write_foxglove,
-        "csv": csv_and_json.write_csv,
-        "json": csv_and_json.write_json,
-    }

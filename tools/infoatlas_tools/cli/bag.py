@@ -11,6 +11,7 @@ from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import progress, table, write_json
 from infoatlas_rt.errors import InputError
 
+from .curve import extrema_rows
 from .recording_arguments import add_extrema, add_plot, add_resolution, add_topic, check_data
 
 HELP = "mutual information of one robot's stream in a ROS bag; of two topics also couplings"
@@ -272,17 +273,7 @@ def _print(result: dict[str, Any], plot: str | None) -> None:
     table(
         f"Extrema of the curve of {result['data']} (times: seconds since the first message)",
         ("", "kind", "time", "MI (nats)", "prominence", "reported at"),
-        [
-            (
-                str(number),
-                extremum["kind"],
-                f"{extremum['stamp'] - start:.2f}",
-                f"{extremum['value']:.3f}",
-                f"{extremum['prominence']:+.3f} ({extremum['z']:.1f} s.e.)",
-                f"{extremum['detected_stamp'] - start:.2f}",
-            )
-            for number, extremum in enumerate(result["extrema"], start=1)
-        ],
+        extrema_rows(result["extrema"], "{:.2f}", start),
         empty=f"none above the noise: no rise or fall within {result['delay']:g} s exceeds "
         f"{result['z']:g} standard errors (--z, --delay)",
     )

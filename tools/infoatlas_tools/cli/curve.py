@@ -82,10 +82,7 @@ def run(arguments: Namespace) -> None:
         from ..plots.curve_plot import curve_figure
 
         figure = curve_figure(
-            curve,
-            extrema,
-            title=Path(arguments.data).stem,
-            lengths=trajectories.lengths.tolist(),
+            curve, extrema, title=Path(arguments.data).stem, lengths=trajectories.lengths.tolist()
         )
         figure.savefig(arguments.plot)
     result = {
@@ -100,6 +97,23 @@ def run(arguments: Namespace) -> None:
         _print(result, trajectories, arguments)
 
 
+def extrema_rows(
+    extrema: list[dict[str, Any]], time: str, start: float = 0.0
+) -> list[tuple[str, ...]]:
+    """Rows of a table of extrema; times are since `start`, in the format `time`."""
+    return [
+        (
+            str(number),
+            found["kind"],
+            time.format(found["stamp"] - start),
+            f"{found['value']:.3f}",
+            f"{found['prominence']:+.3f} ({found['z']:.1f} s.e.)",
+            time.format(found["detected_stamp"] - start),
+        )
+        for number, found in enumerate(extrema, start=1)
+    ]
+
+
 def _print(result: dict[str, Any], trajectories: Any, arguments: Namespace) -> None:
     normalised = result["mode"] == "normalised"
     time = "{:.3f}" if normalised else "{:.1f}"
@@ -107,17 +121,7 @@ def _print(result: dict[str, Any], trajectories: Any, arguments: Namespace) -> N
     table(
         f"Extrema of I(s_t; s_t-lag) over {result['data']} (times: {unit})",
         ("", "kind", "time", "MI (nats)", "prominence", "reported at"),
-        [
-            (
-                str(number),
-                extremum["kind"],
-                time.format(extremum["stamp"]),
-                f"{extremum['value']:.3f}",
-                f"{extremum['prominence']:+.3f} ({extremum['z']:.1f} s.e.)",
-                time.format(extremum["detected_stamp"]),
-            )
-            for number, extremum in enumerate(result["extrema"], start=1)
-        ],
+        extrema_rows(result["extrema"], time),
         empty="none above the noise",
     )
     if result["dropped"]:

@@ -92,13 +92,7 @@ def run(arguments: Namespace) -> None:
 
 
 def null_figure(result: IndependenceResult) -> Figure:
-    """Histogram of the estimates of permuted pairings, with that of the given pairing.
-
-    Raises
-    ------
-    InputError
-        matplotlib is not installed.
-    """
+    """Histogram of the estimates of permuted pairings, with that of the given pairing."""
     import numpy as np
 
     from ..plots.drawing import CURVE, INK, RED, new_figure, style_axes

@@ -104,11 +104,6 @@ def check_data(data: str, command: str) -> Dataset | None:
     command : {"keystates", "annotate", "curve", "bag"}
         "keystates" and "annotate" are for demonstrations and folders of bags, "curve" is for
         demonstrations, and "bag" for one ROS bag.
-
-    Raises
-    ------
-    InputError
-        The data do not exist, cannot be read, or are for another command.
     """
     from ..bags.states import SUFFIXES, bags_in
     from ..files.formats import open_dataset

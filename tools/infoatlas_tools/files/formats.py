@@ -104,26 +104,14 @@ _WAYS = {
     ".bin": "a log of ArduPilot becomes .csv with `mavlogdump.py --format csv` (pip install "
     "pymavlink)",
     ".mat": "in Matlab, use writematrix(x, 'x.csv'); " + _FROM_PYTHON,
-    ".pkl": "it can run programs when it is read: " + _FROM_PYTHON,
+    ".pkl .pickle .p": "it can run programs when it is read: " + _FROM_PYTHON,
     ".json": "save it as a table: pandas.read_json(FILE).to_csv('x.csv', index=False)",
-    ".jsonl": "save it as a table: pandas.read_json(FILE, lines=True).to_csv('x.csv', index=False)",
-    ".xlsx": "save the sheet as CSV (UTF-8) in the program that made it",
-    ".feather": "save it as .parquet: pandas.read_feather(FILE).to_parquet('x.parquet')",
-    ".pt": "save its tensors as .npy: numpy.save('x.npy', torch.load(FILE).numpy())",
-    ".gz": "unpack it",
-}
-_SAME = {
-    ".pickle": ".pkl",
-    ".p": ".pkl",
-    ".xls": ".xlsx",
-    ".ods": ".xlsx",
-    ".ndjson": ".jsonl",
-    ".arrow": ".feather",
-    ".pth": ".pt",
-    ".zip": ".gz",
-    ".zst": ".gz",
-    ".bz2": ".gz",
-    ".xz": ".gz",
+    ".jsonl .ndjson": "save it as a table: pandas.read_json(FILE, lines=True).to_csv('x.csv', "
+    "index=False)",
+    ".xlsx .xls .ods": "save the sheet as CSV (UTF-8) in the program that made it",
+    ".feather .arrow": "save it as .parquet: pandas.read_feather(FILE).to_parquet('x.parquet')",
+    ".pt .pth": "save its tensors as .npy: numpy.save('x.npy', torch.load(FILE).numpy())",
+    ".gz .zip .zst .bz2 .xz": "unpack it",
 }
 
 
@@ -134,13 +122,7 @@ class Dataset(NamedTuple):
     format: Format
 
     def load(self, **options: Any) -> Trajectories:
-        """Read it, with options as in `load_trajectories`; None is the default of each.
-
-        Raises
-        ------
-        InputError
-            An option is for other formats, or the reader raises it.
-        """
+        """Read it, with options as in `load_trajectories`; None is the default of each."""
         given = {name: value for name, value in options.items() if value is not None}
         for name in given:
             if name not in self.format.options:
@@ -151,14 +133,7 @@ class Dataset(NamedTuple):
 
 
 def open_dataset(path: str | os.PathLike[str]) -> Dataset:
-    """Determine the format of a data set.
-
-    Raises
-    ------
-    InputError
-        The path has none of the formats, or h5py is needed and not installed. The message states
-        how to convert it.
-    """
+    """Determine the format of a data set."""
     path = Path(path)
     hdf5 = None
     if not is_lerobot(path):
@@ -229,8 +204,7 @@ def known_way(path: Path) -> str | None:
             "it is a data set of Minari, stored as Arrow. Store it with data_format='hdf5', or "
             + _FROM_PYTHON
         )
-    suffix = path.suffix.lower()
-    return _WAYS.get(_SAME.get(suffix, suffix))
+    return next((way for ends, way in _WAYS.items() if path.suffix.lower() in ends.split()), None)
 
 
 def _folders_in(path: Path) -> list[Path]:

@@ -22,13 +22,7 @@ NUMPY_SUFFIXES = (".npy", ".npz")
 
 
 def check_regular(path: Path) -> int:
-    """Size of a file, in bytes.
-
-    Raises
-    ------
-    InputError
-        The file is missing, or is a pipe or device, which may never end.
-    """
+    """Size of a file, in bytes."""
     try:
         found = path.stat()
     except FileNotFoundError as error:
@@ -70,11 +64,6 @@ def read_numpy(path: Path, only: tuple[str, ...] | None = None) -> dict[str, NDA
     """Arrays of an .npz (all, or those in `only`), or that of an .npy as `states`.
 
     Sizes are checked before any array is loaded, so that a false size in the file needs no memory.
-
-    Raises
-    ------
-    InputError
-        The file is missing, damaged, encrypted, pickled, too large or of another kind.
     """
     size = check_regular(path)
     try:

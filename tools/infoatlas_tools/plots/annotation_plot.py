@@ -32,20 +32,6 @@ def annotation_figure(
     coloured bands with their names above, one row of bands for each tool; key states are vertical
     lines.
 
-    Parameters
-    ----------
-    annotations : Annotations
-    demonstrations : sequence of int
-    title : str
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        matplotlib is not installed.
     """
     states = annotations.keystates.trajectories.split()
     count, tools = len(demonstrations), len(annotations.subtasks.tools)

@@ -37,31 +37,11 @@ CROWD = 20  # extrema that can be numbered in one picture, at most
 
 
 def curve_figure(
-    curve: MICurve,
-    extrema: Sequence[Extremum],
-    *,
-    title: str = "",
-    lengths: Sequence[int] = (),
+    curve: MICurve, extrema: Sequence[Extremum], *, title: str = "", lengths: Sequence[int] = ()
 ) -> Figure:
     """The curve with its noise and its extrema.
 
-    Parameters
-    ----------
-    curve : MICurve
-    extrema : sequence of Extremum
-        Extrema of that curve.
-    title : str
-    lengths : sequence of int
-        Steps of the trajectories, for the label of the time axis.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        matplotlib is not installed.
+    `lengths` are steps of the trajectories, for the label of the time axis.
     """
     figure = new_figure(10, 6)
     main, below = draw_axes(figure, (6, 1))

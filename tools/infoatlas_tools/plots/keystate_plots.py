@@ -26,30 +26,12 @@ PANELS = 8  # key states in the film strip, at most
 
 
 def raster_figure(
-    found: KeyStates,
-    information: Sequence[Information] = (),
-    *,
-    title: str = "",
+    found: KeyStates, information: Sequence[Information] = (), *, title: str = ""
 ) -> Figure:
     """A line for each trajectory with its key states, and a film strip of one.
 
-    Parameters
-    ----------
-    found : KeyStates
-        With its trajectories.
-    information : sequence of Information
-        Result of `KeyStates.information`: local information in nats, written into the film strip,
-        or into the legend if coordinates have no names of bodies.
-    title : str
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        matplotlib is not installed.
+    `information` is the result of `KeyStates.information`. It is written into the film strip, in
+    nats, or into the legend if coordinates have no names of bodies.
     """
     nats = {i.keystate: f"{i.local:.1f} nats ({i.percentile:.0f}%)" for i in information}
     bodies = _bodies(found.trajectories.names)

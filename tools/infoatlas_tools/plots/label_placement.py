@@ -73,11 +73,7 @@ def new_label(
     return label, places
 
 
-def place_labels(
-    figure: Figure,
-    labels: Sequence[Label],
-    taken: Iterable[Bbox] = (),
-) -> None:
+def place_labels(figure: Figure, labels: Sequence[Label], taken: Iterable[Bbox] = ()) -> None:
     """Place each label where there is no text; labels without such a place are not shown.
 
     Call it when everything else is drawn and the limits of the axes are set. Labels that a later

@@ -36,26 +36,9 @@ def stream_figure(
 ) -> Figure:
     """The curve of a robot's stream with its extrema, above the states that it was made from.
 
-    Parameters
-    ----------
-    curve : StreamCurve
-    title : str
-    topics : one or two str
-    lag, history, window : int
-        Settings of the estimator, in steps.
-    lag_seconds : float, optional
-        Duration of `lag` steps, if past states are found by their stamps.
-    z, delay : float
-        Settings of the detector of extrema.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    InputError
-        matplotlib is not installed.
+    `lag`, `history` and `window` are settings of the estimator, in steps; `lag_seconds` is the
+    duration of `lag` steps, if past states are found by their stamps. `z` and `delay` are settings
+    of the detector of extrema.
     """
     two = len(topics) == 2
     figure = new_figure(10, 6.8 if two else 6)

@@ -119,10 +119,6 @@ def test_names_of_demonstrations(name, tmp_path):
         (np.array(["demo_10", "demo_0"], h5py.string_dtype()), ("demo_0", "demo_10")),
         (np.array([b"demo_10", b"demo_0"]), ("demo_0", "demo_10")),
         (np.array([False, True, True, True]), ("demo_2", "demo_10")),  # demo_7 is unfinished
-        (np.array([True, True]), "2 values for 4 demonstrations"),
-        (np.array([0, 2]), "int64 of .*store the names"),
-        (np.float64(1), "store the names"),
-        (np.array([], "S6"), "mask/own is empty"),
     ],
 )
 def test_lists_of_demonstrations(values, expected, tmp_path):
@@ -130,11 +126,7 @@ def test_lists_of_demonstrations(values, expected, tmp_path):
         file["mask/own"] = values
 
     path = changed(write_mimicgen(tmp_path / "a.hdf5"), change)
-    if isinstance(expected, str):
-        with pytest.raises(InputError, match=expected):
-            load_trajectories(path, split="own")
-    else:
-        assert load_trajectories(path, split="own").episodes == expected
+    assert load_trajectories(path, split="own").episodes == expected
 
 
 def test_aloha(tmp_path):
@@ -202,6 +194,15 @@ def test_minari(tmp_path):
     assert load_trajectories(folder, features=["actions"]).states.shape == (36, 2)
     with pytest.raises(InputError, match=r"actions of episode_0 .*\(12, 2\).*observations has 13"):
         load_trajectories(folder, features=["observations", "actions"])
+    file = folder / "data/main_data.hdf5"
+    changed(file, lambda opened: opened["episode_1"].attrs.create("total_steps", 8))
+    with pytest.raises(
+        InputError, match="observations of episode_1 has 10 rows, and total_steps 8"
+    ):
+        load_trajectories(folder)
+    changed(file, replaced("episode_0/actions", np.zeros((13, 2))))
+    with pytest.raises(InputError, match="of episode_0 has 13 rows, and actions 13"):
+        load_trajectories(folder)
     found = load_trajectories(write_minari(tmp_path / "dictionary", dictionary=True))
     assert found.names[1:3] == ("achieved_goal.1", "observation.0")
     assert found.notes == ("Left out: observations/mission (|S4, no number).",)
@@ -226,43 +227,6 @@ def test_other_forms_of_storage(tmp_path):
     ):
         with pytest.raises(InputError, match=message):
             load_trajectories(tmp_path / name)
-
-
-def test_arrays_that_are_not_there(tmp_path):
-    """HDF5 returns fill values for unwritten arrays and missing virtual sources."""
-
-    def virtual(file):
-        del file["data/demo_2/obs/gripper"]
-        layout = h5py.VirtualLayout((30,), np.float32)
-        layout[:] = h5py.VirtualSource("gone.h5", "x", (30,))
-        file["data/demo_2/obs"].create_virtual_dataset("gripper", layout)
-
-    def unwritten(file):
-        del file["data/demo_2/obs/gripper"]
-        file.create_dataset("data/demo_2/obs/gripper", (30,), np.float32)
-
-    def circle(file):
-        file["data/demo_2/obs/more"] = file["data/demo_2"]
-
-    gripper = "data/demo_2/obs/gripper"
-    link = replaced(gripper, h5py.ExternalLink("gone.h5", "/x"))
-    nan = np.where(np.arange(30) == 3, np.nan, 0).astype(np.float32)
-    for i, (change, message) in enumerate(
-        (
-            (virtual, "put together from gone.h5, which is missing"),
-            (unwritten, "gripper of demo_2 was created and never written"),
-            (link, "demo_2/obs/gripper is a link to /x in gone.h5, which is missing"),
-            (replaced(gripper, h5py.SoftLink("/x")), "a link to /x, which is missing"),
-            (circle, "links to a group around it"),
-            (replaced(gripper, nan), "gripper of demo_2 is NaN or infinite at 1 of 30 .* them 3"),
-            (replaced(gripper, np.array([b"x"] * 30)), r"gripper of demo_2 is \|S1, no number"),
-            (replaced("data/demo_2/obs/more", np.zeros(30)), "do not both have more"),
-            (lambda f: f["data/demo_2"].attrs.create("num_samples", "x"), "num_samples of .*'x'"),
-        )
-    ):
-        path = changed(write_mimicgen(tmp_path / f"{i}.hdf5"), change)
-        with pytest.raises(InputError, match=message):
-            load_trajectories(path)
 
 
 def test_demonstrations_without_steps_are_named(tmp_path):

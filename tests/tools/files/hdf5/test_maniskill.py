@@ -107,31 +107,20 @@ def test_the_rate_is_the_control_frequency(tmp_path, name):
         *(described(sim_config={"control_freq": bad}) for bad in (0, -20, "20", True, None, [20])),
         {"env_info": None, "episodes": []},  # an environment that gymnasium.make did not create
         [],
+        *(b"", b'{"env_info": {', b"\xff\xfe", b"[" * 100_000),
     ],
 )
 def test_a_rate_that_is_not_recorded_is_unknown(tmp_path, content):
     path = write(tmp_path / "t.h5", "flat")
-    (tmp_path / "t.json").write_text(json.dumps(content))
-    assert load_trajectories(path).rate is None
-
-
-@pytest.mark.parametrize("content", [b"", b'{"env_info": {', b"\xff\xfe", b"[" * 100_000])
-def test_a_damaged_file_beside_it_does_not_matter(tmp_path, content):
-    path = write(tmp_path / "t.h5", "flat")
+    content = content if isinstance(content, bytes) else json.dumps(content).encode()
     (tmp_path / "t.json").write_bytes(content)
     assert load_trajectories(path).rate is None
 
 
-def test_unreadable_files(tmp_path, monkeypatch):
-    with pytest.raises(InputError, match="does not exist"):
-        load_trajectories(tmp_path / "none.h5")
+def test_unreadable_files(tmp_path):
     write(tmp_path / "t.h5", "flat", success=(False, False, False))
     with pytest.raises(InputError, match="none of 3 episodes ends in success"):
         load_trajectories(tmp_path / "t.h5")
-    content = (tmp_path / "t.h5").read_bytes()
-    (tmp_path / "cut.h5").write_bytes(content[: len(content) // 2])
-    with pytest.raises(InputError, match="cannot be read"):
-        load_trajectories(tmp_path / "cut.h5")
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["data"] = np.zeros(3)
     with pytest.raises(InputError, match=r"has data \(3,\) float64: data/demo_0"):

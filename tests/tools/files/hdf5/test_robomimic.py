@@ -110,36 +110,3 @@ def test_the_content_decides_and_not_the_name(tmp_path):
     assert len(load_trajectories(tmp_path / "traj.hdf5").lengths) == 1
     with pytest.raises(InputError, match="split is for a file of robomimic"):
         load_trajectories(tmp_path / "traj.hdf5", split="train")
-
-
-def test_unreadable_files(tmp_path):
-    def changed(name, change):
-        with h5py.File(write_mimicgen(tmp_path / name), "a") as file:
-            change(file["data"])
-        return tmp_path / name
-
-    def rows(data):
-        del data["demo_2/obs/gripper"]
-        data["demo_2/obs/gripper"] = np.zeros(29, np.float32)
-
-    def width(data):
-        del data["demo_2/obs/robot0_joint_pos"]
-        data["demo_2/obs/robot0_joint_pos"] = np.zeros((30, 3))
-
-    def bare(data):
-        for demo in NAMES:
-            del data[f"{demo}/obs"], data[f"{demo}/datagen_info"]
-
-    for name, change, message in (
-        ("a.h5", lambda data: data["demo_2/obs"].pop("gripper"), "do not both have gripper"),
-        ("b.h5", lambda d: d["demo_10/datagen_info/object_poses"].pop("cubeB"), "both have cubeB"),
-        ("c.h5", rows, r"gripper of demo_2 is float32 of \(29,\)"),
-        ("d.h5", width, r"robot0_joint_pos of demo_2 has rows of shape \(3,\), .* demo_0 \(2,\)"),
-        ("e.h5", bare, "no observations that are floats"),
-    ):
-        with pytest.raises(InputError, match=message):
-            load_trajectories(changed(name, change))
-    content = write_mimicgen(tmp_path / "whole.h5").read_bytes()
-    (tmp_path / "cut.h5").write_bytes(content[: len(content) // 2])
-    with pytest.raises(InputError, match="cannot be read"):
-        load_trajectories(tmp_path / "cut.h5")

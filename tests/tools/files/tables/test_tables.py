@@ -60,6 +60,14 @@ def test_semicolons_with_missing_values_and_large_integers(tmp_path):
     np.testing.assert_array_equal(values[:, 1], [0.5, np.nan, 1])
 
 
+def test_integers_beyond_int64_are_exact_and_never_rounded(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(f"count,x\n{2**64},0.5\n{2**64 + 1},1\n")
+    values, notes = load_samples(path)
+    np.testing.assert_array_equal(values, [[0, 0.5], [1, 1]])
+    assert f"Subtracted, because float64 is exact for integers to 2^53: {2**64} from" in notes[0]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -76,6 +84,12 @@ def test_semicolons_with_missing_values_and_large_integers(tmp_path):
         ("x,y\n1,2\n3;4,5\n", "line 3, column 'x': '3;4' is no number: .*by commas here"),
         ("# x,y,z\n1,5,2,3\n3,7,4,6\n", "'x,y,z' names 3 columns, and rows have 4 .*semicolons"),
         ("# x y\n12:30:01 0\n1 2\n", "line 2, column 'x': '12:30:01' is no number: write dates"),
+        (f"x,y\n{2**60 + 1},1\n0,2\n", "'x' has integers that range beyond 2.53.* in row 1"),
+        (f"x,y\n{2**60 + 1},1\n0.5,2\n", "'x' has integers that range beyond"),
+        ("x,y\n31,0x1f\n4,5\n", "line 2, column 'y': '0x1f' is no number"),
+        ('x,y\n"1\n",2\n3,a\n', "row 2 of cells, column 'y': 'a' is no number"),
+        ('"x\n1",y\n1,2\n3,a\n', "line 4, column 'y': 'a' is no number"),
+        ('x,y\n"1\n",2\n3\n', r"row 2 of cells: rows of different length"),
         ("x\ty\n1\t2\n3\n", r"rows of different length \(1 cells, separated by tabs"),
     ],
 )  # fmt: skip

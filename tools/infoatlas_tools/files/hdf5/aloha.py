@@ -15,7 +15,7 @@ from infoatlas_rt.errors import InputError
 
 from ...trajectories import Trajectories
 from .arrays import find_arrays
-from .demonstrations import Demo, DemoReader
+from .demonstrations import Demo, DemoReader, made
 from .opening import files_in, first_names, opened
 
 OBSERVATIONS, DEFAULT = "observations", "qpos"
@@ -37,12 +37,6 @@ def read_aloha(path: str | os.PathLike[str], features: Sequence[str] | None = No
     Trajectories
         Columns are named "qpos.0" to "qpos.13"; episodes have the names of their files. The files
         have no rate, so it is None.
-
-    Raises
-    ------
-    InputError
-        h5py is not installed; a file is missing, damaged or of another kind; there is no such
-        feature; or episodes have different columns.
     """
     path = Path(path)
     files = files_in(path) if path.is_dir() else [path]
@@ -62,9 +56,10 @@ def read_aloha(path: str | os.PathLike[str], features: Sequence[str] | None = No
             arrays = find_arrays(place, file, OBSERVATIONS)
             default = (DEFAULT,) if DEFAULT in arrays else ()
             known = known or [name for name, a in arrays.items() if a.node.ndim in (1, 2)]
-            reader.add(Demo(place.stem, arrays, default), place)
+            rows = arrays["action"].node.shape if "action" in arrays else None
+            reader.add(Demo(place.stem, arrays, default, rows[0] if rows else None), place)
     rest = ", ".join(name for name in known if name not in reader.keys)
     notes = []
     if features is None and rest:
         notes.append(f"Read: {DEFAULT}. The files have {rest} too (--features).")
-    return reader.trajectories(notes=notes)
+    return made(reader, *reader.columns(), None, notes)

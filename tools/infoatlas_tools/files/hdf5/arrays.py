@@ -39,11 +39,6 @@ def find_arrays(path: Path, group: Any, root: str, skip: tuple[str, ...] = ()) -
         If both exist, "obs/x" and "/x" distinguish them.
     skip : tuple of str
         Names in the group that are skipped.
-
-    Raises
-    ------
-    InputError
-        Two arrays have one name, or a link leads nowhere or into a circle.
     """
     found, others = dict[str, Source](), dict[str, Source]()
     for inside, node in _walk(path, group, "", (), skip):
@@ -90,13 +85,7 @@ def _walk(
 
 
 def open_node(path: Path, group: Any, key: str) -> Any:
-    """The entry of a group with this name.
-
-    Raises
-    ------
-    InputError
-        It is damaged, or a link to something that is missing.
-    """
+    """The entry of a group with this name."""
     import h5py
 
     try:
@@ -109,7 +98,7 @@ def open_node(path: Path, group: Any, key: str) -> Any:
         elif isinstance(link, h5py.SoftLink):
             what = f"is a link to {link.path}, which is missing"
         else:
-            what = f"cannot be read ({_first_line(error)})"
+            what = f"cannot be read ({(str(error).splitlines() or [type(error).__name__])[0]})"
         raise InputError(f"{path}: {where} {what}: restore it, or remove it") from error
 
 
@@ -126,7 +115,3 @@ def unstored(node: Any) -> str | None:
     if node.size and not node.external and node.id.get_storage_size() == 0:
         return "was created and never written"
     return None
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

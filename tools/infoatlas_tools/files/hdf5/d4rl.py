@@ -38,12 +38,6 @@ def read_d4rl(path: str | os.PathLike[str], features: Sequence[str] | None = Non
     Trajectories
         Columns are named "observations.0". Episodes end at terminals and timeouts; rows after the
         last of them are an unfinished episode, named in `notes`. The rate is None.
-
-    Raises
-    ------
-    InputError
-        h5py is not installed; the file is missing or damaged; there is no such feature; or the ends
-        of episodes are not marked.
     """
     path = Path(path)
     reader = DemoReader(path, features)

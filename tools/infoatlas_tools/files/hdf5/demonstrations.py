@@ -60,11 +60,6 @@ class DemoReader:
         Kinds of dtypes (`FLOATS` or `NUMBERS`) that are read without `features`.
     hint : str
         Advice for the case that there is nothing to read.
-
-    Raises
-    ------
-    InputError
-        `features` is no list of names, or has one twice.
     """
 
     def __init__(
@@ -94,14 +89,7 @@ class DemoReader:
         self._numbers = 0
 
     def add(self, demo: Demo, path: Path | None = None) -> None:
-        """Read a demonstration; `path` is its file, if it has one of its own.
-
-        Raises
-        ------
-        InputError
-            The demonstration has no such arrays, or others than the first one. Arrays are not
-            numbers, have different lengths or missing values, or are too many.
-        """
+        """Read a demonstration; `path` is its file, if it has one of its own."""
         path = path or self.path
         if self._first is None:
             if not self.chosen:
@@ -145,13 +133,7 @@ class DemoReader:
         self.lengths.append(rows)
 
     def columns(self) -> tuple[NDArray[np.floating], list[str]]:
-        """States [sum(lengths), d] of all demonstrations, and names of the columns.
-
-        Raises
-        ------
-        InputError
-            There are no demonstrations with steps, or two columns of one name.
-        """
+        """States [sum(lengths), d] of all demonstrations, and names of the columns."""
         if not self._parts or self._first is None:
             raise InputError(f"{self.path} has no demonstration with steps: record some")
         states, names = [], list[str]()
@@ -175,17 +157,6 @@ class DemoReader:
         """Sentences about what was left out or shifted."""
         left_out = [f"Left out: {where} ({why})." for where, why in self.left_out.items()]
         return left_out + self._shifts
-
-    def trajectories(self, rate: float | None = None, notes: Sequence[str] = ()) -> Trajectories:
-        """All trajectories; `notes` come before those about what was left out.
-
-        Raises
-        ------
-        InputError
-            As `columns`.
-        """
-        states, names = self.columns()
-        return made(self, states, names, rate, notes)
 
     def _pose_of(self, key: str) -> bool:
         first = self._first

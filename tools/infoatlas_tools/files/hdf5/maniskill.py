@@ -58,12 +58,6 @@ def read_maniskill(
         The rate is the control frequency (Hz) if the environment was made with
         `sim_config=dict(control_freq=...)`. Otherwise it is None, because the .json file does not
         contain defaults of tasks.
-
-    Raises
-    ------
-    InputError
-        h5py is not installed; the file is missing, damaged or of another kind; no episode is
-        left; or episodes have different columns.
     """
     path = Path(path)
     with opened(path) as (file, _):
@@ -76,11 +70,7 @@ def maniskill_episodes(file: Any) -> list[str]:
 
 
 def _read(
-    path: Path,
-    file: Any,
-    only_successful: bool,
-    env_states: bool,
-    features: Sequence[str] | None,
+    path: Path, file: Any, only_successful: bool, env_states: bool, features: Sequence[str] | None
 ) -> Trajectories:
     names = maniskill_episodes(file)
     if not names:

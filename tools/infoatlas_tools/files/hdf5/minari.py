@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from infoatlas_rt.errors import InputError
 
 from ...trajectories import Trajectories
-from .arrays import find_arrays, names_under, open_node
-from .demonstrations import Demo, DemoReader
+from .arrays import Source, find_arrays, names_under, open_node
+from .demonstrations import Demo, DemoReader, made
 from .opening import numbered, opened
 
 FILE = "main_data.hdf5"
@@ -54,12 +56,6 @@ def read_minari(
     -------
     Trajectories
         Columns are named "observations.0", or "achieved_goal.0" in groups. The rate is None.
-
-    Raises
-    ------
-    InputError
-        h5py is not installed; the file is missing or damaged; there is no such feature; or
-        episodes have different columns.
     """
     path = Path(path)
     place = minari_file(path) or path
@@ -70,5 +66,24 @@ def read_minari(
             if not isinstance(group, h5py.Group):
                 raise InputError(f"{place}: {name} is no group: remove it")
             arrays = find_arrays(place, group, OBSERVATIONS)
+            _check_steps(place, group, arrays)
             reader.add(Demo(name, arrays, tuple(names_under(arrays, OBSERVATIONS))))
-    return reader.trajectories()
+    return made(reader, *reader.columns(), None, ())
+
+
+def _check_steps(path: Path, group: Any, arrays: dict[str, Source]) -> None:
+    """Raise InputError if an episode has not one observation more than steps."""
+    counts = {
+        source.path: len(source.node)
+        for source in arrays.values()
+        if source.path.split("/")[0] == "actions" and source.node.shape
+    }
+    counts |= {key: group.attrs[key] for key in ("total_steps",) if key in group.attrs}
+    for name in names_under(arrays, OBSERVATIONS):
+        node, inside = arrays[name]
+        for what, count in counts.items() if node.shape else ():
+            if not np.array_equal(count, len(node) - 1):
+                raise InputError(
+                    f"{path}: {inside} of {group.name.strip('/')} has {len(node)} rows, and {what} "
+                    f"{count}, which should be one less: record the episode again"
+                )

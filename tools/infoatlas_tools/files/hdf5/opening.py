@@ -18,14 +18,7 @@ HDF5_SUFFIXES = (".h5", ".hdf5")
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[Any, Any]]:
-    """An open HDF5 file, and the package h5py.
-
-    Raises
-    ------
-    InputError
-        h5py is not installed; or the file is missing or damaged, which may be found while it is
-        read.
-    """
+    """An open HDF5 file, and the package h5py."""
     check_regular(path)
     try:
         import h5py
@@ -82,13 +75,7 @@ def by_number(name: str) -> tuple[bool, int, str]:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """HDF5 files of a folder, in the order of their numbers.
-
-    Raises
-    ------
-    InputError
-        The folder cannot be listed.
-    """
+    """HDF5 files of a folder, in the order of their numbers."""
     try:
         names = [
             entry.name
@@ -104,13 +91,7 @@ def files_in(folder: Path) -> list[Path]:
 
 @contextmanager
 def changed_copy(path: Path, out: Path) -> Iterator[Any]:
-    """A copy of an HDF5 file, open for changes.
-
-    Raises
-    ------
-    OutputError
-        It cannot be written.
-    """
+    """A copy of an HDF5 file, open for changes."""
     import h5py
 
     try:

@@ -42,9 +42,7 @@ _HINT = (
 
 
 def read_robomimic(
-    path: str | os.PathLike[str],
-    split: str | None = None,
-    features: Sequence[str] | None = None,
+    path: str | os.PathLike[str], split: str | None = None, features: Sequence[str] | None = None
 ) -> Trajectories:
     """Read the demonstrations of a file of robomimic, MimicGen, Isaac Lab or robosuite.
 
@@ -69,12 +67,6 @@ def read_robomimic(
         within a demonstration. A clock in the first column of `states` is left out. The notes name
         what was left out. The rate is the control frequency (Hz) in the attribute `env_args`, or
         that of the clock, or None.
-
-    Raises
-    ------
-    InputError
-        h5py is not installed; the file is missing, damaged or of another kind; there is no such
-        split or feature; or demonstrations have different columns.
     """
     path = Path(path)
     with opened_demos(path) as file:
@@ -97,13 +89,7 @@ def read_robomimic(
 
 
 def pose_names(path: str | os.PathLike[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Prefixes of the columns of a demonstration's poses: those of tools, and those of objects.
-
-    Raises
-    ------
-    InputError
-        As `read_robomimic`.
-    """
+    """Prefixes of the columns of a demonstration's poses: those of tools, and those of objects."""
     with opened_demos(Path(path)) as file:
         poses = [pose for pose, _ in _poses(Path(path), file["data"][name])]
     tools = tuple(pose for pose in poses if pose.split(".")[0] == EEF_POSE)
@@ -112,13 +98,7 @@ def pose_names(path: str | os.PathLike[str], name: str) -> tuple[tuple[str, ...]
 
 @contextmanager
 def opened_demos(path: Path) -> Iterator[Any]:
-    """An open HDF5 file of demonstrations.
-
-    Raises
-    ------
-    InputError
-        h5py is not installed; or the file is missing, damaged or of another kind.
-    """
+    """An open HDF5 file of demonstrations."""
     with opened(path) as (file, h5py):
         data = file.get("data")
         if not isinstance(data, h5py.Group) or not demo_names(data):
@@ -157,13 +137,7 @@ def datagen_info(demo: Any) -> Any:
 
 
 def step_count(path: Path, demo: Any) -> int | None:
-    """Steps of a demonstration: `num_samples`, or the rows of its actions or states, or None.
-
-    Raises
-    ------
-    InputError
-        `num_samples` is no count.
-    """
+    """Steps of a demonstration: `num_samples`, or the rows of its actions or states, or None."""
     if "num_samples" not in demo.attrs:
         for key in ("actions", STATES):
             node = demo.get(key)
@@ -180,13 +154,7 @@ def step_count(path: Path, demo: Any) -> int | None:
 
 
 def demos_of(path: Path, file: Any, split: str) -> list[str]:
-    """Names of the demonstrations in a list of `mask`, in the order of their numbers.
-
-    Raises
-    ------
-    InputError
-        There is no such list, it is no list of demonstrations, or `data` lacks some of them.
-    """
+    """Names of the demonstrations in a list of `mask`, in the order of their numbers."""
     demos = demo_names(file["data"])
     masks = file.get("mask")
     splits = sorted(map(shown_name, masks)) if hasattr(masks, "keys") else []

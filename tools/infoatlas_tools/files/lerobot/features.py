@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +37,6 @@ def choose_features(
         that begin with "observation.state."; if those are absent, the only observation of numbers.
     folder : path
         Folder of the data set, for messages.
-
-    Raises
-    ------
-    InputError
-        There are no such features, they are pictures or text, or none was named and the choice is
-        not unique. An action is never chosen.
     """
     kinds = {name: kind_of_feature(about) for name, about in features.items()}
     if wanted is None:
@@ -154,9 +149,9 @@ def column_names(feature: str, about: Any, width: int) -> tuple[list[str], str]:
     axes = count == len(shape) or given is None or count == 0  # a name of a dimension, as ["state"]
     note = "" if axes else f"{count} names of {feature} are given to {width} columns"
     if math.prod(shape) == width and len(shape) > 1:
-        return [
-            f"{feature}.{'.'.join(map(str, place))}" for place in _places(shape)
-        ], f"{note}: they are numbered by row and column." if note else ""
+        numbered = [".".join(map(str, place)) for place in product(*map(range, shape))]
+        how = f"{note}: they are numbered by row and column." if note else ""
+        return [f"{feature}.{number}" for number in numbered], how
     numbered = [feature] if width == 1 else [f"{feature}.{column}" for column in range(width)]
     return numbered, f"{note}: they are numbered." if note else ""
 
@@ -222,12 +217,3 @@ def _different(leaves: list[Leaf]) -> list[str]:
 
 def _is_name(leaf: Any) -> bool:
     return type(leaf) in (int, float) or (isinstance(leaf, str) and leaf.strip() != "")
-
-
-def _places(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    if not shape:
-        yield ()
-        return
-    for first in range(shape[0]):
-        for rest in _places(shape[1:]):
-            yield (first, *rest)

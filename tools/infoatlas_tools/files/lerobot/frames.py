@@ -55,13 +55,7 @@ def is_pointer(file: Path) -> bool:
 
 
 def read_parquet(file: Path, columns: Sequence[str] | None = None, most: int | None = None) -> Any:
-    """A table of some columns, or of all.
-
-    Raises
-    ------
-    InputError
-        The file is damaged, lacks a column, or has more than `most` rows.
-    """
+    """A table of some columns, or of all."""
     pyarrow, parquet = require_pyarrow(file)
     try:
         with parquet.ParquetFile(file) as opened:
@@ -110,12 +104,6 @@ def read_frames(file: Path, features: Sequence[str], timed: bool, most: int) -> 
         Also read `timestamp`.
     most : int
         Rows, at most.
-
-    Raises
-    ------
-    InputError
-        As in `read_parquet`; or a column has no numbers, its lists differ in length, or the number
-        of an episode or a frame is missing or not an integer.
     """
     own = dict.fromkeys([*features, EPISODE, FRAME, *([TIME] if timed else [])])
     table = read_parquet(file, list(own), most)
@@ -137,13 +125,7 @@ def read_frames(file: Path, features: Sequence[str], timed: bool, most: int) -> 
 
 
 def counters(table: Any, name: str, file: Path) -> Int:
-    """Whole numbers [n] of a column such as `episode_index`.
-
-    Raises
-    ------
-    InputError
-        A value is not an integer, or is missing.
-    """
+    """Whole numbers [n] of a column such as `episode_index`."""
     found = scalars(table, name, file)
     if found.dtype == np.int64:
         return found
@@ -175,13 +157,15 @@ def _numbers(column: Any, what: str, where: Any) -> tuple[NDArray[Any], NDArray[
         plain = column.to_numpy()
         if plain.dtype.kind in "iuf":
             return plain[:, None], np.zeros(len(plain), bool)
+    import pyarrow
+
     array = column.combine_chunks()
     rows = np.arange(len(array))
     while True:
         leaf, width, bad = _flattened(array, what, where, rows)
         if bad is None:
             break
-        rows, array = rows[~bad], array.filter(_mask(~bad))
+        rows, array = rows[~bad], array.filter(pyarrow.array(~bad))
     missing = np.ones(len(column), bool)
     missing[rows] = False
     if not len(rows):
@@ -225,9 +209,3 @@ def _flattened(
             )
         width *= int(sizes[0]) if len(sizes) else 1
         array = array.flatten()
-
-
-def _mask(values: NDArray[np.bool_]) -> Any:
-    import pyarrow
-
-    return pyarrow.array(values)

@@ -68,13 +68,7 @@ def is_new(info: dict[str, Any]) -> bool:
 
 
 def episode_lengths(folder: Path, info: dict[str, Any]) -> dict[int, int]:
-    """Frames of each episode, by the metadata of the version.
-
-    Raises
-    ------
-    InputError
-        The lengths are missing or damaged, or an episode has two.
-    """
+    """Frames of each episode, by the metadata of the version."""
     found: dict[int, int] = {}
     pairs: list[tuple[int, int]] = []
     if is_new(info):

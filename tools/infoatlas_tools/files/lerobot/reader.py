@@ -58,12 +58,6 @@ def read_lerobot(
     Trajectories
         Their names are those of the features in `meta/info.json`. Their rate is its `fps`, Hz (None
         if it is not a number above 0, or if the time stamps contradict it).
-
-    Raises
-    ------
-    InputError
-        pyarrow is not installed; a file is missing or damaged; there is no such feature; files do
-        not belong together; or no episode is complete.
     """
     folder = Path(path)
     info = read_info(folder)
@@ -178,13 +172,7 @@ def _incomplete(
     found: tuple[Int, Int, Int],
     folder: Path,
 ) -> dict[int, str]:
-    """Why episodes cannot be used, by their numbers.
-
-    Raises
-    ------
-    InputError
-        An episode has more frames than the metadata state.
-    """
+    """Why episodes cannot be used, by their numbers."""
     reasons: dict[int, str] = {}
     gone = read.missing.any(axis=1)
     for values in read.values:

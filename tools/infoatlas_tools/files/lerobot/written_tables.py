@@ -38,11 +38,7 @@ def link_or_copy(source: str, target: str) -> str:
 
 
 def rewrite_frames(
-    file: Path,
-    target: Path,
-    places: tuple[Int, Int],
-    numbers: Columns,
-    language: list[Any] | None,
+    file: Path, target: Path, places: tuple[Int, Int], numbers: Columns, language: list[Any] | None
 ) -> None:
     """Copy a table of frames with new columns, one group of rows at a time.
 

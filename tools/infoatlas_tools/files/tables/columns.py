@@ -82,12 +82,6 @@ def as_demonstrations(table: Table, chosen: str | None) -> Trajectories:
     chosen : str, optional
         Name of the column that separates demonstrations: labels, or a counter or time that restarts
         with each. "none" if all rows are of one demonstration. Recognised by its name unless given.
-
-    Raises
-    ------
-    InputError
-        There is no such column; the rows of a demonstration are not together; or counters or clocks
-        indicate several demonstrations that no column names.
     """
     column, named, starts = _starts(table, chosen)
     lengths = np.diff(np.r_[starts, len(table.values)])

@@ -28,14 +28,7 @@ class Dialect(NamedTuple):
 
 
 def dialect_of(path: Path) -> Dialect:
-    """The dialect of a text file, from its first rows.
-
-    Raises
-    ------
-    InputError
-        There are no rows, commas look like decimal marks, or a comment names another number of
-        columns.
-    """
+    """The dialect of a text file, from its first rows."""
     with path.open(newline="", encoding="utf-8-sig") as file:
         comments, sample, skipped = _beginning(file, path)
     separator = _separator_of(sample)
@@ -52,7 +45,8 @@ def dialect_of(path: Path) -> Dialect:
     header = rows[:1] == [first] and _is_header(cells) and not faulty
     if not any(rows[header:]):
         raise InputError(f"{path}: no rows, or no columns of numbers: save a full table")
-    return Dialect(separator, cells if header else commented, len(cells), skipped + header)
+    lines = 1 + "".join(first).count("\n") if header else 0  # a quoted name may span lines
+    return Dialect(separator, cells if header else commented, len(cells), skipped + lines)
 
 
 def _beginning(file: IO[str], path: Path) -> tuple[list[str], list[str], int]:

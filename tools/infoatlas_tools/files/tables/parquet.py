@@ -26,12 +26,6 @@ def read_parquet_table(path: Path, is_label: Callable[[str], bool], missing: boo
         Whether a column of this name is read as text.
     missing : bool
         Read nulls as NaN.
-
-    Raises
-    ------
-    InputError
-        pyarrow is not installed; the file is missing or damaged, has no column of numbers, lists of
-        different lengths, or nulls without `missing`.
     """
     check_regular(path)
     pyarrow, parquet = require_pyarrow(path)
@@ -40,24 +34,21 @@ def read_parquet_table(path: Path, is_label: Callable[[str], bool], missing: boo
             about = opened.metadata
             groups = [about.row_group(i) for i in range(about.num_row_groups)]
             schema = opened.schema_arrow
-            wanted = [
-                field for field in schema if is_label(field.name) or _is_number(field.type, pyarrow)
-            ]
+            wanted = [f for f in schema if is_label(f.name) or _is_number(f.type)]
             names = [field.name for field in wanted]
-            other = [f"{f.name} ({_short(f.type)})" for f in schema if f not in wanted]
+            other = [
+                f"{f.name} ({str(f.type).partition('<')[0]})" for f in schema if f not in wanted
+            ]
             if len(set(names)) < len(names):
                 raise InputError(f"{path}: two columns have one name: rename one")
             # The elements of lists count, too, so that a false size in the file needs no memory.
             if sum(_count(group, name) for group in groups for name in names) > LARGEST:
                 raise InputError(f"{path}: more than {LARGEST} numbers: save a part of them")
-            read = Columns(path, pyarrow, missing)
+            read = Columns(path, missing)
             table = opened.read(names)
             for field in wanted:
-                column = table.column(field.name)
-                if is_label(field.name):
-                    read.add_labels(field.name, column)
-                else:
-                    read.add(field.name, column)
+                add = read.add_labels if is_label(field.name) else read.add
+                add(field.name, table.column(field.name))
     except InputError:
         raise
     # Damaged names are not UTF-8, and damaged lists do not fit together.
@@ -78,22 +69,10 @@ def _count(group: Any, name: str) -> int:
     )
 
 
-def _is_number(kind: Any, pyarrow: Any) -> bool:
+def _is_number(kind: Any) -> bool:
     """Whether a type is of numbers, times, truth values, or of lists of them."""
-    types = pyarrow.types
-    kind = kind.value_type if is_list(kind, types) else kind
-    return any(
-        test(kind)
-        for test in (
-            types.is_integer,
-            types.is_floating,
-            types.is_boolean,
-            types.is_decimal,
-            types.is_timestamp,
-            types.is_duration,
-        )
-    )
+    from pyarrow import types
 
-
-def _short(kind: Any) -> str:
-    return str(kind).partition("<")[0]
+    kind = kind.value_type if is_list(kind) else kind
+    names = ("integer", "floating", "boolean", "decimal", "timestamp", "duration")
+    return any(getattr(types, f"is_{name}")(kind) for name in names)

@@ -48,22 +48,12 @@ class Table(NamedTuple):
 
 
 class Columns:
-    """Collects the columns of pyarrow for a `Table`.
-
-    Parameters
-    ----------
-    path : Path
-    pyarrow : module
-    missing : bool
-        Read nulls as NaN.
-    where : function of a row
-        Its place in the file, for messages.
-    """
+    """Collects the columns of a `Table`; `where` is the place of a row in the file, for errors."""
 
     def __init__(
-        self, path: Path, pyarrow: Any, missing: bool, where: Callable[[int], str] = "row {}".format
+        self, path: Path, missing: bool, where: Callable[[int], str] = "row {}".format
     ) -> None:
-        self.path, self._pyarrow, self._missing, self._where = path, pyarrow, missing, where
+        self._path, self._missing, self._where = path, missing, where
         self._names: list[str] = []
         self._values: list[NDArray[np.float64]] = []
         self._origins: dict[int, int] = {}
@@ -72,53 +62,60 @@ class Columns:
         self._flags: list[int] = []
 
     def add(self, name: str, column: Any) -> None:
-        """A column of numbers or of lists of them."""
-        types, values = self._pyarrow.types, column.combine_chunks()
-        first = len(self._names)
-        width = 1
-        if is_list(values.type, types):
+        """A column of pyarrow with numbers or with lists of them."""
+        from pyarrow import float64, int64, types, uint8
+
+        values, width, first = column.combine_chunks(), 1, len(self._names)
+        if is_list(values.type):
             lengths = values.value_lengths().unique()
             if values.null_count or len(lengths) != 1 or not lengths[0].as_py():
                 raise InputError(
-                    f"{self.path}: {name!r} has rows of different lengths, or none: fill them, or "
+                    f"{self._path}: {name!r} has rows of different lengths, or none: fill them, or "
                     "remove that column"
                 )
             width, values = lengths[0].as_py(), values.flatten()
-        gone = np.asarray(values.is_null())
-        if gone.any() and not self._missing:
-            raise InputError(
-                f"{self.path}, {self._where(int(gone.argmax()) // width)}: {name!r} is a missing "
-                "value: fill it, or remove the row (and its partner in the other file, which "
-                "--drop-missing of `estimate` and `test` does)"
-            )
-        kind = values.type
+        kind, gone = values.type, np.asarray(values.is_null())
         if types.is_timestamp(kind) or types.is_duration(kind):
             self._clocks.update({first + i: _UNITS[kind.unit] for i in range(width)})
-            values = values.cast(self._pyarrow.int64())
+            values = values.cast(int64())
         elif types.is_boolean(kind):
             self._flags += range(first, first + width)
-            values = values.cast(self._pyarrow.uint8())
+            values = values.cast(uint8())
         elif types.is_decimal(kind) or types.is_null(kind):
-            values = values.cast(self._pyarrow.float64())
+            values = values.cast(float64())
         if gone.any():  # with nulls, integers would become floats
             known = values.drop_null()
             values = values.fill_null(known[0] if len(known) else 0)
-        array = np.asarray(values.to_numpy(zero_copy_only=False)).reshape(-1, width)
-        numbers, origins = as_shifted(array, name)
-        self._values.append(np.where(gone.reshape(-1, width), np.nan, numbers))
+        array = np.asarray(values.to_numpy(zero_copy_only=False))
+        self.add_numbers(name, array.reshape(-1, width), gone.reshape(-1, width))
+
+    def add_numbers(self, name: str, values: NDArray[Any], gone: NDArray[np.bool_]) -> None:
+        """Numbers [n, width] of which some are missing."""
+        first, width = len(self._names), values.shape[1]
+        if gone.any() and not self._missing:
+            raise InputError(
+                f"{self._path}, {self._where(int(gone.any(axis=1).argmax()))}: {name!r} is a "
+                "missing value: fill it, or remove the row (and its partner in the other file, "
+                "which --drop-missing of `estimate` and `test` does)"
+            )
+        try:
+            numbers, origins = as_shifted(values, repr(name))
+        except InputError as error:
+            raise InputError(f"{self._path}: {error}") from error
+        self._values.append(np.where(gone, np.nan, numbers))
         self._origins.update({first + i: origin for i, origin in origins.items()})
         self._names += [name] if width == 1 else [f"{name}.{i}" for i in range(width)]
 
     def add_labels(self, name: str, column: Any) -> None:
-        """A column of text."""
+        """A column of pyarrow with text."""
         if name in self._labels:
-            raise InputError(f"{self.path}: two columns are called {name!r}: rename one")
+            raise InputError(f"{self._path}: two columns are called {name!r}: rename one")
         if len(column) > LARGEST // 8:  # a string counts as 8 numbers
-            raise InputError(f"{self.path}: more than {LARGEST // 8} rows: save a part of them")
+            raise InputError(f"{self._path}: more than {LARGEST // 8} rows: save a part of them")
         values = column.to_pylist()
         if None in values:
             where = self._where(values.index(None))
-            raise InputError(f"{self.path}, {where}: {name!r} is empty: fill it")
+            raise InputError(f"{self._path}, {where}: {name!r} is empty: fill it")
         self._labels[name] = [
             str(v[0] if isinstance(v, list) and len(v) == 1 else v) for v in values
         ]
@@ -126,11 +123,13 @@ class Columns:
     def table(self, notes: tuple[str, ...] = ()) -> Table:
         """All columns; InputError if there are no numbers."""
         if not self._values or not len(self._values[0]):
-            raise InputError(f"{self.path}: no rows, or no columns of numbers: save a full table")
+            raise InputError(f"{self._path}: no rows, or no columns of numbers: save a full table")
         values, names, flags = np.hstack(self._values), tuple(self._names), tuple(self._flags)
         return Table(values, names, self._labels, self._clocks, flags, notes, self._origins)
 
 
-def is_list(kind: Any, types: Any) -> bool:
+def is_list(kind: Any) -> bool:
     """Whether a type of pyarrow is one of lists."""
+    from pyarrow import types
+
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
