@@ -80,9 +80,9 @@ def test_groups_of_columns(estimator, table):
 def test_trajectories(estimator):
     """The tests are those of `independence_test`, and the noise that of `estimate`."""
     rng = np.random.default_rng(3)
-    X = np.cumsum(rng.standard_normal((12, 8, 3)), axis=1).reshape(96, 3)
-    groups = np.arange(12).repeat(8)
-    options = {"permutations": 39, "groups": groups}
+    X = np.cumsum(rng.standard_normal((12, 4, 3)), axis=1).reshape(48, 3)
+    groups = np.arange(12).repeat(4)
+    options = {"permutations": 19, "groups": groups}
     for found, i, j in (
         (rank_features(X[:, :2], X[:, 2], estimator, **options), None, 2),
         (pairwise_mutual_information(X, estimator, **options), 0, None),
