@@ -119,16 +119,7 @@ def tensorrt_folders(version: str) -> tuple[Path, Path]:
     for library in ("nvinfer", "nvinfer_plugin", "nvonnxparser"):
         file = stubs / f"lib{library}.so.{major}"
         if not file.exists():
-            flags = [
-                "-shared",
-                "-fPIC",
-                "-x",
-                "c",
-                "-",
-                "-o",
-                str(file),
-                f"-Wl,-soname,{file.name}",
-            ]
+            flags = [*"-shared -fPIC -x c - -o".split(), str(file), f"-Wl,-soname,{file.name}"]
             subprocess.run([compiler, *flags], input=STUB, text=True, check=True)
     return folder, stubs
 

@@ -30,19 +30,11 @@ from infoatlas_rt.backends import (
 
 RECORD = json.loads(bindings.RECORD.read_text())
 MODULES = [
-    Path(module.__file__)
-    for module in (
-        engine_builder,
-        tensorrt,
-        cuda_device,
-        inspection,
-        tensorrt_libraries,
-        tensorrt_checks,
-        tensorrt_contexts,
-        build_progress,
-        parser_check,
+    Path(module.__file__) for module in (
+        engine_builder, tensorrt, cuda_device, inspection, tensorrt_libraries, tensorrt_checks,
+        tensorrt_contexts, build_progress, parser_check,
     )
-]
+]  # fmt: skip
 # Names of TensorRT-RTX only; the code first checks `Library.compiles` or `anywhere`.
 RTX_ALONE = {
     "BuilderFlag": {"REQUIRE_USER_ALLOCATION"},

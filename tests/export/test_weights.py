@@ -1,15 +1,11 @@
 """Names of weights: an engine that does not use the graph finds all parameters by name."""
 
-import json
-
 import numpy as np
 import onnx
 import pytest
 from onnx import numpy_helper
 
 from infoatlas_export import weights
-from infoatlas_rt.models import model_file
-from infoatlas_train.config import HypernetworkConfig
 from infoatlas_train.model.hypernetwork import Attention, Hypernetwork
 from infoatlas_train.pretrain import load
 
@@ -45,13 +41,6 @@ def test_merged_weights_of_attention(exported):
                 np.testing.assert_array_equal(found[f"{scope}merged_{name}_bias"], values)
             count += 1
     assert count == 8
-
-
-@pytest.mark.parametrize("name", ["edge", "base", "wide"])
-def test_a_shipped_file_holds_its_configuration(name):
-    model = model_file.load(name)
-    config = HypernetworkConfig(**json.loads(model.metadata["config"]))
-    assert config.dim == model.dim and config.readout == model.readout
 
 
 def test_names_are_given_once():

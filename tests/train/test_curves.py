@@ -10,7 +10,7 @@ from infoatlas_train.options import HELD_OUT, Options
 
 
 def line(step, lr=1e-3, held_out=0.5, **others):
-    errors = {f"error_{n}": held_out + 10 / n for n in curves.SIZES}
+    errors = {f"error_{n}": held_out + 10 / n for n in HELD_OUT}
     return {"step": step, "datasets": 64 * step, "lr": lr, "held_out": held_out, **errors, **others}
 
 
@@ -23,10 +23,6 @@ def write(folder, lines):
 
 def call(*arguments):
     curves.main([*map(str, arguments)])
-
-
-def test_sizes_are_those_of_pretraining():
-    assert curves.SIZES == tuple(HELD_OUT)
 
 
 def test_picture_of_a_real_run(tmp_path, capsys, figures):
@@ -86,16 +82,6 @@ def test_runaways_and_nan_do_not_spoil_the_scale(tmp_path):
     assert figure.axes[0].texts[0].get_text() == "0.4000"  # the last finite value
     blank = curves.read(write(tmp_path, [line(1, held_out=float("nan"))]))
     assert not curves.page({"blank": blank}).axes[0].texts
-
-
-def test_values_in_the_margin_keep_their_distance_and_order():
-    wanted = [0.5, 0.99, 0.51, 0.0, 0.495, 1.0]
-    places = curves.apart(wanted, 0.1)
-    assert np.argsort(places).tolist() == np.argsort(wanted).tolist()
-    assert np.diff(np.sort(places)).min() > 0.1 - 1e-9
-    assert places.min() >= 0 and places.max() <= 1 + 1e-9
-    assert curves.apart([0.2, 0.8], 0.1).tolist() == pytest.approx([0.2, 0.8])
-    assert len(curves.apart([], 0.1)) == 0
 
 
 def test_names(tmp_path, monkeypatch):

@@ -46,16 +46,6 @@ def test_shapes_types_and_the_readout(model, backend, slices, n, shifts):
     np.testing.assert_allclose(pointwise.mean(axis=1), mi, atol=1e-4)
 
 
-def test_slices_do_not_influence_each_other(model, backend):
-    x, y = canonical(model, 5, 64)
-    shifts = np.array([3, 9, 20, 41])
-    together = backend.run(x, y, shifts, np.arange(64))
-    for i in range(5):
-        alone = backend.run(x[i : i + 1], y[i : i + 1], shifts, np.arange(64))
-        for a, b in zip(alone, together, strict=True):
-            np.testing.assert_allclose(a[0], b[i], atol=1e-4, rtol=1e-4)
-
-
 def test_same_bits(model, backend):
     x, y = canonical(model, 2, 100)
     shifts = np.arange(1, 17)

@@ -311,13 +311,6 @@ def test_an_engine_of_other_shapes_than_its_profiles_is_refused(
         TensorRTBackend(engine)
 
 
-def test_a_profile_of_one_shape_fixes_the_axes(world, library, tmp_path):
-    backend = TensorRTBackend(made(library, tmp_path, "slices=2,samples=50,shifts=5"))
-    for seed in range(3):
-        inputs = data(2, 50, seed=seed)
-        same(backend.run(*inputs), expected(inputs))
-
-
 def test_no_gpu(engine, monkeypatch):
     install(monkeypatch, gpus=0)
     with pytest.raises(ProviderError, match=r"no CUDA-capable device.*provider='cpu'"):

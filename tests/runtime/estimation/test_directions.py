@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, InputError
-from infoatlas_rt.estimation.directions import _halves, _halves_of_groups, along, canonical
-from infoatlas_rt.estimation.prepare import Samples
+from infoatlas_rt.estimation.directions import _halves_of_groups, along, canonical
 from infoatlas_rt.vector.windows import VectorWindows
 from infoatlas_tools import independence_test
 
@@ -127,16 +126,6 @@ def test_resolution(estimator):
 def test_increasing_maps_change_nothing(estimator):
     x, y = linear()
     assert estimator.estimate(np.exp(x), y**3).mi == pytest.approx(estimator.estimate(x, y).mi)
-
-
-def test_halves(estimator):
-    model = estimator.model_file
-    x, y = linear(n=101)
-    series = _halves(Samples(x, y, time_series=True), model, 0)
-    assert [own.tolist() for own in series] == [list(range(50)), list(range(50, 101))]
-    random = _halves(Samples(x, y), model, 0)
-    assert sorted(np.concatenate(random)) == list(range(101))
-    assert not np.array_equal(random[0], series[0])
 
 
 def test_halves_have_whole_groups():

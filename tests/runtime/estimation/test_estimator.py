@@ -11,7 +11,6 @@ import sys
 import numpy as np
 import pytest
 
-import infoatlas_rt
 from fakes import pairs
 from infoatlas_rt import Estimate, Estimator, estimate
 from infoatlas_rt.errors import ModelError
@@ -327,14 +326,6 @@ def test_estimate_keeps_its_estimator():
     assert estimate(x, y, threads=1, k=2, slices=3).slices == 3
     assert estimate(x, y, threads=1, time_series=True).samples == N
     assert cached._estimator.cache_info().misses == 2
-
-
-def test_exports():
-    for name in infoatlas_rt.__all__:
-        assert name in dir(infoatlas_rt)
-    assert infoatlas_rt.Estimator is Estimator
-    with pytest.raises(AttributeError, match="nothing_here"):
-        _ = infoatlas_rt.nothing_here
 
 
 def test_imports():

@@ -49,12 +49,6 @@ def test_long_double_out_of_range():
         as_samples(np.array([1, np.finfo(np.longdouble).max]), "x")
 
 
-def test_lengths_differ(estimator):
-    x, y = pairs()
-    with pytest.raises(InputError, match="x has 100 samples and y has 99"):
-        estimator.estimate(x, y[:-1])
-
-
 def test_too_few(estimator):
     least = estimator.model_file.n_min
     x, y = pairs(least)
@@ -136,18 +130,6 @@ def test_engine_errors_are_model_errors(estimator, monkeypatch):
     with pytest.raises(ModelError, match=r"allocate memory\. .*fewer samples, slices") as caught:
         other.estimate(*pairs())
     assert "\n" not in str(caught.value)
-
-
-def test_k_beyond_the_model_names_its_width(estimator):
-    dim = estimator.model_file.dim
-    with pytest.raises(InputError, match=f"k is {dim + 1}.*1 to {dim}"):
-        Estimator(k=dim + 1)
-
-
-def test_resolution_beyond_the_range_of_floats(estimator):
-    x, y = pairs()
-    with pytest.raises(InputError, match="resolution_x 1e-300 is too small"):
-        estimator.estimate(x * 1e100, y, resolution_x=1e-300)
 
 
 # ---- accepted -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from fake_gpu import install
 from infoatlas_export.tensorrt import build
 from infoatlas_rt.errors import ModelError
 from infoatlas_rt.models import model_file
-from infoatlas_rt.models.engine_file import Profile, description, read
+from infoatlas_rt.models.engine_file import description, read
 
 pytest.importorskip("onnx")
 
@@ -97,20 +97,7 @@ def test_a_missing_description_and_a_damaged_engine_are_refused(engine):
         model_file.load(engine)
 
 
-def test_differences_are_named(engine):
-    found = read(engine)
-    assert found.difference(gpu="Orin", tf32=False, profiles=found.profiles) is None
-    assert found.difference(gpu="Orin", workspace=5) == ("workspace is None, and 5 is wanted")
-
-
 def test_a_limit_of_the_workspace_is_kept(engine):
     file = description(engine)
     file.write_text(change(workspace=2**30)(file.read_text()))
     assert read(engine).workspace == 2**30
-
-
-def test_shapes_of_a_profile():
-    shapes = Profile("a", (1, 2, 3), (32, 40, 50), (4, 5, 6)).shapes(dim=7)
-    assert shapes["x"] == shapes["y"] == ((1, 32, 7), (2, 40, 7), (3, 50, 7))
-    assert shapes["shifts"] == ((4,), (5,), (6,))
-    assert shapes["sequence"] == ((32,), (40,), (50,))  # the axis of samples

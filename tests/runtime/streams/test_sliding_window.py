@@ -115,18 +115,17 @@ def test_refused_states_leave_the_window_intact(fake, bad, stamp, kind, reason):
     np.testing.assert_array_equal(after[: len(kept)], kept)
 
 
-def test_repeated_stamp_is_no_step(fake):
+def test_repeated_stamp_is_no_step():
     """A bridge that sends each message twice has no effect."""
-    twice, once = OnlineEstimator(fake, window=10), OnlineEstimator(fake, window=10)
+    fakes = [RecordingEstimator(n_min=8) for _ in range(2)]
+    once, twice = (OnlineEstimator(fake, window=10) for fake in fakes)
     for t in range(30):
-        once.push(state(t), t / 10)
-        once_call = fake.calls[-1] if fake.calls else None
-        twice.push(state(t), t / 10)
-        twice_call = fake.calls[-1] if fake.calls else None
-        twice.push(state(t), t / 10)
-    np.testing.assert_array_equal(once_call.x, twice_call.x)
-    np.testing.assert_array_equal(once_call.y, twice_call.y)
+        for online in (once, twice, twice):
+            online.push(state(t), t / 10)
     assert twice.counts["repeated stamp"] == 30
+    for call, other in zip(fakes[0].calls, fakes[1].calls, strict=True):
+        np.testing.assert_array_equal(call.x, other.x)
+        np.testing.assert_array_equal(call.y, other.y)
 
 
 def test_no_pair_across_a_straggler(fake):

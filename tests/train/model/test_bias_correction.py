@@ -16,13 +16,11 @@ from infoatlas_train.model.bias_correction import (
     TRUSTED,
     BiasCorrection,
     Heads,
-    deviation,
     moments,
     neighbours,
     own_counts,
     pair_information,
     persistence,
-    unit_columns,
 )
 from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.model.neighbour_features import COUNTED, default_width
@@ -107,17 +105,6 @@ def test_lags_beyond_the_sample_count_as_forgotten():
     ).sqrt()
     expected = (by_hand[:, 3:] * by_hand[:, :-3]).sum((1, 2))
     torch.testing.assert_close(found[:, LAGS.index(3)], expected, atol=1e-4, rtol=1e-3)
-
-
-def test_unit_columns_and_deviation():
-    x, _ = sample(n=500)
-    x[..., 0] = 3.0
-    z = unit_columns(x)
-    assert not z[..., 0].any() and z.mean(1).abs().max() < 1e-5
-    torch.testing.assert_close(
-        z[..., 1:].std(1, correction=0), torch.ones(3, D - 1), atol=1e-3, rtol=0
-    )
-    torch.testing.assert_close(deviation(x[..., 1]), x[..., 1].std(1, correction=0))
 
 
 def test_the_correction_is_added_to_estimate_and_local_values(model):
