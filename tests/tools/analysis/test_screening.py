@@ -189,9 +189,9 @@ def test_columns_without_ties_share_one_null_distribution():
     columns = [rng.standard_normal((100, 1)), rng.random((100, 1)), rng.standard_cauchy((100, 1))]
     flags = [rng.permutation(np.repeat([0.0, 1.0], 50))[:, None] for _ in range(2)]
     y = rng.standard_normal((100, 1))
-    keys = null_keys([(side, y) for side in (*columns, *flags)], time_series=False)
+    keys = null_keys([(side, y) for side in (*columns, *flags)], alone=False)
     assert len(set(keys[:3])) == 1 and keys[3] == keys[4] != keys[0]
-    assert len(set(null_keys([(side, y) for side in columns], time_series=True))) == 3
+    assert len(set(null_keys([(side, y) for side in columns], alone=True))) == 3
 
 
 def test_a_constant_lag_gives_no_null_distribution_to_the_others(estimator):

@@ -235,7 +235,7 @@ def test_flags_have_no_effect(thirty, capsys, tmp_path):
     ("options", "message"),
     [
         (["--count", "-1"], "--count is '-1'"),
-        (["--count", "0"], "k is 0"),
+        (["--count", "0"], "count is 0"),
         (["--topic", "/a"], "--topic is for a folder of ROS bags"),
         (["--method", "pointwise", "--count", "auto"], "not for method='pointwise'"),
         (["--label", "x"], "--label 'x'"),

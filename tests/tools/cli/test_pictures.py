@@ -13,6 +13,7 @@ from infoatlas_tools.plots.annotation_plot import annotation_figure
 from infoatlas_tools.plots.curve_plot import curve_figure
 from infoatlas_tools.plots.keystate_plots import raster_figure
 from infoatlas_tools.plots.stream_plot import stream_figure
+from infoatlas_tools.trajectories import Trajectories
 from pictures import crossing, texts_drawn
 
 LONG = "a_recording_of_the_left_arm_with_the_new_gripper_2026-11-20T10-15-00"
@@ -86,9 +87,11 @@ def discovered(columns, named):
     names = [f"{body}.{axis}" for body in ("tool", "left_gripper_fingertip") for axis in "xyz"]
     return SimpleNamespace(
         steps=np.ma.masked_array(np.sort(rng.integers(10, 12000, (12, columns)), axis=1)),
-        states=tuple(rng.standard_normal((12000, 6)).cumsum(axis=0) for _ in range(12)),
-        order=[0], shared=np.arange(columns) % 2 == 0, method="auto", reproduced=0.9, rate=20.0,
-        names=names if named else [],
+        trajectories=Trajectories(
+            [rng.standard_normal((12000, 6)).cumsum(axis=0) for _ in range(12)],
+            names=names if named else (), rate=20.0,
+        ),
+        order=[0], shared=np.arange(columns) % 2 == 0, method="auto", reproduced=0.9,
         name=lambda j: f"key state {j + 1}: the object is placed on the table" if named else "",
     )  # fmt: skip
 
