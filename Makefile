@@ -38,7 +38,7 @@ ros-demo: build/ros2/ready ## the ROS 2 node, live: it reports when the robot gr
 	. build/ros2/install/local_setup.sh && $(ROS)/python ros2_node/demo.py
 
 bench: .venv/ready build/native/ready ## latency of one update on this machine (a C++20 compiler)
-	PYTHONPATH=build/native/package $(RUN)/infoatlas-rt bench
+	PYTHONPATH=$(CURDIR)/build/native/package $(RUN)/infoatlas-rt bench
 
 # In pairs: the ROS 2 tests mostly wait for messages, and the last two use one core each.
 test: test-fast ## all tests, including ROS 2, the C++ engine and the simulator
@@ -58,13 +58,13 @@ test-fast: .venv/tests ## tests of the runtime, in a few minutes (no torch, no C
 # Pages and benchmarks run with the engine that users get.
 test-rest: .venv-dev/ready build/native/ready ## the other tests of the core, with torch (a C++20 compiler)
 	$(call PYTEST,$(DEV)) tests/runtime tests/tools -m slow
-	PYTHONPATH=build/native/package $(call PYTEST,$(DEV)) tests --ignore tests/runtime --ignore tests/tools
+	PYTHONPATH=$(CURDIR)/build/native/package $(call PYTEST,$(DEV)) tests --ignore tests/runtime --ignore tests/tools
 
 test-ros2: build/ros2/ready ## the node, over DDS (x86-64 Linux, a C++ compiler)
 	. build/ros2/install/local_setup.sh && $(ROS)/python -m pytest tests/ros2
 
 test-native: .venv/tests build/native/ready build/native/supported.onnx ## the wheel and its C++ engine (a C++20 compiler)
-	PYTHONPATH=build/native/package $(RUN)/python -m pytest tests/native
+	PYTHONPATH=$(CURDIR)/build/native/package $(RUN)/python -m pytest tests/native
 
 test-maniskill: .venv-maniskill/ready ## the wrapper and the examples against the simulator (Python up to 3.12)
 	$(SIM)/python -m pytest tests/maniskill

@@ -22,7 +22,7 @@ native-sanitize: ## test program of the engine with sanitizers of addresses, und
 # Results on aarch64 have to equal those of this machine, which are compared with ONNX Runtime.
 native-aarch64: .venv/tests build/native/ready ## test program for aarch64, emulated (Debian: g++-aarch64-linux-gnu qemu-user)
 	$(call PROGRAM,aarch64,Release,-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++)
-	$(foreach model,edge base wide,PYTHONPATH=build/native/package $(RUN)/python tests/native/record.py $(model) build/native/$(model).bin && \
+	$(foreach model,edge base wide,PYTHONPATH=$(CURDIR)/build/native/package $(RUN)/python tests/native/record.py $(model) build/native/$(model).bin && \
 	qemu-aarch64 -L /usr/aarch64-linux-gnu build/native/aarch64/program compare $(MODELS)/$(model).onnx build/native/$(model).bin &&) true
 
 keystates-data: .venv-maniskill/ready .venv-metaworld/ready ## collect the demonstrations of the key-state benchmark again
@@ -35,13 +35,13 @@ engines: .venv-dev/ready ## build engines of all models with TensorRT-RTX, witho
 	$(DEV)/python -m benchmarks.engines $(if $(QUICK),--quick --out build/results)
 
 fuzz: .venv-dev/ready build/native/ready ## many random calls, pushes, files and commands, limits of threads and memory
-	PYTHONPATH=build/native/package $(call PYTEST,$(DEV)) tests/fuzz --hypothesis-profile=long
+	PYTHONPATH=$(CURDIR)/build/native/package $(call PYTEST,$(DEV)) tests/fuzz --hypothesis-profile=long
 
 # With these settings glibc keeps freed pages. Otherwise new pages for large tensors cost a fifth of
 # the time.
 MODEL ?= tiny
 remake: .venv-dev/ready build/native/ready ## MODEL=edge: build a model from its recipe (recipes/), resumable
-	MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=10000000000 PYTHONPATH=build/native/package \
+	MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=10000000000 PYTHONPATH=$(CURDIR)/build/native/package \
 	$(DEV)/python -m infoatlas_train.build recipes/$(MODEL).toml --out runs/$(MODEL)
 
 # Afterwards renew the pages on accuracy (make accuracy).

@@ -309,8 +309,8 @@ def test_keystates(tmp_path):
     rows = report["rows"]
     assert {row["study"] for row in rows} == {"tasks", "time-warped", "10 demonstrations", "online"}
     for task in ("push", "stack"):
-        mine = one(rows, study="tasks", task=task, method="phase", k=5)
-        even = one(rows, study="tasks", task=task, method="evenly spaced", k=5)
+        mine = one(rows, study="tasks", task=task, method="phase", count=5)
+        even = one(rows, study="tasks", task=task, method="evenly spaced", count=5)
         assert mine["recall_5_steps"] >= max(0.85, even["recall_5_steps"])
         assert mine["recall_500_ms"] >= mine["recall_100_ms"] == mine["recall_2_steps"]  # 20 Hz
     grasp = one(rows, study="online", task="stack", event="grasp")

@@ -60,11 +60,10 @@ def none(value):
 def steps(value):
     """Whether it is a resolution of three coordinates."""
     try:
-        given = np.asarray(float(value) if type(value) is int else value)
-        given = np.broadcast_to(given, (3,))
+        given = np.broadcast_to(np.asarray(value), (3,))
     except ValueError:
         return False
-    if given.dtype.kind not in "bif":
+    if given.dtype.kind not in "bif" or (given.dtype.kind == "i" and abs(given).max() > 2**53):
         return False
     fine = given > abs(X).max() / np.finfo(float).max  # otherwise the quotient is infinite
     return bool(((given == 0) | fine & (given < math.inf)).all())
