@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .json_file import indices
 from .quaternions import ANGLE, SIZES, Float, Group, between, quaternions, valid
-from .task_file import indices
 
 Int = NDArray[np.int64]
 

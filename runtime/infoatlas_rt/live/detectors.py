@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ..streams.event_thresholds import KEYSTATE_FALSE_REPORTS, KEYSTATE_GAP, KEYSTATE_RECALL
 from .coordinates import Coordinates
+from .json_file import floats
 from .motion_features import Features
-from .task_file import floats
 from .timing import Timing
 
 Float = NDArray[np.float64]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .task_file import floats, indices
+from .json_file import floats, indices
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

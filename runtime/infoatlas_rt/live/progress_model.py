@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .coordinates import Coordinates
-from .task_file import floats, indices
+from .json_file import floats, indices
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

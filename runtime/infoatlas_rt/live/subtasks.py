@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ..streams.event_thresholds import SUBTASK_RIGHT
 from .coordinates import Coordinates
+from .json_file import floats
 from .progress_filter import ProgressFilter
 from .progress_model import ProgressModel
-from .task_file import floats
 
 Float = NDArray[np.float64]
 

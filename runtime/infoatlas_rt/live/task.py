@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import InputError
-from . import task_file
+from . import json_file
 from .detectors import Detectors
 from .subtasks import LiveSubtasks
 
@@ -60,7 +60,7 @@ class Task:
         InputError
             The file cannot be written.
         """
-        task_file.write(path, self)
+        json_file.write(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Task:
@@ -80,7 +80,7 @@ class Task:
         InputError
             The file is missing, damaged or of another version.
         """
-        return task_file.read(path, cls._from_dict)
+        return json_file.read(path, cls._from_dict)
 
     @classmethod
     def _from_dict(cls, values: dict[str, Any]) -> Task:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import InputError, Task
-from infoatlas_rt.live.task_file import plain
+from infoatlas_rt.live.json_file import plain
 from infoatlas_tools import Trajectories, discover_keystates
 from task_parts import RATE, visits
 

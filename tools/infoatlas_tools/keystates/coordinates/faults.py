@@ -10,8 +10,8 @@ import numpy as np
 
 from infoatlas_rt.live.quaternions import ANGLE, EULER, Bool, Float, Group, quaternions, valid
 
+from .motion_paths import angles_between, held
 from .outliers import FAR_OUT, JUMP, Int, dropped_frames, far_out
-from .paths import angles_between, held
 from .recognition import few_values
 
 SHOWN = 8  # frames with a note of their own, at most

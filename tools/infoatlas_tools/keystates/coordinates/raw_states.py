@@ -28,7 +28,7 @@ from infoatlas_rt.live.quaternions import (
 from ...columns import KINDS
 from ...trajectories import Trajectories
 from .faults import find_faults
-from .paths import paths
+from .motion_paths import paths
 from .recognition import allowed, angle_in_degrees, label, recognised
 from .rounding import roundings
 

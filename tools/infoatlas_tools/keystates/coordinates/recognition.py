@@ -30,7 +30,7 @@ from infoatlas_rt.live.quaternions import (
     valid,
 )
 
-from .paths import angles_between, held
+from .motion_paths import angles_between, held
 
 UNIT = 5e-3  # tolerance of squared norms and products of unit vectors with three decimals
 NAMED = 0.1  # the same if the names are those of a quaternion
