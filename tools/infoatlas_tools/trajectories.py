@@ -26,10 +26,10 @@ class Trajectories:
     Parameters
     ----------
     states : array-like [sum(lengths), d], or sequence of N arrays [T_i, d]
-        Real numbers; an array of floats is used as it is. A column with integers beyond 2^53 has
-        its first value subtracted, so that differences are exact; a note names it.
+        Real numbers; an array of floats is used as it is. A column of one array with integers
+        beyond 2^53 has its first value subtracted, so that differences are exact; a note names it.
     lengths : array-like [N] int, optional
-        Steps of each trajectory; those of the arrays of a sequence unless given.
+        Steps of each trajectory of one array.
     names : sequence of str, d of them, or empty
         Names of the coordinates; by default the columns of a pandas DataFrame.
     rate : float, optional
@@ -91,8 +91,8 @@ class Trajectories:
         states, origins = as_shifted(given, "states")
         if states.ndim != 2 or states.size == 0:
             raise InputError(f"states have shape {states.shape}: store numbers [n, d]")
-        bad = np.argwhere(~np.isfinite(states))
-        if len(bad):
+        if not np.isfinite(states).all():
+            bad = np.argwhere(~np.isfinite(states))
             row, column = bad[0]
             raise InputError(
                 f"{len(bad)} states are NaN, masked or infinite, the first at row {row}, column "

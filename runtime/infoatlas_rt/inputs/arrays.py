@@ -81,7 +81,7 @@ def as_shifted(values: Any, name: str) -> tuple[NDArray[np.float64], dict[int, i
     for column in np.flatnonzero(large.reshape(len(array), -1).any(axis=0)).tolist():
         own = [_exact(v) for v in rows[:, column]]
         origins[column] = origin = next(v for v in own if isinstance(v, int))
-        rows[:, column] = [v - origin for v in own]
+        rows[:, column] = [v if isinstance(v, float | np.floating) else v - origin for v in own]
     return _floats(array, values, name), origins
 
 
@@ -124,7 +124,9 @@ def _read(values: Any, name: str) -> NDArray[Any]:
         real = array.dtype.kind in "buif"
     if not real:
         raise InputError(f"{name} {_no_numbers(array)}")
-    return array if mask is None else np.where(mask, np.nan, array.astype(object))
+    if mask is None:
+        return array
+    return np.where(mask, np.nan, array.astype(object) if _large(array).any() else array)
 
 
 def _exact(value: Any) -> Any:
@@ -145,7 +147,7 @@ def _large(array: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _floats(array: NDArray[Any], values: Any, name: str) -> NDArray[np.float64]:
-    """The numbers as float64; InputError if it would round objects or long doubles."""
+    """The numbers as float64; InputError if it would round integers."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # a long double may become infinite
             floats = array.astype(np.float64, copy=False)
@@ -154,13 +156,13 @@ def _floats(array: NDArray[Any], values: Any, name: str) -> NDArray[np.float64]:
         raise InputError(
             f"{name} contains an integer of {bits} bits, but real numbers end at 1.8e308: scale it"
         ) from error
-    if array.dtype == object or array.dtype.itemsize > 8:
-        for at in np.argwhere(np.isfinite(floats) & (floats.astype(array.dtype) != array))[:1]:
+    if array.dtype == object or array.dtype.itemsize > 8:  # objects and long doubles
+        large = np.isfinite(floats) & (np.abs(floats) > EXACT)
+        for at in np.argwhere(large & (floats.astype(array.dtype) != array))[:1]:
             column = f", column {column_label(values, at[1])}" if array.shape[1:] > (1,) else ""
-            what = "integers that range beyond 2^53" if array.dtype == object else "long doubles"
             raise InputError(
-                f"{name}{column} has {what}, and float64 would round the one in row {at[0]}: scale "
-                "it, or convert it to float64 if rounding is right"
+                f"{name}{column} has numbers that range beyond 2^53, and float64 would round the "
+                f"one in row {at[0]}: scale it, or convert it to float64 if rounding is right"
             )
     return floats
 

@@ -156,7 +156,7 @@ class KeyStateTracker(Stateful):
                 f"state has shape {given.shape}, and the key states were found with "
                 f"{width} coordinates: pass [{width}], in the same order"
             )
-        now = as_samples(given[None], "state (skip it; [0, coordinate])")
+        now = as_samples(given[None], "state (skip it; [0, coordinate])", shift=False)
         self._stamps.append(stamp)
         found = self._take(now, stamp)
         if not found:

@@ -264,7 +264,7 @@ class SlidingWindow(Stateful):
             by, least = newest - time, self.reset_after
             return "older stamp", f"older stamp (by {by:.3g} s; a restart is {least:g} s or more)"
         if now is None or then is None:
-            return "dtype", "not real numbers, or an integer beyond 2^53"
+            return "dtype", "not real numbers, or an integer beyond 2^53: subtract the first"
         for state, size in zip((now, then), self._pairs.sizes, strict=True):
             expected = max(state.size, 1) if size is None else size
             if state.ndim > 1 or state.size != expected:

@@ -163,3 +163,10 @@ def test_invalid_trackers_are_refused(found, tmp_path):
         KeyStateTracker(tmp_path / "none.json")
     with pytest.raises(InputError, match="task is of type int: pass a Task, KeyStates, or"):
         KeyStateTracker(3)
+
+
+def test_a_large_integer_is_refused(found):
+    """Its own first integer would be subtracted from a single state, which then is 0."""
+    width = found.detectors.coordinates.width
+    with pytest.raises(InputError, match="float64 is exact to 2"):
+        KeyStateTracker(found).push(np.full(width, 2**60 + 1))

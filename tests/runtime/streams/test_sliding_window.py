@@ -15,6 +15,8 @@ from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.streams.sliding_window import SlidingWindow
 
+NOT_REAL = "refused: not real numbers, or an integer beyond 2^53: subtract the first"
+
 
 def state(step: float, d: int = 3) -> np.ndarray:
     """A state that contains its step in each coordinate."""
@@ -91,8 +93,8 @@ def test_nan_leaves_a_hole(fake):
         (state(0, 5), 2.0, "dimension", "refused: dimension 5, expected 3"),
         (np.zeros((2, 3)), 2.0, "dimension", "refused: dimension (2, 3), expected 3"),
         ([], 2.0, "dimension", "refused: dimension 0, expected 3"),
-        (["a", "b", "c"], 2.0, "dtype", "refused: not real numbers, or an integer beyond 2^53"),
-        ([[1, 2], [3]], 2.0, "dtype", "refused: not real numbers, or an integer beyond 2^53"),
+        (["a", "b", "c"], 2.0, "dtype", NOT_REAL),
+        ([[1, 2], [3]], 2.0, "dtype", NOT_REAL),
         (state(0), np.nan, "bad stamp", "refused: bad stamp nan"),
         (state(0), -np.inf, "bad stamp", "refused: bad stamp -inf"),
     ],

@@ -79,7 +79,8 @@ def _pairs(x: Any, y: Any) -> list[tuple[NDArray[np.float64], NDArray[np.float64
         raise InputError(f"x has {len(x)} trajectories and y has {len(y)}: pass as many of each")
     where = [f" of trajectory {i}" if len(x) > 1 else "" for i in range(len(x))]
     sides = [
-        [as_samples(part, name + at) for part, at in zip(side, where, strict=True)]
+        # A shift of each trajectory by its own first integer would remove offsets between them.
+        [as_samples(part, name + at, len(x) == 1) for part, at in zip(side, where, strict=True)]
         for name, side in (("x", x), ("y", y))
     ]
     for name, side in (("x", x), ("y", y)):
