@@ -77,7 +77,7 @@ def at_rate(rate: float, objects: bool, known: bool, count: int) -> dict[str, An
         "rate": rate,
         "objects": objects,
         "known": known,
-        "stride": found.trajectories.stride,
+        "stride": found.recordings.timing.stride,
         "reproduced": found.reproduced,
         "recall_5_steps": scored.recall_5_steps,
         "recall_100_ms": scored.recall_100_ms,

@@ -1,4 +1,4 @@
-"""Slices in canonical form: the engine agrees with slicing.py and preprocess.py.
+"""Slices in canonical form: the engine agrees with slicing.py and canonical.py.
 
 Directions of equal canonical correlation have no unique basis. The engine and LAPACK may choose
 different bases, which have to span the same space.

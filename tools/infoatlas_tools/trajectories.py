@@ -22,6 +22,8 @@ class Trajectories:
     """Recorded trajectories, end to end, and what is known about their columns.
 
     Columns are given by number, by name, by the beginning of names, or by a range such as "3:7".
+    `gripper`, `ignore` and `orientation` then hold numbers of columns, and `resolution` a value for
+    each column: give them again when `dataclasses.replace` changes the columns.
 
     Parameters
     ----------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from infoatlas_rt import InputError
+from infoatlas_rt.errors import ModelError
 from infoatlas_tools import discover_keystates, load_trajectories
 from infoatlas_tools.keystates.segmentation import Segmentation, motion_scores
 from infoatlas_tools.trajectories import Trajectories
@@ -63,7 +65,7 @@ def test_fewer_phases_than_requested_are_reported():
     states, _ = demonstrations()
     found = discover_keystates([s[:30] for s in states], count=20, method="phase")
     assert 0 < found.steps.shape[1] < 20
-    assert "no room for more" in found.trajectories.notes[-1]
+    assert "no room for more" in found.notes[-1]
 
 
 def test_phases_that_separate_operators_are_reported():
@@ -76,17 +78,15 @@ def test_phases_that_separate_operators_are_reported():
         states.append(slow.cumsum(axis=0))
     found = discover_keystates(Trajectories(states, stride=1), 5, method="phase")
     assert found.steps.shape[1] == 1
-    assert found.trajectories.notes[-1].startswith(
-        "1 of 5 boundaries of phases were found: no phase is long"
-    )
-    assert "They separate demonstrations" in found.trajectories.notes[-1]
+    assert found.notes[-1].startswith("1 of 5 boundaries of phases were found: no phase is long")
+    assert "They separate demonstrations" in found.notes[-1]
 
 
 def test_motion_below_the_resolution_has_no_phases():
     states, _ = demonstrations()
     found = discover_keystates(Trajectories(states, resolution=1e3), 3, method="phase")
     assert found.steps.shape[1] == 0
-    assert "every increment is below the resolution" in found.trajectories.notes[-1]
+    assert "every increment is below the resolution" in found.notes[-1]
     discover_keystates(Trajectories(states, resolution=1e3), 3)  # auto continues without them
 
 
@@ -189,6 +189,27 @@ def test_trajectories_object_gives_the_same():
     found = discover_keystates(packed, count=2)
     np.testing.assert_array_equal(found.steps, discover_keystates(states, count=2).steps)
     assert found.trajectories.names == tuple("abcdef")
+
+
+@pytest.mark.parametrize("stride", [None, 3])
+def test_trajectories_of_a_result_can_be_searched_again(stride):
+    timed = [np.c_[s, np.arange(len(s))] for s in demonstrations()[0]]
+    given = Trajectories(timed, rate=100, notes=("Read.",), stride=stride)
+    found = discover_keystates(given)
+    assert found.trajectories.stride == stride and found.trajectories.notes == ("Read.",)
+    assert discover_keystates(found.trajectories).to_dict() == found.to_dict()
+    assert found.to_dict()["notes"] == ["Read.", "column 6 rises evenly: it is left out"]
+    faster = discover_keystates(replace(found.trajectories, rate=200)).recordings.timing
+    assert faster == discover_keystates(replace(given, rate=200)).recordings.timing
+
+
+@pytest.mark.parametrize("method", ["auto", "pointwise"])
+def test_an_unknown_model_is_refused_by_every_method(method):
+    states, _ = demonstrations()
+    with pytest.raises(ModelError, match="no model 'nomodel'"):
+        discover_keystates(states, method=method, estimator="nomodel")
+    with pytest.raises(InputError, match="estimator is 3"):
+        discover_keystates(states, method=method, estimator=3)
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_gripper_events_are_found_and_said_to_be_reproduced():
 def test_the_same_motion_at_any_rate(rate):
     states, times = recordings(rate=rate)
     found = discover_keystates(Trajectories(states, rate=rate), count=4)
-    assert found.trajectories.stride == {10.0: 1, 30.0: 1, 100.0: 4}[rate]
+    assert found.recordings.timing.stride == {10.0: 1, 30.0: 1, 100.0: 4}[rate]
     assert (away(found, times, rate) <= 0.25).mean() > 0.9
 
 
@@ -107,7 +107,7 @@ def test_one_bad_frame_changes_no_other_demonstration():
             found.steps[others].filled(-1), clean.steps[others].filled(-1)
         )
         assert found.quality[5].outliers == (40,)
-        assert any("demonstration 5" in note.lower() for note in found.trajectories.notes)
+        assert any("demonstration 5" in note.lower() for note in found.notes)
 
 
 def test_a_clock_is_left_out_and_named():
@@ -118,7 +118,7 @@ def test_a_clock_is_left_out_and_named():
     np.testing.assert_array_equal(
         found.steps.filled(-1), discover_keystates(states, count=4).steps.filled(-1)
     )
-    assert any("time" in note for note in found.trajectories.notes)
+    assert any("time" in note for note in found.notes)
 
 
 def test_even_motion_has_no_key_state():

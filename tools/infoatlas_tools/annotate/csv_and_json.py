@@ -98,7 +98,7 @@ def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any
         "subtasks": parts,
         "episodes": episodes,
         "drop": [q["episode"] for q in about_quality if q["drop"]] if quality else None,
-        "notes": [*keystates.trajectories.notes, *subtasks.notes],
+        "notes": [*keystates.trajectories.notes, *keystates.notes, *subtasks.notes],
         "warnings": [*keystates.warnings, *subtasks.warnings],
     }
 

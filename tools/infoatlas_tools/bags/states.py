@@ -27,11 +27,6 @@ SUFFIXES = (".mcap", ".db3", ".bag")
 TOPICS_LISTED = 10  # in a notice, at most
 
 
-def is_bag(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is read as a bag: a folder, or a file with a bag's ending."""
-    return Path(path).is_dir() or Path(path).suffix in SUFFIXES
-
-
 class Topic(NamedTuple):
     """A topic of a bag: type and number of its messages, and why they cannot be decoded."""
 

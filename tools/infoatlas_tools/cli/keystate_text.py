@@ -39,8 +39,8 @@ def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespa
                 ", ".join(map(short_name, state["coordinates"]["names"][:2])),
             )
         )
-    data = found.trajectories
-    pace = "" if data.stride == 1 else f", working steps of {data.stride}"
+    data, stride = found.trajectories, found.recordings.timing.stride
+    pace = "" if stride == 1 else f", working steps of {stride}"
     pace += "" if data.rate is None else f", {data.rate:g} Hz"
     table(
         f"{len(rows)} key states of {result['trajectories']} trajectories in {result['data']} "
@@ -59,7 +59,7 @@ def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespa
     if result["reproduced"] is not None:
         print(f"Found again by detectors of other demonstrations: {found.reproduced:.0%}.")
     _print_next(found, arguments)
-    for text in (*data.notes, *found.warnings):
+    for text in (*data.notes, *found.notes, *found.warnings):
         print(text)
     for i, q in enumerate(found.quality):
         unusual = _unusual(q)

@@ -3,7 +3,7 @@
 - **"auto"** (default): "events"; and boundaries of phases between them, if fits to halves of the
   demonstrations find those boundaries again.
 - **"events"**: changes of the motion that recur in other demonstrations, in any order
-  (`changes.py`, `events.py`).
+  (`changes.py`, `recurring_changes.py`).
 - **"phase"**: boundaries of a segmentation that all demonstrations share (`segmentation.py`).
 - **"pointwise"**: minima of the local mutual information of a state with its past, by the shipped
   model (`pointwise.py`).
@@ -28,9 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimation.estimator import Estimator
+from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.inputs.checks import as_count
 from infoatlas_rt.live.timing import Timing
+from infoatlas_rt.models import model_file
 
 from ..trajectories import Trajectories, as_trajectories
 from . import pointwise
@@ -108,6 +109,8 @@ def discover_keystates(
         There are no trajectories, they have different numbers of coordinates or values that are not
         finite, no coordinate moves unevenly, or a trajectory is shorter than a working step. Labels
         refer to steps that do not exist, or a setting is out of range.
+    ModelError
+        The model file cannot be used.
 
     Examples
     --------
@@ -124,13 +127,17 @@ def discover_keystates(
         raise InputError(f"count is {count!r}: pass a number of key states, or 'auto'")
     if count == "auto" and method == "pointwise":
         raise InputError("count='auto' is not for method='pointwise': pass a number of key states")
+    if isinstance(estimator, str | os.PathLike):
+        model_file.load(estimator)  # checks the file alone: most methods need no engine
+    elif estimator is not None:
+        as_estimator(estimator)
     most = CHOOSABLE if isinstance(count, str) else as_count(count, "count", 1)
     given = as_trajectories(trajectories)
     coordinates, repaired, states, outliers = read_coordinates(given)
     if not coordinates.names:
         raise InputError(_nothing_left(coordinates, given.ignore))
     timing = choose_timing(states, given.rate, given.stride)
-    lengths, notes = given.lengths, (*given.notes, *coordinates.notes)
+    lengths, notes = given.lengths, coordinates.notes
     shortest = int(lengths.argmin())
     if lengths[shortest] < timing.stride:
         ways = [f", or check the rate ({given.rate})"] if given.rate else []
@@ -167,13 +174,14 @@ def discover_keystates(
     return KeyStates(
         found,
         method=method,
-        trajectories=replace(given, states=repaired, stride=timing.stride, notes=notes),
+        trajectories=replace(given, states=repaired),
         labels=labelled,
         reproduced=steps_reproduced(changes, working, np.where(found.shared, reached, np.nan)),
         evident=evident,
         quality=assess(changes, working, reached, found, outliers),
         local=local,
         recordings=recordings,
+        notes=notes,
     )
 
 

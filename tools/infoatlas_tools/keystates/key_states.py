@@ -48,8 +48,7 @@ class KeyStates:
     method : {"auto", "events", "phase", "pointwise", "labels"}
         How they were found; "labels" if a few demonstrations were labelled.
     trajectories : Trajectories
-        The demonstrations, with bad frames replaced and the stride of the search. `notes` are also
-        about what was recognised, left out or replaced.
+        The demonstrations, with bad frames replaced.
     recordings : Recordings
         The data that detectors are fitted to.
     quality : tuple of Quality
@@ -64,6 +63,8 @@ class KeyStates:
         bursts, key states have no basis.
     local : tuple of [T_i] float64, or None
         Local information of every step with its past, nats ("pointwise").
+    notes : tuple of str
+        Sentences about what the search recognised, left out or replaced.
     """
 
     found: Steps
@@ -75,6 +76,7 @@ class KeyStates:
     reproduced: float = float("nan")
     evident: bool = True
     local: tuple[NDArray[np.float64], ...] | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def steps(self) -> Any:
@@ -151,12 +153,12 @@ class KeyStates:
         rank = self.rank
         return {
             "method": self.method,
-            "stride": self.trajectories.stride,
+            "stride": self.recordings.timing.stride,
             "rate": self.trajectories.rate,
             "trajectories": len(self.steps),
             **tables.finite({"reproduced": self.reproduced}),
             "evident": self.evident,
-            "notes": list(self.trajectories.notes),
+            "notes": [*self.trajectories.notes, *self.notes],
             "warnings": list(self.warnings),
             "next_strengths": list(self.found.following),
             "quality": [tables.finite(asdict(quality)) for quality in self.quality],
@@ -259,7 +261,8 @@ class KeyStates:
         )  # fmt: skip
         if data.rate is None and objects:
             notes.append(
-                f"The rate is not known: {NOMINAL:g} working steps count as a second (rate=)."
+                f"The rate is not known: {NOMINAL:g} working steps count as a second. Pass "
+                "Trajectories(..., rate=) to discover_keystates."
             )
         return Subtasks(tuple(parts), data.lengths, data.rate, notes=tuple(notes), places=places)
 
@@ -383,7 +386,7 @@ class KeyStates:
 
     def __str__(self) -> str:
         count, total = self.steps.shape[1], len(self.steps)
-        stride = self.trajectories.stride
+        stride = self.recordings.timing.stride
         pace = "" if stride == 1 else f", working steps of {stride}"
         head = (
             f"{count} key states of {total} trajectories (method {self.method}{pace}); found again "

@@ -3,7 +3,7 @@
 `meta/info.json` describes the features. `data/` has .parquet files with a row for each frame, of
 one episode (v2) or many (v3). The lengths of episodes are in `meta/episodes.jsonl` (v2) or in
 `meta/episodes/` (v3). The layouts are those of huggingface/lerobot, `lerobot/datasets/utils.py`.
-Videos are not read. Only pyarrow is needed. `annotations/lerobot_writer.py` writes such data sets.
+Videos are not read. Only pyarrow is needed. `annotate/lerobot_writer.py` writes such data sets.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def read_coordinates(
     if orientation is None:
         groups = recognised(columns, first, names, ~ignored)
     else:
-        groups = _given_groups(orientation, columns)
+        groups = _given_groups(orientation, columns, names)
     plain = ~ignored
     plain[[c for group in groups for c in group.columns]] = False
     faults = find_faults(columns, first, groups, plain)
@@ -159,7 +159,9 @@ def read_coordinates(
     return made, repaired, np.split(path, bound[1:-1]), faults.frames(bound)
 
 
-def _given_groups(orientation: dict[tuple[int, ...], str], columns: Float) -> list[Group]:
+def _given_groups(
+    orientation: dict[tuple[int, ...], str], columns: Float, names: Sequence[str]
+) -> list[Group]:
     """Groups of the columns [d, n] whose kind is given."""
     found = []
     for at, kind in orientation.items():
@@ -170,8 +172,9 @@ def _given_groups(orientation: dict[tuple[int, ...], str], columns: Float) -> li
         group = Group(base, tuple(at[i] for i in order or range(len(at))), bool(degrees))
         bad = ~valid(group, values)
         if bad.sum() > allowed(len(bad)):
+            key = tuple(names[c] for c in at) if names else at
             raise InputError(
-                f"orientation[{at!r}] is {kind!r}, but {bad.sum()} of {len(bad)} states cannot be "
+                f"orientation[{key!r}] is {kind!r}, but {bad.sum()} of {len(bad)} states cannot be "
                 f"one, the first {values[bad.argmax()].tolist()}: name another kind or other "
                 "columns"
             )
