@@ -9,11 +9,11 @@ import pytest
 import infoatlas_native
 import inputs
 from infoatlas_export import model_code
-from infoatlas_export.onnx import sealed
 from infoatlas_native import Engine
 from infoatlas_rt import Estimator
 from infoatlas_rt.errors import ProviderError
 from infoatlas_rt.models import model_file
+from infoatlas_rt.models.onnx_content import CHECKSUM, checksum
 
 
 def test_the_engine_follows_the_code_of_the_model():
@@ -36,9 +36,13 @@ def test_files_of_other_code_are_refused(code, reason, tmp_path, caplog):
     """`auto` evaluates the graph in the file with ONNX Runtime."""
     proto = onnx.load_from_string(inputs.content("edge"))
     entries = {p.key: p.value for p in proto.metadata_props if p.key != model_code.CODE}
-    onnx.helper.set_model_props(proto, entries | ({model_code.CODE: code} if code else {}))
+    entries = {key: entries[key] for key in entries if key != CHECKSUM}
+    entries |= {model_code.CODE: code} if code else {}
+    onnx.helper.set_model_props(proto, entries)
+    own = checksum(proto.SerializeToString(deterministic=True))
+    onnx.helper.set_model_props(proto, entries | {CHECKSUM: own})
     path = tmp_path / "other.onnx"
-    path.write_bytes(sealed(proto))
+    path.write_bytes(proto.SerializeToString(deterministic=True))
     with pytest.raises(ProviderError, match=rf"{reason}.*use provider='cpu'"):
         Estimator(path, provider="native", threads=1)
     estimator = Estimator(path, provider="auto", threads=1)
