@@ -60,8 +60,10 @@ test-rest: .venv-dev/ready build/native/ready ## the other tests of the core, wi
 	$(call PYTEST,$(DEV)) tests/runtime tests/tools -m slow
 	PYTHONPATH=$(CURDIR)/build/native/package $(call PYTEST,$(DEV)) tests --ignore tests/runtime --ignore tests/tools
 
+# DDS orders messages within a topic alone, and guarantees no time of discovery. A failed test is
+# therefore run once more, and the summary reports it.
 test-ros2: build/ros2/ready ## the node, over DDS (x86-64 Linux, a C++ compiler)
-	. build/ros2/install/local_setup.sh && $(ROS)/python -m pytest tests/ros2
+	. build/ros2/install/local_setup.sh && $(ROS)/python -m pytest --reruns 1 -r R tests/ros2
 
 test-native: .venv/tests build/native/ready build/native/supported.onnx ## the wheel and its C++ engine (a C++20 compiler)
 	PYTHONPATH=$(CURDIR)/build/native/package $(RUN)/python -m pytest tests/native

@@ -201,6 +201,9 @@ def test_two_topics(bench):
         arm.publish(joint)
         if i % 2 == 0:
             wheels.publish(twists[i // 2])
+        sent = i + 1 + i // 2 + 1
+        if not expected and i % 8 == 7:  # DDS does not order the messages of two topics
+            bench.diagnosis(lambda s, sent=sent: values(s)["received"] == str(sent))
         for output in outputs:
             expected[output.estimate.stamp] = output.estimate
             bench.read(output.estimate.stamp)
