@@ -104,14 +104,17 @@ def make(
         If the library does not start.
     """
     trt = load(order.library)
-    watch = monitor(trt, progress or (lambda share: None))
+    report = progress or (lambda share: None)
+    watch = monitor(trt, report)
 
     def work() -> Made:
         with context():
             return _compile(order, trt, watch)
 
     with BUILDING:
-        return interruptible(work, watch)
+        made = interruptible(work, watch)
+    report(1.0)  # the builder ends some phases before their last step
+    return made
 
 
 def _compile(order: Order, trt: Any, watch: Any) -> Made:

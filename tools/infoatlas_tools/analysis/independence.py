@@ -7,7 +7,7 @@ linear dependence over all pairs of coordinates, and needs one matrix product. T
 larger of the two, each standardised over all pairings. Under independence all pairings are equally
 likely, so the rank of the given one is uniform. The level of the test is therefore exact for every
 model and every sample size. With ties, as between discrete sides, the test is conservative. Of
-trajectories, whole ones are exchanged, so it is exact however their steps depend on each other.
+trajectories, complete ones are exchanged, so it is exact however their steps depend on each other.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def independence_test(
 class Pairings(Sequence[NDArray[np.int64]]):
     """Pairings of the samples of y with those of x; pairing 0 is the given one.
 
-    Indices are positions in the shuffled samples. With groups, whole groups are permuted. Each
+    Indices are positions in the shuffled samples. With groups, complete groups are permuted. Each
     pairing is drawn when it is accessed, from a random stream of its own, because all of them at
     once could need much more memory than the samples.
     """

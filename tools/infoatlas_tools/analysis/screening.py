@@ -128,7 +128,7 @@ def rank_features(
         The samples are in order of time, and neighbours depend on each other: the tests shift y
         cyclically. Features do not share permutations then, so tests need more time.
     groups : array-like [n] of int, optional
-        Trajectory of each row; all have as many rows. The tests exchange whole trajectories of
+        Trajectory of each row; all have as many rows. The tests exchange complete trajectories of
         y, as in `independence_test`, and the noise is clustered by them. Permutations are
         not shared then either.
     permutations : int, optional
@@ -216,7 +216,7 @@ def pairwise_mutual_information(
         The samples are in order of time, and neighbours depend on each other: the tests shift one
         column cyclically. Pairs do not share permutations then, so tests need more time.
     groups : array-like [n] of int, optional
-        Trajectory of each row; all have as many rows. The tests exchange whole trajectories of
+        Trajectory of each row; all have as many rows. The tests exchange complete trajectories of
         one column, as in `independence_test`, and the noise is clustered by them. Permutations are
         not shared then either.
     permutations : int, optional

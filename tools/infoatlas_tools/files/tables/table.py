@@ -90,7 +90,7 @@ class Columns:
         self.add_numbers(name, array.reshape(-1, width), gone.reshape(-1, width))
 
     def add_numbers(self, name: str, values: NDArray[Any], gone: NDArray[np.bool_]) -> None:
-        """Numbers [n, width] of which some are missing."""
+        """Numbers [n, width]; some of them are missing."""
         first, width = len(self._names), values.shape[1]
         if gone.any() and not self._missing:
             raise InputError(
