@@ -72,8 +72,8 @@ class TensorRTBackend:
     def __init__(self, model: ModelFile) -> None:
         if model.engine is None:
             raise ProviderError(
-                f"{model.path} is no engine: build one with 'infoatlas-rt build {model.path} "
-                "--backend rtx' and pass the .engine file"
+                f"provider 'tensorrt-rtx' needs an engine, and {model.path} is none: build one "
+                f"with 'infoatlas-rt build {model.path} --backend rtx' and pass the .engine file"
             )
         library = LIBRARIES[model.engine.library]
         trt = load(library)

@@ -45,7 +45,7 @@ def test_all_providers_are_measured_or_refused_with_the_reason(capsys):
     assert "cpu" in measured
     assert {*measured, *found["refused"]} == set(bench.ALL_PROVIDERS)
     for provider, why in found["refused"].items():
-        assert provider.removeprefix("tensorrt-") in why
+        assert provider in why
 
 
 def test_native_is_measured_beside_the_cpu(monkeypatch, capsys):

@@ -99,7 +99,9 @@ def test_a_large_integer_in_a_window_is_refused(kind):
     for t in range(12):
         online.push([float(t), 0.0])
     assert online.push([NOW, 0] if kind is list else np.array([NOW, 0], kind)) is None
-    assert online.reason.endswith("an integer beyond 2^53: subtract the first")
+    assert online.reason == (
+        "refused: not real numbers, or an integer beyond 2^53: subtract the first"
+    )
     assert online.counts["dtype"] == 1
 
 
