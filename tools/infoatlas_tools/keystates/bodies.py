@@ -1,0 +1,168 @@
+"""Bodies and grippers among the coordinates of demonstrations, recognised by their columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..columns import short_name
+
+Float = NDArray[np.float64]
+
+AXIS = re.compile(r"(.+)[._/]([xyz])")  # cube.x
+NO_POSITION = re.compile(r"_to_|relative|veloc|\bvel\b|accel|effort|force|torque|size")
+GRIPPER = re.compile(r"finger|grip|jaw|knuckle|claw", re.IGNORECASE)
+NO_OPENING = re.compile(r"veloc|\bvel\b|accel|effort|force|torque|current|temperature")
+TAILS = re.compile(r"\d+|[._/](position|positions|pos|qpos|state)\b")
+RANGE = (0.02, 0.98)  # quantiles of an opening that count as closed and open
+ONE_GRIPPER = 0.5  # correlation of the fingers of one gripper, at least
+LEVELS = (0.85, 0.15)  # a switch spends this share of the time within 15% of one of its levels
+FAST = 0.7  # share of its way that a switch makes in at most SWITCHED seconds
+SWITCHED = 0.5
+
+
+@dataclass(frozen=True)
+class Body:
+    """Columns of a position.
+
+    Attributes
+    ----------
+    name : str
+    columns : tuple of int
+        One to three columns.
+    axes : str
+        The axis of each, as "xyz".
+    """
+
+    name: str
+    columns: tuple[int, ...]
+    axes: str
+
+
+@dataclass(frozen=True, eq=False)
+class Gripper:
+    """Columns whose mean is the opening of a gripper, 0 to 1 between its usual limits.
+
+    Attributes
+    ----------
+    name : str
+    columns : tuple of int
+    low, high : [m] float64
+        Usual limits of each column.
+    sign : [m] float64
+        1, or -1 for a finger that moves against the first one.
+    """
+
+    name: str
+    columns: tuple[int, ...]
+    low: Float
+    high: Float
+    sign: Float
+
+    def opening(self, states: Float) -> Float:
+        """Opening [T] in states [T, d]; larger values of the first column are open."""
+        share = (states[:, list(self.columns)] - self.low) / (self.high - self.low)
+        return np.asarray(np.where(self.sign > 0, share, 1 - share).mean(axis=1))
+
+
+def find_bodies(names: Sequence[str], states: Float, ignored: Sequence[int]) -> list[Body]:
+    """Bodies whose position has the columns "NAME.x", "NAME.y" and "NAME.z", or some of these.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the columns; may be empty.
+    states : [n, d] float64
+        All demonstrations. Columns that are constant are no position.
+    ignored : sequence of int
+    """
+    moving = np.ptp(states, axis=0) > 0
+    found: dict[str, dict[str, int]] = {}
+    for column, name in enumerate(names):
+        match = AXIS.fullmatch(short_name(name))
+        if match and column not in ignored and not NO_POSITION.search(match[1]):
+            found.setdefault(match[1], {})[match[2]] = column
+    bodies = [
+        Body(name, tuple(at[axis] for axis in sorted(at)), "".join(sorted(at)))
+        for name, at in found.items()
+    ]
+    return [body for body in bodies if moving[list(body.columns)].any()]
+
+
+def find_grippers(
+    names: Sequence[str],
+    states: Sequence[Float],
+    frequency: float,
+    given: Sequence[int],
+    taken: Sequence[int],
+) -> list[Gripper]:
+    """Grippers, by their names, or else columns that switch between two levels.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the columns; may be empty.
+    states : sequence of [T_i, d] float64
+    frequency : float
+        Recorded steps a second, Hz.
+    given : sequence of int
+        Columns of the gripper, if the user named them.
+    taken : sequence of int
+        Columns that are ignored, or belong to bodies and orientations.
+    """
+    pooled = np.concatenate(states)
+    low, high = np.quantile(pooled, RANGE, axis=0)
+    able = [c for c in range(pooled.shape[1]) if high[c] > low[c] and c not in taken]
+    columns = [c for c in given if high[c] > low[c]] or [
+        c
+        for c in able
+        if names and GRIPPER.search(names[c]) and not NO_OPENING.search(names[c].lower())
+    ]
+    if not columns:
+        columns = [
+            c
+            for c in able
+            if _two_levels([(s[:, c] - low[c]) / (high[c] - low[c]) for s in states], frequency)
+        ]
+    label = [TAILS.sub("", short_name(names[c])) if names else f"column {c}" for c in columns]
+    grippers = []
+    while columns:
+        first, text, others = columns[0], label[0], range(1, len(columns))
+        together = [0] + [
+            k
+            for k in others
+            if label[k] == text
+            and ("finger" in text or abs(_correlation(pooled, first, columns[k])) > ONE_GRIPPER)
+        ]
+        at = [columns[k] for k in together]
+        sign = np.array([np.sign(_correlation(pooled, first, c)) for c in at])
+        alone = text.strip("._/ ") and text not in [x for k, x in enumerate(label) if k not in together]
+        name = text.strip("._/ ") if alone and not any(g.name == text for g in grippers) else short_name(names[first])
+        grippers.append(Gripper(name, tuple(at), low[at], high[at], sign))
+        label = [x for k, x in enumerate(label) if k not in together]
+        columns = [x for k, x in enumerate(columns) if k not in together]
+    if len(grippers) == 1 and names:
+        grippers = [Gripper("gripper", *list(vars(grippers[0]).values())[1:])]
+    return grippers
+
+
+def _correlation(states: Float, a: int, b: int) -> float:
+    return 1.0 if a == b else float(np.corrcoef(states[:, a], states[:, b])[0, 1])
+
+
+def _two_levels(shares: Sequence[Float], frequency: float) -> bool:
+    """Whether a column stays near one of two levels and moves quickly between them."""
+    pooled = np.concatenate(shares)
+    near = LEVELS[1]
+    if ((pooled < near) | (pooled > 1 - near)).mean() < LEVELS[0]:
+        return False
+    step = max(1, round(SWITCHED * frequency))
+    far = sum(np.abs(np.diff(s[::step])).sum() for s in shares)  # less noise than single steps
+    quick = sum(
+        float((np.abs(s[step:] - s[:-step]) > 1 - 2 * near).sum()) / step for s in shares
+    )
+    return bool(quick > FAST * far)

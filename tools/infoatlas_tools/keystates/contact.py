@@ -1,0 +1,246 @@
+"""Contacts: when bodies begin and cease to move, and the tool, hand or body that moves them.
+
+A body rests while its position stays within a small range for a while. Everything between two rests
+is a motion. The mover of a motion is the body that goes the same way at the same time, if it also
+moves without this one: a hand moves without the box, but an elbow does not move without the hand.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .bodies import Body
+
+Float = NDArray[np.float64]
+Bool = NDArray[np.bool_]
+
+SLOW = 5.0  # seconds of a demonstration: durations below are shorter in quicker ones
+MEDIAN = 0.25  # seconds of the running median of positions
+REST = 0.8  # seconds for which a body stays in its place, at least
+STAYS = 0.005  # of the body's range of positions in a demonstration: it stays in its place
+NOISY = 6.0  # standard deviations of the noise within which it stays, too
+WAY = 0.05  # of the range: shorter motions are jitter
+APART = 0.6  # of a body's displacement, by which that of its mover may differ
+WITH = 0.3  # share of a motion on which the mover goes the same way, at least
+ALONE = 0.1  # share of its path that a mover goes while the body rests, at least
+HAVE = 0.2  # share of the demonstrations in which a body is moved, at least
+ONE_BODY = 0.8  # intersection over union of the motions of two markers of one body
+
+
+@dataclass(frozen=True)
+class Motion:
+    """One motion of a body in one demonstration.
+
+    Attributes
+    ----------
+    body : str
+    begin, end : int
+        Recorded steps: the first one away from the place of rest, and the first one in the next
+        place of rest. The end is the length of the demonstration if the body does not come to rest.
+    mover : str
+        What moves it; "" if that is not known.
+    size : float
+        Distance that it goes away from where it lay, as a share of its range.
+    """
+
+    body: str
+    begin: int
+    end: int
+    mover: str
+    size: float
+
+
+def tempo(lengths: Sequence[int] | NDArray[np.int64], frequency: float) -> float:
+    """Factor of durations, at most 1: demonstrations of less than 5 s are quicker."""
+    return min(1.0, float(np.median(lengths)) / frequency / SLOW)
+
+
+def find_motions(
+    bodies: Sequence[Body], states: Sequence[Float], frequency: float
+) -> list[list[Motion]]:
+    """Motions of all bodies that are moved by another one, in order of time, by demonstration.
+
+    Bodies that move by themselves, such as tools, have none. The first of several markers of one
+    body stands for it.
+
+    Parameters
+    ----------
+    bodies : sequence of Body
+    states : sequence of [T_i, d] float64
+    frequency : float
+        Recorded steps a second, Hz.
+    """
+    rest = max(3, round(REST * tempo([len(s) for s in states], frequency) * frequency))
+    paths = {
+        body: [running_median(s[:, list(body.columns)], MEDIAN * frequency) for s in states]
+        for body in bodies
+    }
+    spans = {
+        body: _spans([s[:, list(body.columns)] for s in states], own, rest)
+        for body, own in paths.items()
+    }
+    length = {
+        body: float(np.median([np.linalg.norm(np.diff(p, axis=0), axis=1).sum() for p in own]))
+        for body, own in paths.items()
+    }
+    chosen: dict[Body, list[list[Motion]]] = {}
+    called: dict[Body, str] = {}
+    for body in bodies:
+        movers = [
+            a
+            for a in bodies
+            if length[a] > length[body] and _alone(paths[a], spans[body]) > ALONE
+        ]
+        moved = [
+            [_motion(body, span, movers, paths, i, frequency) for span in spans[body][i]]
+            for i in range(len(states))
+        ]
+        kept = [[m for m in row if m.mover] for row in moved]
+        if np.mean([bool(row) for row in kept]) < HAVE:
+            continue
+        same = [other for other in chosen if _together(spans[body], spans[other], states)]
+        if same:  # two markers: box of box_back and box_left
+            shared = os.path.commonprefix([called[same[0]], body.name]).rstrip("._/ ")
+            called[same[0]] = shared or called[same[0]]
+        else:
+            chosen[body], called[body] = kept, body.name
+    rows = [
+        [replace(m, body=called[body]) for body, own in chosen.items() for m in own[i]]
+        for i in range(len(states))
+    ]
+    return [sorted(row, key=lambda m: m.begin) for row in rows]
+
+
+def running_median(values: Float, window: float) -> Float:
+    """Running median of [T, k] over an odd number of steps, at most `window`."""
+    half = min(round(window) // 2, (len(values) - 1) // 2)
+    if half < 1:
+        return values
+    padded = np.pad(values, ((half, half), (0, 0)), mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1, axis=0)
+    return np.asarray(np.partition(windows, half, axis=-1)[..., half])
+
+
+def _spans(
+    raw: Sequence[Float], paths: Sequence[Float], rest: int
+) -> list[list[tuple[int, int, float]]]:
+    """(begin, end, size) of the motions of one body, by demonstration."""
+    extent = float(np.median([np.linalg.norm(np.ptp(p, axis=0)) for p in paths]))
+    extent = extent or max(float(np.linalg.norm(np.ptp(p, axis=0))) for p in paths)
+    third = [np.linalg.norm(np.diff(p, 3, axis=0), axis=1) for p in raw if len(p) > 3]
+    noise = float(np.median(np.concatenate(third))) / np.sqrt(20) if third else 0.0
+    still = max(STAYS * extent, NOISY * noise)
+    found = []
+    for p in paths:
+        resting = at_rest(p, still, rest)
+        turns = np.diff(np.concatenate([[0], ~resting, [0]]))
+        row = []
+        begins, ends = np.flatnonzero(turns > 0), np.flatnonzero(turns < 0)
+        for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+            away = p[max(begin - 1, 0) : end + 1]
+            size = float(np.linalg.norm(away - away[0], axis=1).max()) / max(extent, 1e-300)
+            settles = begin == 0 and end <= rest  # a simulator drops objects at the start
+            if size > WAY and not settles:
+                begin, end = _sharpened(p, still, rest, begin, end)
+                row.append((begin, end, size))
+        found.append(row)
+    return found
+
+
+def at_rest(path: Float, still: float, rest: int) -> Bool:
+    """Steps of a path [T, k] within `rest` steps that stay within a range of `still` [T].
+
+    The path is continued at its ends.
+    """
+    half = rest // 2
+    padded = np.pad(path, ((half, half), (0, 0)), mode="edge")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, min(rest, len(padded)), axis=0)
+    stays = np.linalg.norm(np.ptp(windows, axis=-1), axis=1) <= still
+    total = np.concatenate([[0], np.cumsum(stays)])
+    step = np.arange(half, half + len(path))
+    first = np.maximum(step - windows.shape[-1] + 1, 0)
+    return np.asarray(total[np.minimum(step + 1, len(stays))] > total[np.minimum(first, len(stays))])
+
+
+def _sharpened(path: Float, still: float, rest: int, begin: int, end: int) -> tuple[int, int]:
+    """Begin and end of a motion by the distance from its places of rest."""
+    if begin > 0:
+        first = max(0, begin - rest)
+        place = np.median(path[first:begin], axis=0)
+        near = np.linalg.norm(path[first : end + 1] - place, axis=1) <= still
+        far = np.flatnonzero(~near[begin - first :])
+        stop = begin - first + int(far[0]) if len(far) else begin - first
+        begin = first + int(np.flatnonzero(near[: stop + 1])[-1]) + 1 if near[: stop + 1].any() else begin
+    if end < len(path):
+        last = min(len(path), end + rest)
+        place = np.median(path[end:last], axis=0)
+        far = np.flatnonzero(np.linalg.norm(path[begin:last] - place, axis=1) > still)
+        far = far[far < end - begin]
+        end = begin + int(far[-1]) + 1 if len(far) else end
+    return begin, end
+
+
+def _alone(path: Sequence[Float], spans: Sequence[Sequence[tuple[int, int, float]]]) -> float:
+    """Share of a path on which another body, with these motions, rests."""
+    shares = []
+    for p, row in zip(path, spans, strict=True):
+        way = np.linalg.norm(np.diff(p, axis=0), axis=1)
+        resting = np.ones(len(p), bool)
+        for begin, end, _ in row:
+            resting[begin:end] = False
+        shares.append(way[resting[1:]].sum() / max(way.sum(), 1e-300))
+    return float(np.median(shares))
+
+
+def _motion(
+    body: Body,
+    span: tuple[int, int, float],
+    movers: Sequence[Body],
+    paths: Mapping[Body, Sequence[Float]],
+    number: int,
+    frequency: float,
+) -> Motion:
+    """A motion with its mover in one demonstration."""
+    begin, end, size = span
+    best, share = "", WITH
+    for mover in movers:
+        axes = [axis for axis in body.axes if axis in mover.axes]
+        if not axes:
+            continue
+        own = paths[body][number][:, [body.axes.index(axis) for axis in axes]]
+        other = paths[mover][number][:, [mover.axes.index(axis) for axis in axes]]
+        same = _same_way(own, other, begin, end, max(1, round(MEDIAN / 2 * frequency)))
+        if same > share:
+            best, share = mover.name, same
+    return Motion(body.name, begin, end, best, size)
+
+
+def _same_way(own: Float, other: Float, begin: int, end: int, half: int) -> float:
+    """Share of a body's way from `begin` to `end` on which another one makes the same way."""
+    steps = np.arange(begin, end)
+    before, after = np.maximum(steps - half, 0), np.minimum(steps + half, len(own) - 1)
+    way = own[after] - own[before]
+    length = np.linalg.norm(way, axis=1)
+    apart = np.linalg.norm(way - (other[after] - other[before]), axis=1)
+    return float(length[apart < APART * length].sum() / max(length.sum(), 1e-300))
+
+
+def _together(
+    one: Sequence[Sequence[tuple[int, int, float]]],
+    other: Sequence[Sequence[tuple[int, int, float]]],
+    states: Sequence[Float],
+) -> bool:
+    """Whether two bodies move at the same times, as two markers of one body do."""
+    shares = []
+    for a, b, s in zip(one, other, states, strict=True):
+        moving = np.zeros((2, len(s)), bool)
+        for row, spans in zip(moving, (a, b), strict=True):
+            for begin, end, _ in spans:
+                row[begin:end] = True
+        shares.append((moving[0] & moving[1]).sum() / max(int(moving.any(axis=0).sum()), 1))
+    return float(np.median(shares)) > ONE_BODY

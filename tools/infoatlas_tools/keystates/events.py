@@ -1,0 +1,218 @@
+"""Events of demonstrations: contacts and switches of grippers, joined and named.
+
+A gripper that closes before a body begins to move has grasped it, and it releases the body when it
+opens. Contact lasts from the end of the closing to the begin of the opening, so these are the dates
+of a grasp and of a release. A switch and a contact within half a second are one event.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .bodies import find_bodies, find_grippers
+from .contact import Motion, find_motions, tempo
+from .gripper import Switch, find_switches
+
+Float = NDArray[np.float64]
+
+JOINED = 0.5  # seconds: a switch and a contact nearer than this are one event
+HELD = 2.0  # seconds after a grasp in which the body begins to move, at most
+APART = 0.3  # seconds between two events, at least: the clearer one is kept
+EDGE = 0.1  # seconds at either end of a demonstration without events
+CONTACT, GRIPPER, MOTION, LABEL = "contact", "gripper", "motion", "label"
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happens in a demonstration.
+
+    Attributes
+    ----------
+    step : int
+        Recorded step.
+    name : str
+        As "grasp cube", "cube comes to rest" or "gripper closes".
+    source : {"contact", "gripper"}
+    strength : float
+        2 for a grasp or a release, plus the share of the usual opening, or of the body's range.
+    """
+
+    step: int
+    name: str
+    source: str
+    strength: float
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the demonstrations show of contacts.
+
+    Attributes
+    ----------
+    bodies : tuple of str
+        Bodies that are moved.
+    movers : tuple of str
+        Bodies that move them.
+    grippers : tuple of str
+    columns : tuple of int
+        Columns of bodies that move others, or of everything that is no gripper.
+    events : list of list of Event
+        Of each demonstration, in order of time.
+    motions : list of list of Motion
+    switches : list of list of Switch
+    """
+
+    bodies: tuple[str, ...]
+    movers: tuple[str, ...]
+    grippers: tuple[str, ...]
+    columns: tuple[int, ...]
+    events: list[list[Event]]
+    motions: list[list[Motion]]
+    switches: list[list[Switch]]
+
+
+def find_evidence(
+    names: Sequence[str],
+    states: Sequence[Float],
+    frequency: float,
+    gripper: Sequence[int] = (),
+    ignored: Sequence[int] = (),
+    rotations: Sequence[int] = (),
+) -> Evidence:
+    """Contacts of bodies and switches of grippers.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the columns; may be empty.
+    states : sequence of [T_i, d] float64
+    frequency : float
+        Recorded steps a second, Hz.
+    gripper, ignored, rotations : sequence of int
+        Columns of the gripper, columns that are ignored, and columns of orientations.
+    """
+    bodies = find_bodies(names, np.concatenate(states), ignored)
+    places = [column for body in bodies for column in body.columns]
+    taken = {*ignored, *places, *rotations}
+    grippers = find_grippers(names, states, frequency, gripper, sorted(taken))
+    motions = find_motions(bodies, states, frequency)
+    switches = find_switches(grippers, states, frequency)
+    unit = tempo([len(s) for s in states], frequency) * frequency
+    closing = {g.name: _closing(g.name, motions, switches, unit) for g in grippers}
+    events = [
+        _joined(own, those, closing, bool(bodies), len(s), unit, frequency)
+        for own, those, s in zip(motions, switches, states, strict=True)
+    ]
+    every = [motion for row in motions for motion in row]
+    movers = {motion.mover for motion in every}
+    held = {c for g in grippers for c in g.columns}
+    moving = [c for body in bodies if body.name in movers for c in body.columns]
+    others = [c for c in range(states[0].shape[1]) if c not in held and c not in taken]
+    return Evidence(
+        tuple(sorted({motion.body for motion in every})),
+        tuple(sorted(movers)),
+        tuple(g.name for g in grippers),
+        tuple(moving or others),
+        events,
+        motions,
+        switches,
+    )
+
+
+def _closing(
+    name: str,
+    motions: Sequence[Sequence[Motion]],
+    switches: Sequence[Sequence[Switch]],
+    unit: float,
+) -> float:
+    """Sign of the change of an opening by which a gripper closes; -1 unless bodies tell."""
+    votes = 0.0
+    for own, row in zip(motions, switches, strict=True):
+        for switch in row:
+            if switch.gripper == name:
+                after = [m.begin - switch.fastest for m in own]
+                begins = any(-JOINED / 2 * unit <= t <= JOINED * unit for t in after)
+                ends = any(abs(m.end - switch.fastest) <= JOINED * unit for m in own)
+                votes += np.sign(switch.change) * (float(begins) - float(ends))
+    return float(np.sign(votes)) or -1.0
+
+
+def _joined(
+    motions: Sequence[Motion],
+    switches: Sequence[Switch],
+    closing: dict[str, float],
+    bodies: bool,
+    length: int,
+    unit: float,
+    frequency: float,
+) -> list[Event]:
+    """Events of one demonstration."""
+    found: list[Event] = []
+    told: set[tuple[str, int]] = set()  # begins and ends of motions that a switch stands for
+    held: dict[str, str] = {}
+    for number, switch in enumerate(switches):
+        closes = np.sign(switch.change) == closing[switch.gripper]
+        later = [s.begin for s in switches[number + 1 :] if s.gripper == switch.gripper]
+        if closes:
+            first, last = switch.begin - JOINED * unit, switch.end + HELD * unit
+            last = min([last, *later[:1]])
+            after = [m for m in motions if first <= m.begin < last]
+            body = min(after, key=lambda m: m.begin).body if after else ""
+            held[switch.gripper] = body
+            step = switch.end if bodies else switch.fastest
+        else:
+            ends = [m for m in motions if m.begin < switch.begin <= m.end + JOINED * unit]
+            body = held.pop(switch.gripper, "") or (ends[-1].body if ends else "")
+            step = switch.begin if bodies else switch.fastest
+        if body:
+            told |= {
+                (body, m.begin if closes else m.end)
+                for m in motions
+                if m.body == body
+                and abs((m.begin if closes else m.end) - step) <= JOINED * frequency
+            }
+        verb = "grasp" if closes else "release"
+        text = f"{verb} {body}" if body else f"{switch.gripper} {'closes' if closes else 'opens'}"
+        source = CONTACT if body else GRIPPER
+        found.append(Event(step, text, source, abs(switch.change) + (2 if body else 0)))
+    for m in motions:
+        for at, what in ((m.begin, "begins to move"), (m.end, "comes to rest")):
+            if (m.body, at) not in told and at < length:
+                found.append(Event(at, f"{m.body} {what}", CONTACT, 1 + min(m.size, 1.0)))
+    kept: list[Event] = []
+    for event in sorted(found, key=lambda e: -e.strength):
+        inside = EDGE * frequency < event.step < length - EDGE * frequency
+        if inside and all(abs(event.step - e.step) > APART * unit for e in kept):
+            kept.append(event)
+    return sorted(kept, key=lambda e: e.step)
+
+
+def chosen_events(
+    events: Sequence[Sequence[Event]], count: int
+) -> list[list[tuple[Event, tuple[str, int]]]]:
+    """The `count` clearest events of each demonstration, with the column of each.
+
+    A column is a name and its occurrence: the second grasp of a body has its own column. Events
+    that more demonstrations have come first.
+    """
+    numbered = []
+    for row in events:
+        seen: Counter[str] = Counter()
+        own = []
+        for event in row:
+            seen[event.name] += 1
+            own.append((event, (event.name, seen[event.name])))
+        numbered.append(own)
+    share = Counter(column for row in numbered for _, column in row)
+
+    def clear(entry: tuple[Event, tuple[str, int]]) -> tuple[bool, float]:
+        event, column = entry
+        return event.strength >= 2, share[column] / len(events) + event.strength / 2
+
+    best = [sorted(row, key=clear, reverse=True)[:count] for row in numbered]
+    return [sorted(row, key=lambda entry: entry[0].step) for row in best]

@@ -1,0 +1,112 @@
+"""Switches of grippers: when they close and open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .bodies import Gripper
+
+Float = NDArray[np.float64]
+
+SMOOTHING = 0.04  # seconds: standard deviation of the smoothing of openings
+CHANGE = 0.25  # of the usual opening, by which a switch changes it, at least
+REVERSAL = 0.1  # of the usual opening: a smaller change of direction is jitter
+QUICK = 0.2  # of the largest speed of a switch: slower steps belong to what precedes or follows it
+BORDER = 0.1  # of the change of a switch: it has begun, and it has ended at one less this
+
+
+@dataclass(frozen=True)
+class Switch:
+    """One change of the opening of a gripper.
+
+    Attributes
+    ----------
+    gripper : str
+    begin, fastest, end : int
+        Recorded steps.
+    change : float
+        Of the opening; negative if it becomes smaller.
+    level : float
+        Opening after it.
+    """
+
+    gripper: str
+    begin: int
+    fastest: int
+    end: int
+    change: float
+    level: float
+
+
+def find_switches(
+    grippers: Sequence[Gripper], states: Sequence[Float], frequency: float
+) -> list[list[Switch]]:
+    """Switches of all grippers in order of time, by demonstration."""
+    return [
+        sorted(
+            (
+                switch
+                for gripper in grippers
+                for switch in _switches(gripper.name, gripper.opening(s), frequency)
+            ),
+            key=lambda switch: switch.begin,
+        )
+        for s in states
+    ]
+
+
+def _switches(name: str, opening: Float, frequency: float) -> list[Switch]:
+    """Switches in an opening [T]."""
+    smooth = smoothed(opening[:, None], max(0.5, SMOOTHING * frequency))[:, 0]
+    found = []
+    turns = _turning_points(smooth)
+    for first, last in zip(turns[:-1], turns[1:], strict=True):
+        if abs(smooth[last] - smooth[first]) <= CHANGE:
+            continue
+        speed = np.abs(np.diff(smooth[first : last + 1]))
+        fastest = int(speed.argmax())
+        slow = np.flatnonzero(speed <= QUICK * speed[fastest])
+        before, after = slow[slow < fastest], slow[slow > fastest]
+        begin = first + (int(before[-1]) + 1 if len(before) else 0)
+        end = first + (int(after[0]) if len(after) else len(speed))
+        change = float(smooth[end] - smooth[begin])
+        share = (smooth[begin : end + 1] - smooth[begin]) / change
+        found.append(
+            Switch(
+                name,
+                begin + int(np.flatnonzero(share <= BORDER)[-1]),
+                first + fastest,
+                begin + int(np.flatnonzero(share >= 1 - BORDER)[0]),
+                change,
+                float(smooth[end]),
+            )
+        )
+    return found
+
+
+def _turning_points(values: Float) -> list[int]:
+    """Steps between which values [T] rise or fall, apart from jitter; the first and the last too."""
+    turns, extreme, direction = [0], 0, 0.0
+    for t, value in enumerate(values.tolist()):
+        if direction == 0:
+            if abs(value - values[0]) > REVERSAL:
+                direction, extreme = float(np.sign(value - values[0])), t
+        elif (value - values[extreme]) * direction >= 0:
+            extreme = t
+        elif (values[extreme] - value) * direction > REVERSAL:
+            turns.append(extreme)
+            direction, extreme = -direction, t
+    return [*turns, extreme, len(values) - 1]
+
+
+def smoothed(values: Float, deviation: float) -> Float:
+    """Values [T, p] smoothed by a Gaussian; `deviation` in steps."""
+    reach = max(1, round(4 * deviation))
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / deviation) ** 2)
+    kernel /= kernel.sum()
+    padded = np.pad(values, ((reach, reach), (0, 0)), "symmetric" if len(values) > reach else "edge")
+    return np.asarray(sum(k * padded[i : i + len(values)] for i, k in enumerate(kernel.tolist())))

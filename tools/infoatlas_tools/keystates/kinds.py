@@ -1,0 +1,127 @@
+"""Kinds of key states: columns that stand for the same event in all demonstrations.
+
+Contacts and switches have names, and a column for each occurrence of a name. Other changes of the
+motion are grouped by their signatures (`changes.py`), in any order; a demonstration may lack a
+kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+ONE_KIND = 0.3  # cosine of the signatures of one kind, at least
+REPEAT = 0.8  # cosine of the signatures from which two kinds count as one kind, repeated
+KEPT = 0.2  # share of the demonstrations that have a kind, at least
+SEEDS = 300  # events around which kinds are looked for, at most
+LATE = 0.25  # of a match, that is lost from one end of a demonstration to the other
+
+
+@dataclass(frozen=True, eq=False)
+class Others:
+    """Other changes of the motion of one demonstration, best first.
+
+    Attributes
+    ----------
+    steps : [m] int64
+        Recorded steps.
+    score : [m] float64
+        1 for the best one, 1/2 for the next, and so on.
+    signature : [m, q] float64
+        Unit vectors.
+    """
+
+    steps: Int
+    score: Float
+    signature: Float
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """A kind of change.
+
+    Attributes
+    ----------
+    members : dict of int to int
+        Demonstration to recorded step.
+    strength : float
+        Mean score of the members times the share of demonstrations that have one.
+    shared : bool
+        False for the remaining changes, which match no others.
+    signature : [q] float64
+        Mean of the members.
+    """
+
+    members: dict[int, int]
+    strength: float
+    shared: bool
+    signature: Float
+
+
+def group(chosen: Sequence[Others], lengths: Int) -> list[Kind]:
+    """Kinds of the chosen changes, each with at most one of each demonstration.
+
+    Returns
+    -------
+    list of Kind
+        Strongest first; kinds that are not shared come last.
+    """
+    total = len(chosen)
+    owner = np.concatenate([np.full(len(c.steps), i) for i, c in enumerate(chosen)]).astype(int)
+    steps, score, signature = (
+        np.concatenate([getattr(c, name) for c in chosen]) for name in ("steps", "score", "signature")
+    )
+    time = steps / np.maximum(lengths[owner] - 1, 1)
+    free = np.ones(len(owner), bool)
+    kinds: list[Kind] = []
+
+    def add(which: Int, shared: bool) -> None:
+        free[which] = False
+        members = dict(zip(owner[which].tolist(), steps[which].tolist(), strict=True))
+        strength = float(score[which].mean()) * len(which) / total
+        kinds.append(Kind(members, strength, shared, signature[which].mean(axis=0)))
+
+    seeds = np.random.default_rng(0).permutation(len(owner))[:SEEDS]
+    cosine = np.maximum(signature[seeds] @ signature.T, 0.0)
+    similarity = np.where(
+        cosine >= ONE_KIND, cosine**2 * (1 - LATE * np.abs(time[seeds, None] - time)), 0.0
+    )
+    while total > 1 and free[seeds].any():
+        value = np.zeros((len(seeds), total))
+        usable = np.flatnonzero(free)
+        np.maximum.at(value.T, owner[usable], similarity[:, usable].T)
+        value = value.mean(axis=1) * score[seeds] * free[seeds]
+        best = int(value.argmax())
+        which = _best_of_each(owner, np.where(free, similarity[best], 0.0), 1e-9)
+        if value[best] <= 0 or len(which) < max(2, KEPT * total):
+            break
+        add(which, True)
+    kinds.sort(key=lambda kind: -kind.strength)
+    while free.any():
+        add(_best_of_each(owner, np.where(free, score, -1.0), 0.0), total == 1)
+    return kinds
+
+
+def _best_of_each(owner: Int, value: Float, least: float) -> Int:
+    """The entry of each owner with the largest value, where that is at least `least`."""
+    order = np.lexsort((-value, owner))
+    first = np.r_[True, owner[order][1:] != owner[order][:-1]] if len(order) else order
+    best = order[first.astype(bool)]
+    return np.asarray(best[value[best] >= least], np.int64)
+
+
+def repeated(kinds: Sequence[Kind]) -> list[int]:
+    """Number of each kind; kinds with the same signature have the same number."""
+    number = list(range(len(kinds)))
+    units = [k.signature / max(float(np.linalg.norm(k.signature)), 1e-12) for k in kinds]
+    for i, kind in enumerate(kinds):
+        same = [j for j in range(i) if kinds[j].shared and units[i] @ units[j] >= REPEAT]
+        if kind.shared and same:
+            number[i] = number[same[0]]
+    return number
