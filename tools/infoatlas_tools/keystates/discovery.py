@@ -1,12 +1,8 @@
 """Find the key states of demonstrations of one task.
 
-- **"auto"** (default): "events"; and boundaries of phases between them, if fits to halves of the
-  demonstrations find those boundaries again.
-- **"events"**: changes of the motion that recur in other demonstrations, in any order
-  (`changes.py`, `recurring_changes.py`).
-- **"phase"**: boundaries of a segmentation that all demonstrations share (`segmentation.py`).
-- **"pointwise"**: minima of the local mutual information of a state with its past, by the shipped
-  model (`pointwise.py`).
+They are changes of the motion that recur in other demonstrations, in any order (`changes.py`,
+`recurring_changes.py`). Between them are boundaries of a segmentation that all demonstrations share
+(`segmentation.py`), if fits to halves of the demonstrations find those boundaries again.
 
 With labels of a few demonstrations, key states of the labelled kinds are found in the others
 (`labels.py`).
@@ -18,9 +14,7 @@ available for plots only (`mi_curve`, command `curve`).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
@@ -28,18 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.inputs.checks import as_count
 from infoatlas_rt.live.timing import Timing
-from infoatlas_rt.models import model_file
 
 from ..trajectories import Trajectories, as_trajectories
-from . import pointwise
 from .changes import fit_changes
 from .coordinates import ReadCoordinates, read_coordinates
 from .fit_detectors import COORDINATES
 from .fit_timing import choose_timing
-from .key_states import METHODS, KeyStates
+from .key_states import KeyStates
 from .labels import as_labels, spread_labels
 from .quality import assess
 from .recordings import LAG, Recordings
@@ -52,7 +43,7 @@ from .recurring_changes import (
     repeated_kinds,
 )
 from .reproduction import has_bursts, phases_reproduced, steps_reproduced
-from .segmentation import SHORTEST, SPANS, motion_scores, ranked_cuts
+from .segmentation import SHORTEST, SPANS, ranked_cuts
 from .steps import Steps, empty_steps
 
 REPEATED = 0.65  # boundaries of phases are used if fits to halves find this share of them again
@@ -67,11 +58,8 @@ Int = NDArray[np.int64]
 def discover_keystates(
     trajectories: Sequence[Any] | Trajectories,
     count: int | str = 5,
-    method: str = "auto",
     *,
     labels: Mapping[int, Any] | None = None,
-    estimator: Estimator | str | os.PathLike[str] | None = None,
-    executor: Executor | None = None,
 ) -> KeyStates:
     """Find key states of demonstrations of one task.
 
@@ -83,21 +71,9 @@ def discover_keystates(
     count : int or "auto"
         Largest number of key states of each demonstration, the end not counted. "auto": kinds
         whose strength is at least 0.4 of the largest one; none if the motion has no bursts.
-    method : {"auto", "events", "phase", "pointwise"}
-        "events": changes of the motion that recur in other demonstrations, in any order. "phase":
-        boundaries of phases that all demonstrations share. "auto": events, and boundaries of phases
-        if fits to halves of the demonstrations find them again. "pointwise": minima of the model's
-        local information of a state with its past.
     labels : dict of int to sequence of int, or to dict of str to int, optional
         Known steps of one to three demonstrations, as {0: [75, 150]} or {0: {"grasp": 75,
-        "release": 150}}. Key states of the same kinds are found in the others; `count` and `method`
-        are ignored.
-    estimator : Estimator, or name or path of a model, optional
-        For the local information of "pointwise"; the shipped model unless given. A model has 10
-        slices of 5 dimensions.
-    executor : concurrent.futures.Executor, optional
-        Any executor, such as a pool of processes: its workers share the demonstrations. The result
-        has the same bits as without it.
+        "release": 150}}. Key states of the same kinds are found in the others; `count` is ignored.
 
     Returns
     -------
@@ -109,8 +85,6 @@ def discover_keystates(
         There are no trajectories, they have different numbers of coordinates or values that are not
         finite, no coordinate moves unevenly, or a trajectory is shorter than a working step. Labels
         refer to steps that do not exist, or a setting is out of range.
-    ModelError
-        The model file cannot be used.
 
     Examples
     --------
@@ -121,16 +95,8 @@ def discover_keystates(
     >>> discover_keystates(demos, count=1).steps[:, 0].tolist()
     [21, 22, 23, 24, 25, 26]
     """
-    if not isinstance(method, str) or method not in METHODS:
-        raise InputError(f"method is {method!r}: use one of {', '.join(METHODS)}")
     if isinstance(count, str) and count != "auto":
         raise InputError(f"count is {count!r}: pass a number of key states, or 'auto'")
-    if count == "auto" and method == "pointwise":
-        raise InputError("count='auto' is not for method='pointwise': pass a number of key states")
-    if isinstance(estimator, str | os.PathLike):
-        model_file.load(estimator)  # checks the file alone: most methods need no engine
-    elif estimator is not None:
-        as_estimator(estimator)
     most = CHOOSABLE if isinstance(count, str) else as_count(count, "count", 1)
     given = as_trajectories(trajectories)
     coordinates, repaired, states, outliers = read_coordinates(given)
@@ -151,63 +117,25 @@ def discover_keystates(
     recordings = Recordings(coordinates, changes, working)
     evident = has_bursts(working, coordinates.rest)
     known, labelled = as_labels(labels, lengths)
-    local = None
     if len(known):
-        method = "labels"
         found = _labelled(recordings, labelled, known)
-    elif method == "pointwise":
-        raw = np.split(repaired, np.cumsum(lengths)[:-1])
-        found, local = _pointwise(raw, most, timing, estimator, executor)
-    elif method == "phase":
-        boundaries, strength = _phases(recordings, most)
-        none = np.zeros(boundaries.shape, bool)
-        found = Steps(np.ma.masked_array(timing.recorded(boundaries), none), strength)
     else:
-        found, more = _events(recordings, most, method == "auto", given.gripper, executor)
+        found, more = _events(recordings, most, given.gripper)
         notes += more
-    if count == "auto" and method in ("auto", "events", "phase"):
-        found = found.strongest(DOMINANT if evident else np.inf)
-    if found.steps.shape[1] < most and count != "auto" and method == "phase":
-        notes += (_no_more_phases(recordings, found.steps.shape[1], most),)
+        if count == "auto":
+            found = found.strongest(DOMINANT if evident else np.inf)
     found = found.in_time(lengths)
     reached = _working(found, timing, recordings.lengths)
     return KeyStates(
         found,
-        method=method,
         trajectories=replace(given, states=repaired),
         labels=labelled,
         reproduced=steps_reproduced(changes, working, np.where(found.shared, reached, np.nan)),
         evident=evident,
         quality=assess(changes, working, reached, found, outliers),
-        local=local,
         recordings=recordings,
         notes=notes,
     )
-
-
-def _pointwise(
-    raw: Sequence[Float],
-    count: int,
-    timing: Timing,
-    estimator: Estimator | str | os.PathLike[str] | None,
-    executor: Executor | None,
-) -> tuple[Steps, tuple[Float, ...]]:
-    """Key states of method "pointwise", and the local information of each recorded step."""
-    apart = LAG * timing.stride
-    for i, s in enumerate(raw):
-        needed = 3 * apart + (count + 1) * SHORTEST
-        if len(s) < needed:
-            fewer = count > 1 and len(s) >= 3 * apart + 2 * SHORTEST
-            raise InputError(
-                f"trajectory {i} has {len(s)} steps, and count={count} (working steps of "
-                f"{timing.stride}) needs {needed}: leave it out"
-                f"{', or ask for fewer key states' if fewer else ''}"
-            )
-    steps, local, depth = pointwise.discover(
-        raw, count=count, lag=apart, estimator=estimator, executor=executor
-    )
-    none = np.zeros(steps.shape, bool)
-    return Steps(np.ma.masked_array(steps, none), depth), tuple(local)
 
 
 def _nothing_left(coordinates: ReadCoordinates, ignored: Sequence[int]) -> str:
@@ -229,28 +157,6 @@ def _nothing_left(coordinates: ReadCoordinates, ignored: Sequence[int]) -> str:
     return f"no coordinate is left of {coordinates.width} ({why}): {', or '.join(ways)}"
 
 
-def _no_more_phases(recordings: Recordings, made: int, count: int) -> str:
-    """Why there are fewer boundaries of phases than requested, and what to do."""
-    some = f"{made} of {count} boundaries of phases were found"
-    if not motion_scores(*_bursting(recordings)).shape[1]:
-        return f"{some}: every increment is below the resolution. Pass a smaller one, or none."
-    rows = recordings.lengths - max(SPANS) * LAG
-    short = int(rows.argmin())
-    if rows[short] < 4 * SHORTEST * (made + 1):  # twice the need of phases of equal length
-        return (
-            f"{some}: demonstration {short} has {recordings.lengths[short]} working steps of "
-            f"{recordings.timing.stride}, which leave no room for more. Leave short demonstrations "
-            "out, or use method='events'."
-        )
-    # Each demonstration has a phase that is long enough, but not the same one in all of them.
-    return (
-        f"{some}: no phase is long enough in every demonstration to be divided, for the boundaries "
-        "lie early in some demonstrations and late in others. They separate demonstrations "
-        "(operators, ways of doing the task), not moments. Use method='events', or pass the "
-        "demonstrations of one operator at a time."
-    )
-
-
 def _phases(recordings: Recordings, count: int) -> tuple[Int, Float]:
     """Boundaries of phases [N, J] in working steps, strongest first, and their strengths [J]."""
     lengths = recordings.lengths
@@ -259,7 +165,7 @@ def _phases(recordings: Recordings, count: int) -> tuple[Int, Float]:
         short = int(lengths.argmin())
         raise InputError(
             f"trajectory {short} has {lengths[short]} working steps of {recordings.timing.stride}, "
-            f"and two phases need {least}: leave it out, or use method='events'"
+            f"and two phases need {least}"
         )
     boundaries, strength = ranked_cuts(*_bursting(recordings), count)
     return boundaries, np.asarray(strength, np.float64)
@@ -276,11 +182,9 @@ def _bursting(recordings: Recordings) -> tuple[list[Float], int, Float]:
 def _events(
     recordings: Recordings,
     count: int,
-    with_phases: bool,
     gripper: Sequence[int],
-    executor: Executor | None,
 ) -> tuple[Steps, tuple[str, ...]]:
-    """Key states of methods "auto" and "events", and notes."""
+    """Recurring changes and boundaries of phases, and notes."""
     changes, states, notes = recordings.changes, recordings.states, []
     if gripper:
         kept = [bool(set(source) & set(gripper)) for source in recordings.coordinates.sources]
@@ -290,14 +194,13 @@ def _events(
                 "speed: name columns whose motion begins or ends"
             )
         changes = replace(changes, burst=np.where(kept, changes.burst, 0.0))
-        with_phases = False
-    candidates = find_candidates(changes, states, executor)
+    candidates = find_candidates(changes, states)
     boundaries = np.zeros((len(states), 0), np.int64)
-    if with_phases and len(states) >= 4:
+    if not gripper and len(states) >= 4:
         try:
             boundaries, _ = _phases(recordings, count)
         except InputError as error:
-            notes.append(f"No phases: {str(error).partition(':')[0]}.")
+            notes.append(f"No phases: {error}.")
         short, lag, rest = _bursting(recordings)
         share = phases_reproduced(changes, short, boundaries, lag, rest)
         if share < REPEATED:

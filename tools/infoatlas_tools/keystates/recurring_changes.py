@@ -10,9 +10,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,9 +76,7 @@ class Kind:
     origin: str = "event"
 
 
-def find_candidates(
-    changes: Changes, states: Sequence[Float], executor: Executor | None = None
-) -> list[Candidates]:
+def find_candidates(changes: Changes, states: Sequence[Float]) -> list[Candidates]:
     """Ranked candidates of every demonstration.
 
     Parameters
@@ -88,14 +84,12 @@ def find_candidates(
     changes : Changes
     states : sequence of [T_i, p] float64
         Working steps.
-    executor : concurrent.futures.Executor, optional
 
     Returns
     -------
     list of Candidates
     """
-    search = partial(_search, changes)
-    made = list(executor.map(search, states) if executor else map(search, states))
+    made = [_search(changes, s) for s in states]
     if len(made) < SUPPORTED:
         return made
     rng = np.random.default_rng(0)

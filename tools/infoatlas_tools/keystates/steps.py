@@ -23,7 +23,7 @@ class Steps:
     shared : [K] bool
         False for columns that gather events like no other.
     origin : tuple of K str
-        "event", "phase", "pointwise", or the name of a label.
+        "event", "phase", or the name of a label.
     following : tuple of float
         Strengths of the candidates that follow the weakest column.
     """
