@@ -67,7 +67,7 @@ class GroupChange:
 
     def __str__(self) -> str:
         values = ((self.before, self.before_stderr), (self.after, self.after_stderr))
-        numbers = " → ".join(f"{mi:.1f} ± {stderr:.1f}" for mi, stderr in values)
+        numbers = " → ".join(f"{round(mi, 1) + 0.0:.1f} ± {stderr:.1f}" for mi, stderr in values)
         return f"{' and '.join(self.groups)}: {numbers} nats, {self.change}"
 
 
