@@ -119,7 +119,7 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     groups = ["--group", "tool=tool.", "--group", "cube=28:31"]
     assert main.main([*command, *groups, "--details"]) == 0
     text = capsys.readouterr().out
-    assert re.match(r"\d key states of 30 demonstrations at 20 Hz\n  key state  median step ", text)
+    assert re.match(r"\d key states of 30 demonstrations at 20 Hz\n  key state +median step ", text)
     assert re.search(r"^  2 +\d+ \(\d+ to \d+\) +30/30$", text, re.M)
     assert "Found again by detectors of other demonstrations" in text
     assert "Live, in demonstrations left out" in text
@@ -130,9 +130,7 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     assert first["strength"] > second["strength"] and first["shared"] and first["followed"]
     assert first["groups"][0]["before"] < 0.3 < 0.5 < first["groups"][0]["after"]
     number = result["keystates"].index(first) + 1
-    assert re.search(
-        rf"^Key state {number}, tool and cube: 0\.\d ± .* → .* nats, made$", text, re.M
-    )
+    assert re.search(rf"^Key state {number}, tool and cube: 0\.\d ± .* nats, made$", text, re.M)
     assert {len(state["steps"]) for state in states} == {30}
     assert result["reproduced"] > 0.8 and result["evident"] and result["warnings"] == []
     assert len(result["quality"]) == 30

@@ -21,10 +21,10 @@ def grasps():
     states, cuts = [], []
     for _ in range(20):
         lengths = rng.integers(25, 40, 3)
-        step = 0.2 * rng.standard_normal((lengths.sum(), 3)) + rng.standard_normal(3)
+        step = 0.5 * rng.standard_normal((lengths.sum(), 3)) + rng.standard_normal(3)
         first, second = np.cumsum(lengths)[:2]
         other = np.zeros_like(step)
-        other[first:second] = step[first:second] + 0.02 * rng.standard_normal((lengths[1], 3))
+        other[first:second] = step[first:second] + 0.1 * rng.standard_normal((lengths[1], 3))
         states.append(np.cumsum(np.c_[step, other, np.zeros(len(step))], axis=0))
         states[-1][:, 6] = rng.random()  # a goal, constant within a trajectory
         cuts.append((first, second))
@@ -37,7 +37,7 @@ def test_made_and_broken(grasps):
     made, broken = grasps.explain(GROUPS)
     assert (made.keystate, made.groups, made.change) == (0, ("tool", "object"), "made")
     assert (broken.keystate, broken.change) == (1, "broken")
-    assert made.before == 0 == broken.after  # an object at rest
+    assert made.before < 0.3 > broken.after  # an object at rest
     assert made.after > 1 < broken.before
 
 
