@@ -17,8 +17,8 @@ trajectories = load_trajectories(Path(__file__).parent / "data" / "pickcube.npz"
 
 found = discover_keystates(demonstrations[:15], count=3)
 print(found)
-for change in found.explain():
-    print(f"key state {change.keystate + 1}: columns {change.coordinates[:2]} change most")
+for change in found.explain({"tool": [18, 19, 20], "cube": [28, 29, 30]}):
+    print(f"key state {change.keystate + 1}, {change}")
 
 tracker = KeyStateTracker(found)
 for state in unseen:

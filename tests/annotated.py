@@ -19,5 +19,5 @@ def annotations(subtasks, episodes, states=(), names=(), labels=("grasp", "relea
     found = Steps(np.ma.array(steps, mask=mask), np.ones(len(parts)), origin=tuple(labels))
     values = np.concatenate(states) if len(states) else np.zeros((sum(subtasks.lengths), 1))
     recorded = Trajectories(values, subtasks.lengths, names, subtasks.rate)
-    keystates = KeyStates(found, "labels", recorded, None, (), labels=tuple(labels))
+    keystates = KeyStates(found, recorded, None, (), labels=tuple(labels))
     return Annotations(keystates, subtasks, tuple(episodes))

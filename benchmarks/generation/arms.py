@@ -9,7 +9,6 @@ object are merged.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from .tasks import GRASP, Task
 
 SUBTASKS = "sub-tasks"
 MORE = "sub-tasks, 1,000 attempts"
-EVENTS, PHASES = "key states, events", "key states, phases"
+FOUND = "key states"
 FLAGS = "simulator's flags"
 GRIPPER = "gripper rule"
 FIVE, ONE = "five even cuts", "one even cut"
@@ -72,9 +71,9 @@ def subtasks(task: Task, demos: Demos, seed: int) -> Subtasks:
     return discover(demos).subtasks(tool=Pose(TOOL), objects=task.objects)
 
 
-def by_key_states(task: Task, demos: Demos, seed: int, method: str) -> Subtasks:
+def by_key_states(task: Task, demos: Demos, seed: int) -> Subtasks:
     """Cuts at key states of the robot alone; objects are used for the references only."""
-    found = discover(demos, tuple(task.objects), count=KEY_STATES, method=method)
+    found = discover(demos, tuple(task.objects), count=KEY_STATES)
     return informed(task, demos, found.steps)
 
 
@@ -123,8 +122,7 @@ Arm = Callable[[Task, Demos, int], Subtasks]
 ARMS: dict[str, Arm] = {
     SUBTASKS: subtasks,
     MORE: subtasks,
-    EVENTS: partial(by_key_states, method="events"),
-    PHASES: partial(by_key_states, method="phase"),
+    FOUND: by_key_states,
     FLAGS: by_flags,
     GRIPPER: by_gripper,
     FIVE: by_even_cuts,

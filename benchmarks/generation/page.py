@@ -10,7 +10,7 @@ import numpy as np
 from ..measure import one, pick
 from ..policies.rates import holm, p_value, wilson
 from ..report import number, table
-from .arms import EVENTS, FIVE, FLAGS, MORE, NONE, ONE, PHASES, SUBTASKS
+from .arms import FIVE, FLAGS, FOUND, MORE, NONE, ONE, SUBTASKS
 from .plan import CHANGED, PLAIN, REAL, TEN
 from .tasks import TASKS
 
@@ -102,8 +102,7 @@ def text(about: dict[str, Any], plan: dict[str, Any], rows: Rows, missing: Seque
         "Mandlekar et al. 2023). The arms differ in the cuts and in the choice of references:",
         f"- `{SUBTASKS}`: the sub-tasks that the library finds\n"
         f"- `{FLAGS}`, `{ONE}`: references are given; all other arms use the library's rule\n"
-        f"- `{EVENTS}`, `{PHASES}`: cuts at key states of the robot alone, without poses of "
-        "objects",
+        f"- `{FOUND}`: cuts at key states of the robot alone, without poses of objects",
         f"Measured up to {about['date']} with `python -m benchmarks.generation` on "
         f"{about['machine']['cpu']}, with one thread for each process. The page was written by "
         f"`{about['command']}`.",
@@ -205,11 +204,10 @@ def verdicts(rows: Rows) -> list[str]:
             f"{len(flags) - len(below)} of {len(flags)} tasks"
             + (f", and not on {', '.join(below)}." if below else ".")
         )
-    for arm, name in ((EVENTS, "key states (events)"), (PHASES, "key states (phases)"),
-                      (SUBTASKS, "sub-tasks")):  # fmt: skip
+    for arm in (FOUND, SUBTASKS):
         differences = compared(rows, arm, FIVE)
         if differences:
-            said.append(_verdict(name, differences))
+            said.append(_verdict(arm, differences))
     return said
 
 
@@ -326,7 +324,7 @@ def _policies(rows: Rows, plan: dict[str, Any]) -> list[str]:
                 else "."
             )
         )
-    for arm in (SUBTASKS, EVENTS, PHASES):
+    for arm in (SUBTASKS, FOUND):
         row, even = one(rows, arm=arm), one(rows, arm=FIVE)
         if row and even and row["p_five_even_cuts"] is not None:
             differ = "differ" if row["p_five_even_cuts"] < 0.05 else "do not differ"

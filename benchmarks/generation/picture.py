@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .. import drawing
-from ..drawing import BAND, BLUE, GREEN, GREY, GRID, INK, NAVY, ORANGE, RED, SAND, SKY, TEAL
+from ..drawing import BAND, BLUE, GREEN, GREY, GRID, INK, NAVY, ORANGE, RED, SAND, SKY
 from ..measure import one, pick
-from .arms import EVENTS, FIVE, FLAGS, GRIPPER, MORE, NONE, ONE, PHASES, RANDOM, SUBTASKS
+from .arms import FIVE, FLAGS, FOUND, GRIPPER, MORE, NONE, ONE, RANDOM, SUBTASKS
 from .page import TITLES
 from .plan import PLAIN, REAL, TEN
 
@@ -19,8 +19,7 @@ Rows = Sequence[dict[str, Any]]
 COLOURS = {
     SUBTASKS: BLUE,
     MORE: NAVY,
-    EVENTS: SKY,
-    PHASES: TEAL,
+    FOUND: SKY,
     FLAGS: ORANGE,
     GRIPPER: SAND,
     FIVE: GREEN,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .arms import ARMS, EVENTS, FIVE, FLAGS, GRIPPER, MORE, ONE, PHASES, RANDOM, SUBTASKS
+from .arms import ARMS, FIVE, FLAGS, FOUND, GRIPPER, MORE, ONE, RANDOM, SUBTASKS
 from .tasks import TASKS
 
 PLAIN, CHANGED = "plain", "changed"
@@ -13,7 +13,7 @@ TEN, REAL = "ten alone", "300 real"
 PLAN: dict[str, Any] = {
     "tasks": list(TASKS),
     "arms": list(ARMS),
-    "again": [SUBTASKS, EVENTS, PHASES, FLAGS, FIVE],  # with further sets of sources
+    "again": [SUBTASKS, FOUND, FLAGS, FIVE],  # with further sets of sources
     "sources": 10,
     "sets": {PLAIN: 3, CHANGED: 1},
     "smooth": {PLAIN: 1, CHANGED: 9},  # steps over which sources are averaged
@@ -24,7 +24,7 @@ PLAN: dict[str, Any] = {
     "drawn": 20,  # sets of each size for the references
     "policy_tasks": ["pick", "stack"],
     # The most important first, for runs that are stopped.
-    "policy_arms": [TEN, SUBTASKS, FLAGS, REAL, FIVE, EVENTS, MORE, GRIPPER, ONE, RANDOM, PHASES],
+    "policy_arms": [TEN, SUBTASKS, FLAGS, REAL, FIVE, FOUND, MORE, GRIPPER, ONE, RANDOM],
     "real": 300,
     # Settings of benchmarks.policies, chosen there with other arms and on other starts.
     "policy": {

@@ -19,13 +19,13 @@ import numpy as np
 from infoatlas_tools import Pose
 
 from . import sources
-from .arms import ARMS, EVENTS, FIVE, GRIPPER, PHASES, SUBTASKS, TOOL
+from .arms import ARMS, FIVE, FOUND, GRIPPER, SUBTASKS, TOOL
 from .plan import CHANGED, PLAIN
 from .tasks import GRASP, TASKS, Task
 
 FIRST = 5000  # reset seed of these demonstrations
 SIZES = (10, 5)
-COMPARED = (SUBTASKS, EVENTS, PHASES, GRIPPER, FIVE)
+COMPARED = (SUBTASKS, FOUND, GRIPPER, FIVE)
 EARLY = 2  # steps before the grasp flag at which a cut is still right
 
 

@@ -30,7 +30,7 @@ def text(about: dict[str, Any], rows: Rows, tasks: dict[str, Demonstrations]) ->
         "- F1: F1 score, where each event is paired with one key state within 5 steps\n"
         "- `*`: the method uses the names of columns\n"
         "- a dash: the method does not support this (see the end of the page), or was not run (the "
-        "model's methods on demonstrations of Sawyer and Meta-World)",
+        "ensemble curve on demonstrations of Sawyer and Meta-World)",
         "Settings of `auto` were chosen on these tasks, for Meta-World on other draws. Settings of "
         f"the other methods were chosen on {', '.join(chosen)}.",
         report.byline(about, nats=False),

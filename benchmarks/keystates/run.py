@@ -26,7 +26,7 @@ from ..tasks import changed_demonstrations as changed
 from ..tasks.demonstrations import SETS, TASKS, Demonstrations, load
 from . import page, picture
 from .online import SEEN, follow
-from .ours import AUTO, CURVE, PHASE, POINTWISE, Ours
+from .ours import AUTO, CURVE, Ours
 from .scoring import score
 
 Job = tuple[str, str, str, Count, Demonstrations]  # study, task, method, K, data
@@ -51,11 +51,11 @@ SUBSETS = f"{changed.OF} demonstrations"
 
 def studies(tasks: dict[str, Demonstrations], quick: bool) -> Iterator[Job]:
     """All jobs in order."""
-    every = (AUTO, PHASE, POINTWISE, CURVE, *PEERS)
+    every = (AUTO, CURVE, *PEERS)
     numbers = (5, "auto") if quick else NUMBERS
     for task, demos in tasks.items():
         for method in every:
-            if method in (POINTWISE, CURVE) and task not in TASKS:
+            if method == CURVE and task not in TASKS:
                 continue  # a minute each
             for count in numbers:
                 yield MAIN, task, method, count, demos
@@ -64,14 +64,13 @@ def studies(tasks: dict[str, Demonstrations], quick: bool) -> Iterator[Job]:
             continue  # too few demonstrations
         variants = {name: make(demos) for name, make in changed.VARIANTS.items()}
         for name in ("time-warped",) if quick else variants:
-            for method in (AUTO, PHASE, *FEW):
+            for method in (AUTO, *FEW):
                 yield name, task, method, 5, variants[name]
             if name == "noise 0.3%":
-                yield name, task, POINTWISE, 5, variants[name]
                 yield name, task, AUTO, "auto", variants[name]
         for seed in range(1 if quick else changed.SUBSETS):
             few = changed.sample(demos, changed.OF, seed)
-            for method in (AUTO, PHASE, *FEW):
+            for method in (AUTO, *FEW):
                 yield SUBSETS, task, method, 5, few
             yield SUBSETS, task, AUTO, "auto", few
 
@@ -82,8 +81,6 @@ def measure(
     """A row for each study, task, method and K; and reasons for missing ones."""
     methods: dict[str, Method] = {
         AUTO: ours.auto,
-        PHASE: ours.phase,
-        POINTWISE: ours.pointwise,
         CURVE: ours.curve,
         **{name: peer.find for name, peer in PEERS.items()},
     }
@@ -152,7 +149,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     )
     chosen = parser.parse_args(arguments)
     ours = Ours(chosen.model)
-    about = report.provenance(chosen.command, *list(ours.estimators.values())[:1])
+    about = report.provenance(chosen.command, ours.estimator)
     names = ("push", "stack") if chosen.quick else CHOSEN
     tasks = {name: load(name, 12 if chosen.quick else None) for name in names}
     rows, refused = measure(tasks, ours, chosen.quick)

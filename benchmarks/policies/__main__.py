@@ -21,7 +21,7 @@ import numpy as np
 from infoatlas_rt import Estimator
 
 from .. import report
-from ..keystates.ours import PHASE, POINTWISE, Ours
+from ..keystates.ours import AUTO, Ours
 from ..keystates.run import finite
 from ..keystates.scoring import score
 from ..measure import pick
@@ -42,7 +42,7 @@ PLAN: dict[str, Any] = {
 }
 QUICK = {
     **PLAN,
-    "tasks": {"pick": [arms.NONE, "phase information"]},
+    "tasks": {"pick": [arms.NONE, "key states"]},
     "demonstrations": 8,
     "settings": {"steps": 50, "batch": 64, "chunk": 16, "executed": 8, "width": 32},
     "seeds": 1,
@@ -99,8 +99,7 @@ def score_rollouts(path: Path, ours: Ours) -> list[dict[str, Any]]:
 
 def _scores(rollouts: Demonstrations, ours: Ours) -> list[dict[str, Any]]:
     methods: dict[str, tuple[Any, Any]] = {
-        PHASE: (ours.phase, 5),
-        POINTWISE: (ours.pointwise, 5),
+        AUTO: (ours.auto, 5),
         **{name: (PEERS[name].find, 5) for name in ("evenly spaced", "velocity minima")},
         "gripper rule": (PEERS["gripper rule"].find, 5),
         "PerAct's rule": (PEERS["PerAct's rule"].find, "auto"),

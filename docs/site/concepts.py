@@ -56,7 +56,6 @@ def computed() -> Iterator[tuple[str, Any]]:
     some = Trajectories(parts[:SHOWN], names=cubes.names, rate=20)
     found = discover_keystates(some, count=1)
     yield "found", found
-    yield "phases", discover_keystates(some, count=3, method="phase")
     poses = {"cube": Pose("cube"), "goal": Position("goal")}
     yield "subtasks", found.subtasks(Pose("tool"), poses)
     people = load_trajectories(ROOT / "benchmarks/tasks/data/sawyer_pickplace_long.npz")
@@ -137,10 +136,6 @@ def draw(data: dict[str, Any]) -> None:
     save(figure, "reference_object")
 
     figure, axes = new()
-    bars(axes, data["phases"], range(6))
-    save(figure, "phase")
-
-    figure, axes = new()
     dots(axes, data["people"], range(len(data["people"].states)))
     save(figure, "event")
 
@@ -183,19 +178,6 @@ def draw(data: dict[str, Any]) -> None:
     axes.set(xlabel="fraction of the demonstration", ylabel="I(state; past), nats")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     save(figure, "extremum")
-
-
-def bars(axes: Axes, found: Any, rows: range) -> None:
-    """Phases of some demonstrations, one above the other."""
-    for row in rows:
-        cuts = [0, *found.steps[row].compressed(), found.trajectories.lengths[row]]
-        for i in range(len(cuts) - 1):
-            axes.barh(row, cuts[i + 1] - cuts[i], left=cuts[i], height=0.7, alpha=0.6,
-                      color=COLOURS[i % len(COLOURS)],
-                      label=f"phase {i + 1}" if row == rows[0] else None)  # fmt: skip
-    axes.set(xlabel="step", yticks=[], ylabel="demonstrations")
-    axes.invert_yaxis()
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 def dots(axes: Axes, found: Any, rows: range) -> None:

@@ -309,13 +309,13 @@ def test_keystates(tmp_path):
     rows = report["rows"]
     assert {row["study"] for row in rows} == {"tasks", "time-warped", "10 demonstrations", "online"}
     for task in ("push", "stack"):
-        mine = one(rows, study="tasks", task=task, method="phase", count=5)
+        mine = one(rows, study="tasks", task=task, method="auto", count=5)
         even = one(rows, study="tasks", task=task, method="evenly spaced", count=5)
         assert mine["recall_5_steps"] >= max(0.85, even["recall_5_steps"])
         assert mine["recall_500_ms"] >= mine["recall_100_ms"] == mine["recall_2_steps"]  # 20 Hz
     grasp = one(rows, study="online", task="stack", event="grasp")
     assert grasp["recall"] >= 0.75 and grasp["episodes"] == 4
-    assert "| phase |" in page
+    assert "| auto |" in page
 
 
 def test_gradients(tmp_path):
@@ -328,7 +328,7 @@ def test_gradients(tmp_path):
 def test_localiser(tmp_path):
     report, page = call("localiser", tmp_path)
     methods = [row["method"] for row in report["rows"]]
-    assert methods[:3] == ["phase", "pointwise", "evenly spaced"] and len(methods) == 7
+    assert methods[:2] == ["auto", "evenly spaced"] and len(methods) == 6
     ours = one(report["rows"], method="localiser, ours")
     assert 0 < ours["error"] < 1 and ours["cpu_seconds"] > 0
     assert f"| localiser, ours | {ours['error']:.3f} / {ours['recall']:.2f} |" in page

@@ -36,7 +36,7 @@ def test_states_of_the_simulation(demonstrations):
 
 def test_key_states_from_the_command_line(demonstrations, tmp_path, capsys):
     assert main(["keystates", str(demonstrations), "--count", "2", "--slices", "4"]) == 0
-    assert "key states of 10 trajectories" in capsys.readouterr().out
+    assert "key states of 10 demonstrations" in capsys.readouterr().out
 
 
 def test_an_episode_that_fails_without_observations(tmp_path):

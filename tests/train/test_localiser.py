@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import InputError
-from infoatlas_tools import discover_keystates
 from infoatlas_tools.trajectories import Trajectories
 from infoatlas_train.localiser import apart, fit
 from regimes import demonstrations
@@ -66,8 +65,3 @@ def test_too_little_data_is_refused(length, match):
     states[3] = states[3][:length]
     with pytest.raises(InputError, match=match):
         fit(states, 2, 2)
-
-
-def test_discovery_has_no_such_method():
-    with pytest.raises(InputError, match="use one of auto, events, phase, pointwise"):
-        discover_keystates(demonstrations()[0], count=2, method="localiser")

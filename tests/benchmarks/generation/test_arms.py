@@ -65,14 +65,12 @@ def test_gripper(made):
 
 def test_proposed_cuts_do_not_depend_on_objects(made):
     """Positions of objects affect the reference objects, but not the proposed cuts."""
-    hidden = arms.discover(made, ("cube", "goal"), count=8, method="events")
+    hidden = arms.discover(made, ("cube", "goal"), count=8)
     columns = [i for i, name in enumerate(made.names) if "cube" in name or "goal" in name]
     other = [states.copy() for states in made.states]
     for states in other:
         states[:, columns] += np.random.default_rng(0).standard_normal((len(states), len(columns)))
-    again = arms.discover(
-        replace(made, states=tuple(other)), ("cube", "goal"), count=8, method="events"
-    )
+    again = arms.discover(replace(made, states=tuple(other)), ("cube", "goal"), count=8)
     assert np.array_equal(hidden.steps.filled(-1), again.steps.filled(-1))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.generation import __main__ as command, page, picture, policies, run, sources
-from benchmarks.generation.arms import ARMS, EVENTS, FIVE, FLAGS, MORE, PHASES, SUBTASKS, slug
+from benchmarks.generation.arms import ARMS, FIVE, FLAGS, FOUND, MORE, SUBTASKS, slug
 from benchmarks.generation.plan import CHANGED, PLAIN, PLAN, QUICK, REAL, TEN
 from benchmarks.generation.references import examine
 
@@ -101,18 +101,15 @@ def write(folder, rates, learned):
 def test_page(tmp_path):
     write(
         tmp_path,
-        {SUBTASKS: 0.95, EVENTS: 0.8, PHASES: 0.62, FLAGS: 0.97, FIVE: 0.6},
+        {SUBTASKS: 0.95, FOUND: 0.8, FLAGS: 0.97, FIVE: 0.6},
         {TEN: 0.02, SUBTASKS: 0.6, FIVE: 0.58, REAL: 0.45},
     )
     rows, runs, missing = command.results(tmp_path, PLAN)
     text = page.text(ABOUT, PLAN, rows, missing)
-    assert len(runs) == 5 * 3 * 2 + 4 * 3
+    assert len(runs) == 4 * 3 * 2 + 4 * 3
     assert "| sub-tasks | 95 (92 to 97); 95, 95, 95 |" in text
     assert "reaches 95% of their rate on 2 of 2 tasks." in text
-    assert (
-        "key states (events) do better than five even cuts on 2 and worse on 0 of 2 tasks" in text
-    )
-    assert "key states (phases) do not differ from five even cuts on any of 2 tasks" in text
+    assert "key states do better than five even cuts on 2 and worse on 0 of 2 tasks" in text
     assert "`sub-tasks` is +58 points from `ten alone`, intervals apart" in text
     assert "policies of `sub-tasks` do not differ from those of `five even cuts`: +2.0" in text
     assert "generation on PegInsertionSide (all)" in missing
@@ -123,11 +120,11 @@ def test_page(tmp_path):
 
 
 def test_worse_than_even_cuts(tmp_path):
-    write(tmp_path, {SUBTASKS: 0.5, EVENTS: 0.3, FLAGS: 0.9, FIVE: 0.6}, {})
+    write(tmp_path, {SUBTASKS: 0.5, FOUND: 0.3, FLAGS: 0.9, FIVE: 0.6}, {})
     rows, _, _ = command.results(tmp_path, PLAN)
     text = page.text(ABOUT, PLAN, rows, [])
     assert "reaches 95% of their rate on 0 of 2 tasks, and not on PickCube (50%, 90%)" in text
-    assert "key states (events) do not beat five even cuts: better on 0, worse on 2 of 2" in text
+    assert "key states do not beat five even cuts: better on 0, worse on 2 of 2" in text
 
 
 def test_p_on_common_starts():

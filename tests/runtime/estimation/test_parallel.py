@@ -72,20 +72,8 @@ def test_curves_and_explanations_have_the_same_bits(executor):
     groups = {"a": [0, 1, 2], "b": [3, 4, 5]}
     before = executor.jobs
     changes = found.explain(groups, estimator=estimator, executor=executor)
-    assert executor.jobs == before + 2  # two phases, one pair
+    assert executor.jobs == before + 2 * len(changes) > before
     assert changes == found.explain(groups, estimator=estimator)
-    before = executor.jobs
-    information = found.information(estimator, executor=executor)
-    assert executor.jobs == before + 4  # two views of all steps, two phases
-    assert information == found.information(estimator)
-
-    several = discover_keystates(
-        states[:12], count=1, method="pointwise", estimator=estimator, executor=executor
-    )
-    alone = discover_keystates(states[:12], count=1, method="pointwise", estimator=estimator)
-    np.testing.assert_array_equal(several.steps, alone.steps)
-    for one, other in zip(several.local, alone.local, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def test_pairings_have_the_same_bits(executor):

@@ -19,7 +19,7 @@ LENGTHS = np.array([10, 20, 8])
 def keystates(steps, mask=None):
     steps = np.ma.masked_array(steps, mask)
     recorded = Trajectories(np.zeros((len(steps), 1)), np.ones(len(steps), int), rate=10.0)
-    return KeyStates(Steps(steps, np.ones(steps.shape[1])), "events", recorded, None, ())
+    return KeyStates(Steps(steps, np.ones(steps.shape[1])), recorded, None, ())
 
 
 def part(start, end, reference="", tool="tool", held=""):

@@ -91,16 +91,14 @@ def discovered(columns, named):
             [rng.standard_normal((12000, 6)).cumsum(axis=0) for _ in range(12)],
             names=names if named else (), rate=20.0,
         ),
-        order=[0], shared=np.arange(columns) % 2 == 0, method="auto", reproduced=0.9,
+        order=[0], shared=np.arange(columns) % 2 == 0, reproduced=0.9,
         name=lambda j: f"key state {j + 1}: the object is placed on the table" if named else "",
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("columns, named", [(3, True), (14, True), (25, False)])
 def test_key_states(columns, named):
-    found = discovered(columns, named)
-    local = [SimpleNamespace(keystate=j, local=12.3, percentile=100.0) for j in range(columns)]
-    assert crossing(raster_figure(found, local, title=LONG)) == ([], [])
+    assert crossing(raster_figure(discovered(columns, named), title=LONG)) == ([], [])
 
 
 @pytest.mark.parametrize("parts, marks", [(2, 3), (30, 48)])

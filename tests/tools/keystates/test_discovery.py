@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import InputError
-from infoatlas_rt.errors import ModelError
 from infoatlas_tools import discover_keystates, load_trajectories
-from infoatlas_tools.keystates.segmentation import Segmentation, motion_scores
+from infoatlas_tools.keystates.segmentation import Segmentation, motion_scores, ranked_cuts
 from infoatlas_tools.trajectories import Trajectories
 from regimes import demonstrations
 
@@ -55,56 +54,16 @@ def test_steps_ascend_and_leave_out_the_ends():
 def test_phases_are_nested():
     """The first cuts of K = 4 are those of K = 2, so a smaller K has the most important ones."""
     states, _ = demonstrations()
-    few, many = (discover_keystates(states, count, "phase") for count in (2, 4))
-    columns = np.sort(many.order[:2])
-    np.testing.assert_array_equal(many.steps[:, columns], few.steps)
-    np.testing.assert_array_equal(many.strength[columns], few.strength)
-
-
-def test_fewer_phases_than_requested_are_reported():
-    states, _ = demonstrations()
-    found = discover_keystates([s[:30] for s in states], count=20, method="phase")
-    assert 0 < found.steps.shape[1] < 20
-    assert "no room for more" in found.notes[-1]
-
-
-def test_phases_that_separate_operators_are_reported():
-    """Two operators: one moves after a short pause, the other before one."""
-    rng = np.random.default_rng(0)
-    states = []
-    for i in range(7):
-        pace = rng.standard_normal((221 + 60 * i, 3))
-        slow = 0.01 * pace.cumsum(axis=0) if i < 4 else 5 * pace
-        states.append(slow.cumsum(axis=0))
-    found = discover_keystates(Trajectories(states, stride=1), 5, method="phase")
-    assert found.steps.shape[1] == 1
-    assert found.notes[-1].startswith("1 of 5 boundaries of phases were found: no phase is long")
-    assert "They separate demonstrations" in found.notes[-1]
+    (few, strength), (many, more) = (ranked_cuts(states, 2, np.zeros(6), k) for k in (2, 4))
+    np.testing.assert_array_equal(many[:, :2], few)
+    np.testing.assert_array_equal(more[:2], strength)
 
 
 def test_motion_below_the_resolution_has_no_phases():
     states, _ = demonstrations()
-    found = discover_keystates(Trajectories(states, resolution=1e3), 3, method="phase")
-    assert found.steps.shape[1] == 0
-    assert "every increment is below the resolution" in found.notes[-1]
-    discover_keystates(Trajectories(states, resolution=1e3), 3)  # auto continues without them
-
-
-@pytest.mark.parametrize(
-    ("steps", "count", "ways"),
-    [
-        (6, 1, "leave it out"),
-        (10, 1, "leave it out"),
-        (13, 3, "leave it out, or ask for fewer key states"),
-    ],
-)
-def test_ways_out_of_short_trajectories_are_ways_out(steps, count, ways):
-    states = list(np.random.default_rng(0).standard_normal((9, steps, 2)).cumsum(axis=1))
-    with pytest.raises(InputError) as caught:
-        discover_keystates(states, count, method="pointwise")
-    assert str(caught.value).partition(": ")[2] == ways
-    if "fewer" in ways:
-        discover_keystates(states, 1, method="pointwise")
+    boundaries, strength = ranked_cuts(states, 2, np.full(6, 1e3), 3)
+    assert boundaries.shape == (12, 0) and not len(strength)
+    discover_keystates(Trajectories(states, resolution=1e3), 3)  # continues without them
 
 
 @pytest.mark.parametrize("kind", ["white", "walk", "smooth"])
@@ -203,27 +162,12 @@ def test_trajectories_of_a_result_can_be_searched_again(stride):
     assert faster == discover_keystates(replace(given, rate=200)).recordings.timing
 
 
-@pytest.mark.parametrize("method", ["auto", "pointwise"])
-def test_an_unknown_model_is_refused_by_every_method(method):
-    states, _ = demonstrations()
-    with pytest.raises(ModelError, match="no model 'nomodel'"):
-        discover_keystates(states, method=method, estimator="nomodel")
-    with pytest.raises(InputError, match="estimator is 3"):
-        discover_keystates(states, method=method, estimator=3)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"count": 0}, "count is 0"),
         ({"count": "many"}, "count is 'many'"),
         ({"count": True}, "count is True"),
-        ({"method": "maxima"}, "method is 'maxima'"),
-        ({"method": "pointwise", "count": "auto"}, "count='auto' is not for method='pointwise'"),
-        (
-            {"method": "pointwise", "count": 40},
-            r"trajectory \d+ has \d+ steps, and count=40.*fewer",
-        ),
         ({"labels": {99: [3]}}, "a labelled demonstration is 99"),
         ({"labels": {0: [3000]}}, "label 'label 1' of demonstration 0 is 3000"),
         ({"labels": {0: [3], 1: [4, 5]}}, "give them names"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pandas
 import pytest
@@ -148,15 +146,6 @@ def test_ignored_columns_change_nothing():
     np.testing.assert_array_equal(
         found.steps.filled(-1), discover_keystates(states, count=3).steps.filled(-1)
     )
-
-
-def test_executor_has_the_same_bits():
-    states, _ = recordings()
-    with ThreadPoolExecutor(2) as executor:
-        spread = discover_keystates(states, count=3, executor=executor)
-    alone = discover_keystates(states, count=3)
-    np.testing.assert_array_equal(spread.steps.filled(-1), alone.steps.filled(-1))
-    np.testing.assert_array_equal(spread.strength, alone.strength)
 
 
 def test_idle_time_is_measured():

@@ -60,7 +60,7 @@ def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any
     Returns
     -------
     dict
-        `rate` (Hz or None), `method`, `notes` and `warnings`. `subtasks` is a list of parts with
+        `rate` (Hz or None), `notes` and `warnings`. `subtasks` is a list of parts with
         `name`, `tool`, `reference`, `orientation`, `held`, `information`, `runner_up`,
         `runner_up_information`, `stderr` (nats), `certain`, `share` (of the duration) and `steps`
         (median). `episodes` is a list with `episode`, `frames`, `subtasks` (number, name, start,
@@ -94,7 +94,6 @@ def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any
         )
     return {
         "rate": annotations.rate,
-        "method": keystates.method,
         "subtasks": parts,
         "episodes": episodes,
         "drop": [q["episode"] for q in about_quality if q["drop"]] if quality else None,

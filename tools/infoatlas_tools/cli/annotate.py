@@ -181,7 +181,7 @@ def annotate(
 
     estimator = make_estimator(arguments)
     with progress("annotations") as advance:
-        found = discover(arguments, trajectories, estimator)
+        found = discover(arguments, trajectories)
         advance(0.6)
         subtasks = found.subtasks(tools or None, objects or None, estimator=estimator)
     if arguments.names:

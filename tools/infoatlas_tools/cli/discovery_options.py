@@ -15,22 +15,12 @@ from infoatlas_rt.errors import InputError, first_names
 from .recording_arguments import add_resolution
 
 if TYPE_CHECKING:
-    from infoatlas_rt.estimation.estimator import Estimator
-
     from ..keystates.key_states import KeyStates
     from ..trajectories import Trajectories
 
 
 def add_discovery(parser: ArgumentParser) -> None:
-    """Add --method to --resolution, for `discover`."""
-    parser.add_argument(
-        "--method",
-        choices=("auto", "events", "phase", "pointwise"),
-        default="auto",
-        help="events: changes that recur in other demonstrations, in any order. phase: boundaries "
-        "of phases that all demonstrations share. auto: events, and phases if halves of the "
-        "demonstrations repeat them. pointwise: minima of the model's local information",
-    )
+    """Add --count to --resolution, for `discover`."""
     parser.add_argument(
         "--count",
         metavar="K",
@@ -76,7 +66,7 @@ def check_discovery(arguments: Namespace) -> None:
         raise InputError(f"--count is {arguments.count!r}: pass a number of key states, or auto")
 
 
-def discover(arguments: Namespace, trajectories: Trajectories, estimator: Estimator) -> KeyStates:
+def discover(arguments: Namespace, trajectories: Trajectories) -> KeyStates:
     """Find key states with these options."""
     from ..keystates.discovery import discover_keystates
 
@@ -92,9 +82,7 @@ def discover(arguments: Namespace, trajectories: Trajectories, estimator: Estima
     return discover_keystates(
         described,
         arguments.count if arguments.count == "auto" else int(arguments.count),
-        arguments.method,
         labels=placed_labels(parse_labels(arguments.label or []), trajectories.episodes) or None,
-        estimator=estimator,
     )
 
 

@@ -3,82 +3,33 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
-
-import numpy as np
+from collections.abc import Sequence
 
 from infoatlas_rt.cli.console import table
 
-from ..columns import short_name
+from ..keystates.explanation import GroupChange
 from ..keystates.key_states import SIMILAR, KeyStates
 from ..keystates.quality import Quality
 from ..keystates.steps import kind_letter
 
 
-def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespace) -> None:
-    """Print key states as a table, with notes and warnings."""
-    rows = []
-    for number, state in enumerate(result["keystates"], start=1):
-        own = [step for step in state["steps"] if step is not None]
-        low, middle, high = np.percentile(own, [25, 50, 75])
-        i = state["information"]
-        change = " → ".join(
-            "-" if i[side] is None else f"{i[side]:.1f}" for side in ("before", "after")
-        )
-        kind = kind_letter(state["kind"]) if state["shared"] else "-"
-        rows.append(
-            (
-                f"{number} {state['name']}".strip(),
-                kind,
-                f"{middle:.0f} ({low:.0f} to {high:.0f})",
-                f"{len(own)}/{result['trajectories']}",
-                str(state["rank"]),
-                f"{state['strength']:.1f}",
-                "-" if i["local"] is None else f"{i['local']:.1f} ({i['percentile']:.0f}%)",
-                change,
-                ", ".join(map(short_name, state["coordinates"]["names"][:2])),
-            )
-        )
-    data, stride = found.trajectories, found.recordings.timing.stride
-    pace = "" if stride == 1 else f", working steps of {stride}"
-    pace += "" if data.rate is None else f", {data.rate:g} Hz"
-    table(
-        f"{len(rows)} key states of {result['trajectories']} trajectories in {result['data']} "
-        f"(method {found.method}{pace})",
-        (
-            *("", "kind", "step", "in", "rank", "strength"),
-            *("local nats", "I before → after", "coordinates that change most"),
-        ),
-        rows,
-    )
-    print(
-        "step: median (quartiles). in: trajectories that have it. kind: one letter is one kind, "
-        "-: like no other.\nlocal: information of the step with its past, and the share of steps "
-        "with less of it.\nI: of states with their past."
-    )
-    if result["reproduced"] is not None:
-        print(f"Found again by detectors of other demonstrations: {found.reproduced:.0%}.")
-    _print_next(found, arguments)
-    for text in (*data.notes, *found.notes, *found.warnings):
-        print(text)
-    for i, q in enumerate(found.quality):
-        unusual = _unusual(q)
-        if unusual:
-            name = result["episodes"][i] if result["episodes"] else i
-            print(f"Demonstration {name}: {unusual}.")
-    for name, columns in result["groups"].items():
-        print(
-            f"Group {name}: {', '.join(data.names[c] if data.names else str(c) for c in columns)}"
-        )
-    for state in result["keystates"]:
-        for g in state["groups"]:
-            if g["before"] is not None and g["after"] is not None:
-                number = g["keystate"] + 1
-                a, b = g["groups"]
-                print(
-                    f"Key state {number}: {a} and {b} {g['change']}, "
-                    f"{g['before']:.2f} → {g['after']:.2f} nats"
-                )
+def print_keystates(
+    found: KeyStates,
+    changes: Sequence[GroupChange],
+    groups: dict[str, list[int]],
+    arguments: Namespace,
+) -> None:
+    """Print key states with warnings and notes, and details if they are asked for."""
+    print(found)
+    for note in (*found.trajectories.notes, *found.notes):
+        print(note)
+    if arguments.details:
+        _print_details(found, arguments)
+    names = found.trajectories.names
+    for name, columns in groups.items():
+        print(f"Group {name}: {', '.join(names[c] if names else str(c) for c in columns)}")
+    for change in changes:
+        print(f"Key state {change.keystate + 1}, {change}")
     if arguments.save:
         _print_live(found)
         print(f"Saved: {arguments.save} (a task for KeyStateTracker and the ROS 2 node)")
@@ -86,14 +37,36 @@ def print_keystates(found: KeyStates, result: dict[str, Any], arguments: Namespa
         print(f"Picture: {arguments.plot}")
 
 
-def _print_next(found: KeyStates, arguments: Namespace) -> None:
-    """Print the strengths that come next, if they are nearly as large."""
+def _print_details(found: KeyStates, arguments: Namespace) -> None:
+    """Print kinds and strengths, what comes next, and unusual demonstrations."""
+    stride = found.recordings.timing.stride
+    kinds = [
+        kind_letter(kind) if shared else "-"
+        for kind, shared in zip(found.kind.tolist(), found.shared, strict=True)
+    ]
+    about = zip(kinds, found.rank.tolist(), found.strength.tolist(), strict=True)
+    table(
+        "Details (kind: one letter is one kind, -: like no other)",
+        ("key state", "kind", "rank", "strength"),
+        [
+            (f"{j + 1} {found.name(j)}".strip(), kind, str(rank), f"{strength:.1f}")
+            for j, (kind, rank, strength) in enumerate(about)
+        ],
+    )
+    if stride > 1:
+        print(f"A working step is {stride} recorded steps.")
+    if found.reproduced == found.reproduced:
+        print(f"Found again by detectors of other demonstrations: {found.reproduced:.0%}.")
     following = found.found.following
     weakest = found.strength[found.shared].min(initial=float("inf"))
     if following and arguments.count != "auto" and following[0] > SIMILAR * weakest:
         more = int(arguments.count) + len(following)
         listed = ", ".join(f"{strength:.1f}" for strength in following)
         print(f"The next are nearly as strong ({listed}): --count {more}")
+    for i, quality in enumerate(found.quality):
+        if unusual := _unusual(quality):
+            name = found.trajectories.episodes[i] if found.trajectories.episodes else i
+            print(f"Demonstration {name}: {unusual}.")
 
 
 def _unusual(quality: Quality) -> str:

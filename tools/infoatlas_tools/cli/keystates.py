@@ -42,6 +42,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "key state; give it at least twice. COLUMNS are numbers, as tool=18:21, or the beginning "
         "of names, as cube=cube.",
     )
+    parser.add_argument(
+        "--details",
+        action="store_true",
+        help="print kinds, strengths and unusual demonstrations, too",
+    )
     add_plot(parser)
     add_save(parser)
     add_json(parser)
@@ -60,26 +65,20 @@ def run(arguments: Namespace) -> None:
     groups = parse_groups(arguments.group or [], trajectories)
     estimator = make_estimator(arguments)
     with progress("key states") as advance:
-        found = discover(arguments, trajectories, estimator)
-        advance(0.3)
-        information = found.information(estimator)
-        advance(0.8)
-        changes = found.explain()
-        groups_changed = found.explain(groups, estimator=estimator) if groups else []
+        found = discover(arguments, trajectories)
+        advance(0.5)
+        changes = found.explain(groups, estimator=estimator) if groups else []
     if arguments.save:
         found.save(arguments.save)
     if arguments.plot:
         from ..plots.keystate_plots import raster_figure
 
         title = Path(arguments.data).stem
-        raster_figure(found, information, title=title).savefig(arguments.plot)
+        raster_figure(found, title=title).savefig(arguments.plot)
     result = {"data": str(arguments.data), **found.to_dict()}
-    about = {one.keystate: finite(asdict(one)) for one in information}
     for column, state in enumerate(result["keystates"]):
         state |= _followed(found, column) if arguments.save else {}
-        state["information"] = about.get(column, {"local": None, "before": None, "after": None})
-        state["coordinates"] = asdict(changes[column])
-        state["groups"] = [finite(asdict(g)) for g in groups_changed if g.keystate == column]
+        state["groups"] = [finite(asdict(one)) for one in changes if one.keystate == column]
     result |= {
         "episodes": list(trajectories.episodes),
         "model": estimator.model_file.name,
@@ -88,7 +87,7 @@ def run(arguments: Namespace) -> None:
         "groups": groups,
     }
     if not write_json(arguments.json, result):
-        print_keystates(found, result, arguments)
+        print_keystates(found, changes, groups, arguments)
 
 
 def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list[int]]:

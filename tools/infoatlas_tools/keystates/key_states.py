@@ -23,7 +23,7 @@ from infoatlas_rt.live.timing import NOMINAL
 
 from ..trajectories import Trajectories
 from . import explanation, summary as tables
-from .explanation import CoordinateChange, GroupChange, Information
+from .explanation import GroupChange
 from .fit_live import fit_live
 from .fit_subtasks import fit_subtasks
 from .quality import Quality
@@ -32,7 +32,6 @@ from .steps import Steps
 from .subtasks.recorded_subtasks import Subtasks
 from .subtasks.subtask_discovery import find_subtasks
 
-METHODS = ("auto", "events", "phase", "pointwise")
 LOW = 0.5  # share of key states that is found again, below which there is a warning
 SIMILAR = 0.7  # of the weakest strength: from here the next candidate is nearly as strong
 
@@ -45,8 +44,6 @@ class KeyStates:
     ----------
     found : Steps
         Steps, strengths and kinds; `steps`, `strength`, `kind` and `shared` are its fields.
-    method : {"auto", "events", "phase", "pointwise", "labels"}
-        How they were found; "labels" if a few demonstrations were labelled.
     trajectories : Trajectories
         The demonstrations, with bad frames replaced.
     recordings : Recordings
@@ -61,21 +58,17 @@ class KeyStates:
     evident : bool
         Whether motion has bursts that stationary motion of the same spectrum lacks. Without such
         bursts, key states have no basis.
-    local : tuple of [T_i] float64, or None
-        Local information of every step with its past, nats ("pointwise").
     notes : tuple of str
         Sentences about what the search recognised, left out or replaced.
     """
 
     found: Steps
-    method: str
     trajectories: Trajectories = field(repr=False)
     recordings: Recordings = field(repr=False)
     quality: tuple[Quality, ...] = field(repr=False)
     labels: tuple[str, ...] = ()
     reproduced: float = float("nan")
     evident: bool = True
-    local: tuple[NDArray[np.float64], ...] | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -91,11 +84,10 @@ class KeyStates:
 
     @property
     def strength(self) -> NDArray[np.float64]:
-        """Strength of each column [K]; the unit depends on the method.
+        """Strength of each column [K].
 
-        "auto" and "events": the score of the change and its recurrence, times the share of
-        demonstrations that have it. "phase": nats per step. "pointwise": nats by which local
-        information is below the median there. "labels": share of the demonstrations that have it.
+        The score of the change and its recurrence, times the share of demonstrations that have it.
+        With labels: the share alone.
         """
         return self.found.strength
 
@@ -120,11 +112,6 @@ class KeyStates:
         rank = np.empty_like(self.order)
         rank[self.order] = np.arange(1, len(self.order) + 1)
         return rank
-
-    @property
-    def _lag(self) -> int:
-        """Recorded steps between a state and its past."""
-        return LAG * self.recordings.timing.stride
 
     @cached_property
     def detectors(self) -> Detectors:
@@ -152,7 +139,6 @@ class KeyStates:
         """JSON-safe values; "keystates" is a list with a dict for each column of `steps`."""
         rank = self.rank
         return {
-            "method": self.method,
             "stride": self.recordings.timing.stride,
             "rate": self.trajectories.rate,
             "trajectories": len(self.steps),
@@ -195,7 +181,7 @@ class KeyStates:
     def warnings(self) -> tuple[str, ...]:
         """Reasons not to rely on the key states, as sentences; empty if there is none."""
         found = []
-        if not self.evident and self.method != "labels":
+        if not self.evident and not self.labels:
             found.append(
                 "No key state stands out: the motion has no bursts. Add a gripper's coordinate or "
                 "poses of objects, or label two demonstrations (labels=)."
@@ -268,71 +254,44 @@ class KeyStates:
 
     def explain(
         self,
-        groups: Mapping[str, Sequence[int]] | None = None,
+        groups: Mapping[str, Sequence[int]],
         *,
         estimator: Estimator | str | os.PathLike[str] | None = None,
         executor: Executor | None = None,
-    ) -> list[GroupChange] | list[CoordinateChange]:
-        """Changes at each key state, of single coordinates or of the information between groups.
+    ) -> list[GroupChange]:
+        """Changes of the information between groups of coordinates at each shared key state.
+
+        The information between the motions of every two groups is estimated over the second before
+        and the second after each key state, or up to its neighbour if that is nearer. Without a
+        rate, 20 working steps count as a second.
 
         Parameters
         ----------
-        groups : dict of str to sequence of int, optional
-            Coordinates by name, as {"tool": [18, 19, 20], "object": [28, 29, 30]}. The information
-            between the motions of every two groups is then estimated before and after each key
-            state, up to its neighbours. Without groups, the coordinates are reported whose motion
-            changes most.
-        estimator : Estimator, or name or path of a model, optional
-            For groups; the shipped model unless given. A model has 10 slices.
-        executor : concurrent.futures.Executor, optional
-            For groups: any executor, such as a pool of processes; its workers share the estimates.
-            The result has the same bits as without it.
-
-        Returns
-        -------
-        list of GroupChange or CoordinateChange
-            In order of the columns; with groups, only for shared columns.
-
-        Raises
-        ------
-        InputError
-            Groups do not exist.
-        """
-        data, lag = self.trajectories, self._lag
-        if groups is None:
-            return explanation.coordinate_changes(data.split(), self.steps, lag, data.names)
-        columns = np.flatnonzero(self.shared)
-        found = explanation.group_changes(
-            data.split(), self.steps[:, columns], lag, data.resolution, groups, estimator, executor
-        )
-        return [replace(one, keystate=int(columns[one.keystate])) for one in found]
-
-    def information(
-        self,
-        estimator: Estimator | str | os.PathLike[str] | None = None,
-        *,
-        executor: Executor | None = None,
-    ) -> list[Information]:
-        """Information at each shared key state, estimated in nats, in order of the columns.
-
-        Parameters
-        ----------
+        groups : dict of str to sequence of int
+            Coordinates by name, as {"tool": [18, 19, 20], "object": [28, 29, 30]}.
         estimator : Estimator, or name or path of a model, optional
             The shipped model unless given. A model has 10 slices.
         executor : concurrent.futures.Executor, optional
-            Any executor, such as a pool of processes: its workers share the estimates. The result
+            Any executor, such as a pool of processes; its workers share the estimates. The result
             has the same bits as without it.
 
         Returns
         -------
-        list of Information
-            Local information at the step and its percentile within the trajectory, and the sliced
-            information of states with their past before and after it.
+        list of GroupChange
+            In order of the columns.
+
+        Raises
+        ------
+        InputError
+            Groups do not exist, or `estimator` is neither an estimator nor a model.
         """
-        columns, states = np.flatnonzero(self.shared), self.trajectories.split()
-        found = explanation.information(
-            states, self.steps[:, columns], self._lag, self.local, estimator, executor
-        )
+        data, timing = self.trajectories, self.recordings.timing
+        columns = np.flatnonzero(self.shared)
+        found = explanation.group_changes(
+            data.split(), self.steps[:, columns], LAG * timing.stride,
+            timing.steps(explanation.WINDOW) * timing.stride, data.resolution, groups, estimator,
+            executor,
+        )  # fmt: skip
         return [replace(one, keystate=int(columns[one.keystate])) for one in found]
 
     def follow(self, subtasks: Subtasks | None = None) -> Task:
@@ -385,13 +344,7 @@ class KeyStates:
         self.follow(subtasks).save(path)
 
     def __str__(self) -> str:
-        count, total = self.steps.shape[1], len(self.steps)
-        stride = self.recordings.timing.stride
-        pace = "" if stride == 1 else f", working steps of {stride}"
-        head = (
-            f"{count} key states of {total} trajectories (method {self.method}{pace}); found again "
-            f"in other demonstrations: {self.reproduced:.0%}"
-        )
-        names = [self.name(j) for j in range(count)]
-        rows = tables.lines(self.found, names, self.rank)
-        return "\n".join([head, *rows, *self.warnings])
+        names = [self.name(j) for j in range(self.steps.shape[1])]
+        rate = "" if self.trajectories.rate is None else f" at {self.trajectories.rate:g} Hz"
+        head = f"{len(names)} key states of {len(self.steps)} demonstrations{rate}"
+        return "\n".join([head, *tables.lines(self.found, names), *self.warnings])

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.estimation.presentation import require_pandas
 
-from .steps import Steps, kind_letter
+from .steps import Steps
 
 
 def finite(values: dict[str, Any]) -> dict[str, Any]:
@@ -53,20 +52,18 @@ def data_frame(found: Steps, names: Sequence[str], rate: float | None) -> Any:
     )
 
 
-def lines(found: Steps, names: Sequence[str], rank: NDArray[np.int64]) -> list[str]:
-    """A line for each column, below a header."""
-    text = [
-        f"{'#':>3}  {'kind':>4}  {'step, median':>12}  {'quartiles':>12}  {'in':>5}  "
-        f"{'rank':>4}  {'strength':>8}"
-    ]
-    total = len(found.steps)
-    for column, place in enumerate(rank.tolist()):
+def lines(found: Steps, names: Sequence[str]) -> list[str]:
+    """A line for each column, below a header; none without columns.
+
+    Columns that are not shared have the name "(others)".
+    """
+    rows = [("key state", "median step (quartiles)", "in demonstrations")]
+    for column, name in enumerate(names):
         own = found.steps[:, column].compressed()
         low, middle, high = np.percentile(own, [25, 50, 75])
-        kind = kind_letter(found.kind[column]) if found.shared[column] else "-"
-        text.append(
-            f"{column + 1:>3}  {kind:>4}  {middle:>12.0f}  {f'{low:.0f} to {high:.0f}':>12}  "
-            f"{len(own):>2}/{total:<2}  {place:>4}  {found.strength[column]:>8.2f}  "
-            f"{names[column]}".rstrip()
-        )
-    return text
+        place = f"{middle:.0f} ({low:.0f} to {high:.0f})"
+        name = name if found.shared[column] else "(others)"
+        rows.append((f"{column + 1} {name}".rstrip(), place, f"{len(own)}/{len(found.steps)}"))
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    text = [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows]
+    return text if names else []

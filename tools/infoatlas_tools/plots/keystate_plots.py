@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..columns import short_name
-from ..keystates.explanation import Information
 from ..keystates.key_states import KeyStates
 from .drawing import GRID, INK, NOTE, QUIET, draw_heading, new_figure, style_axes
 from .label_placement import fit, renderer, shorten
@@ -25,15 +24,8 @@ ROW = 0.175  # inches of a row of the legend
 PANELS = 8  # key states in the film strip, at most
 
 
-def raster_figure(
-    found: KeyStates, information: Sequence[Information] = (), *, title: str = ""
-) -> Figure:
-    """A line for each trajectory with its key states, and a film strip of one.
-
-    `information` is the result of `KeyStates.information`. It is written into the film strip, in
-    nats, or into the legend if coordinates have no names of bodies.
-    """
-    nats = {i.keystate: f"{i.local:.1f} nats ({i.percentile:.0f}%)" for i in information}
+def raster_figure(found: KeyStates, *, title: str = "") -> Figure:
+    """A line for each trajectory with its key states, and a film strip of one."""
     bodies = _bodies(found.trajectories.names)
     count = found.steps.shape[1]
     figure = new_figure(10, 7.4 if bodies else 5.4)
@@ -45,7 +37,7 @@ def raster_figure(
         hspace=0.32,
     )  # fmt: skip
     main = figure.add_subplot(grid[0, 0])
-    _draw_raster(main, found, {} if bodies else nats)
+    _draw_raster(main, found)
     rows = _draw_legend(main) if count else 0
     height = figure.get_figheight() + ROW * max(rows - 3, 0)
     figure.set_size_inches(10, height)
@@ -57,15 +49,15 @@ def raster_figure(
         there = _in_strip(found, which)
         strip = grid[1, :].subgridspec(1, len(there) + 1, wspace=0.08)
         axes = [figure.add_subplot(strip[i]) for i in range(len(there) + 1)]
-        _draw_strip(axes, found, which, there, bodies, nats)
-    note = f"{len(found.steps)} demonstrations, method {found.method}"
+        _draw_strip(axes, found, which, there, bodies)
+    note = f"{len(found.steps)} demonstrations"
     if found.reproduced == found.reproduced:
         note += f", {found.reproduced:.0%} found again by detectors of other demonstrations"
     draw_heading(figure, f"{count} key states", note, title=title)
     return figure
 
 
-def _draw_raster(axes: Axes, found: KeyStates, nats: Mapping[int, str]) -> None:
+def _draw_raster(axes: Axes, found: KeyStates) -> None:
     by = (
         found.steps[:, found.order[0]].filled(-1)
         if len(found.order)
@@ -83,7 +75,7 @@ def _draw_raster(axes: Axes, found: KeyStates, nats: Mapping[int, str]) -> None:
             s=size,
             color=COLOURS[column % len(COLOURS)],
             marker=SHAPES[column // len(COLOURS) % len(SHAPES)],
-            label=_title(found, column) + (f", {nats[column]}" if column in nats else ""),
+            label=_title(found, column),
             linewidth=0,
             zorder=3,
         )
@@ -135,13 +127,8 @@ def _draw_strip(
     which: int,
     there: Sequence[int],
     bodies: dict[str, list[int]],
-    nats: Mapping[int, str],
 ) -> None:
-    """Side view of one demonstration at each key state: bodies, and their paths since the last.
-
-    Below each is the local information of the step with its past: the mean over trajectories, and
-    the share of steps with less.
-    """
+    """Side view of one demonstration at each key state: bodies, and their paths since the last."""
     states, columns_of = found.trajectories.split()[which], found.steps[which]
     own = [*(int(columns_of[j]) for j in there), len(states) - 1]
     columns = [c for triple in bodies.values() for c in triple]
@@ -169,9 +156,6 @@ def _draw_strip(
         name = f"{there[i] + 1}: step {step}" if i < len(there) else f"end: step {step}"
         width = 1.04 * panel.bbox.width
         fit(panel.set_title(name, fontsize=8.5, color=INK, pad=3), width)
-        if i < len(there) and there[i] in nats:
-            label = panel.set_xlabel(nats[there[i]], fontsize=8.5, color=INK, labelpad=3)
-            fit(label, width)
         last = step
     measure = renderer(axes[0].figure.figure)
     for size in (8, 7, 6):
