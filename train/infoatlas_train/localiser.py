@@ -1,6 +1,6 @@
 """The learned localiser of key states: a small network, fitted to the demonstrations of a task.
 
-It is a baseline of the paper and not a method of `infoatlas_rt.discover_keystates`, because evenly
+It is a baseline of the paper and not part of `infoatlas_tools.discover_keystates`, because evenly
 spaced steps are closer to the events (docs/key-states.md).
 
 The method is that of MaxMI (Zhou et al., 2024), on which the paper's Table 2 builds. The network
