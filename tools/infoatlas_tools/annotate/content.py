@@ -181,7 +181,7 @@ class Annotations:
 
     def keystate_name(self, column: int) -> str:
         """Name of a key state: its label, or its number from 1."""
-        return self.keystates.name(column) or f"key state {column + 1}"
+        return self.keystates.name(column)
 
     def events(self, demonstration: int | None = None) -> list[Event]:
         """Key states of all demonstrations, or of one, in order of time."""

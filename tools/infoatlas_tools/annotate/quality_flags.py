@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..keystates.quality import COMMON
-from ..keystates.steps import kind_letter
 from .content import Annotations
 
 Int = NDArray[np.int64]
@@ -67,7 +66,7 @@ def quality_table(annotations: Annotations) -> list[dict[str, Any]]:
     list of dict
         The keys are `episode`, `frames`, `idle` (share of the time), `idle_start` and `idle_end`
         (steps at rest at the start and at the end) and `outliers` (steps). Further keys are
-        `missing` (names of key states and parts), `repeated` (letters of kinds), `likeness` (NaN if
+        `missing` (names of key states and parts), `repeated` (names of kinds), `likeness` (NaN if
         unknown), `drop` (bool) and `reasons` (text).
     """
     found = []
@@ -85,7 +84,7 @@ def quality_table(annotations: Annotations) -> list[dict[str, Any]]:
                 "idle_end": int(len(idle) - 1 - moving[-1]) if len(moving) else len(idle),
                 "outliers": list(quality.outliers),
                 "missing": missing(annotations, i),
-                "repeated": [kind_letter(kind) for kind in quality.repeated],
+                "repeated": list(quality.repeated),
                 "likeness": quality.likeness,
                 "drop": bool(reasons),
                 "reasons": reasons,

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from infoatlas_rt.cli.console import table
 
 from ..keystates.explanation import GroupChange
-from ..keystates.key_states import SIMILAR, KeyStates
+from ..keystates.key_states import KeyStates
 from ..keystates.quality import Quality
-from ..keystates.steps import kind_letter
 
 
 def print_keystates(
@@ -24,7 +23,7 @@ def print_keystates(
     for note in (*found.trajectories.notes, *found.notes):
         print(note)
     if arguments.details:
-        _print_details(found, arguments)
+        _print_details(found)
     names = found.trajectories.names
     for name, columns in groups.items():
         print(f"Group {name}: {', '.join(names[c] if names else str(c) for c in columns)}")
@@ -37,32 +36,22 @@ def print_keystates(
         print(f"Picture: {arguments.plot}")
 
 
-def _print_details(found: KeyStates, arguments: Namespace) -> None:
-    """Print kinds and strengths, what comes next, and unusual demonstrations."""
+def _print_details(found: KeyStates) -> None:
+    """Print strengths, and unusual demonstrations."""
     stride = found.recordings.timing.stride
-    kinds = [
-        kind_letter(kind) if shared else "-"
-        for kind, shared in zip(found.kind.tolist(), found.shared, strict=True)
-    ]
-    about = zip(kinds, found.rank.tolist(), found.strength.tolist(), strict=True)
+    again = found.reproduced.tolist()
     table(
-        "Details (kind: one letter is one kind, -: like no other)",
-        ("key state", "kind", "rank", "strength"),
+        "Details (found again: by detectors of other demonstrations, above evenly spaced steps)",
+        ("key state", "rank", "strength", "found again"),
         [
-            (f"{j + 1} {found.name(j)}".strip(), kind, str(rank), f"{strength:.1f}")
-            for j, (kind, rank, strength) in enumerate(about)
+            (name, str(rank), f"{strength:.1f}", "-" if share != share else f"{share:+.0%}")
+            for name, rank, strength, share in zip(
+                found.found.names, found.rank.tolist(), found.strength.tolist(), again, strict=True
+            )
         ],
     )
     if stride > 1:
         print(f"A working step is {stride} recorded steps.")
-    if found.reproduced == found.reproduced:
-        print(f"Found again by detectors of other demonstrations: {found.reproduced:.0%}.")
-    following = found.found.following
-    weakest = found.strength[found.shared].min(initial=float("inf"))
-    if following and arguments.count != "auto" and following[0] > SIMILAR * weakest:
-        more = int(arguments.count) + len(following)
-        listed = ", ".join(f"{strength:.1f}" for strength in following)
-        print(f"The next are nearly as strong ({listed}): --count {more}")
     for i, quality in enumerate(found.quality):
         if unusual := _unusual(quality):
             name = found.trajectories.episodes[i] if found.trajectories.episodes else i
@@ -75,8 +64,7 @@ def _unusual(quality: Quality) -> str:
     if quality.missing:
         found.append("lacks " + ", ".join(f"key state {j + 1}" for j in quality.missing))
     if quality.repeated:
-        kinds = ", ".join(kind_letter(kind) for kind in quality.repeated)
-        found.append(f"repeats kind {kinds}")
+        found.append("repeats " + ", ".join(quality.repeated))
     if quality.outliers:
         found.append(f"bad frames at {', '.join(map(str, quality.outliers[:5]))}")
     if quality.unlike:

@@ -15,6 +15,7 @@ available for plots only (`mi_curve`, command `curve`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -221,14 +222,21 @@ def _columns(
         for i, step in members.items():
             found[i, j] = step
     names = [name for name, _ in columns]
-    numbers = [*(names.index(name) for name in names), *(len(names) + n for n in repeated(kinds))]
+    letters = repeated(kinds)
+    numbers = [*(names.index(name) for name in names), *(len(names) + n for n in letters)]
+    called = [name if n == 1 else f"{name} {n}" for name, n in columns]
+    seen: Counter[str] = Counter()
+    for letter in letters:
+        text = f"change {chr(65 + letter % 26)}"
+        seen[text] += 1
+        called.append(text if seen[text] == 1 else f"{text} {seen[text]}")
     # Events rank above other changes.
     values = [1 + sum(strength[column]) / total for column in columns]
     enough = [len(entries[column]) >= max(1, KEPT * total) for column in columns]
     return Steps(
         found,
         np.array([*values, *(kind.strength for kind in kinds)], np.float64),
-        (*names, *([""] * len(kinds))),
+        tuple(called),
         (*(source[name] for name in names), *([MOTION] * len(kinds))),
         np.array(numbers, np.int64),
         np.array([*enough, *(kind.shared for kind in kinds)], bool),

@@ -104,15 +104,24 @@ def find_evidence(
     switches = find_switches(grippers, states, frequency)
     unit = tempo([len(s) for s in states], frequency) * frequency
     closing = {g.name: _closing(g.name, motions, switches, unit) for g in grippers}
-    events = [
-        _joined(own, those, closing, bool(bodies), len(s), unit, frequency)
-        for own, those, s in zip(motions, switches, states, strict=True)
-    ]
     every = [motion for row in motions for motion in row]
+    held = {motion.body for motion in every}
+
+    def join() -> list[list[Event]]:
+        return [
+            _joined(own, those, closing, held, bool(bodies), len(s), unit, frequency)
+            for own, those, s in zip(motions, switches, states, strict=True)
+        ]
+
+    # A body that few demonstrations grasp is pushed or pulled.
+    seen = Counter(name for row in join() for name in {event.name for event in row})
+    moved = Counter(body for row in motions for body in {motion.body for motion in row})
+    held = {body for body in held if seen[f"grasp {body}"] >= moved[body] / 2}
+    events = join()
     movers = {motion.mover for motion in every}
-    held = {c for g in grippers for c in g.columns}
+    fingers = {c for g in grippers for c in g.columns}
     moving = [c for body in bodies if body.name in movers for c in body.columns]
-    others = [c for c in range(states[0].shape[1]) if c not in held and c not in taken]
+    others = [c for c in range(states[0].shape[1]) if c not in fingers and c not in taken]
     return Evidence(
         tuple(sorted({motion.body for motion in every})),
         tuple(sorted(movers)),
@@ -146,6 +155,7 @@ def _joined(
     motions: Sequence[Motion],
     switches: Sequence[Switch],
     closing: dict[str, float],
+    graspable: set[str],
     bodies: bool,
     length: int,
     unit: float,
@@ -161,12 +171,13 @@ def _joined(
         if closes:
             first, last = switch.begin - JOINED * unit, switch.end + HELD * unit
             last = min([last, *later[:1]])
-            after = [m for m in motions if first <= m.begin < last]
+            after = [m for m in motions if first <= m.begin < last and m.body in graspable]
             body = min(after, key=lambda m: m.begin).body if after else ""
             held[switch.gripper] = body
             step = switch.end if bodies else switch.fastest
         else:
             ends = [m for m in motions if m.begin < switch.begin <= m.end + JOINED * unit]
+            ends = [m for m in ends if m.body in graspable]
             body = held.pop(switch.gripper, "") or (ends[-1].body if ends else "")
             step = switch.begin if bodies else switch.fastest
         if body:

@@ -22,7 +22,6 @@ from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.shuffling import largest_group
 
-from .segmentation import increments, rest_limits
 from .small_samples import gaussian_information
 
 Float = NDArray[np.float64]
@@ -32,6 +31,7 @@ WINDOW = 1.0  # seconds before and after a key state
 PAIRS = 400  # samples of one estimate, drawn from all trajectories
 PRESENT = 0.5  # nats, as of a correlation of 0.8; motions towards each other have some, too
 Z = 1.645  # standard errors from it that make a value clear, as in the intervals of estimates
+REST_RANGE = 1e-4  # of a coordinate's range: a smaller increment is rest
 SEED = 0
 SLICES = 10  # of sides wider than the model; more change the estimates by less than their error
 
@@ -87,8 +87,9 @@ def group_changes(
     state.
     """
     columns = _columns(groups, states[0].shape[1])
-    limits = rest_limits(states, resolution)
-    motion = [np.pad(increments(s, lag, limits), ((lag, 0), (0, 0))) for s in states]
+    low, high = np.quantile(np.concatenate(states), [0.001, 0.999], axis=0)
+    limits = np.maximum(REST_RANGE * (high - low), 0.0 if resolution is None else resolution)
+    motion = [_increments(s, lag, limits) for s in states]
     estimator = as_estimator(estimator, slices=SLICES)
     sides = [
         _subset(spans, number) for number, spans in enumerate(_sides(states, steps, lag, window))
@@ -108,6 +109,13 @@ def group_changes(
             for pair, one, other in zip(pairs, before, after, strict=True)
         ]
     return found
+
+
+def _increments(states: Float, lag: int, rest: Float) -> Float:
+    """States [T, d] minus those `lag` steps before; 0 where that is below `rest`, and at first."""
+    found = np.zeros(states.shape)
+    found[lag:] = states[lag:] - states[:-lag]
+    return np.asarray(np.where(np.abs(found) < rest, 0.0, found))
 
 
 def _sides(

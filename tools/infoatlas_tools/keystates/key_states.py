@@ -23,6 +23,7 @@ from infoatlas_rt.live.timing import NOMINAL
 
 from ..trajectories import Trajectories
 from . import explanation, summary as tables
+from .events import CONTACT, GRIPPER, LABEL, Evidence
 from .explanation import GroupChange
 from .fit_live import fit_live
 from .fit_subtasks import fit_subtasks
@@ -32,8 +33,8 @@ from .steps import Steps
 from .subtasks.recorded_subtasks import Subtasks
 from .subtasks.subtask_discovery import find_subtasks
 
-LOW = 0.5  # share of key states that is found again, below which there is a warning
-SIMILAR = 0.7  # of the weakest strength: from here the next candidate is nearly as strong
+LOW = 0.2  # share of contacts and switches that key states meet above chance: less is a warning
+REPEATS = 0.3  # share of a key state that is found again above chance, from which it repeats
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +53,14 @@ class KeyStates:
         Quality of each demonstration.
     labels : tuple of str
         Names of the labelled kinds.
-    reproduced : float
-        Share of the key states that detectors fitted to other demonstrations find again within
-        0.25 s; NaN with one demonstration.
-    evident : bool
-        Whether motion has bursts that stationary motion of the same spectrum lacks. Without such
-        bursts, key states have no basis.
+    evidence : Evidence
+        Contacts and switches that the states show.
+    reproduced : [K] float64
+        Share of each key state that detectors fitted to other demonstrations find again within
+        0.25 s, less that of evenly spaced steps; NaN with one demonstration.
+    met : float
+        Share of the contacts and switches that a key state meets within 0.5 s, less that of evenly
+        spaced steps; NaN if the states show none.
     notes : tuple of str
         Sentences about what the search recognised, left out or replaced.
     """
@@ -65,10 +68,11 @@ class KeyStates:
     found: Steps
     trajectories: Trajectories = field(repr=False)
     recordings: Recordings = field(repr=False)
+    evidence: Evidence = field(repr=False)
     quality: tuple[Quality, ...] = field(repr=False)
-    labels: tuple[str, ...] = ()
-    reproduced: float = float("nan")
-    evident: bool = True
+    labels: tuple[str, ...]
+    reproduced: NDArray[np.float64]
+    met: float
     notes: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -86,8 +90,8 @@ class KeyStates:
     def strength(self) -> NDArray[np.float64]:
         """Strength of each column [K].
 
-        The score of the change and its recurrence, times the share of demonstrations that have it.
-        With labels: the share alone.
+        Contacts and switches: 1 and more. Other changes of the motion: below 1. With labels: the
+        share of the demonstrations that have it.
         """
         return self.found.strength
 
@@ -124,16 +128,15 @@ class KeyStates:
     def table(self) -> Any:
         """A pandas DataFrame with a row for each key state of each demonstration.
 
-        Columns: demonstration, key_state (column of `steps`), kind, name (of a label, else ""),
-        shared, step, seconds (NaN without a rate), strength.
+        Columns: demonstration, key_state (column of `steps`), kind, name, source, shared,
+        step, seconds (NaN without a rate), strength.
 
         Raises
         ------
         InputError
             pandas is not installed.
         """
-        names = [self.name(j) for j in range(self.steps.shape[1])]
-        return tables.data_frame(self.found, names, self.trajectories.rate)
+        return tables.data_frame(self.found, self.trajectories.rate)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe values; "keystates" is a list with a dict for each column of `steps`."""
@@ -142,11 +145,9 @@ class KeyStates:
             "stride": self.recordings.timing.stride,
             "rate": self.trajectories.rate,
             "trajectories": len(self.steps),
-            **tables.finite({"reproduced": self.reproduced}),
-            "evident": self.evident,
+            **tables.finite({"met": self.met}),
             "notes": [*self.trajectories.notes, *self.notes],
             "warnings": list(self.warnings),
-            "next_strengths": list(self.found.following),
             "quality": [tables.finite(asdict(quality)) for quality in self.quality],
             "keystates": [
                 {
@@ -155,44 +156,60 @@ class KeyStates:
                     "strength": float(self.strength[column]),
                     "kind": int(self.kind[column]),
                     "name": self.name(column),
+                    "source": self.found.source[column],
                     "shared": bool(self.shared[column]),
+                    "sure": self.sure(column),
+                    **tables.finite({"reproduced": float(self.reproduced[column])}),
                 }
                 for column in range(self.steps.shape[1])
             ],
         }
 
     def name(self, column: int) -> str:
-        """Label of a key state.
+        """Name of a key state, as "grasp cube", "gripper opens", "change A" or that of a label."""
+        return self.found.names[column]
 
-        Parameters
-        ----------
-        column : int
-            Column of `steps`.
+    def sure(self, column: int) -> str:
+        """How sure a key state is: what it rests on.
 
-        Returns
-        -------
-        str
-            "" if the column has no label.
+        "contact seen", "switch seen" or "labelled"; other changes of the motion: "repeats" if
+        detectors fitted to other demonstrations find it again, "unsure" if not.
         """
-        origin = self.found.origin[column]
-        return origin if origin in self.labels else ""
+        told = {CONTACT: "contact seen", GRIPPER: "switch seen", LABEL: "labelled"}
+        repeats = self.shared[column] and self.reproduced[column] >= REPEATS
+        return told.get(self.found.source[column], "repeats" if repeats else "unsure")
+
+    @property
+    def trust(self) -> str:
+        """How far the key states can be trusted, as a sentence; "" if nothing is known."""
+        found = []
+        if self.met == self.met:
+            found.append(f"meet {self.met:+.0%} of the contacts and switches that the states show")
+        again = self.reproduced[self.shared]
+        if np.isfinite(again).any():
+            found.append(f"are found again by other demonstrations in {np.nanmean(again):+.0%}")
+        return f"Above evenly spaced steps, they {' and '.join(found)}." if found else ""
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Reasons not to rely on the key states, as sentences; empty if there is none."""
-        found = []
-        if not self.evident and not self.labels:
-            found.append(
-                "No key state stands out: the motion has no bursts. Add a gripper's coordinate or "
-                "poses of objects, or label two demonstrations (labels=)."
+        ways = (
+            "a gripper's column (gripper=), positions of objects with names such as cube.x, or "
+            "labels of two demonstrations (labels=)"
+        )
+        if self.labels:
+            return ()
+        if not any(self.evidence.events):
+            return (
+                "The states show no contact: no body that another one moves, and no gripper. These "
+                f"key states are guesses from changes of the motion. What helps: {ways}.",
             )
-        if self.reproduced < LOW:
-            found.append(
-                f"Detectors fitted to other demonstrations find {self.reproduced:.0%} of these key "
-                "states again: they differ between demonstrations. More demonstrations, a "
-                "gripper's coordinate, poses of objects or labels help."
+        if self.met < LOW:
+            return (
+                f"These key states meet hardly more contacts and switches than evenly spaced steps "
+                f"do ({self.met:+.0%}). What helps: a larger count, {ways}.",
             )
-        return tuple(found)
+        return ()
 
     def subtasks(
         self,
@@ -240,7 +257,7 @@ class KeyStates:
         data = self.trajectories
         frequency = data.rate or NOMINAL * self.recordings.timing.stride
         columns = np.flatnonzero(self.shared)
-        labels = [self.name(j) or f"key state {j + 1}" for j in columns.tolist()]
+        labels = [self.name(j) for j in columns.tolist()]
         parts, places, notes = find_subtasks(
             data.split(), data.names, self.steps[:, columns], labels, frequency, tool, objects,
             estimator,
@@ -344,7 +361,8 @@ class KeyStates:
         self.follow(subtasks).save(path)
 
     def __str__(self) -> str:
-        names = [self.name(j) for j in range(self.steps.shape[1])]
+        sure = [self.sure(j) for j in range(self.steps.shape[1])]
         rate = "" if self.trajectories.rate is None else f" at {self.trajectories.rate:g} Hz"
-        head = f"{len(names)} key states of {len(self.steps)} demonstrations{rate}"
-        return "\n".join([head, *tables.lines(self.found, names), *self.warnings])
+        head = f"{len(sure)} key states of {len(self.steps)} demonstrations{rate}"
+        trust = [self.trust] if self.trust else []
+        return "\n".join([head, *tables.lines(self.found, sure), *trust, *self.warnings])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_count
 
-from .changes import Changes, relative, running_max
+from .changes import Changes, change_curves
 from .fit_detectors import CENTRED, fit_detectors, make_features
 
 Float = NDArray[np.float64]
@@ -19,6 +19,8 @@ Float = NDArray[np.float64]
 CHANGE = 0.5  # weight of the score of change, added to the detector's score
 PLACE = 0.3  # weight of the place within the demonstration
 TOLERANCE = 0.15  # of a demonstration: tolerance of the place
+NEAR = 0.1  # seconds from a label within which a change counts
+HIGH = 0.98  # quantile of the curve of change that counts as a change
 ABSENT = 0.4  # of the median score: a demonstration with less lacks this kind
 
 
@@ -42,7 +44,10 @@ def spread_labels(changes: Changes, states: Sequence[Float], labels: Float) -> F
     """
     features = make_features(changes, states, CENTRED)
     rows = [features.compute(s) for s in states]
-    scores = [_change_scores(changes, s) for s in states]
+    near = changes.timing.steps(NEAR)
+    scores = [
+        _height(curve, near) for curve in change_curves(changes, states, changes.timing.frequency)
+    ]
     lengths = np.array([len(s) for s in states])
     given = ~np.isnan(labels).all(axis=1)
     order = _order(labels[given])
@@ -66,12 +71,11 @@ def spread_labels(changes: Changes, states: Sequence[Float], labels: Float) -> F
     return found
 
 
-def _change_scores(changes: Changes, states: Float) -> Float:
-    """Score of change at every step, 0 to about 1."""
-    curves = changes.curves(states)
-    near = changes.timing.steps(0.1)
-    heights = [running_max(relative(c), near) for c in curves]
-    return np.asarray(np.maximum(sum(heights) / (2 * len(curves)), 0.0))
+def _height(curve: Float, near: int) -> Float:
+    """Height of a curve of change within `near` steps of each step [T], 0 to 1."""
+    height = np.minimum(curve / max(float(np.quantile(curve, HIGH)), 1e-300), 1.0)
+    padded = np.pad(height, near)
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, 2 * near + 1).max(axis=1))
 
 
 def _order(labels: Float) -> NDArray[np.intp] | None:

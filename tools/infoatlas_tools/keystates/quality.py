@@ -30,8 +30,8 @@ class Quality:
         Share of the working steps at which every coordinate is at rest.
     missing : tuple of int
         Columns of `KeyStates.steps` that most demonstrations have and this one lacks.
-    repeated : tuple of int
-        Numbers of kinds that it has more often than most.
+    repeated : tuple of str
+        Names of kinds that it has more often than most.
     outliers : tuple of int
         Recorded steps that were outliers and have been replaced.
     likeness : float
@@ -44,7 +44,7 @@ class Quality:
 
     idle: float
     missing: tuple[int, ...]
-    repeated: tuple[int, ...]
+    repeated: tuple[str, ...]
     outliers: tuple[int, ...]
     likeness: float
     unlike: bool
@@ -76,6 +76,8 @@ def assess(
     for row, kind in zip(times, kinds, strict=True):
         row[:] = there[:, found.shared & (found.kind == kind)].sum(axis=1)
     usual = np.median(times, axis=1)
+    first = [int(np.flatnonzero(found.kind == kind)[0]) for kind in kinds]
+    called = np.array([found.names[j] for j in first], dtype=object)
     likeness = _likeness(changes, states, np.where(found.shared, steps, np.nan))
     middle = np.nanmedian(likeness) if not np.isnan(likeness).all() else np.nan
     scale = 1.4826 * np.nanmedian(np.abs(likeness - middle)) if not np.isnan(middle) else np.nan
@@ -86,7 +88,7 @@ def assess(
             Quality(
                 idle=float(still.mean()) if len(still) else 0.0,
                 missing=tuple(np.flatnonzero(common & ~there[i]).tolist()),
-                repeated=tuple(kinds[times[:, i] > np.maximum(usual, 1)].tolist()),
+                repeated=tuple(called[times[:, i] > np.maximum(usual, 1)].tolist()),
                 outliers=tuple(step for which, step in outliers if which == i),
                 likeness=float(likeness[i]),
                 unlike=bool(likeness[i] < middle - max(UNLIKE * scale, 0.15)),

@@ -19,7 +19,7 @@ class Steps:
         Recorded steps; masked where a demonstration lacks the key state.
     strength : [K] float64
     names : tuple of K str
-        As "grasp cube", or the name of a label; "" for other changes of the motion.
+        As "grasp cube", "grasp cube 2", "change A", or the name of a label; no two are equal.
     source : tuple of K str
         "contact", "gripper", "motion" or "label".
     kind : [K] int64

@@ -17,14 +17,12 @@ def finite(values: dict[str, Any]) -> dict[str, Any]:
     return {key: None if value != value else value for key, value in values.items()}
 
 
-def data_frame(found: Steps, names: Sequence[str], rate: float | None) -> Any:
+def data_frame(found: Steps, rate: float | None) -> Any:
     """A pandas DataFrame with a row for each key state of each demonstration.
 
     Parameters
     ----------
     found : Steps
-    names : sequence of K str
-        Labels of the columns, or "".
     rate : float or None
         Recorded steps a second (Hz).
 
@@ -43,7 +41,8 @@ def data_frame(found: Steps, names: Sequence[str], rate: float | None) -> Any:
             "demonstration": which,
             "key_state": column,
             "kind": found.kind[column],
-            "name": [names[j] for j in column.tolist()],
+            "name": [found.names[j] for j in column.tolist()],
+            "source": [found.source[j] for j in column.tolist()],
             "shared": found.shared[column],
             "step": step,
             "seconds": step / (np.nan if rate is None else rate),
@@ -52,18 +51,24 @@ def data_frame(found: Steps, names: Sequence[str], rate: float | None) -> Any:
     )
 
 
-def lines(found: Steps, names: Sequence[str]) -> list[str]:
+def lines(found: Steps, sure: Sequence[str]) -> list[str]:
     """A line for each column, below a header; none without columns.
 
-    Columns that are not shared have the name "(others)".
+    Columns that are not shared are counted in one line.
     """
-    rows = [("key state", "median step (quartiles)", "in demonstrations")]
-    for column, name in enumerate(names):
+    rows = [("key state", "median step (quartiles)", "in demonstrations", "how sure")]
+    for column, (name, word) in enumerate(zip(found.names, sure, strict=True)):
         own = found.steps[:, column].compressed()
         low, middle, high = np.percentile(own, [25, 50, 75])
         place = f"{middle:.0f} ({low:.0f} to {high:.0f})"
-        name = name if found.shared[column] else "(others)"
-        rows.append((f"{column + 1} {name}".rstrip(), place, f"{len(own)}/{len(found.steps)}"))
+        if not found.shared[column]:
+            continue
+        rows.append((name, place, f"{len(own)}/{len(found.steps)}", word))
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    text = [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows]
-    return text if names else []
+    text = [
+        f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d}" for a, b, c, d in rows
+    ]
+    others = int(found.steps[:, ~found.shared].count())
+    if others:
+        text.append(f"  and {others} of few demonstrations, like no others")
+    return text if sure else []

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .changes import Changes, bursts
+from .contact import tempo
 from .events import Event
 from .fit_detectors import CENTRED, fit_detectors, make_features
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-NEAR = 0.5  # seconds within which a key state meets an event
+NEAR = 0.25  # seconds within which a key state meets an event; less in quick demonstrations
 SPLITS = 2  # random splits into halves
 HALVED = 24  # demonstrations that are split, at most
 FOUND_AGAIN = 0.25  # seconds within which a key state counts as found again
@@ -25,7 +26,7 @@ MARGIN = 1.1  # factor by which bursts have to exceed those of every surrogate
 
 
 def met(events: Sequence[Sequence[Event]], steps: Any, lengths: Int, frequency: float) -> float:
-    """Share of contacts and switches that a key state meets within 0.5 s, above chance.
+    """Share of contacts and switches that a key state meets, above chance.
 
     Parameters
     ----------
@@ -41,9 +42,9 @@ def met(events: Sequence[Sequence[Event]], steps: Any, lengths: Int, frequency: 
     float
         The share, less that of as many evenly spaced steps; NaN without events.
     """
-    near, hits, chance = NEAR * frequency, [], []
+    near, hits, chance = NEAR * tempo(lengths, frequency) * frequency, [], []
     for row, own, length in zip(events, steps, lengths.tolist(), strict=True):
-        found = own.compressed()
+        found = own.compressed().astype(np.float64)
         evenly = np.arange(1, len(found) + 1) * (length - 1) / (len(found) + 1)
         for event in row:
             hits.append(np.abs(found - event.step).min(initial=np.inf) <= near)

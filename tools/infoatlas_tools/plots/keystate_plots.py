@@ -51,8 +51,8 @@ def raster_figure(found: KeyStates, *, title: str = "") -> Figure:
         axes = [figure.add_subplot(strip[i]) for i in range(len(there) + 1)]
         _draw_strip(axes, found, which, there, bodies)
     note = f"{len(found.steps)} demonstrations"
-    if found.reproduced == found.reproduced:
-        note += f", {found.reproduced:.0%} found again by detectors of other demonstrations"
+    if found.met == found.met:
+        note += f"; contacts and switches met, above evenly spaced steps: {found.met:+.0%}"
     draw_heading(figure, f"{count} key states", note, title=title)
     return figure
 
@@ -104,7 +104,7 @@ def _draw_legend(axes: Axes) -> int:
 
 def _title(found: KeyStates, column: int) -> str:
     """Name of a key state in the legend."""
-    name = shorten(found.name(column) or f"key state {column + 1}", 28)
+    name = shorten(found.name(column), 28)
     missing = int(np.ma.getmaskarray(found.steps)[:, column].sum())
     if not found.shared[column]:
         name = f"{name} (others)"
