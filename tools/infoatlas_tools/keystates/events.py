@@ -163,7 +163,8 @@ def _joined(
 ) -> list[Event]:
     """Events of one demonstration."""
     found: list[Event] = []
-    told: set[tuple[str, int]] = set()  # begins and ends of motions that a switch stands for
+    # Begins and ends of motions that a switch stands for, or that are pauses of what is held.
+    told: set[tuple[str, int]] = set()
     held: dict[str, str] = {}
     for number, switch in enumerate(switches):
         closes = np.sign(switch.change) == closing[switch.gripper]
@@ -175,6 +176,8 @@ def _joined(
             body = min(after, key=lambda m: m.begin).body if after else ""
             held[switch.gripper] = body
             step = switch.end if bodies else switch.fastest
+            if body:
+                told |= _pauses(body, motions, switch.begin, later[0] if later else length)
         else:
             ends = [m for m in motions if m.begin < switch.begin <= m.end + JOINED * unit]
             ends = [m for m in ends if m.body in graspable]
@@ -201,6 +204,15 @@ def _joined(
         if inside and all(abs(event.step - e.step) > APART * unit for e in kept):
             kept.append(event)
     return sorted(kept, key=lambda e: e.step)
+
+
+def _pauses(
+    body: str, motions: Sequence[Motion], first: int, last: int
+) -> set[tuple[str, int]]:
+    """Ends of a body's motions, and the begins that follow, from `first` to before `last`."""
+    own = [m for m in motions if m.body == body and first <= m.begin < last]
+    pairs = zip(own[:-1], own[1:], strict=True)
+    return {(body, step) for one, next_ in pairs for step in (one.end, next_.begin)}
 
 
 def chosen_events(
