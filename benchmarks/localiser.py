@@ -70,7 +70,7 @@ def others(task: str, demos: Demonstrations, methods: Ours) -> list[Row]:
 
 def scored(demos: Demonstrations, found: Sequence[Any]) -> Row:
     values = asdict(score(list(found), demos.times, demos.lengths, demos.events, demos.rate))
-    kept = ("error", "recall", "precision", "recall_5_steps", "recall_se")
+    kept = ("error", "recall", "recall_5_steps", "recall_se")
     return {name: values[name] for name in kept}
 
 
