@@ -21,7 +21,7 @@ from infoatlas_rt import Estimator
 from infoatlas_train.localiser import STEPS, Information, fit, ours
 
 from . import report
-from .keystates.ours import PHASE, POINTWISE, Ours
+from .keystates.ours import AUTO, find as ours_find
 from .keystates.scoring import score
 from .peers.keystate_finders import PEERS
 from .peers.localiser_information import gaussian_copula, mine
@@ -55,12 +55,10 @@ def arms(task: str, demos: Demonstrations, names: Sequence[str], steps: int) -> 
     return rows
 
 
-def others(task: str, demos: Demonstrations, methods: Ours) -> list[Row]:
-    """Phase information, pointwise minima and evenly spaced steps."""
+def others(task: str, demos: Demonstrations) -> list[Row]:
+    """`discover_keystates` and evenly spaced steps."""
     rows = []
-    for name, find in (
-        (PHASE, methods.phase), (POINTWISE, methods.pointwise), (EVENLY, PEERS[EVENLY].find)
-    ):  # fmt: skip
+    for name, find in ((AUTO, ours_find), (EVENLY, PEERS[EVENLY].find)):
         wall, cpu = perf_counter(), process_time()
         found = find(demos, K)
         row = {"seconds": perf_counter() - wall, "cpu_seconds": process_time() - cpu}
@@ -102,9 +100,8 @@ def page(about: Row, rows: list[Row]) -> str:
         f"K = {K}, lag {LAG}, one seed, {about['optimiser']} steps of the optimiser in every arm. "
         "MINE is trained again at every step.",
         "The weight of the information was chosen on PushCube as 0.3: from 0.3 and 4 with ours, "
-        "from 0.3 and 1 with the Gaussian copula. The settings of `phase` and `pointwise` were "
-        "chosen on the tasks with a star. CPU time is the mean over tasks. Empty cells were not "
-        "run.",
+        f"from 0.3 and 1 with the Gaussian copula. Settings of `{AUTO}` were chosen on all tasks. "
+        "CPU time is the mean over tasks. Empty cells were not run.",
         report.table(["method", *titles, "CPU time, s"], body),
     ]
     if means:
@@ -125,7 +122,6 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     )
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(1)
-    methods = Ours(chosen.model)
     about = report.provenance(chosen.command, Estimator(chosen.model, threads=1))
     about["units"] = "fractions of a trajectory, seconds"
     about["optimiser"] = steps = 3 if chosen.quick else STEPS
@@ -133,7 +129,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     for task in ["push"] if chosen.quick else chosen.tasks:
         demos = load(task, 12 if chosen.quick else None)
         names = [name for name in ARMS if name != SLOW or task in chosen.slow]
-        rows += others(task, demos, methods) + arms(task, demos, names, steps)
+        rows += others(task, demos) + arms(task, demos, names, steps)
         report.save(chosen.out, "localiser", about, rows, page(about, rows))  # as far as it is
 
 

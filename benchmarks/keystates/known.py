@@ -23,6 +23,7 @@ from .. import report
 from ..report import number, table
 from ..tasks.demonstrations import SETS, Demonstrations, load
 from ..tasks.recordings import recordings
+from .ours import as_recorded
 from .run import CHOSEN, finite
 from .scoring import score
 
@@ -48,7 +49,7 @@ def labelled(name: str, count: int, draws: int = DRAWS) -> dict[str, Any] | None
             }
             for i in given
         }
-        found = discover_keystates(demos.trajectories, labels=labels)
+        found = discover_keystates(as_recorded(demos), labels=labels)
         for column, event in enumerate(found.labels):
             truth = demos.times[:, demos.events.index(event)]
             for i in np.setdiff1d(np.arange(total), given):

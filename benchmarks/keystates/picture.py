@@ -16,31 +16,24 @@ from ..drawing import (
     INK,
     LILAC,
     ORANGE,
-    PALE,
     PURPLE,
     QUIET,
     RED,
     SAND,
-    SKY,
-    TEAL,
 )
 from ..measure import pick
 from ..peers.keystate_finders import PEERS
 from ..tasks.demonstrations import SETS
-from .ours import AUTO, CURVE, PHASE, POINTWISE
-from .page import MAIN, Rows
+from .ours import AUTO
+from .page import EVENTS, MAIN, Rows
 
-OURS = (AUTO, PHASE, POINTWISE)
 COLOURS = {
     AUTO: BLUE,
-    PHASE: TEAL,
-    POINTWISE: SKY,
-    CURVE: PALE,
     "evenly spaced": GREY,
     "ruptures, states": ORANGE,
     "ruptures, increments": SAND,
     "second difference": INK,
-    "copula curve": RED,
+    "BOCPD": RED,
     "velocity minima": GREEN,
     "gripper rule": PURPLE,
     "PerAct's rule": LILAC,
@@ -49,7 +42,7 @@ COLOURS = {
 
 
 def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
-    """Recall at K = 5, and precision over recall with K chosen by the method."""
+    """Recall at K = 5, F1 of segments, and precision over recall with K chosen by the method."""
     figure = drawing.canvas(13, 1.9 + 0.62 * len(tasks))
     height = figure.get_figheight()
     panels = figure.subplots(1, 3, gridspec_kw={"width_ratios": (1, 1, 0.9)})
@@ -59,17 +52,17 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
     drawing.heading(
         figure,
         "Key states compared with true events",
-        "large dots: methods of this package; hollow dots: methods that use the names of columns; "
+        "large dots: this package; hollow dots: methods that use the names of columns; "
         "right panel: a dot for each method and task",
     )
-    for axes, name, title in (
-        (panels[0], "recall_5_steps", "recall within 5 steps, K = 5"),
-        (panels[1], "recall_2_steps", "recall within 2 steps, K = 5"),
+    for axes, name, count, title in (
+        (panels[0], "recall_250_ms", 5, "recall within 0.25 s, K = 5"),
+        (panels[1], "f1_50", EVENTS, "F1@50 of segments, K = number of events"),
     ):
         for i, task in enumerate(tasks):
             axes.axhline(i, color=GRID, linewidth=0.8, zorder=0)
-            own = pick(rows, study=MAIN, count=5, task=task)
-            for row in sorted(own, key=lambda r: r["method"] in OURS):
+            own = pick(rows, study=MAIN, count=count, task=task)
+            for row in sorted(own, key=lambda r: r["method"] == AUTO):
                 mark(axes, row["method"], row[name], i)
         axes.set_title(title, color=INK, fontsize=10.5, loc="left")
         drawing.quiet(axes)
@@ -84,7 +77,7 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
     last = panels[2]
     drawing.quiet(last)
     last.grid(color=GRID, linewidth=0.8)
-    for row in sorted(pick(rows, study=MAIN, count="auto"), key=lambda r: r["method"] in OURS):
+    for row in sorted(pick(rows, study=MAIN, count="auto"), key=lambda r: r["method"] == AUTO):
         if row["precision_5_steps"] is not None:
             mark(last, row["method"], row["recall_5_steps"], row["precision_5_steps"])
     last.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.05), xlabel="recall within 5 steps")
@@ -106,11 +99,11 @@ def mark(axes: Any, method: str, x: float, y: float) -> None:
     axes.scatter(
         x,
         y,
-        s=74 if method in OURS else 42,
+        s=74 if method == AUTO else 42,
         facecolors="white" if knows else COLOURS[method],
         edgecolors=COLOURS[method] if knows else "white",
         linewidths=1.4 if knows else 0.7,
-        zorder=4 if method in OURS else 3,
+        zorder=4 if method == AUTO else 3,
     )
 
 

@@ -151,7 +151,7 @@ def score(
         recall_se=float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else 0.0,
         precision_5_steps=paired / total if total else float("nan"),
         error=_mean(fractions),
-        **segments.figures(cuts, true_cuts, (spans + 1).astype(int)),
+        **segments.figures(cuts, true_cuts, (spans + 1).astype(np.int64)),
         purity=purity,
         completeness=completeness,
         found=total / len(found),

@@ -24,7 +24,7 @@ START = "start"
 
 
 def figures(
-    found: Sequence[Cuts], truth: Sequence[Cuts], lengths: Sequence[int]
+    found: Sequence[Cuts], truth: Sequence[Cuts], lengths: NDArray[np.int64]
 ) -> dict[str, float]:
     """Figures of a set of N demonstrations.
 

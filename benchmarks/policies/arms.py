@@ -42,9 +42,9 @@ def _localised(demos: Demonstrations, name: str) -> Steps:
 ARMS: dict[str, Callable[[Demonstrations], Steps | None]] = {
     NONE: lambda demos: None,
     "simulator's flags": lambda demos: demos.times,
-    "phase information": lambda demos: discover_keystates(
-        demos.trajectories, count=K, method="phase"
-    ).steps.astype(np.float64),
+    "key states": lambda demos: _rows(
+        [np.sort(row.compressed()) for row in discover_keystates(demos.trajectories, count=K).steps]
+    ),
     "evenly spaced": lambda demos: _rows(evenly(demos, K)),
     "gripper rule": lambda demos: _rows(gripper(demos, 2)),
     **{name: partial(_localised, name=name) for name in LOCALISERS if name != SLOW},

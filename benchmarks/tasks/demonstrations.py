@@ -66,7 +66,7 @@ class Task:
     chosen_on : bool
         Settings of methods other than `auto` were chosen on this task.
     people : bool
-        Teleoperated by people; the others are by motion planners or scripted policies.
+        Made by people; the others are by motion planners or scripted policies.
     rate : float
         Steps per second, Hz; approximate for Sawyer and Baxter (data/README.md).
     ordered : bool
@@ -175,6 +175,11 @@ class Demonstrations:
     @property
     def lengths(self) -> NDArray[np.int64]:
         return np.array([len(states) for states in self.trajectories])
+
+    @property
+    def usual(self) -> int:
+        """Median number of events of a demonstration, at least one."""
+        return max(1, round(float(np.median(np.isfinite(self.times).sum(axis=1)))))
 
     def subset(self, which: NDArray[np.integer] | slice) -> Demonstrations:
         """Some of the trajectories."""

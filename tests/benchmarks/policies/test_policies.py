@@ -155,5 +155,5 @@ def test_arms_of_a_file(tmp_path):
         steps = {name: file[name] for name in file.files}
     assert set(steps) == set(ARMS) and steps[arms.NONE].size == 0
     assert steps["simulator's flags"].tolist() == [[20.0]] * 6
-    assert steps["phase information"].shape == steps["evenly spaced"].shape == (6, 5)
+    assert steps["key states"].shape == steps["evenly spaced"].shape == (6, 5)
     assert (steps["evenly spaced"] < lengths[:, None]).all()
