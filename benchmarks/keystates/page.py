@@ -109,11 +109,15 @@ def kinds_of(tasks: Sequence[str]) -> dict[str, list[str]]:
 def means(rows: Rows, count: int | str, tasks: Sequence[str]) -> str:
     """Means over kinds of sets: a row for each figure, a column for each method."""
     methods = methods_of(pick(rows, study=MAIN, count=count))
-    lines = [
-        [kind, title, *(mean(rows, MAIN, count, method, own, name) for method in methods)]
-        for kind, own in kinds_of(tasks).items()
-        for name, title in (FIGURES | AUTOMATIC if count == "auto" else FIGURES).items()
-    ]
+    lines = []
+    for kind, own in kinds_of(tasks).items():
+        of_kind = [row for row in pick(rows, study=MAIN, count=count) if row["task"] in own]
+        kept = {m: [row["task"] for row in pick(of_kind, method=m)] for m in methods}
+        lines.append([f"**{kind}**", "number of sets", *(str(len(kept[m])) for m in methods)])
+        lines += [
+            ["", title, *(mean(of_kind, MAIN, count, m, kept[m], name) for m in methods)]
+            for name, title in (FIGURES | AUTOMATIC if count == "auto" else FIGURES).items()
+        ]
     return table(["sets", "figure", *map(starred, methods)], lines)
 
 
@@ -157,7 +161,7 @@ def changed(rows: Rows, studies: Sequence[str]) -> str:
         [label, *(mean(rows, study, 5, method, tasks, "recall_5_steps") for method in methods)]
         for study, label in {MAIN: "unchanged", **{name: name for name in studies}}.items()
     ]
-    words = f"Recall within 5 steps at K = 5, mean of {len(tasks)} sets."
+    words = "Recall within 5 steps at K = 5, mean over the tasks of planners."
     return f"{words}\n\n{table(['data', *map(starred, methods)], lines)}"
 
 
