@@ -51,9 +51,10 @@ DEFINITIONS = """\
   matched one to one over a set (Hungarian algorithm).
 - edit score: 1 - edit distance of the sequences of classes, relative to the longer one
 - accuracy of steps: share of steps whose class is right
-- purity, completeness: of the key states within 0.5 s of an event, the share that is of the
-  commonest event of their kind, and the share that is of the commonest kind of their event.
-  Repetitions of an event count as one event.
+- purity: of the key states within 0.5 s of an event, the share whose nearest event is the commonest
+  one of their kind
+- completeness: of the events within 0.5 s of a key state, the share whose nearest key state is of
+  the commonest kind of that event. Repetitions of an event ("touch#2") count as one event.
 - Methods without kinds have ordinal classes: first key state, second, ...
 - `*`: the method uses the names of columns
 - a dash: the method does not support this; in brackets: number of sets with a value, if not all"""

@@ -104,25 +104,27 @@ def _edits(one: Sequence[Hashable], other: Sequence[Hashable]) -> float:
 def kinds(found: Sequence[Cuts], truth: Sequence[Cuts], limit: float) -> tuple[float, float]:
     """Purity and completeness of kinds; NaN without hits.
 
-    A key state hits the nearest event of its demonstration, if it lies within `limit` steps.
-
     Returns
     -------
     purity : float
-        Share of the hits that are of the commonest event of their kind.
+        Of the key states within `limit` steps of an event, the share whose nearest event is the
+        commonest one of their kind.
     completeness : float
-        Share of the hits that are of the commonest kind of their event.
+        Of the events within `limit` steps of a key state, the share whose nearest key state is of
+        the commonest kind of that event.
     """
+    return _commonest(found, truth, limit), _commonest(truth, found, limit)
+
+
+def _commonest(some: Sequence[Cuts], others: Sequence[Cuts], limit: float) -> float:
+    """Share of `some` whose nearest of the `others` is the commonest one of their kind."""
     hits: Counter[tuple[Hashable, Hashable]] = Counter()
-    for own, true in zip(found, truth, strict=True):
+    for own, other in zip(some, others, strict=True):
         for step, kind in own:
-            near = min(true, key=lambda event: abs(event[0] - step), default=(np.inf, None))
+            near = min(other, key=lambda cut: abs(cut[0] - step), default=(np.inf, None))
             if abs(near[0] - step) <= limit:
                 hits[kind, near[1]] += 1
-    if not hits:
-        return float("nan"), float("nan")
-    table = _table(hits)[2]
-    return float(table.max(1).sum() / table.sum()), float(table.max(0).sum() / table.sum())
+    return float(_table(hits)[2].max(axis=1).sum() / sum(hits.values())) if hits else float("nan")
 
 
 def _table(

@@ -146,6 +146,9 @@ def test_an_event_that_occurs_twice_is_of_one_kind():
     # Kind 0 hits two grasps and an opening within 0.5 s; the last step hits nothing.
     mixed = score([[20, 45, 60, 90]], [[20, 40, 60]], [100], kinds=[[0, 0, 0, 1]], **given)
     assert mixed.purity == pytest.approx(2 / 3) and mixed.completeness == 1
+    # Two kinds near one event: the nearest one is the event's.
+    crowd = score([[18, 20, 40]] * 2, [[20, 40, 90]] * 2, [100] * 2, kinds=[[2, 0, 1]] * 2, **given)
+    assert crowd.purity == crowd.completeness == 1
 
 
 def test_error_of_the_mean_is_over_trajectories():
