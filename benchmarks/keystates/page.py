@@ -46,9 +46,9 @@ DEFINITIONS = """\
 - within 0.25 s, 5 steps, ...: share of true events with a key state within that distance
 - F1@10, 25, 50: F1 score of segments. Key states divide a demonstration into segments. A found
   segment is right if it and a true segment of its class overlap by at least 10, 25 or 50%
-  (intersection over union). The class of a true segment is the event at its begin; that of a found
-  one is the kind of the key state at its begin, and how often the kind has occurred. Classes are
-  matched one to one over a set (Hungarian algorithm).
+  (intersection over union). The class of a segment is the kind of the event or key state at its
+  begin, with its number ("second grasp"). Classes are matched one to one over a set (Hungarian
+  algorithm).
 - edit score: 1 - edit distance of the sequences of classes, relative to the longer one
 - accuracy of steps: share of steps whose class is right
 - purity: of the key states within 0.5 s of an event, the share whose nearest event is the commonest

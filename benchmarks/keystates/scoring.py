@@ -44,8 +44,7 @@ class Score:
     f1_10, f1_25, f1_50, edit, accuracy : float
         Of segments (`segments.figures`).
     purity, completeness : float
-        Of kinds (`segments.kinds`), within 0.5 s; NaN without a rate. Events that differ in a
-        number at the end of their names ("touch#2") are of one kind.
+        Of kinds (`segments.kinds`), within 0.5 s; NaN without a rate.
     found : float
         Number of key states of a trajectory.
     events : dict
@@ -92,7 +91,7 @@ def score(
     lengths : [N]
         Steps of each trajectory.
     names : E str, optional
-        Of the events.
+        Of the events. Names that differ in a number at the end ("touch#2") are of one kind.
     rate : float, optional
         Steps per second.
     kinds : N arrays of int, optional
@@ -112,6 +111,7 @@ def score(
     if not len(found) == len(times) == len(spans):
         raise ValueError(f"{len(found)} finds, {len(times)} truths, {len(spans)} lengths")
     names = [f"event {i}" for i in range(times.shape[1])] if names is None else list(names)
+    types = [re.sub(r"[#_]\d+$", "", name) for name in names]
     distances = np.full(times.shape, np.nan)  # steps; "the end" if nothing was found
     nearest = np.full(times.shape, np.nan)  # steps; infinite if nothing was found
     cuts, true_cuts = [], []
@@ -129,10 +129,9 @@ def score(
         total += len(steps)
         own = np.argsort(np.argsort(steps)) if kinds is None else np.asarray(kinds[i])[kept]
         cuts.append(list(zip(steps.tolist(), own.tolist(), strict=True)))
-        true_cuts.append([(float(truth[e]), names[e]) for e in np.flatnonzero(there)])
-    typed = [[(step, re.sub(r"[#_]\d+$", "", name)) for step, name in row] for row in true_cuts]
+        true_cuts.append([(float(truth[e]), types[e]) for e in np.flatnonzero(there)])
     limit = KINDS_NEAR * rate + ROUNDING if rate else -1.0
-    purity, completeness = segments.kinds(cuts, typed, limit)
+    purity, completeness = segments.kinds(cuts, true_cuts, limit)
     fractions = distances / spans[:, None]
     hits = {
         "recall_2_steps": _within(nearest, STEPS),

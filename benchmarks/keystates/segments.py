@@ -2,10 +2,10 @@
 
 The cuts of a demonstration divide its steps into segments; a segment begins at its cut. Its class
 is the kind of that cut with its number among the cuts of this kind in the demonstration ("second
-grasp"), so a method without kinds has ordinal classes. The class of a true segment is the event at
-which it begins. The steps before the first cut are a class of their own. Found classes are matched
-one to one with true classes over all demonstrations of a set, so that most steps agree (Hungarian
-algorithm); classes without a partner match nothing.
+grasp"). Cuts are key states or true events; the kinds of a method that has none are the numbers of
+its cuts, so its classes are ordinal. The steps before the first cut are a class of their own. Found
+classes are matched one to one with true classes over all demonstrations of a set, so that most
+steps agree (Hungarian algorithm); classes without a partner match nothing.
 """
 
 from __future__ import annotations
