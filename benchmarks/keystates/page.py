@@ -12,6 +12,7 @@ from ..measure import one, pick
 from ..peers.keystate_finders import PEERS
 from ..report import number, table
 from ..tasks.demonstrations import SETS, Demonstrations
+from .ours import AUTO
 
 Rows = list[dict[str, Any]]
 MAIN, EVENTS = "tasks", "events"
@@ -73,6 +74,11 @@ def text(about: dict[str, Any], rows: Rows, tasks: dict[str, Demonstrations]) ->
         f"BOCPD were chosen on eight of them, those of the other methods on {', '.join(chosen)}.",
         report.byline(about, nats=False),
         "![Recall and F1 by set and method](keystates.png)",
+        "## Methods",
+        "\n".join(
+            [f"- {AUTO}: `discover_keystates` with the names of columns and the rate"]
+            + [f"- {starred(name)}: {peer.how}" for name, peer in PEERS.items()]
+        ),
         "## Means",
     ]
     parts += [

@@ -246,7 +246,9 @@ PEERS = {
     "second difference": Peer(
         second_difference, False, "maxima of the mean absolute second difference"
     ),
-    "BOCPD": Peer(bocpd, False, "Bayesian online change points of the increments"),
+    "BOCPD": Peer(
+        bocpd, False, "Bayesian online change points of the increments, `bayesian-changepoint`"
+    ),
     "velocity minima": Peer(velocity_minima, True, "minima of the joints' speed"),
     "gripper rule": Peer(gripper, True, "maxima of the gripper's speed"),
     "PerAct's rule": Peer(peract, True, "gripper changes, or joints stand still"),
