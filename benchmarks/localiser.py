@@ -21,7 +21,7 @@ from infoatlas_rt import Estimator
 from infoatlas_train.localiser import STEPS, Information, fit, ours
 
 from . import report
-from .keystates.ours import AUTO, Ours
+from .keystates.ours import AUTO, find as ours_find
 from .keystates.scoring import score
 from .peers.keystate_finders import PEERS
 from .peers.localiser_information import gaussian_copula, mine
@@ -55,10 +55,10 @@ def arms(task: str, demos: Demonstrations, names: Sequence[str], steps: int) -> 
     return rows
 
 
-def others(task: str, demos: Demonstrations, methods: Ours) -> list[Row]:
+def others(task: str, demos: Demonstrations) -> list[Row]:
     """`discover_keystates` and evenly spaced steps."""
     rows = []
-    for name, find in ((AUTO, methods.auto), (EVENLY, PEERS[EVENLY].find)):
+    for name, find in ((AUTO, ours_find), (EVENLY, PEERS[EVENLY].find)):
         wall, cpu = perf_counter(), process_time()
         found = find(demos, K)
         row = {"seconds": perf_counter() - wall, "cpu_seconds": process_time() - cpu}
@@ -68,7 +68,7 @@ def others(task: str, demos: Demonstrations, methods: Ours) -> list[Row]:
 
 def scored(demos: Demonstrations, found: Sequence[Any]) -> Row:
     values = asdict(score(list(found), demos.times, demos.lengths, demos.events, demos.rate))
-    kept = ("error", "recall", "precision", "recall_5_steps", "recall_se")
+    kept = ("error", "recall", "recall_5_steps", "recall_se")
     return {name: values[name] for name in kept}
 
 
@@ -122,7 +122,6 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     )
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(1)
-    methods = Ours(chosen.model)
     about = report.provenance(chosen.command, Estimator(chosen.model, threads=1))
     about["units"] = "fractions of a trajectory, seconds"
     about["optimiser"] = steps = 3 if chosen.quick else STEPS
@@ -130,7 +129,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     for task in ["push"] if chosen.quick else chosen.tasks:
         demos = load(task, 12 if chosen.quick else None)
         names = [name for name in ARMS if name != SLOW or task in chosen.slow]
-        rows += others(task, demos, methods) + arms(task, demos, names, steps)
+        rows += others(task, demos) + arms(task, demos, names, steps)
         report.save(chosen.out, "localiser", about, rows, page(about, rows))  # as far as it is
 
 

@@ -8,9 +8,10 @@ from time import perf_counter
 import numpy as np
 
 from infoatlas_rt import KeyStateTracker
-from infoatlas_tools import Trajectories, discover_keystates
+from infoatlas_tools import discover_keystates
 
 from ..tasks.demonstrations import Demonstrations
+from .ours import as_recorded
 
 SEEN = 30  # demonstrations, at most
 SHARE = 2 / 3
@@ -56,7 +57,7 @@ def follow(demos: Demonstrations, seen: int = SEEN, seed: int = 0) -> dict[str, 
     order = np.random.default_rng(seed).permutation(count)
     some = min(seen, max(2, int(SHARE * count)))
     fitted, unseen = demos.subset(np.sort(order[:some])), demos.subset(np.sort(order[some:]))
-    found = discover_keystates(Trajectories(fitted.trajectories, rate=demos.rate))
+    found = discover_keystates(as_recorded(fitted))
     rate = NOMINAL if demos.rate is None else demos.rate
     tracker, reports, seconds, pushes = KeyStateTracker(found), [], 0.0, 0
     for states in unseen.trajectories:

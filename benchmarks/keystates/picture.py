@@ -16,7 +16,6 @@ from ..drawing import (
     INK,
     LILAC,
     ORANGE,
-    PALE,
     PURPLE,
     QUIET,
     RED,
@@ -25,17 +24,16 @@ from ..drawing import (
 from ..measure import pick
 from ..peers.keystate_finders import PEERS
 from ..tasks.demonstrations import SETS
-from .ours import AUTO, CURVE
-from .page import MAIN, Rows
+from .ours import AUTO
+from .page import EVENTS, MAIN, Rows
 
 COLOURS = {
     AUTO: BLUE,
-    CURVE: PALE,
     "evenly spaced": GREY,
     "ruptures, states": ORANGE,
     "ruptures, increments": SAND,
     "second difference": INK,
-    "copula curve": RED,
+    "BOCPD": RED,
     "velocity minima": GREEN,
     "gripper rule": PURPLE,
     "PerAct's rule": LILAC,
@@ -44,7 +42,7 @@ COLOURS = {
 
 
 def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
-    """Recall at K = 5, and precision over recall with K chosen by the method."""
+    """Recall at K = 5, F1 of segments, and precision over recall with K chosen by the method."""
     figure = drawing.canvas(13, 1.9 + 0.62 * len(tasks))
     height = figure.get_figheight()
     panels = figure.subplots(1, 3, gridspec_kw={"width_ratios": (1, 1, 0.9)})
@@ -57,13 +55,13 @@ def picture(rows: Rows, tasks: Sequence[str]) -> Figure:
         "large dots: this package; hollow dots: methods that use the names of columns; "
         "right panel: a dot for each method and task",
     )
-    for axes, name, title in (
-        (panels[0], "recall_5_steps", "recall within 5 steps, K = 5"),
-        (panels[1], "recall_2_steps", "recall within 2 steps, K = 5"),
+    for axes, name, count, title in (
+        (panels[0], "recall_250_ms", 5, "recall within 0.25 s, K = 5"),
+        (panels[1], "f1_50", EVENTS, "F1@50 of segments, K = number of events"),
     ):
         for i, task in enumerate(tasks):
             axes.axhline(i, color=GRID, linewidth=0.8, zorder=0)
-            own = pick(rows, study=MAIN, count=5, task=task)
+            own = pick(rows, study=MAIN, count=count, task=task)
             for row in sorted(own, key=lambda r: r["method"] == AUTO):
                 mark(axes, row["method"], row[name], i)
         axes.set_title(title, color=INK, fontsize=10.5, loc="left")

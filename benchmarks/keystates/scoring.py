@@ -1,4 +1,4 @@
-"""Distance of found key states from true events; no code is shared with the methods.
+"""Found key states compared with true events; no code is shared with the methods.
 
 The end of a trajectory is given to every method and is not counted. A trajectory without key states
 is scored as if "the end" had been found, with no event.
@@ -6,14 +6,18 @@ is scored as if "the end" had been found, with no event.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from . import segments
+
 STEPS, MANY_STEPS = 2, 5
-SECONDS = (0.1, 0.25, 0.5)
+SECONDS = (0.1, 0.25, 0.5, 1.0)
+KINDS_NEAR = 0.5  # seconds
 NEAR = 0.05  # of a trajectory
 ROUNDING = 1e-9  # steps; the limit itself is within
 
@@ -22,38 +26,29 @@ ROUNDING = 1e-9  # steps; the limit itself is within
 class Score:
     """Means over trajectories and events.
 
-    Figures within 0.05 of the trajectory are secondary: the tolerance is wide on long
-    trajectories, where enough evenly spaced steps reach all events.
-
     Attributes
     ----------
     recall_2_steps, recall_5_steps : float
         Share of events with a found key state within 2 or 5 steps.
-    recall_100_ms, recall_250_ms, recall_500_ms : float
-        The same within 0.1, 0.25 and 0.5 s; NaN without a rate.
+    recall_100_ms, recall_250_ms, recall_500_ms, recall_1000_ms : float
+        The same within 0.1, 0.25, 0.5 and 1 s; NaN without a rate.
+    recall : float
+        The same within 0.05 of the trajectory, a wide tolerance on long ones.
     recall_se : float
         Standard error of `recall_5_steps` over trajectories; 0 for a single one.
     precision_5_steps : float
         Share of found key states that are paired with an event within 5 steps, each event with
         one key state only; NaN if nothing was found.
-    f1_5_steps : float
-        Twice the number of these pairs over the number of key states and events; 0 if nothing was
-        found.
-    error, error_steps : float
-        Distance of an event to the nearest found key state, as a fraction of the trajectory and
-        in steps.
-    recall : float
-        Share of events with a found key state within 0.05 of the trajectory.
-    precision : float
-        Share of found key states with an event within 0.05; NaN if nothing was found. For a task
-        with one event, five distant key states have a precision of 0.2 at most.
-    distinct : float
-        As `precision`, with each event paired with one found key state only.
+    error : float
+        Distance of an event to the nearest found key state, as a fraction of the trajectory.
+    f1_10, f1_25, f1_50, edit, accuracy : float
+        Of segments (`segments.figures`).
+    purity, completeness : float
+        Of kinds (`segments.kinds`), within 0.5 s; NaN without a rate.
     found : float
         Number of key states of a trajectory.
     events : dict
-        `recall_2_steps`, `recall_5_steps`, `recall_500_ms`, `recall` and mean `error` of each
-        event by its name.
+        `recall_2_steps`, `recall_5_steps`, `recall_250_ms` and `recall` of each event by its name.
     """
 
     recall_2_steps: float
@@ -61,14 +56,18 @@ class Score:
     recall_100_ms: float
     recall_250_ms: float
     recall_500_ms: float
+    recall_1000_ms: float
+    recall: float
     recall_se: float
     precision_5_steps: float
-    f1_5_steps: float
     error: float
-    error_steps: float
-    recall: float
-    precision: float
-    distinct: float
+    f1_10: float
+    f1_25: float
+    f1_50: float
+    edit: float
+    accuracy: float
+    purity: float
+    completeness: float
     found: float
     events: dict[str, dict[str, float]]
 
@@ -79,6 +78,7 @@ def score(
     lengths: ArrayLike,
     names: Sequence[str] | None = None,
     rate: float | None = None,
+    kinds: Sequence[ArrayLike] | None = None,
 ) -> Score:
     """Compare found key states with true events.
 
@@ -91,9 +91,11 @@ def score(
     lengths : [N]
         Steps of each trajectory.
     names : E str, optional
-        Of the events.
+        Of the events. Names that differ in a number at the end ("touch#2") are of one kind.
     rate : float, optional
         Steps per second.
+    kinds : N arrays of int, optional
+        Kind of each step in `found`. Default: its number in order of time.
 
     Returns
     -------
@@ -109,22 +111,27 @@ def score(
     if not len(found) == len(times) == len(spans):
         raise ValueError(f"{len(found)} finds, {len(times)} truths, {len(spans)} lengths")
     names = [f"event {i}" for i in range(times.shape[1])] if names is None else list(names)
+    types = [re.sub(r"[#_]\d+$", "", name) for name in names]
     distances = np.full(times.shape, np.nan)  # steps; "the end" if nothing was found
     nearest = np.full(times.shape, np.nan)  # steps; infinite if nothing was found
-    near = paired = distinct = total = 0
+    cuts, true_cuts = [], []
+    paired = total = 0
     for i, (given, truth, span) in enumerate(zip(found, times, spans, strict=True)):
-        steps = known(given)
+        steps, there = np.ma.filled(np.ma.asarray(given).astype(float), np.nan), ~np.isnan(truth)
+        kept = ~np.isnan(steps)
+        steps = steps[kept]
         if len(steps) and not (0 <= steps.min() and steps.max() <= span):
             raise ValueError(f"trajectory {i} has {span + 1:.0f} steps, but {steps} were found")
-        there = ~np.isnan(truth)
         apart = np.abs(steps[:, None] - truth[None, there])  # [found, events]
         nearest[i, there] = apart.min(axis=0, initial=np.inf)
         distances[i, there] = nearest[i, there] if len(steps) else np.abs(span - truth[there])
-        close = apart <= NEAR * span + ROUNDING
-        near += int(close.any(axis=1).sum())
-        distinct += pairs(close)
         paired += pairs(apart <= MANY_STEPS + ROUNDING)
         total += len(steps)
+        own = np.argsort(np.argsort(steps)) if kinds is None else np.asarray(kinds[i])[kept]
+        cuts.append(list(zip(steps.tolist(), own.tolist(), strict=True)))
+        true_cuts.append([(float(truth[e]), types[e]) for e in np.flatnonzero(there)])
+    limit = KINDS_NEAR * rate + ROUNDING if rate else -1.0
+    purity, completeness = segments.kinds(cuts, true_cuts, limit)
     fractions = distances / spans[:, None]
     hits = {
         "recall_2_steps": _within(nearest, STEPS),
@@ -137,32 +144,22 @@ def score(
     }
     present = (~np.isnan(times)).any(axis=1)
     each = np.nanmean(hits["recall_5_steps"][present], axis=1)
-    by_event = ("recall_2_steps", "recall_5_steps", "recall_500_ms", "recall")
+    by_event = ("recall_2_steps", "recall_5_steps", "recall_250_ms", "recall")
     return Score(
         **{name: _mean(hit) for name, hit in hits.items()},
         recall_se=float(each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else 0.0,
         precision_5_steps=paired / total if total else float("nan"),
-        f1_5_steps=2 * paired / (total + int((~np.isnan(times)).sum())),
         error=_mean(fractions),
-        error_steps=_mean(distances),
-        precision=near / total if total else float("nan"),
-        distinct=distinct / total if total else float("nan"),
+        **segments.figures(cuts, true_cuts, (spans + 1).astype(np.int64)),
+        purity=purity,
+        completeness=completeness,
         found=total / len(found),
         events={
-            name: {
-                **{figure: _mean(hits[figure][:, e]) for figure in by_event},
-                "error": _mean(fractions[:, e]),
-            }
+            name: {figure: _mean(hits[figure][:, e]) for figure in by_event}
             for e, name in enumerate(names)
             if not np.isnan(times[:, e]).all()
         },
     )
-
-
-def known(steps: ArrayLike) -> NDArray[np.float64]:
-    """Steps as floats, without masked ones and NaN."""
-    filled = np.ma.filled(np.ma.asarray(steps).astype(np.float64), np.nan).ravel()
-    return np.asarray(filled[~np.isnan(filled)])
 
 
 def pairs(near: NDArray[np.bool_]) -> int:

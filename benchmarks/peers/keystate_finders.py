@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,11 @@ from scipy.signal import find_peaks
 
 from ..extras import missing
 from ..tasks.demonstrations import Array, Demonstrations
-from .shrunk_copula import shrunk_copula
 
 try:
+    import bayesian_changepoint_detection as changepoint
     import ruptures
+    import torch
 except ModuleNotFoundError as error:
     raise missing(error, "bench") from error
 
@@ -209,22 +211,30 @@ def _chord_errors(path: Array) -> Array:
     return worst
 
 
-def copula_curve(demos: Demonstrations, count: Count) -> Found:
-    """Maxima of I(s_t; s_t-2) over trajectories in normalised time, by a Gaussian copula.
+def bocpd(demos: Demonstrations, count: Count) -> Found:
+    """Bayesian online change-point detection (Adams and MacKay 2007), `bayesian-changepoint`.
 
-    100 moments; the covariance is shrunk (Ledoit and Wolf), for there are more coordinates than
-    trajectories.
+    Of the first five principal components of the increments, with a multivariate Student's t and a
+    change point in 50 steps a priori. K: the most prominent maxima of the probability, 3 steps
+    later, that a segment begins at a step. "auto": the begins of the most probable run lengths.
     """
-    trajectories = standardised(demos)
-    moments = np.linspace(0, 1, 100)
-    curve = []
-    for moment in moments:
-        at = [LAG + int(np.rint(moment * (len(s) - 1 - LAG))) for s in trajectories]
-        now = np.array([s[t] for s, t in zip(trajectories, at, strict=True)])
-        past = np.array([s[t - LAG] for s, t in zip(trajectories, at, strict=True)])
-        curve.append(shrunk_copula(now, past, ridge=1e-9))
-    peaks = moments[extrema(gaussian_filter1d(np.array(curve), 1.0), count, 0.1)]
-    return [np.rint(peaks * (n - 1)).astype(np.int64) for n in demos.lengths]
+    increments = [np.diff(states, axis=0) for states in standardised(demos)]
+    pooled = np.concatenate(increments)
+    variance, axes = np.linalg.eigh(np.atleast_2d(np.corrcoef(pooled.T)))
+    basis = (axes / (np.sqrt(variance.clip(0)) + 1e-6) / pooled.std(axis=0)[:, None])[:, -5:]
+    found = []
+    for increment in increments:
+        signal = torch.tensor((increment - pooled.mean(axis=0)) @ basis, dtype=torch.float32)
+        model = changepoint.MultivariateT(dims=signal.shape[1], device="cpu")
+        hazard = partial(changepoint.constant_hazard, 50)
+        posterior, _ = changepoint.online_changepoint_detection(signal, hazard, model, "cpu")
+        if count == "auto":
+            steps = changepoint.get_map_changepoints(posterior, min_separation=3).numpy()
+        else:
+            curve = changepoint.changepoint_probabilities(posterior, lag=3).numpy()
+            steps = extrema(curve, count, 0)
+        found.append(steps.astype(np.int64))
+    return found
 
 
 PEERS = {
@@ -236,7 +246,9 @@ PEERS = {
     "second difference": Peer(
         second_difference, False, "maxima of the mean absolute second difference"
     ),
-    "copula curve": Peer(copula_curve, False, "maxima over normalised time, Gaussian copula"),
+    "BOCPD": Peer(
+        bocpd, False, "Bayesian online change points of the increments, `bayesian-changepoint`"
+    ),
     "velocity minima": Peer(velocity_minima, True, "minima of the joints' speed"),
     "gripper rule": Peer(gripper, True, "maxima of the gripper's speed"),
     "PerAct's rule": Peer(peract, True, "gripper changes, or joints stand still"),

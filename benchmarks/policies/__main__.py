@@ -21,7 +21,7 @@ import numpy as np
 from infoatlas_rt import Estimator
 
 from .. import report
-from ..keystates.ours import AUTO, Ours
+from ..keystates import ours
 from ..keystates.run import finite
 from ..keystates.scoring import score
 from ..measure import pick
@@ -80,7 +80,7 @@ def runs(plan: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def score_rollouts(path: Path, ours: Ours) -> list[dict[str, Any]]:
+def score_rollouts(path: Path) -> list[dict[str, Any]]:
     """Rows of each method on rollouts with a grasp, and on the successful ones of them."""
     with np.load(path) as file:
         ends = np.cumsum(file["lengths"]) - 1
@@ -91,15 +91,13 @@ def score_rollouts(path: Path, ours: Ours) -> list[dict[str, Any]]:
     for name, which in (("with a grasp", grasped), ("successful", grasped & succeeded)):
         rollouts = everything.subset(np.flatnonzero(which))
         if len(rollouts.trajectories) >= 5:
-            rows += [
-                {"study": "rollouts", "rollouts": name, **row} for row in _scores(rollouts, ours)
-            ]
+            rows += [{"study": "rollouts", "rollouts": name, **row} for row in _scores(rollouts)]
     return rows
 
 
-def _scores(rollouts: Demonstrations, ours: Ours) -> list[dict[str, Any]]:
+def _scores(rollouts: Demonstrations) -> list[dict[str, Any]]:
     methods: dict[str, tuple[Any, Any]] = {
-        AUTO: (ours.auto, 5),
+        ours.AUTO: (ours.find, 5),
         **{name: (PEERS[name].find, 5) for name in ("evenly spaced", "velocity minima")},
         "gripper rule": (PEERS["gripper rule"].find, 5),
         "PerAct's rule": (PEERS["PerAct's rule"].find, "auto"),
@@ -130,7 +128,7 @@ def write(plan: dict[str, Any], folder: Path, chosen: Any) -> None:
     rows = page.summarise(done)
     others = page.differences(rows)
     recorded = folder / "pick.rollouts.npz"
-    rollouts = score_rollouts(recorded, Ours(chosen.model)) if recorded.exists() else []
+    rollouts = score_rollouts(recorded) if recorded.exists() else []
     missing = [
         f"{page.TITLES[task]}: {', '.join(left)}"
         for task, names in PLAN["tasks"].items()

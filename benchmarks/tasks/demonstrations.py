@@ -62,24 +62,27 @@ class Task:
     title : str
     path : Path
     events : tuple of Event
-        In order of time, if `ordered`.
+        In order of time, if `ordered`. Empty: the file lists them.
     chosen_on : bool
         Settings of methods other than `auto` were chosen on this task.
     people : bool
-        Teleoperated by people; the others are by motion planners or scripted policies.
+        Made by people; the others are by motion planners or scripted policies.
     rate : float
         Steps per second, Hz; approximate for Sawyer and Baxter (data/README.md).
     ordered : bool
         The events happen in the same order in all trajectories.
+    truth : str
+        Which of the events that the file lists.
     """
 
     title: str
     path: Path
-    events: tuple[Event, ...]
+    events: tuple[Event, ...] = ()
     chosen_on: bool = False
     people: bool = False
     rate: float = 20.0
     ordered: bool = True
+    truth: str = "event"
 
 
 TASKS = {
@@ -128,6 +131,11 @@ UNPLANNED = {
     "baxter_lift": Task(
         "Two-arm lift (people, Baxter)", DATA / "baxter_lift.npz", (TAKEN, GRASP), people=True
     ),
+    "vmci_pnp": Task("Box, segments (people)", DATA / "vmci_pnp.npz", people=True, rate=60.0),
+    "vmci_box": Task(
+        "Box, its motion (people)", DATA / "vmci_pnp.npz", people=True, rate=60.0, truth="box"
+    ),
+    "pusht": Task("Push-T (people)", DATA / "pusht.npz", people=True, rate=10.0, ordered=False),
     "mw_pick_place": scripted("pick-place-v3", "mw_pick_place", (PADS,)),
     "mw_assembly": scripted("assembly-v3", "mw_assembly", (PADS,)),
     # An impact can open the drawer by 3 mm within a step.
@@ -168,6 +176,11 @@ class Demonstrations:
     def lengths(self) -> NDArray[np.int64]:
         return np.array([len(states) for states in self.trajectories])
 
+    @property
+    def usual(self) -> int:
+        """Median number of events of a demonstration, at least one."""
+        return max(1, round(float(np.median(np.isfinite(self.times).sum(axis=1)))))
+
     def subset(self, which: NDArray[np.integer] | slice) -> Demonstrations:
         """Some of the trajectories."""
         rows = np.arange(len(self.trajectories))[which]
@@ -190,36 +203,40 @@ class Demonstrations:
 def load(task: str, number: int | None = None) -> Demonstrations:
     """Demonstrations of a task, the first `number` of them if given."""
     chosen = SETS[task]
-    demonstrations = replace(read(chosen.path, chosen.events), rate=chosen.rate)
+    demonstrations = read(chosen.path, chosen.events, chosen.truth)
+    demonstrations = replace(demonstrations, rate=chosen.rate)
     return demonstrations if number is None else demonstrations.subset(slice(number))
 
 
-def read(path: Path, events: tuple[Event, ...] | None = None) -> Demonstrations:
+def read(path: Path, events: tuple[Event, ...] = (), truth: str = "event") -> Demonstrations:
     """Demonstrations from a file like those of the tasks.
 
     Parameters
     ----------
     path : Path
-    events : tuple of Event, optional
-        Events to compute from the flags in the file. Default: events that the file lists as
+    events : tuple of Event
+        Events to compute from the flags in the file. Without any: events that the file lists as
         `event_names` [E] and `event_times` [N, E], in steps, NaN if absent.
+    truth : str
+        Start of the names of these two arrays.
     """
     with np.load(path, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     ends = np.cumsum(arrays["lengths"])
     steps = [slice(end - n, end) for end, n in zip(ends, arrays["lengths"], strict=True)]
-    if events is None:
-        called = tuple(map(str, arrays["event_names"]))
-        times = arrays["event_times"].astype(np.float64)
-    else:
+    if events:
         called = tuple(event.name for event in events)
         times = np.array([[when(event, arrays[event.flag][i]) for event in events] for i in steps])
+    else:
+        called = tuple(map(str, arrays[f"{truth}_names"]))
+        times = arrays[f"{truth}_times"].astype(np.float64)
     return Demonstrations(
         trajectories=[arrays["states"][i].astype(np.float64) for i in steps],
         names=tuple(map(str, arrays["names"])),
         events=called,
         times=times,
         seeds=arrays.get("seeds", np.arange(len(steps))),
+        rate=float(arrays["rate"]) if "rate" in arrays else None,
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.measure import load_models, measure, one
+from benchmarks.measure import load_models, measure, one, pick
 from benchmarks.tasks.bmi_files import load_cases
 
 ROOT = Path(__file__).parents[2]
@@ -304,7 +304,7 @@ def test_slicing(tmp_path):
 
 
 def test_keystates(tmp_path):
-    pytest.importorskip("ruptures", reason="the extra 'bench' is not installed")
+    pytest.importorskip("bayesian_changepoint_detection", reason="no extra 'bench'")
     report, page = call("keystates.run", tmp_path)
     rows = report["rows"]
     assert {row["study"] for row in rows} == {"tasks", "time-warped", "10 demonstrations", "online"}
@@ -313,9 +313,13 @@ def test_keystates(tmp_path):
         even = one(rows, study="tasks", task=task, method="evenly spaced", count=5)
         assert mine["recall_5_steps"] >= max(0.85, even["recall_5_steps"])
         assert mine["recall_500_ms"] >= mine["recall_100_ms"] == mine["recall_2_steps"]  # 20 Hz
+        own = pick(rows, study="tasks", task=task)
+        assert {row["count"] for row in own} == {5, "events", "auto"}
+        assert all(0 <= row[f] <= 1 for row in own for f in ("f1_10", "f1_50", "edit", "accuracy"))
+        assert {"auto", "BOCPD", "second difference"} <= {row["method"] for row in own}
     grasp = one(rows, study="online", task="stack", event="grasp")
     assert grasp["recall"] >= 0.75 and grasp["episodes"] == 4
-    assert "| auto |" in page
+    assert "| set | auto | evenly spaced |" in page and "| **mean, planners** |" in page
 
 
 def test_gradients(tmp_path):

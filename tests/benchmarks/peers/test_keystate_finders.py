@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("ruptures", reason="the extra 'bench' is not installed")
+pytest.importorskip("bayesian_changepoint_detection", reason="the extra 'bench' is not installed")
 
 from benchmarks.peers import keystate_finders as peers
 from benchmarks.tasks import demonstrations as tasks
@@ -119,21 +119,16 @@ def test_velocity_minima():
     assert near(peers.velocity_minima(demos, "auto"), demos.times, 1)
 
 
-def test_a_curve_over_trajectories_has_a_maximum_where_they_agree():
-    """White noise around 0.4 of the time, otherwise a constant state: at most two maxima."""
+@pytest.mark.parametrize("k", [2, "auto"])
+def test_bocpd(k):
+    """Noise whose mean changes twice, as the increments of a path."""
     rng = np.random.default_rng(0)
-    trajectories = []
-    for steps in rng.integers(90, 110, 60):
-        states = np.repeat(rng.standard_normal((1, 2)), steps, axis=0)
-        states += 0.8 * rng.standard_normal(states.shape)
-        states[int(0.68 * steps) : int(0.72 * steps)] -= (
-            0.8 * 0.999 * (states[int(0.68 * steps) : int(0.72 * steps)] - states[0])
-        )
-        trajectories.append(states)
-    demos = tasks.Demonstrations(trajectories, ("a", "b"), ("e",), np.zeros((60, 1)), np.arange(60))
-    found = peers.copula_curve(demos, 1)
-    places = [steps[0] / (len(s) - 1) for steps, s in zip(found, trajectories, strict=True)]
-    assert 0.65 < np.mean(places) < 0.75
+    slopes = np.repeat([[1.0, 0, 3], [-2, 4, 3], [1, 0, -5]], [30, 25, 35], axis=0)
+    paths = [np.cumsum(slopes + 0.1 * rng.standard_normal(slopes.shape), axis=0) for _ in range(3)]
+    truth = np.array([[29.0, 54]] * 3)
+    demos = tasks.Demonstrations(paths, ("a", "b", "c"), ("e", "f"), truth, np.arange(3))
+    found = peers.bocpd(demos, k)
+    assert all(len(steps) == 2 for steps in found) and near(found, truth, 1)
 
 
 def test_peers_do_not_use_events():

@@ -24,10 +24,13 @@ def test_demonstrations(task):
     at_least = 2 if EVERY[task].people else 30 if task in tasks.UNPLANNED else 40
     assert n >= at_least and len(set(demos.seeds.tolist())) == n
     assert demos.times.shape == (n, len(demos.events))
-    assert not np.isnan(demos.times).any()
+    present = ~np.isnan(demos.times)
+    assert present.any(axis=1).all() and (present.all() or task == "pusht")
     if EVERY[task].ordered:
         assert (np.diff(demos.times, axis=1) > 0).all()
-    assert (demos.times > 0).all() and (demos.times < demos.lengths[:, None] - 1).all()
+    end = demos.lengths[:, None] - (task != "pusht")  # some touch the T at the end
+    within = (demos.times > 0) & (demos.times < end)
+    assert np.array_equal(within, present) and demos.rate == EVERY[task].rate
     states = np.concatenate(demos.trajectories)
     assert states.shape[1] == len(demos.names) == len(set(demos.names))
     assert np.isfinite(states).all()
@@ -56,6 +59,17 @@ def test_several_objects_are_placed_one_after_the_other():
             assert (np.diff(ordered.ravel()) > 0).all()
 
 
+def test_a_box_with_two_truths():
+    """Manual segments, and the box's own motion: before its begin the box rests."""
+    manual, own = tasks.load("vmci_pnp"), tasks.load("vmci_box")
+    assert manual.events == ("grasp_1", "place_1", "rest", "grasp_2", "place_2")
+    assert own.events == ("begins#1", "ends#1", "begins#2", "ends#2") and own.rate == 60
+    place = [own.names.index(f"box_left.{axis}") for axis in "xyz"]
+    for states, (begins, *_) in zip(own.trajectories, own.times.astype(int), strict=True):
+        moved = np.linalg.norm(states[:, place] - states[0, place], axis=1)
+        assert moved[:begins].max() < 0.01 and moved[begins + 30] > 0.05  # m
+
+
 def test_events_that_a_file_lists(tmp_path):
     path = tmp_path / "listed.npz"
     np.savez(
@@ -65,8 +79,14 @@ def test_events_that_a_file_lists(tmp_path):
         names=np.array(["a", "b"]),
         event_names=np.array(["grasp"]),
         event_times=np.array([[1], [np.nan]]),
+        box_names=np.array(["begins"]),
+        box_times=np.array([[0], [1]]),
+        rate=np.float64(30),
     )
+    demos = tasks.read(path, truth="box")
+    assert demos.events == ("begins",) and demos.times.tolist() == [[0], [1]]
     demos = tasks.read(path)
+    assert demos.rate == 30
     assert demos.events == ("grasp",) and demos.names == ("a", "b")
     assert demos.times[0, 0] == 1 and np.isnan(demos.times[1, 0])
     assert np.array_equal(demos.trajectories[1], [[4, 5], [6, 7], [8, 9]])
