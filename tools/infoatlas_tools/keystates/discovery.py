@@ -130,6 +130,12 @@ def discover_keystates(
         found = _columns(recordings, evidence, others, lengths, most, frequency)
         if count == "auto":
             found = _automatic(found, has_bursts(working, coordinates.rest))
+    notes = coordinates.notes
+    if count == "auto" and not len(known) and max(map(len, evidence.events)) > CHOOSABLE:
+        notes += (
+            f"Demonstrations have up to {max(map(len, evidence.events))} contacts and switches, "
+            f"and count='auto' keeps {CHOOSABLE}: pass a larger count for all of them.",
+        )
     found = found.in_time(lengths)
     reached = _working(found, timing.stride, recordings.lengths)
     return KeyStates(
@@ -141,7 +147,7 @@ def discover_keystates(
         labels=labelled,
         reproduced=reproduced(changes, working, np.where(found.shared, reached, np.nan)),
         met=met(evidence.events, found.steps, lengths, frequency),
-        notes=coordinates.notes,
+        notes=notes,
     )
 
 

@@ -363,6 +363,7 @@ class KeyStates:
     def __str__(self) -> str:
         sure = [self.sure(j) for j in range(self.steps.shape[1])]
         rate = "" if self.trajectories.rate is None else f" at {self.trajectories.rate:g} Hz"
-        head = f"{len(sure)} key states of {len(self.steps)} demonstrations{rate}"
+        most = int(self.steps.count(axis=1).max(initial=0))
+        head = f"{len(sure)} key states of {len(self.steps)} demonstrations{rate}, up to {most} in each"
         trust = [self.trust] if self.trust else []
         return "\n".join([head, *tables.lines(self.found, sure), *trust, *self.warnings])
