@@ -129,7 +129,7 @@ def find_grippers(
             if _two_levels([(s[:, c] - low[c]) / (high[c] - low[c]) for s in states], frequency)
         ]
     label = [TAILS.sub("", short_name(names[c])) if names else f"column {c}" for c in columns]
-    grippers = []
+    grippers: list[Gripper] = []
     while columns:
         first, text, others = columns[0], label[0], range(1, len(columns))
         together = [0] + [
@@ -140,11 +140,12 @@ def find_grippers(
         ]
         at = [columns[k] for k in together]
         sign = np.array([np.sign(_correlation(pooled, first, c)) for c in at])
-        alone = text.strip("._/ ") and text not in [x for k, x in enumerate(label) if k not in together]
-        name = text.strip("._/ ") if alone and not any(g.name == text for g in grippers) else short_name(names[first])
-        grippers.append(Gripper(name, tuple(at), low[at], high[at], sign))
         label = [x for k, x in enumerate(label) if k not in together]
         columns = [x for k, x in enumerate(columns) if k not in together]
+        name = text.strip("._/ ")
+        if not name or text in label or any(g.name == name for g in grippers):
+            name = short_name(names[first])
+        grippers.append(Gripper(name, tuple(at), low[at], high[at], sign))
     if len(grippers) == 1 and names:
         grippers = [Gripper("gripper", *list(vars(grippers[0]).values())[1:])]
     return grippers
@@ -162,7 +163,5 @@ def _two_levels(shares: Sequence[Float], frequency: float) -> bool:
         return False
     step = max(1, round(SWITCHED * frequency))
     far = sum(np.abs(np.diff(s[::step])).sum() for s in shares)  # less noise than single steps
-    quick = sum(
-        float((np.abs(s[step:] - s[:-step]) > 1 - 2 * near).sum()) / step for s in shares
-    )
+    quick = sum(float((np.abs(s[step:] - s[:-step]) > 1 - 2 * near).sum()) / step for s in shares)
     return bool(quick > FAST * far)

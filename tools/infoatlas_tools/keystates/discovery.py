@@ -119,9 +119,7 @@ def discover_keystates(
     recordings = Recordings(coordinates, changes, working)
     states = np.split(repaired, np.cumsum(lengths)[:-1])
     rotations = [column for turned in coordinates.groups for column in turned.columns]
-    evidence = find_evidence(
-        given.names, states, frequency, given.gripper, given.ignore, rotations
-    )
+    evidence = find_evidence(given.names, states, frequency, given.gripper, given.ignore, rotations)
     known, labelled = as_labels(labels, lengths)
     if len(known):
         found = _labelled(recordings, labelled, known)
@@ -206,7 +204,8 @@ def _columns(
             entries.setdefault(column, {})[i] = event.step
             strength.setdefault(column, []).append(event.strength)
             source[event.name] = event.source
-        taken, free = [event.step for event in evidence.events[i]], []
+        taken = [event.step for event in evidence.events[i]]
+        free: list[int] = []
         for step in others[i].tolist():
             if len(row) + len(free) < count and all(abs(step - t) > apart for t in taken):
                 taken.append(step)
@@ -265,9 +264,7 @@ def _labelled(recordings: Recordings, names: tuple[str, ...], labels: Float) -> 
     found = np.ma.masked_array(recorded, np.ma.getmaskarray(steps))
     strength = (~np.ma.getmaskarray(steps)).mean(axis=0)
     count = len(names)
-    return Steps(
-        found, strength, names, (LABEL,) * count, np.arange(count), np.ones(count, bool)
-    )
+    return Steps(found, strength, names, (LABEL,) * count, np.arange(count), np.ones(count, bool))
 
 
 def _working(found: Steps, stride: int, lengths: Int) -> Float:

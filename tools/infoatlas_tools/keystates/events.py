@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,13 +207,10 @@ def _joined(
     return sorted(kept, key=lambda e: e.step)
 
 
-def _pauses(
-    body: str, motions: Sequence[Motion], first: int, last: int
-) -> set[tuple[str, int]]:
+def _pauses(body: str, motions: Sequence[Motion], first: int, last: int) -> set[tuple[str, int]]:
     """Ends of a body's motions, and the begins that follow, from `first` to before `last`."""
     own = [m for m in motions if m.body == body and first <= m.begin < last]
-    pairs = zip(own[:-1], own[1:], strict=True)
-    return {(body, step) for one, next_ in pairs for step in (one.end, next_.begin)}
+    return {(body, step) for one, next_ in pairwise(own) for step in (one.end, next_.begin)}
 
 
 def chosen_events(
