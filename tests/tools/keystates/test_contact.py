@@ -19,6 +19,7 @@ BOX = way(
     *((0, [0.3, 0, 0]), (2, [0.3, 0, 0]), (3.5, [0.3, 0.3, 0.1]), (8.5, [0.3, 0.3, 0.1])),
     *((10, [0.6, 0.3, 0]), (13, [0.6, 0.3, 0])),
 )
+SIDE = np.array([0, 0.05, 0])
 TRUTH = [[40, 70], [170, 200]]  # begin and end of both motions
 
 
@@ -65,8 +66,8 @@ def test_a_rotation_of_the_axes_moves_no_step_by_more_than_two(angle):
 
 def test_the_order_of_bodies_changes_nothing():
     paths = {"hand": HAND, "box": BOX, "lamp": np.tile([1.0, 1, 1], (len(HAND), 1))}
-    one = motions(paths, noise=0)
-    assert one == motions(dict(reversed(paths.items())), noise=0) and len(one[0]) == 2
+    one = motions(paths)
+    assert one == motions(dict(reversed(paths.items()))) and len(one[0]) == 2
 
 
 def test_an_elbow_that_moves_with_the_hand_is_no_object():
@@ -77,9 +78,9 @@ def test_an_elbow_that_moves_with_the_hand_is_no_object():
 
 
 def test_two_markers_are_one_body_with_the_words_that_they_share():
-    rows = motions({"hand": HAND, "box_back": BOX, "box_bolt": BOX + [0, 0.05, 0]})
+    rows = motions({"hand": HAND, "box_back": BOX, "box_bolt": BOX + SIDE})
     assert [[(m.body, m.mover) for m in row] for row in rows] == [[("box", "hand")] * 2] * 4
-    rows = motions({"hand": HAND, "box": BOX, "bolt": BOX + [0, 0.05, 0]})
+    rows = motions({"hand": HAND, "box": BOX, "bolt": BOX + SIDE})
     assert {m.body for row in rows for m in row} == {"box"}
 
 
@@ -98,7 +99,7 @@ def test_a_bystander_that_jitters_has_no_say():
 def test_a_tool_moves_a_hook_and_the_hook_a_cube():
     hook = np.where(np.arange(len(HAND))[:, None] < 40, HAND[40], HAND)  # held from 2 s on
     cube = BOX[[0] * 170 + list(range(170, len(BOX)))]  # moved by the hook from 8.5 to 10 s
-    for row in motions({"tool": HAND, "hook": hook + [0.2, 0, 0], "cube": cube}):
+    for row in motions({"tool": HAND, "hook": hook + SIDE, "cube": cube}):
         found = {(m.body, m.mover in ("tool", "hook")) for m in row}
         assert found == {("hook", True), ("cube", True)}
         (last,) = (m for m in row if m.body == "cube")

@@ -37,7 +37,7 @@ def test_slow_and_quick_switches(rate, noise):
 
 def test_a_switch_within_one_step():
     for row in switches([(0, 1), (3, 1), (3.01, 0), (6, 0), (6.01, 1), (9, 1)]):
-        assert np.abs(np.array(row)[:, :2] - [[60, 60], [120, 120]]).max() <= 1
+        assert np.abs(np.array(row)[:, :2] - [[60, 61], [120, 121]]).max() <= 1
 
 
 def test_jitter_and_small_changes_are_no_switches():

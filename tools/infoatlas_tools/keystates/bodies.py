@@ -19,7 +19,8 @@ GRIPPER = re.compile(r"finger|grip|jaw|knuckle|claw", re.IGNORECASE)
 NO_OPENING = re.compile(r"veloc|\bvel\b|accel|effort|force|torque|current|temperature")
 TAILS = re.compile(r"\d+|[._/](position|positions|pos|qpos|state)\b")
 RANGE = (0.02, 0.98)  # quantiles of an opening that count as closed and open
-ONE_GRIPPER = 0.5  # correlation of the fingers of one gripper, at least
+ONE_GRIPPER = 0.5, 0.9  # correlation of the fingers of one gripper, and of its two sides, at least
+SIDES = re.compile(r"(left|right)_?(?=finger)")
 LEVELS = (0.85, 0.15)  # a switch spends this share of the time within 15% of one of its levels
 FAST = 0.7  # share of its way that a switch makes in at most SWITCHED seconds
 SWITCHED = 0.5
@@ -110,14 +111,16 @@ def find_grippers(
     frequency : float
         Recorded steps a second, Hz.
     given : sequence of int
-        Columns of the gripper, if the user named them.
+        Columns of the gripper that move, if the user named them.
     taken : sequence of int
         Columns that are ignored, or belong to bodies and orientations.
     """
     pooled = np.concatenate(states)
     low, high = np.quantile(pooled, RANGE, axis=0)
+    rare = [c for c in given if high[c] <= low[c]]  # closed, or open, in less than 2% of the time
+    low[rare], high[rare] = pooled[:, rare].min(axis=0), pooled[:, rare].max(axis=0)
     able = [c for c in range(pooled.shape[1]) if high[c] > low[c] and c not in taken]
-    columns = [c for c in given if high[c] > low[c]] or [
+    columns = list(given) or [
         c
         for c in able
         if names and GRIPPER.search(names[c]) and not NO_OPENING.search(names[c].lower())
@@ -135,8 +138,7 @@ def find_grippers(
         together = [0] + [
             k
             for k in others
-            if label[k] == text
-            and ("finger" in text or abs(_correlation(pooled, first, columns[k])) > ONE_GRIPPER)
+            if _one_gripper(text, label[k], abs(_correlation(pooled, first, columns[k])))
         ]
         at = [columns[k] for k in together]
         sign = np.array([np.sign(_correlation(pooled, first, c)) for c in at])
@@ -149,6 +151,13 @@ def find_grippers(
     if len(grippers) == 1 and names:
         grippers = [Gripper("gripper", *list(vars(grippers[0]).values())[1:])]
     return grippers
+
+
+def _one_gripper(one: str, other: str, correlation: float) -> bool:
+    """Whether columns with these names are fingers of one gripper."""
+    if one == other:
+        return "finger" in one or correlation > ONE_GRIPPER[0]
+    return SIDES.sub("", one) == SIDES.sub("", other) and correlation > ONE_GRIPPER[1]
 
 
 def _correlation(states: Float, a: int, b: int) -> float:

@@ -119,7 +119,9 @@ def discover_keystates(
     recordings = Recordings(coordinates, changes, working)
     states = np.split(repaired, np.cumsum(lengths)[:-1])
     rotations = [column for turned in coordinates.groups for column in turned.columns]
-    evidence = find_evidence(given.names, states, frequency, given.gripper, given.ignore, rotations)
+    evidence = find_evidence(
+        given.names, states, frequency, _gripper(given), given.ignore, rotations
+    )
     known, labelled = as_labels(labels, lengths)
     if len(known):
         found = _labelled(recordings, labelled, known)
@@ -160,6 +162,18 @@ def _nothing_left(coordinates: ReadCoordinates, ignored: Sequence[int]) -> str:
     if ignored:
         ways.insert(0, "ignore fewer columns")
     return f"no coordinate is left of {coordinates.width} ({why}): {', or '.join(ways)}"
+
+
+def _gripper(given: Trajectories) -> list[int]:
+    """Columns that the user named as the gripper, and that move."""
+    moving = np.ptp(given.states, axis=0) > 0
+    usable = [c for c in given.gripper if moving[c] and c not in given.ignore]
+    if len(given.gripper) and not usable:
+        raise InputError(
+            f"gripper is {list(given.gripper)}, and these columns are ignored or constant: name "
+            "columns that move"
+        )
+    return usable
 
 
 def _others(
