@@ -103,7 +103,7 @@ def test_in_place(folder, tmp_path, capsys, monkeypatch):
 
 def test_rare_parts_are_announced_unless_bodies_are_named(folder, twelve, capsys):
     rare = re.compile(r"(\d+) of (\d+) parts are in fewer than half .*--count auto.*--label")
-    assert main(["annotate", str(folder), "--count", "4"]) == 0
+    assert main(["annotate", str(folder), "--count", "5"]) == 0
     text = capsys.readouterr().out
     (found,) = rare.findall(text)
     shares = [int(number) for number in re.findall(r" (\d+)/12 ", text)]

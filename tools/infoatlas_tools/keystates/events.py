@@ -141,15 +141,18 @@ def _closing(
     unit: float,
 ) -> float:
     """Sign of the change of an opening by which a gripper closes; -1 unless bodies tell."""
-    votes = 0.0
-    for own, row in zip(motions, switches, strict=True):
-        for switch in row:
-            if switch.gripper == name:
-                after = [m.begin - switch.fastest for m in own]
-                begins = any(-JOINED / 2 * unit <= t <= JOINED * unit for t in after)
-                ends = any(abs(m.end - switch.fastest) <= JOINED * unit for m in own)
-                votes += np.sign(switch.change) * (float(begins) - float(ends))
-    return float(np.sign(votes)) or -1.0
+    for near in (JOINED * unit, HELD * unit):
+        votes = 0.0
+        for own, row in zip(motions, switches, strict=True):
+            for switch in row:
+                if switch.gripper == name:
+                    after = [m.begin - switch.fastest for m in own]
+                    begins = any(-JOINED / 2 * unit <= t <= near for t in after)
+                    ends = any(abs(m.end - switch.fastest) <= near for m in own)
+                    votes += np.sign(switch.change) * (float(begins) - float(ends))
+        if votes:
+            return float(np.sign(votes))
+    return -1.0
 
 
 def _joined(
