@@ -94,7 +94,7 @@ def discover_keystates(
     >>> moves = [np.repeat([[1, 0], [0, 1]], [20 + i, 20], axis=0) for i in range(6)]
     >>> demos = Trajectories([v.cumsum(axis=0) for v in moves], rate=20)
     >>> discover_keystates(demos, count=1).steps[:, 0].tolist()
-    [20, 21, 22, 23, 24, 25]
+    [19, 20, 21, 22, 23, 24]
     """
     if isinstance(count, str) and count != "auto":
         raise InputError(f"count is {count!r}: pass a number of key states, or 'auto'")
