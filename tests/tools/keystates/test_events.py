@@ -19,7 +19,7 @@ GRASPS += [(14.6, 1), (18, 1)]  # the opening of the gripper at times in seconds
 NAMES = [f"{body}.{axis}" for body in ("hand", "cube") for axis in "xyz"]
 
 
-def gripper(knots, length=len(HAND)):
+def gripper(knots, length=361):
     return np.interp(np.arange(length) / RATE, *np.transpose(knots))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from infoatlas_tools.keystates.events import Event
-from infoatlas_tools.keystates.trust import has_bursts, met, reproduced
+from infoatlas_tools.keystates.trust import has_bursts, met
 
 LENGTHS = np.full(8, 400)
 RNG = np.random.default_rng(0)
