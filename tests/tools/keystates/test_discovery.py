@@ -349,7 +349,7 @@ def carried(number=8, **options):
 
 
 def near(steps, cuts):
-    """Whether the cube begins to move at the first cut, and rests for 10 steps before the second."""
+    """Whether the cube begins to move at the first cut, and rests shortly before the second."""
     begin, end = np.transpose(steps) - np.transpose(cuts)
     return bool(np.abs(begin).max() <= 2 and end.max() <= 0 and end.min() >= -11)
 
