@@ -141,18 +141,15 @@ def _closing(
     unit: float,
 ) -> float:
     """Sign of the change of an opening by which a gripper closes; -1 unless bodies tell."""
-    for near in (JOINED * unit, HELD * unit):
-        votes = 0.0
-        for own, row in zip(motions, switches, strict=True):
-            for switch in row:
-                if switch.gripper == name:
-                    after = [m.begin - switch.fastest for m in own]
-                    begins = any(-JOINED / 2 * unit <= t <= near for t in after)
-                    ends = any(abs(m.end - switch.fastest) <= near for m in own)
-                    votes += np.sign(switch.change) * (float(begins) - float(ends))
-        if votes:
-            return float(np.sign(votes))
-    return -1.0
+    votes = 0.0
+    for own, row in zip(motions, switches, strict=True):
+        for switch in row:
+            if switch.gripper == name:
+                after = [m.begin - switch.fastest for m in own]
+                begins = any(-JOINED / 2 * unit <= t <= JOINED * unit for t in after)
+                ends = any(abs(m.end - switch.fastest) <= JOINED * unit for m in own)
+                votes += np.sign(switch.change) * (float(begins) - float(ends))
+    return float(np.sign(votes)) or -1.0
 
 
 def _joined(
@@ -221,22 +218,24 @@ def chosen_events(
 ) -> list[list[tuple[Event, tuple[str, int]]]]:
     """The `count` clearest events of each demonstration, with the column of each.
 
-    A column is a name and its occurrence: the second grasp of a body has its own column. Events
-    that more demonstrations have come first.
+    A column is a name and its occurrence: the second grasp of a body has its own column. Columns
+    that more demonstrations have, and clearer ones, come first.
     """
     numbered = []
+    strength: dict[tuple[str, int], list[float]] = {}
     for row in events:
         seen: Counter[str] = Counter()
         own = []
         for event in row:
             seen[event.name] += 1
             own.append((event, (event.name, seen[event.name])))
+            strength.setdefault(own[-1][1], []).append(event.strength)
         numbered.append(own)
-    share = Counter(column for row in numbered for _, column in row)
 
     def clear(entry: tuple[Event, tuple[str, int]]) -> tuple[bool, float]:
-        event, column = entry
-        return event.strength >= 2, share[column] / len(events) + event.strength / 2
+        own = strength[entry[1]]  # of all demonstrations: these choose the same columns
+        mean = sum(own) / len(own)
+        return mean >= 2, round(len(own) / len(events) + mean / 2, 1)
 
     best = [sorted(row, key=clear, reverse=True)[:count] for row in numbered]
     return [sorted(row, key=lambda entry: entry[0].step) for row in best]
