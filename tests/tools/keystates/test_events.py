@@ -149,3 +149,13 @@ def test_each_occurrence_of_an_event_has_its_own_column():
 def test_nothing_is_found_in_columns_without_names():
     evidence, rows = found([HAND, CUBE], [])
     assert rows == [[]] * 5 and evidence.columns == tuple(range(6))
+
+
+def test_orientations_are_no_bodies():
+    """A lid that only turns, with the hand."""
+    turn = way((0, [0, 0, 0]), (3, [0, 0, 0]), (5, [0, 0, 1]), (18, [0, 0, 1]))
+    hand = turn + way((0, [0, 0, 0]), (1, [0, 1, 0]), (2, [0, 0, 0]), (18, [0, 0, 0]))
+    names = [f"{body}.rotation.{axis}" for body in ("hand", "lid") for axis in "xyz"]
+    states = [np.concatenate([hand, turn], axis=1)] * 3
+    assert find_evidence(names, states, RATE).bodies == ("lid.rotation",)
+    assert find_evidence(names, states, RATE, rotations=range(6)).bodies == ()

@@ -97,7 +97,7 @@ def find_evidence(
     gripper, ignored, rotations : sequence of int
         Columns of the gripper, columns that are ignored, and columns of orientations.
     """
-    bodies = find_bodies(names, np.concatenate(states), ignored)
+    bodies = find_bodies(names, np.concatenate(states), [*ignored, *rotations])
     places = [column for body in bodies for column in body.columns]
     taken = {*ignored, *places, *rotations}
     grippers = find_grippers(names, states, frequency, gripper, sorted(taken))
