@@ -6,8 +6,23 @@ import numpy as np
 
 from infoatlas_tools import Trajectories
 from infoatlas_tools.annotate.content import Annotations
+from infoatlas_tools.keystates.events import find_evidence
 from infoatlas_tools.keystates.key_states import KeyStates
 from infoatlas_tools.keystates.steps import Steps
+
+
+def named(steps, names):
+    """Steps [N, K] of labelled kinds with these names."""
+    count = len(names)
+    kinds, shared = np.arange(count), np.ones(count, bool)
+    return Steps(steps, np.ones(count), tuple(names), ("label",) * count, kinds, shared)
+
+
+def without_evidence(found, recorded, labels=()):
+    """Key states of demonstrations that show no contact."""
+    none = find_evidence((), recorded.split(), 20.0)
+    again = np.full(found.steps.shape[1], np.nan)
+    return KeyStates(found, recorded, None, none, (), tuple(labels), again, float("nan"))
 
 
 def annotations(subtasks, episodes, states=(), names=(), labels=("grasp", "release")):
@@ -16,8 +31,8 @@ def annotations(subtasks, episodes, states=(), names=(), labels=("grasp", "relea
     shape = (len(parts), len(subtasks.lengths))
     steps = np.reshape([part.end - 1 for part in parts], shape).astype(np.int64).T
     mask = np.reshape([part.end == part.start for part in parts], shape).astype(bool).T
-    found = Steps(np.ma.array(steps, mask=mask), np.ones(len(parts)), origin=tuple(labels))
+    found = named(np.ma.array(steps, mask=mask), labels[: len(parts)])
     values = np.concatenate(states) if len(states) else np.zeros((sum(subtasks.lengths), 1))
     recorded = Trajectories(values, subtasks.lengths, names, subtasks.rate)
-    keystates = KeyStates(found, recorded, None, (), labels=tuple(labels))
+    keystates = without_evidence(found, recorded, labels)
     return Annotations(keystates, subtasks, tuple(episodes))

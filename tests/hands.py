@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 RATE = 20.0
@@ -97,3 +99,13 @@ def carrying(
         states.append(made)
         cuts.append(marks)
     return states, columns("tool", *bodies), np.array(cuts)
+
+
+def way(*knots: tuple[float, list[float]], rate: float = RATE):
+    """Positions [T, k] that pass through places at times (seconds), with rest where both agree."""
+    seconds = np.arange(round(knots[-1][0] * rate) + 1) / rate
+    path = np.tile(np.array(knots[0][1], float), (len(seconds), 1))
+    for (begin, start), (end, goal) in pairwise(knots):
+        u = np.clip((seconds - begin) / (end - begin), 0, 1)[:, None]
+        path += (np.array(goal) - np.array(start)) * u**3 * (10 - 15 * u + 6 * u * u)
+    return path

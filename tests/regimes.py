@@ -6,7 +6,7 @@ import numpy as np
 
 
 def demonstrations(count=12, d=6, seed=0, noise=0.0):
-    """Three phases of random length: all coordinates drift, the second half rests, all oscillate.
+    """Three phases of random length: all coordinates drift, the second half rests, all return.
 
     Returns
     -------
@@ -21,7 +21,7 @@ def demonstrations(count=12, d=6, seed=0, noise=0.0):
         step = 0.1 * rng.standard_normal((lengths.sum(), d)) + 0.3
         first, second = np.cumsum(lengths)[:2]
         step[first:second, d // 2 :] = 0.0
-        step[second:] = rng.standard_normal((lengths[2], d)) * 0.5 - 0.5
+        step[second:] -= 0.8
         path = np.cumsum(step, axis=0)
         states.append(path + noise * np.ptp(path, axis=0) * rng.standard_normal(path.shape))
         cuts.append((first, second))

@@ -76,9 +76,8 @@ def test_numbered_columns_are_no_names():
 def test_names_of_columns_are_names_of_coordinates(frames):
     found = discover_keystates(frames, count=2)
     assert found.trajectories.names == tuple(NAMES)
-    np.testing.assert_array_equal(
-        found.steps, discover_keystates([f.to_numpy() for f in frames], count=2).steps
-    )
+    named = Trajectories([f.to_numpy() for f in frames], names=NAMES)
+    np.testing.assert_array_equal(found.steps, discover_keystates(named, count=2).steps)
     lengths = pd.Series([len(f) for f in frames])
     joined = Trajectories(pd.concat(frames, ignore_index=True), lengths)
     assert joined.names == tuple(NAMES)

@@ -45,7 +45,8 @@ class Trajectories:
         Recorded steps of a working step of key states. Derived from the rate, or from the motion,
         unless given.
     gripper : column or sequence of columns
-        Coordinates of the gripper: candidates for key states are changes of these alone.
+        Coordinates of the gripper, whose switches are key states. Unless given, they are
+        recognised by names and values.
     ignore : column or sequence of columns
         Coordinates without key states, such as flags that contain the answer.
     orientation : dict or "none", optional

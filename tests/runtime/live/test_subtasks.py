@@ -117,7 +117,7 @@ def test_unreliable_parts_are_reported_only_on_request():
     cuts = rng.integers(10, 70, 8)
     lengths = np.full(8, 80)
     parts = Subtask("tool", 0 * cuts, cuts), Subtask("tool", cuts, lengths)
-    found = discover_keystates(walks, count=2)
+    found = discover_keystates(walks, labels={i: [int(cut)] for i, cut in enumerate(cuts)})
     task = found.follow(Subtasks(parts, lengths))
     assert not task.subtasks.tools[0].followed.any()
     tracker = KeyStateTracker(task)

@@ -73,7 +73,8 @@ def test_it_is_judged_by_demonstrations_left_out(found):
 def test_unreliable_key_states_are_reported_only_on_request():
     rng = np.random.default_rng(0)
     walks = [np.cumsum(rng.standard_normal((80, 3)), axis=0) for _ in range(8)]
-    found = discover_keystates(walks, count=2)
+    steps = rng.integers(10, 70, (8, 2)).tolist()  # labels of nothing
+    found = discover_keystates(walks, labels=dict(enumerate(steps)))
     assert (found.detectors.recall < 0.6).any()
     tracker, every = KeyStateTracker(found), KeyStateTracker(found, follow_all=True)
     np.testing.assert_array_equal(tracker.followed, found.detectors.followed)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from annotated import named, without_evidence
 from infoatlas_rt import InputError
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.annotate.content import Annotations
-from infoatlas_tools.keystates.key_states import KeyStates
-from infoatlas_tools.keystates.steps import Steps
 from infoatlas_tools.keystates.subtasks import Subtask, Subtasks
 from regimes import demonstrations
 
@@ -19,7 +18,8 @@ LENGTHS = np.array([10, 20, 8])
 def keystates(steps, mask=None):
     steps = np.ma.masked_array(steps, mask)
     recorded = Trajectories(np.zeros((len(steps), 1)), np.ones(len(steps), int), rate=10.0)
-    return KeyStates(Steps(steps, np.ones(steps.shape[1])), recorded, None, ())
+    names = [f"change {letter}" for letter in "AB"[: steps.shape[1]]]
+    return without_evidence(named(steps, names), recorded)
 
 
 def part(start, end, reference="", tool="tool", held=""):
@@ -75,10 +75,10 @@ def test_parts_in_another_order():
 
 def test_key_states_as_events_and_frames(one_arm):
     assert one_arm.events() == [
-        *((0, 4, "key state 1", 0), (0, 6, "key state 2", 1)),
-        *((1, 5, "key state 1", 0), (1, 15, "key state 2", 1), (2, 3, "key state 1", 0)),
+        *((0, 4, "change A", 0), (0, 6, "change B", 1)),
+        *((1, 5, "change A", 0), (1, 15, "change B", 1), (2, 3, "change A", 0)),
     ]
-    assert one_arm.events(2) == [(2, 3, "key state 1", 0)]
+    assert one_arm.events(2) == [(2, 3, "change A", 0)]
     assert one_arm.newest(0).tolist() == [-1] * 4 + [0] * 2 + [1] * 4
     assert one_arm.newest(2).tolist() == [-1] * 3 + [0] * 5
     assert one_arm.seconds(5) == 0.5

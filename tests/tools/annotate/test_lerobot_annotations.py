@@ -264,10 +264,10 @@ def test_a_second_annotation_replaces_the_first(folder, copy, found, annotations
     assert len(set(frames(again).column_names)) == len(frames(again).column_names)
     kept = pq.read_table(again / "sarm_progress.parquet")
     assert kept["progress_sparse"].combine_chunks().equals(sparse)
-    assert episodes(again)[0]["dense_subtask_names"][0] == "until key state 1"
+    assert episodes(again)[0]["dense_subtask_names"][0] == "until change B"
     if is_new(folder):
         rows = frames(again)["language_persistent"].to_pylist()
-        assert [row["content"] for row in rows[0]][:2] == ["a plan", "until key state 1"]
+        assert [row["content"] for row in rows[0]][:2] == ["a plan", "until change B"]
         assert not any(row["content"] in NAMES for row in rows[0])
         assert any("rows of language_persistent of style subtask are replaced" in n for n in notes)
 

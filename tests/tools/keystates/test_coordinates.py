@@ -632,9 +632,8 @@ def test_demonstrations(path, named):
         names = tuple(map(str, data["names"]))
     made, _, paths, outliers = read(states, names if named else ())
     assert not outliers
-    turned = {
-        columns for columns, kind in zip(made.sources, made.kinds, strict=True) if kind != "plain"
-    }
+    kinds = zip(made.sources, made.kinds, strict=True)
+    turned = {columns for columns, kind in kinds if kind not in ("plain", "angle")}
     for columns in turned:
         assert [names[c][-2:] for c in columns] == ["qw", "qx", "qy", "qz"]
     moving = np.any([(np.diff(s, axis=0) != 0).any(axis=0) for s in states], axis=0)

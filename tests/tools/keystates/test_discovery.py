@@ -1,4 +1,4 @@
-"""Key states of demonstrations with known phases, and of recorded ones."""
+"""Key states of demonstrations with known phases, of hand-made people, and of recorded ones."""
 
 from __future__ import annotations
 
@@ -6,26 +6,66 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 
+from hands import RATE, carrying
 from infoatlas_rt import InputError
 from infoatlas_tools import discover_keystates, load_trajectories
-from infoatlas_tools.keystates.segmentation import Segmentation, motion_scores, ranked_cuts
+from infoatlas_tools.keystates.changes import bursts
 from infoatlas_tools.trajectories import Trajectories
 from regimes import demonstrations
+from task_parts import resampled
 
 PICKCUBE = Path(__file__).parents[3] / "examples/data/pickcube.npz"
+NAMES = ("tool.x", "tool.y", "tool.z", "finger1.position", "time")
+
+
+def minimum_jerk(u):
+    u = np.clip(u, 0, 1)
+    return 10 * u**3 - 15 * u**4 + 6 * u**5
+
+
+def recording(seed, rate=20.0, noise=2e-4, lacking=False):
+    """Reach, close the fingers, carry, open them; seconds of both events (`lacking`: of one)."""
+    rng = np.random.default_rng(seed)
+    a, b, c = rng.uniform(1, 2.5, 3)
+    grasp, release = 0.5 + a, 0.5 + a + 0.3 + b
+    end = release + 0.3 + c
+    t = np.arange(0, end, 1 / rate)
+    goals = rng.normal(size=(3, 3)) * 0.3
+    place = np.zeros((len(t), 3))
+    for goal, start, seconds in zip(
+        goals, (0.5, grasp + 0.3, release + 0.3), (a, b, c), strict=True
+    ):
+        place += goal * minimum_jerk((t - start) / seconds)[:, None]
+    finger = 0.04 - 0.03 * np.clip((t - grasp) / 0.2, 0, 1)
+    if not lacking:
+        finger += 0.03 * np.clip((t - release) / 0.2, 0, 1)
+    drawn = np.random.default_rng([seed, int(rate)]).normal(size=(len(t), 4))
+    states = np.column_stack([place, finger]) + noise * drawn * [1, 1, 1, 0.1]
+    return states, np.array([grasp, release])
+
+
+def recordings(count=12, **options):
+    made = [recording(seed, **options) for seed in range(count)]
+    return [states for states, _ in made], np.array([times for _, times in made])
+
+
+def away(found, times, rate=20.0):
+    """Seconds from each event to the nearest key state of its demonstration [N, E]."""
+    steps = found.steps.astype(float).filled(np.nan)
+    return np.nanmin(np.abs(steps[:, :, None] / rate - times[:, None, :]), axis=1)
 
 
 def test_known_phases_are_found_to_within_a_step():
-    states, cuts = demonstrations()
+    states, cuts = demonstrations()  # the last steps of a phase are cuts - 1
     found = discover_keystates(states, count=2)
     assert found.steps.shape == (12, 2)
-    assert np.abs(found.steps - cuts).max() <= 2
-    assert np.abs(found.steps - cuts).mean() < 0.7
-    assert found.evident
-    assert found.reproduced > 0.9
-    assert found.warnings == ()
+    assert np.abs(found.steps - (cuts - 1)).max() <= 1
+    assert found.reproduced.min() > 0.3 and "found again" in found.trust
+    assert np.isnan(found.met) and "show no contact" in found.warnings[0]
+    assert [found.sure(j) for j in range(2)] == ["repeats", "repeats"]
 
 
 def test_grasps_of_real_demonstrations_are_found_to_within_two_steps():
@@ -51,21 +91,6 @@ def test_steps_ascend_and_leave_out_the_ends():
     assert (np.diff(middle) >= 0).all()
 
 
-def test_phases_are_nested():
-    """The first cuts of K = 4 are those of K = 2, so a smaller K has the most important ones."""
-    states, _ = demonstrations()
-    (few, strength), (many, more) = (ranked_cuts(states, 2, np.zeros(6), k) for k in (2, 4))
-    np.testing.assert_array_equal(many[:, :2], few)
-    np.testing.assert_array_equal(more[:2], strength)
-
-
-def test_motion_below_the_resolution_has_no_phases():
-    states, _ = demonstrations()
-    boundaries, strength = ranked_cuts(states, 2, np.full(6, 1e3), 3)
-    assert boundaries.shape == (12, 0) and not len(strength)
-    discover_keystates(Trajectories(states, resolution=1e3), 3)  # continues without them
-
-
 @pytest.mark.parametrize("kind", ["white", "walk", "smooth"])
 def test_no_key_state_in_motion_without_events(kind):
     """White noise, random walks and a single smooth motion, 25 draws each."""
@@ -84,35 +109,12 @@ def test_no_key_state_in_motion_without_events(kind):
     assert said == 0
 
 
-def test_auto_finds_both_events():
-    states, cuts = demonstrations(count=20)
-    found = discover_keystates(states, count="auto")
-    away = np.abs(found.steps.filled(-99)[:, :, None] - cuts[:, None, :]).min(axis=1)
-    assert away.mean() < 1
-
-
-def test_strength_is_the_geometric_mean_of_gain_and_contrast():
-    states, _ = demonstrations()
-    scores = motion_scores(states, 2, np.zeros(6))
-    lengths = np.array([len(s) - 6 for s in states])
-    segmentation = Segmentation(scores, lengths, window=4)
-    segmentation.cut()
-    (cut,) = segmentation.cuts
-    after = np.concatenate([np.arange(n) >= c for n, c in zip(lengths, cut, strict=True)])
-    pooled = np.cov(scores.T, bias=True)
-    density = []
-    for part in (scores[~after], scores[after]):
-        covariance = 0.98 * np.cov(part.T, bias=True) + 0.02 * pooled + 0.02 * np.eye(len(pooled))
-        away = scores - part.mean(axis=0)
-        squares = np.einsum("ij,jk,ik->i", away, np.linalg.inv(covariance), away)
-        density.append(-0.5 * squares - 0.5 * np.linalg.slogdet(covariance)[1])
-    contrast = 0.0
-    for ratio, own in zip(
-        np.split(density[0] - density[1], np.cumsum(lengths)[:-1]), cut, strict=True
-    ):
-        contrast += (ratio[own - 4 : own].sum() - ratio[own : own + 4].sum()) / (8 * len(cut))
-    expected = np.sqrt(segmentation.gain[0] * contrast)
-    np.testing.assert_allclose(segmentation.strength[0], expected, rtol=1e-3)
+def test_auto_finds_both_events_and_no_others():
+    states, times = recordings()
+    for given in (Trajectories(states, rate=20), states):  # with names and without
+        found = discover_keystates(given, count="auto")
+        assert found.steps.shape == (12, 2) and not found.steps.mask.any()
+        assert (away(found, times) <= 0.25).mean() > 0.9
 
 
 def test_increments_below_the_resolution_are_rest():
@@ -120,7 +122,7 @@ def test_increments_below_the_resolution_are_rest():
     rng = np.random.default_rng(0)
     jitter = [s + 1e-3 * rng.standard_normal(s.shape) for s in states]
     found = discover_keystates(Trajectories(jitter, resolution=5e-3), count=2)
-    assert np.abs(found.steps - cuts).mean() < 1
+    assert np.abs(found.steps - (cuts - 1)).max() <= 1
     assert (found.recordings.coordinates.rest >= 5e-3).all()
     with pytest.raises(InputError, match="resolution is -1"):
         discover_keystates(Trajectories(states, resolution=-1))
@@ -194,7 +196,7 @@ def test_trajectories_that_cannot_be_used():
         discover_keystates([np.linspace(0, 1, 60)[:, None] * [1.0, 2.0]] * 4)
     with pytest.raises(InputError, match=r"of 6 \(6 ignored\): ignore fewer columns"):
         discover_keystates(Trajectories(states, ignore=list(range(6))))
-    with pytest.raises(InputError, match=r"has 66 steps.* 900 of them.*smaller stride"):
+    with pytest.raises(InputError, match=r"has 49 steps.* 900 of them.*smaller stride"):
         discover_keystates(Trajectories(states, stride=900))
     with pytest.raises(InputError, match=r"check the rate \(90000.0\)"):
         discover_keystates(Trajectories(states, rate=9e4))
@@ -208,3 +210,232 @@ def test_one_trajectory_is_enough_for_its_sharpest_change():
     states, cuts = demonstrations(count=1)
     found = discover_keystates(states, count=1)
     assert np.abs(found.steps - cuts).min() <= 3
+
+
+def test_gripper_events_are_found_and_said_to_be_reproduced():
+    states, times = recordings()
+    found = discover_keystates([pandas.DataFrame(s, columns=NAMES[:4]) for s in states], count=4)
+    assert (away(found, times) <= 0.25).mean() > 0.9
+    switches = [j for j, source in enumerate(found.found.source) if source == "gripper"]
+    assert [found.name(j) for j in switches] == ["gripper closes", "gripper opens"]
+    assert (found.reproduced[switches] > 0.3).all() and found.met > 0.5 and found.warnings == ()
+    assert [found.sure(j) for j in switches] == ["switch seen"] * 2
+    assert (found.steps.count(axis=1) <= 4).all()
+
+
+@pytest.mark.parametrize("rate", [10.0, 30.0, 100.0])
+def test_the_same_motion_at_any_rate(rate):
+    states, times = recordings(rate=rate)
+    found = discover_keystates(Trajectories(states, rate=rate), count=4)
+    assert found.recordings.timing.stride == {10.0: 1, 30.0: 1, 100.0: 4}[rate]
+    assert (away(found, times, rate) <= 0.25).mean() > 0.9
+
+
+def test_a_demonstration_that_lacks_an_event_is_masked():
+    states, _ = recordings(10)
+    states[3] = recording(3, lacking=True)[0]
+    labels = {0: {}, 1: {}}
+    for i in labels:
+        grasp, release = np.rint(recording(i)[1] * 20).astype(int).tolist()
+        labels[i] = {"grasp": grasp, "release": release}
+    found = discover_keystates(states, labels=labels)
+    assert found.labels == ("grasp", "release") and found.steps.shape == (10, 2)
+    assert found.steps[3, 1] is np.ma.masked and found.steps[3, 0] is not np.ma.masked
+    assert found.quality[3].missing == (1,)
+    table = found.table()
+    assert isinstance(table, pandas.DataFrame) and len(table) == 19
+    assert list(table[table["demonstration"] == 3]["name"]) == ["grasp"]
+
+
+def test_labels_of_two_demonstrations_are_found_in_the_others():
+    states, times = recordings(14)
+    steps = np.rint(times * 20).astype(int)
+    found = discover_keystates(
+        Trajectories(states, rate=20), labels={i: steps[i].tolist() for i in (2, 9)}
+    )
+    assert (np.abs(found.steps - steps) <= 5).mean() > 0.9
+    np.testing.assert_array_equal(found.steps[[2, 9]], steps[[2, 9]])
+    np.testing.assert_allclose(found.table()["seconds"], found.table()["step"] / 20)
+
+
+def test_one_bad_frame_changes_no_other_demonstration():
+    states, _ = recordings()
+    clean = discover_keystates(states, count=4)
+    for value in (-9999.0, 1e4):
+        spoilt = [s.copy() for s in states]
+        spoilt[5][40, 1] = value
+        found = discover_keystates(spoilt, count=4)
+        others = np.arange(12) != 5
+        np.testing.assert_array_equal(
+            found.steps[others].filled(-1), clean.steps[others].filled(-1)
+        )
+        assert found.quality[5].outliers == (40,)
+        assert any("demonstration 5" in note.lower() for note in found.notes)
+
+
+def test_a_clock_is_left_out_and_named():
+    states, _ = recordings()
+    timed = [np.c_[s, 1e9 + np.arange(len(s)) / 20] for s in states]
+    tables = [pandas.DataFrame(s, columns=NAMES) for s in timed]
+    found = discover_keystates(tables, count=4)
+    named = [pandas.DataFrame(s, columns=NAMES[:4]) for s in states]
+    np.testing.assert_array_equal(
+        found.steps.filled(-1), discover_keystates(named, count=4).steps.filled(-1)
+    )
+    assert any("time" in note for note in found.notes)
+
+
+def test_even_motion_has_no_key_state():
+    line = np.linspace(0, 1, 150)[:, None] * [1.0, -2.0, 0.5]
+    for dtype in (np.float64, np.float32):
+        found = discover_keystates([line.astype(dtype) + i for i in range(5)], count="auto")
+        assert found.steps.shape == (5, 0)
+        assert "show no contact" in found.warnings[0] and not found.trust
+
+
+def test_the_gripper_alone_decides_where_it_is_named():
+    states, times = recordings()
+    tables = [pandas.DataFrame(s, columns=NAMES[:4]) for s in states]
+    for name in ("finger", "finger1.position", 3, ["finger"]):
+        found = discover_keystates(Trajectories(tables, gripper=name), count=2)
+        assert (away(found, times) <= 0.25).mean() > 0.9
+    with pytest.raises(InputError, match="gripper names 'claw'"):
+        discover_keystates(Trajectories(tables, gripper="claw"))
+    with pytest.raises(InputError, match="these columns are ignored or constant"):
+        discover_keystates(Trajectories(tables, gripper="finger", ignore="finger"))
+    flat = [table.assign(finger2=1.0) for table in tables]
+    with pytest.raises(InputError, match=r"gripper is \[4\], and these columns are ignored or"):
+        discover_keystates(Trajectories(flat, gripper="finger2"))
+
+
+def test_ignored_columns_change_nothing():
+    states, _ = recordings()
+    noisy = [np.c_[s, np.random.default_rng(0).normal(size=len(s))] for s in states]
+    found = discover_keystates(Trajectories(noisy, ignore=[4]), count=3)
+    np.testing.assert_array_equal(
+        found.steps.filled(-1), discover_keystates(states, count=3).steps.filled(-1)
+    )
+
+
+def test_idle_time_is_measured():
+    states, _ = recordings(14)
+    states[2] = np.concatenate([np.repeat(states[2][:1], 80, axis=0), states[2]])
+    found = discover_keystates(states, count=3)
+    assert all(0 < quality.likeness < 1.5 for quality in found.quality)
+    assert max(q.idle for i, q in enumerate(found.quality) if i != 2) < 0.3
+    assert found.quality[2].idle > 0.3
+
+
+def test_one_and_two_demonstrations():
+    states, times = recordings(2)
+    for count in (1, 2):
+        found = discover_keystates(states[:count], count=3)
+        assert (found.steps.count(axis=1) == 3).all()
+        assert (away(found, times[:count]) <= 0.25).mean() >= 0.5
+    assert np.isnan(discover_keystates(states[:1], count=3).reproduced).all()
+
+
+def test_constant_speed_has_no_bursts():
+    """The entropy of equal shares exceeds its bound by rounding."""
+    motion = [np.full((n, 1), 0.3) for n in range(50, 80)]
+    found = bursts(motion, np.zeros(1))
+    assert 0 <= found[0] < 1e-12
+
+
+def carried(number=8, **options):
+    """A hand that carries one thing beside another, with names of its columns."""
+    states, names, cuts = carrying(number, [("cube", "goal")], **options)
+    return Trajectories(states, names=names, rate=RATE), cuts
+
+
+def near(steps, cuts):
+    """Whether the cube begins to move at the first cut, and rests shortly before the second."""
+    begin, end = np.transpose(steps) - np.transpose(cuts)
+    return bool(np.abs(begin).max() <= 2 and end.max() <= 0 and end.min() >= -11)
+
+
+def told(found):
+    """Names of columns with their steps."""
+    return {found.name(j): found.steps[:, j].filled(-1) for j in range(found.steps.shape[1])}
+
+
+def test_contacts_of_bodies_are_named_and_believed():
+    data, cuts = carried()
+    found = discover_keystates(data, count=2)
+    steps = told(found)
+    assert list(steps) == ["cube begins to move", "cube comes to rest"]
+    assert near(np.transpose(list(steps.values())), cuts)
+    assert found.met > 0.3 and found.warnings == () and "they meet +" in found.trust
+    assert [found.sure(j) for j in range(2)] == ["contact seen"] * 2
+
+
+def test_states_of_a_tool_alone_say_that_they_are_guesses():
+    data, _ = carried()
+    alone = Trajectories([s[:, :7] for s in data.split()], names=data.names[:7], rate=RATE)
+    found = discover_keystates(alone, count=3)
+    (warning,) = found.warnings
+    assert "gripper=" in warning and "labels=" in warning and np.isnan(found.met)
+    assert set(found.found.source) == {"motion"}
+    for word in ("gripper", "cube", "contact"):
+        assert word not in str(found).partition("The states show")[0]
+
+
+@pytest.mark.parametrize("with_names", [True, False])
+def test_the_order_of_demonstrations_changes_nothing(with_names):
+    data, _ = carried()
+    order = np.random.default_rng(3).permutation(8)
+    names = data.names if with_names else ()
+    states = data.split()
+    one = told(discover_keystates(Trajectories(states, names=names, rate=RATE), count=2))
+    mixed = Trajectories([states[i] for i in order], names=names, rate=RATE)
+    for name, steps in told(discover_keystates(mixed, count=2)).items():
+        np.testing.assert_array_equal(steps, one[name][order])
+
+
+def test_the_order_of_columns_changes_nothing():
+    data, _ = carried()
+    blocks = np.concatenate([np.arange(7 * i, 7 * i + 7) for i in (2, 0, 1)])  # quaternions stay
+    names = [data.names[c] for c in blocks]
+    other = Trajectories([s[:, blocks] for s in data.split()], names=names, rate=RATE)
+    one, two = (told(discover_keystates(given, count=4)) for given in (data, other))
+    assert list(one) == list(two)
+    for name in one:
+        np.testing.assert_array_equal(one[name], two[name])
+
+
+@pytest.mark.parametrize("rate", [20.0, 60.0])
+def test_the_rate_makes_no_contact_worse(rate):
+    data, cuts = carried()
+    states = [resampled(s, rate / RATE) for s in data.split()]
+    for given in (rate, None):
+        found = discover_keystates(Trajectories(states, names=data.names, rate=given), count=2)
+        steps = np.transpose(list(told(found).values()))
+        assert near(steps * RATE / rate, cuts)
+
+
+def test_a_body_that_is_ignored_has_no_key_state():
+    data, _ = carried()
+    ignored = replace(data, ignore="cube")
+    found = discover_keystates(ignored, count=3)
+    assert set(found.found.source) == {"motion"} and found.evidence.bodies == ()
+
+
+def test_one_demonstration_shows_its_contacts():
+    data, cuts = carried(1)
+    found = discover_keystates(data, count=2)
+    steps = np.transpose(list(told(found).values()))
+    assert near(steps, cuts) and np.isnan(found.reproduced).all()
+
+
+def test_count_is_the_most_of_each_demonstration():
+    data, _ = carried()
+    for count in (1, 2, 4, 7):
+        found = discover_keystates(data, count=count)
+        assert (found.steps.count(axis=1) <= count).all()
+        contacts = [source == "contact" for source in found.found.source]
+        assert sum(contacts) == min(count, 2)
+        assert found.strength[contacts].min() > found.strength[np.invert(contacts)].max(initial=0)
+    assert list(told(discover_keystates(data, count="auto"))) == [
+        "cube begins to move",
+        "cube comes to rest",
+    ]

@@ -28,8 +28,8 @@ def grasps():
         states.append(np.cumsum(np.c_[step, other, np.zeros(len(step))], axis=0))
         states[-1][:, 6] = rng.random()  # a goal, constant within a trajectory
         cuts.append((first, second))
-    found = discover_keystates(states, count=2)
-    assert np.abs(found.steps - cuts).max() <= 6  # rest is dated up to three lags late
+    found = discover_keystates(states, labels={i: list(own) for i, own in enumerate(cuts)})
+    np.testing.assert_array_equal(found.steps, cuts)
     return found
 
 
@@ -45,7 +45,8 @@ def test_independent_things_have_no_changes(grasps):
     rng = np.random.default_rng(1)
     states = grasps.trajectories.split()
     states = [np.c_[s, rng.standard_normal((len(s), 2)).cumsum(axis=0)] for s in states]
-    found = discover_keystates(states, count=2)
+    labels = {i: list(own) for i, own in enumerate(grasps.steps.tolist())}
+    found = discover_keystates(states, labels=labels)
     for change in found.explain({"tool": [0, 1, 2], "other": [7, 8]}):
         assert change.change in ("absent", "uncertain")
         assert max(change.before, change.after) < 0.4

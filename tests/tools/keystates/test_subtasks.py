@@ -185,7 +185,7 @@ def test_without_objects_the_parts_lie_between_key_states():
     keystates = found_in(states, names)
     found = keystates.subtasks()
     assert len(found.parts) == keystates.shared.sum() + 1
-    assert found.names[0].startswith("until key state ")
+    assert found.names[0].startswith("until ")
     assert found.names[-1] == "until end"
     for i, length in enumerate(found.lengths):
         assert (found.active(i) >= 0).all() and len(found.active(i)) == length

@@ -19,7 +19,8 @@ GRIPPER = re.compile(r"finger|grip|jaw|knuckle|claw", re.IGNORECASE)
 NO_OPENING = re.compile(r"veloc|\bvel\b|accel|effort|force|torque|current|temperature")
 TAILS = re.compile(r"\d+|[._/](position|positions|pos|qpos|state)\b")
 RANGE = (0.02, 0.98)  # quantiles of an opening that count as closed and open
-ONE_GRIPPER = 0.5  # correlation of the fingers of one gripper, at least
+ONE_GRIPPER = 0.5, 0.9  # correlation of the fingers of one gripper, and of its two sides, at least
+SIDES = re.compile(r"(left|right)_?(?=finger)")
 LEVELS = (0.85, 0.15)  # a switch spends this share of the time within 15% of one of its levels
 FAST = 0.7  # share of its way that a switch makes in at most SWITCHED seconds
 SWITCHED = 0.5
@@ -110,14 +111,16 @@ def find_grippers(
     frequency : float
         Recorded steps a second, Hz.
     given : sequence of int
-        Columns of the gripper, if the user named them.
+        Columns of the gripper that move, if the user named them.
     taken : sequence of int
         Columns that are ignored, or belong to bodies and orientations.
     """
     pooled = np.concatenate(states)
     low, high = np.quantile(pooled, RANGE, axis=0)
+    rare = [c for c in given if high[c] <= low[c]]  # closed, or open, in less than 2% of the time
+    low[rare], high[rare] = pooled[:, rare].min(axis=0), pooled[:, rare].max(axis=0)
     able = [c for c in range(pooled.shape[1]) if high[c] > low[c] and c not in taken]
-    columns = [c for c in given if high[c] > low[c]] or [
+    columns = list(given) or [
         c
         for c in able
         if names and GRIPPER.search(names[c]) and not NO_OPENING.search(names[c].lower())
@@ -129,25 +132,32 @@ def find_grippers(
             if _two_levels([(s[:, c] - low[c]) / (high[c] - low[c]) for s in states], frequency)
         ]
     label = [TAILS.sub("", short_name(names[c])) if names else f"column {c}" for c in columns]
-    grippers = []
+    grippers: list[Gripper] = []
     while columns:
         first, text, others = columns[0], label[0], range(1, len(columns))
         together = [0] + [
             k
             for k in others
-            if label[k] == text
-            and ("finger" in text or abs(_correlation(pooled, first, columns[k])) > ONE_GRIPPER)
+            if _one_gripper(text, label[k], abs(_correlation(pooled, first, columns[k])))
         ]
         at = [columns[k] for k in together]
         sign = np.array([np.sign(_correlation(pooled, first, c)) for c in at])
-        alone = text.strip("._/ ") and text not in [x for k, x in enumerate(label) if k not in together]
-        name = text.strip("._/ ") if alone and not any(g.name == text for g in grippers) else short_name(names[first])
-        grippers.append(Gripper(name, tuple(at), low[at], high[at], sign))
         label = [x for k, x in enumerate(label) if k not in together]
         columns = [x for k, x in enumerate(columns) if k not in together]
+        name = text.strip("._/ ")
+        if not name or text in label or any(g.name == name for g in grippers):
+            name = short_name(names[first])
+        grippers.append(Gripper(name, tuple(at), low[at], high[at], sign))
     if len(grippers) == 1 and names:
         grippers = [Gripper("gripper", *list(vars(grippers[0]).values())[1:])]
     return grippers
+
+
+def _one_gripper(one: str, other: str, correlation: float) -> bool:
+    """Whether columns with these names are fingers of one gripper."""
+    if one == other:
+        return "finger" in one or correlation > ONE_GRIPPER[0]
+    return SIDES.sub("", one) == SIDES.sub("", other) and correlation > ONE_GRIPPER[1]
 
 
 def _correlation(states: Float, a: int, b: int) -> float:
@@ -162,7 +172,5 @@ def _two_levels(shares: Sequence[Float], frequency: float) -> bool:
         return False
     step = max(1, round(SWITCHED * frequency))
     far = sum(np.abs(np.diff(s[::step])).sum() for s in shares)  # less noise than single steps
-    quick = sum(
-        float((np.abs(s[step:] - s[:-step]) > 1 - 2 * near).sum()) / step for s in shares
-    )
+    quick = sum(float((np.abs(s[step:] - s[:-step]) > 1 - 2 * near).sum()) / step for s in shares)
     return bool(quick > FAST * far)

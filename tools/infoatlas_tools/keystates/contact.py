@@ -7,9 +7,10 @@ moves without this one: a hand moves without the box, but an elbow does not move
 
 from __future__ import annotations
 
-import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,9 +93,7 @@ def find_motions(
     called: dict[Body, str] = {}
     for body in bodies:
         movers = [
-            a
-            for a in bodies
-            if length[a] > length[body] and _alone(paths[a], spans[body]) > ALONE
+            a for a in bodies if length[a] > length[body] and _alone(paths[a], spans[body]) > ALONE
         ]
         moved = [
             [_motion(body, span, movers, paths, i, frequency) for span in spans[body][i]]
@@ -105,8 +104,7 @@ def find_motions(
             continue
         same = [other for other in chosen if _together(spans[body], spans[other], states)]
         if same:  # two markers: box of box_back and box_left
-            shared = os.path.commonprefix([called[same[0]], body.name]).rstrip("._/ ")
-            called[same[0]] = shared or called[same[0]]
+            called[same[0]] = _shared_name(called[same[0]], body.name)
         else:
             chosen[body], called[body] = kept, body.name
     rows = [
@@ -114,6 +112,13 @@ def find_motions(
         for i in range(len(states))
     ]
     return [sorted(row, key=lambda m: m.begin) for row in rows]
+
+
+def _shared_name(one: str, other: str) -> str:
+    """Words with which two names begin, or the first name."""
+    words = zip(*(re.split(r"([._/ ]|\d+)", name) for name in (one, other)), strict=False)
+    same = takewhile(lambda pair: pair[0] == pair[1], words)
+    return "".join(word for word, _ in same).rstrip("._/ ") or one
 
 
 def running_median(values: Float, window: float) -> Float:
@@ -164,7 +169,8 @@ def at_rest(path: Float, still: float, rest: int) -> Bool:
     total = np.concatenate([[0], np.cumsum(stays)])
     step = np.arange(half, half + len(path))
     first = np.maximum(step - windows.shape[-1] + 1, 0)
-    return np.asarray(total[np.minimum(step + 1, len(stays))] > total[np.minimum(first, len(stays))])
+    last = np.minimum(step + 1, len(stays))
+    return np.asarray(total[last] > total[np.minimum(first, len(stays))])
 
 
 def _sharpened(path: Float, still: float, rest: int, begin: int, end: int) -> tuple[int, int]:
@@ -175,7 +181,8 @@ def _sharpened(path: Float, still: float, rest: int, begin: int, end: int) -> tu
         near = np.linalg.norm(path[first : end + 1] - place, axis=1) <= still
         far = np.flatnonzero(~near[begin - first :])
         stop = begin - first + int(far[0]) if len(far) else begin - first
-        begin = first + int(np.flatnonzero(near[: stop + 1])[-1]) + 1 if near[: stop + 1].any() else begin
+        at = np.flatnonzero(near[: stop + 1])
+        begin = first + int(at[-1]) + 1 if len(at) else begin
     if end < len(path):
         last = min(len(path), end + rest)
         place = np.median(path[end:last], axis=0)

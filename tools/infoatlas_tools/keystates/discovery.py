@@ -94,7 +94,7 @@ def discover_keystates(
     >>> moves = [np.repeat([[1, 0], [0, 1]], [20 + i, 20], axis=0) for i in range(6)]
     >>> demos = Trajectories([v.cumsum(axis=0) for v in moves], rate=20)
     >>> discover_keystates(demos, count=1).steps[:, 0].tolist()
-    [20, 21, 22, 23, 24, 25]
+    [19, 20, 21, 22, 23, 24]
     """
     if isinstance(count, str) and count != "auto":
         raise InputError(f"count is {count!r}: pass a number of key states, or 'auto'")
@@ -120,7 +120,7 @@ def discover_keystates(
     states = np.split(repaired, np.cumsum(lengths)[:-1])
     rotations = [column for turned in coordinates.groups for column in turned.columns]
     evidence = find_evidence(
-        given.names, states, frequency, given.gripper, given.ignore, rotations
+        given.names, states, frequency, _gripper(given), given.ignore, rotations
     )
     known, labelled = as_labels(labels, lengths)
     if len(known):
@@ -170,6 +170,18 @@ def _nothing_left(coordinates: ReadCoordinates, ignored: Sequence[int]) -> str:
     return f"no coordinate is left of {coordinates.width} ({why}): {', or '.join(ways)}"
 
 
+def _gripper(given: Trajectories) -> list[int]:
+    """Columns that the user named as the gripper, and that move."""
+    moving = np.ptp(given.states, axis=0) > 0
+    usable = [c for c in given.gripper if moving[c] and c not in given.ignore]
+    if len(given.gripper) and not usable:
+        raise InputError(
+            f"gripper is {list(given.gripper)}, and these columns are ignored or constant: name "
+            "columns that move"
+        )
+    return usable
+
+
 def _others(
     recordings: Recordings,
     evidence: Evidence,
@@ -212,7 +224,8 @@ def _columns(
             entries.setdefault(column, {})[i] = event.step
             strength.setdefault(column, []).append(event.strength)
             source[event.name] = event.source
-        taken, free = [event.step for event in evidence.events[i]], []
+        taken = [event.step for event in evidence.events[i]]
+        free: list[int] = []
         for step in others[i].tolist():
             if len(row) + len(free) < count and all(abs(step - t) > apart for t in taken):
                 taken.append(step)
@@ -271,9 +284,7 @@ def _labelled(recordings: Recordings, names: tuple[str, ...], labels: Float) -> 
     found = np.ma.masked_array(recorded, np.ma.getmaskarray(steps))
     strength = (~np.ma.getmaskarray(steps)).mean(axis=0)
     count = len(names)
-    return Steps(
-        found, strength, names, (LABEL,) * count, np.arange(count), np.ones(count, bool)
-    )
+    return Steps(found, strength, names, (LABEL,) * count, np.arange(count), np.ones(count, bool))
 
 
 def _working(found: Steps, stride: int, lengths: Int) -> Float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,7 +97,7 @@ def find_evidence(
     gripper, ignored, rotations : sequence of int
         Columns of the gripper, columns that are ignored, and columns of orientations.
     """
-    bodies = find_bodies(names, np.concatenate(states), ignored)
+    bodies = find_bodies(names, np.concatenate(states), [*ignored, *rotations])
     places = [column for body in bodies for column in body.columns]
     taken = {*ignored, *places, *rotations}
     grippers = find_grippers(names, states, frequency, gripper, sorted(taken))
@@ -206,13 +207,10 @@ def _joined(
     return sorted(kept, key=lambda e: e.step)
 
 
-def _pauses(
-    body: str, motions: Sequence[Motion], first: int, last: int
-) -> set[tuple[str, int]]:
+def _pauses(body: str, motions: Sequence[Motion], first: int, last: int) -> set[tuple[str, int]]:
     """Ends of a body's motions, and the begins that follow, from `first` to before `last`."""
     own = [m for m in motions if m.body == body and first <= m.begin < last]
-    pairs = zip(own[:-1], own[1:], strict=True)
-    return {(body, step) for one, next_ in pairs for step in (one.end, next_.begin)}
+    return {(body, step) for one, next_ in pairwise(own) for step in (one.end, next_.begin)}
 
 
 def chosen_events(
@@ -220,22 +218,24 @@ def chosen_events(
 ) -> list[list[tuple[Event, tuple[str, int]]]]:
     """The `count` clearest events of each demonstration, with the column of each.
 
-    A column is a name and its occurrence: the second grasp of a body has its own column. Events
-    that more demonstrations have come first.
+    A column is a name and its occurrence: the second grasp of a body has its own column. Columns
+    that more demonstrations have, and clearer ones, come first.
     """
     numbered = []
+    strength: dict[tuple[str, int], list[float]] = {}
     for row in events:
         seen: Counter[str] = Counter()
         own = []
         for event in row:
             seen[event.name] += 1
             own.append((event, (event.name, seen[event.name])))
+            strength.setdefault(own[-1][1], []).append(event.strength)
         numbered.append(own)
-    share = Counter(column for row in numbered for _, column in row)
 
     def clear(entry: tuple[Event, tuple[str, int]]) -> tuple[bool, float]:
-        event, column = entry
-        return event.strength >= 2, share[column] / len(events) + event.strength / 2
+        own = strength[entry[1]]  # of all demonstrations: these choose the same columns
+        mean = sum(own) / len(own)
+        return mean >= 2, round(len(own) / len(events) + mean / 2, 1)
 
     best = [sorted(row, key=clear, reverse=True)[:count] for row in numbered]
     return [sorted(row, key=lambda entry: entry[0].step) for row in best]

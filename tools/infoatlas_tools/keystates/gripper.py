@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +65,7 @@ def _switches(name: str, opening: Float, frequency: float) -> list[Switch]:
     smooth = smoothed(opening[:, None], max(0.5, SMOOTHING * frequency))[:, 0]
     found = []
     turns = _turning_points(smooth)
-    for first, last in zip(turns[:-1], turns[1:], strict=True):
+    for first, last in pairwise(turns):
         if abs(smooth[last] - smooth[first]) <= CHANGE:
             continue
         speed = np.abs(np.diff(smooth[first : last + 1]))
@@ -89,7 +90,7 @@ def _switches(name: str, opening: Float, frequency: float) -> list[Switch]:
 
 
 def _turning_points(values: Float) -> list[int]:
-    """Steps between which values [T] rise or fall, apart from jitter; the first and the last too."""
+    """Steps between which values [T] rise or fall, apart from jitter, with both ends."""
     turns, extreme, direction = [0], 0, 0.0
     for t, value in enumerate(values.tolist()):
         if direction == 0:
@@ -108,5 +109,7 @@ def smoothed(values: Float, deviation: float) -> Float:
     reach = max(1, round(4 * deviation))
     kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / deviation) ** 2)
     kernel /= kernel.sum()
-    padded = np.pad(values, ((reach, reach), (0, 0)), "symmetric" if len(values) > reach else "edge")
+    padded = np.pad(
+        values, ((reach, reach), (0, 0)), "symmetric" if len(values) > reach else "edge"
+    )
     return np.asarray(sum(k * padded[i : i + len(values)] for i, k in enumerate(kernel.tolist())))

@@ -59,7 +59,7 @@ class KeyStates:
         Share of each key state that detectors fitted to other demonstrations find again within
         0.25 s, less that of evenly spaced steps; NaN with one demonstration.
     met : float
-        Share of the contacts and switches that a key state meets within 0.5 s, less that of evenly
+        Share of the contacts and switches that a key state meets within 0.25 s, less that of evenly
         spaced steps; NaN if the states show none.
     notes : tuple of str
         Sentences about what the search recognised, left out or replaced.
@@ -166,7 +166,13 @@ class KeyStates:
         }
 
     def name(self, column: int) -> str:
-        """Name of a key state, as "grasp cube", "gripper opens", "change A" or that of a label."""
+        """Name of a key state, as "grasp cube", "gripper opens", "change A" or that of a label.
+
+        Parameters
+        ----------
+        column : int
+            Column of `steps`.
+        """
         return self.found.names[column]
 
     def sure(self, column: int) -> str:
@@ -174,6 +180,11 @@ class KeyStates:
 
         "contact seen", "switch seen" or "labelled"; other changes of the motion: "repeats" if
         detectors fitted to other demonstrations find it again, "unsure" if not.
+
+        Parameters
+        ----------
+        column : int
+            Column of `steps`.
         """
         told = {CONTACT: "contact seen", GRIPPER: "switch seen", LABEL: "labelled"}
         repeats = self.shared[column] and self.reproduced[column] >= REPEATS
@@ -252,7 +263,7 @@ class KeyStates:
         >>> found = discover_keystates([v.cumsum(axis=0) for v in moves], count=1)
         >>> parts = found.subtasks()
         >>> parts.names, parts.parts[0].end.tolist()
-        (('until key state 1', 'until end'), [21, 22, 23, 24, 25, 26])
+        (('until change A', 'until end'), [19, 20, 21, 22, 23, 24])
         """
         data = self.trajectories
         frequency = data.rate or NOMINAL * self.recordings.timing.stride
@@ -334,8 +345,8 @@ class KeyStates:
         >>> from infoatlas_tools import discover_keystates
         >>> moves = [np.repeat([[1, 0], [0, 1]], [20 + i, 20], axis=0) for i in range(6)]
         >>> found = discover_keystates([v.cumsum(axis=0) for v in moves], count=1)
-        >>> print(found.follow())
-        key state 1: followed; found in 100%, median delay 0.15 s, 0.0 false reports an episode
+        >>> print(str(found.follow()).partition(",")[0])
+        key state 1 (change A): followed; found in 100%
         """
         names = tuple(self.name(j) for j in range(self.steps.shape[1]))
         models = None

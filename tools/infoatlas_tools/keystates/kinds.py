@@ -75,7 +75,8 @@ def group(chosen: Sequence[Others], lengths: Int) -> list[Kind]:
     total = len(chosen)
     owner = np.concatenate([np.full(len(c.steps), i) for i, c in enumerate(chosen)]).astype(int)
     steps, score, signature = (
-        np.concatenate([getattr(c, name) for c in chosen]) for name in ("steps", "score", "signature")
+        np.concatenate([getattr(c, name) for c in chosen])
+        for name in ("steps", "score", "signature")
     )
     time = steps / np.maximum(lengths[owner] - 1, 1)
     free = np.ones(len(owner), bool)

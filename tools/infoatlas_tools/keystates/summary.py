@@ -65,9 +65,7 @@ def lines(found: Steps, sure: Sequence[str]) -> list[str]:
             continue
         rows.append((name, place, f"{len(own)}/{len(found.steps)}", word))
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    text = [
-        f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d}" for a, b, c, d in rows
-    ]
+    text = [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d}" for a, b, c, d in rows]
     others = int(found.steps[:, ~found.shared].count())
     if others:
         text.append(f"  and {others} of few demonstrations, like no others")

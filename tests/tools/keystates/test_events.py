@@ -1,0 +1,161 @@
+"""Events of hand-made demonstrations: a hand with a gripper, and a cube."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hands import RATE, way
+from infoatlas_tools.keystates.events import chosen_events, find_evidence
+
+A, B, HOME = [0.3, 0, 0], [0.3, 0.4, 0], [0, 0, 0.3]
+HAND = way(
+    *((0, HOME), (2, A), (3, A), (5, B), (6, B), (8, HOME), (9, HOME), (11, B), (12, B)),
+    *((14, A), (15, A), (17, HOME), (18, HOME)),
+)
+CUBE = way((0, A), (3, A), (5, B), (12, B), (14, A), (18, A))
+GRASPS = [(0, 1), (2.2, 1), (2.7, 0), (5.2, 0), (5.6, 1), (11.2, 1), (11.7, 0), (14.2, 0)]
+GRASPS += [(14.6, 1), (18, 1)]  # the opening of the gripper at times in seconds
+NAMES = [f"{body}.{axis}" for body in ("hand", "cube") for axis in "xyz"]
+
+
+def gripper(knots, length=361):
+    return np.interp(np.arange(length) / RATE, *np.transpose(knots))
+
+
+def found(columns, names, number=5, noise=1e-4):
+    """Steps and names of the events of each demonstration."""
+    made = []
+    for seed in range(number):
+        states = np.column_stack(columns)
+        made.append(states + noise * np.random.default_rng(seed).normal(size=states.shape))
+    evidence = find_evidence(names, made, RATE)
+    return evidence, [[(e.name, e.step) for e in row] for row in evidence.events]
+
+
+def check(rows, truth, near=4):
+    """Whether all demonstrations have these events: (name, seconds)."""
+    for row in rows:
+        assert [name for name, _ in row] == [name for name, _ in truth]
+        away = np.subtract([step / RATE for _, step in row], [seconds for _, seconds in truth])
+        assert np.abs(away).max() <= (near + 0.5) / RATE
+
+
+def test_contact_lasts_from_the_end_of_closing_to_the_begin_of_opening():
+    evidence, rows = found([HAND, CUBE, gripper(GRASPS)], [*NAMES, "gripper.pos"])
+    check(
+        rows,
+        [("grasp cube", 2.7), ("release cube", 5.2), ("grasp cube", 11.7), ("release cube", 14.2)],
+        near=2,
+    )
+    assert (evidence.bodies, evidence.movers, evidence.grippers) == (
+        ("cube",),
+        ("hand",),
+        ("gripper",),
+    )
+    assert {event.source for row in evidence.events for event in row} == {"contact"}
+
+
+def test_a_gripper_that_is_wide_when_it_is_closed():
+    late = [(t + 0.3 * (int(t) in (2, 11)), v) for t, v in GRASPS]  # just before the cube moves
+    rows = found([HAND, CUBE, 1 - gripper(late)], [*NAMES, "gripper.pos"])[1]
+    assert [name for name, _ in rows[0]] == ["grasp cube", "release cube"] * 2
+
+
+def test_without_a_gripper_bodies_begin_to_move_and_come_to_rest():
+    what = ["cube begins to move", "cube comes to rest"] * 2
+    check(found([HAND, CUBE], NAMES)[1], list(zip(what, [3, 5, 12, 14], strict=True)))
+
+
+def test_pushing_with_a_closed_gripper_is_no_grasp():
+    closed = [(0, 1), (0.8, 1), (1.2, 0), (16.5, 0), (17, 1), (18, 1)]  # far from any contact
+    rows = found([HAND, CUBE, gripper(closed)], [*NAMES, "gripper.pos"])[1]
+    what = ["gripper closes", *["cube begins to move", "cube comes to rest"] * 2, "gripper opens"]
+    check(rows, list(zip(what, [1.2, 3, 5, 12, 14, 16.5], strict=True)))
+
+
+def test_a_gripper_alone_is_dated_by_its_fastest_moment():
+    evidence, rows = found([gripper(GRASPS)], ["gripper.pos"])
+    seconds = [2.45, 5.4, 11.45, 14.4]
+    check(rows, list(zip(["gripper closes", "gripper opens"] * 2, seconds, strict=True)))
+    assert {event.source for row in evidence.events for event in row} == {"gripper"}
+
+
+def test_a_body_that_rests_for_long_in_a_closed_gripper_comes_to_rest_first():
+    late = [(t + (t in (5.2, 5.6)), v) for t, v in GRASPS]
+    rows = found([HAND, CUBE, gripper(late)], [*NAMES, "gripper.pos"])[1]
+    what = ["grasp cube", "cube comes to rest", "release cube", "grasp cube", "release cube"]
+    check(rows, list(zip(what, [2.7, 5, 6.2, 11.7, 14.2], strict=True)))
+
+
+def test_a_switch_and_a_contact_within_half_a_second_are_one_event():
+    late = [(t + 0.4 * (2 < t < 3), v) for t, v in GRASPS]  # closes while the cube is lifted
+    rows = found([HAND, CUBE, gripper(late)], [*NAMES, "gripper.pos"])[1]
+    assert [[name for name, _ in row] for row in rows] == [["grasp cube", "release cube"] * 2] * 5
+
+
+def test_pauses_of_a_held_body_are_none():
+    pause = [0.3, 0.2, 0.1]
+    to, back = [(0, HOME), (2, A), (3, A), (4, pause), (6, pause), (8, B)], [(11, HOME), (12, HOME)]
+    path, cube = way(*to, (9, B), *back), way((0, A), *to[2:], (12, B))
+    opening = gripper([(0, 1), (2.2, 1), (2.7, 0), (8.2, 0), (8.6, 1), (12, 1)], len(path))
+    rows = found([path, cube, opening], [*NAMES, "gripper.pos"])[1]
+    check(rows, [("grasp cube", 2.7), ("release cube", 8.2)])
+    what = ["cube begins to move", "cube comes to rest"] * 2
+    check(found([path, cube], NAMES)[1], list(zip(what, [3, 4, 6, 8], strict=True)), near=5)
+
+
+def test_a_body_that_is_held_at_the_end_is_not_released():
+    opening = gripper(GRASPS)
+    rows = found([HAND[:100], CUBE[:100], opening[:100]], [*NAMES, "gripper.pos"])[1]
+    check(rows, [("grasp cube", 2.7)])
+
+
+def test_a_body_that_falls_after_its_release_is_one_release():
+    up = [0.3, 0.4, 0.2]
+    fall = way((0, A), (3, A), (5, up), (5.25, up), (5.7, B), (18, B))
+    hand = way((0, HOME), (2, A), (3, A), (5, up), (6, up), (8, HOME), (18, HOME))
+    rows = found([hand, fall, gripper([*GRASPS[:5], (18, 1)])], [*NAMES, "gripper.pos"])[1]
+    check(rows, [("grasp cube", 2.7), ("release cube", 5.2)])
+
+
+def test_each_of_two_grippers_has_its_events():
+    other = [(0, 1), (9.2, 1), (9.6, 0), (16, 0), (16.4, 1), (18, 1)]
+    columns = [gripper(GRASPS), gripper(other)]
+    rows = found(columns, ["left_gripper.pos", "right_gripper.pos"])[1]
+    close, open_ = "left_gripper closes", "left_gripper opens"
+    what = [close, open_, "right_gripper closes", close, open_, "right_gripper opens"]
+    check(rows, list(zip(what, [2.45, 5.4, 9.4, 11.45, 14.4, 16.2], strict=True)))
+
+
+@pytest.mark.parametrize("scale", [1000.0, 0.01])
+def test_units_change_no_event(scale):
+    names = [*NAMES, "gripper.pos"]
+    columns = [HAND, CUBE, gripper(GRASPS)]
+    other = found([scale * c for c in columns], names, noise=scale * 1e-4)[1]
+    assert other == found(columns, names)[1]
+
+
+def test_each_occurrence_of_an_event_has_its_own_column():
+    events = found([HAND, CUBE, gripper(GRASPS)], [*NAMES, "gripper.pos"])[0].events
+    columns = [[column for _, column in row] for row in chosen_events(events, 8)]
+    both = ("grasp cube", "release cube")
+    assert columns == [[(name, n) for n in (1, 2) for name in both]] * 5
+    assert [len(row) for row in chosen_events(events, 3)] == [3] * 5
+    steps = [[event.step for event, _ in row] for row in chosen_events(events, 3)]
+    assert all(row == sorted(row) for row in steps)
+
+
+def test_nothing_is_found_in_columns_without_names():
+    evidence, rows = found([HAND, CUBE], [])
+    assert rows == [[]] * 5 and evidence.columns == tuple(range(6))
+
+
+def test_orientations_are_no_bodies():
+    """A lid that only turns, with the hand."""
+    turn = way((0, [0, 0, 0]), (3, [0, 0, 0]), (5, [0, 0, 1]), (18, [0, 0, 1]))
+    hand = turn + way((0, [0, 0, 0]), (1, [0, 1, 0]), (2, [0, 0, 0]), (18, [0, 0, 0]))
+    names = [f"{body}.rotation.{axis}" for body in ("hand", "lid") for axis in "xyz"]
+    states = [np.concatenate([hand, turn], axis=1)] * 3
+    assert find_evidence(names, states, RATE).bodies == ("lid.rotation",)
+    assert find_evidence(names, states, RATE, rotations=range(6)).bodies == ()

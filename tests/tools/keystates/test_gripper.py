@@ -1,0 +1,69 @@
+"""Switches of grippers, in hand-made openings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from infoatlas_tools.keystates.bodies import find_grippers
+from infoatlas_tools.keystates.gripper import find_switches, smoothed
+
+
+def switches(knots, rate=20.0, noise=0.0, scale=0.08):
+    """(begin, end, change) of the switches of four openings through (seconds, share) knots."""
+    seconds = np.arange(0, knots[-1][0], 1 / rate)
+    path = np.interp(seconds, *np.transpose(knots))
+    drawn = np.random.default_rng(0).normal(size=(4, len(path), 1)) * noise
+    states = list(scale * (path[:, None] + drawn))
+    grippers = find_grippers(["gripper.pos"], states, rate, (), ())
+    return [
+        [(s.begin, s.end, s.change) for s in row] for row in find_switches(grippers, states, rate)
+    ]
+
+
+SLOW = [(0, 1), (3, 1), (5, 0), (8, 0), (8.4, 1), (11, 1)]
+
+
+@pytest.mark.parametrize("rate", [10.0, 20.0, 50.0, 120.0])
+@pytest.mark.parametrize("noise", [0, 0.01])
+def test_slow_and_quick_switches(rate, noise):
+    for row in switches(SLOW, rate, noise):
+        (closes, opens) = row
+        at = np.array([closes[0], closes[1], opens[0], opens[1]]) / rate
+        assert np.abs(at - [3, 5, 8, 8.4]).max() < 0.4  # 10% of 2 s, and a step
+        assert np.abs(at[2:] - [8, 8.4]).max() < 0.15
+        assert closes[2] < -0.8 and opens[2] > 0.8
+
+
+def test_a_switch_within_one_step():
+    for row in switches([(0, 1), (3, 1), (3.01, 0), (6, 0), (6.01, 1), (9, 1)]):
+        assert np.abs(np.array(row)[:, :2] - [[60, 61], [120, 121]]).max() <= 1
+
+
+def test_jitter_and_small_changes_are_no_switches():
+    small = [(0, 1), (2, 1), (2.2, 0.85), (3, 0.85), (3.2, 1), *((4 + t, v) for t, v in SLOW)]
+    assert [len(row) for row in switches(small, noise=0.02)] == [2] * 4
+
+
+def test_units_change_no_switch():
+    for scale in (1000.0, 1e-4, -1.0):
+        other = switches(SLOW, noise=0.01, scale=scale)
+        np.testing.assert_array_equal(
+            np.array(other)[..., :2], np.array(switches(SLOW, noise=0.01))[..., :2]
+        )
+
+
+def test_a_gripper_that_stops_half_way_has_another_level():
+    states = [np.interp(np.arange(0, 11, 0.05), *np.transpose(SLOW))[:, None] for _ in range(5)]
+    states[2] = 0.4 + 0.6 * states[2]
+    grippers = find_grippers(["gripper"], states, 20, (), ())
+    levels = [row[0].level for row in find_switches(grippers, states, 20)]
+    assert np.abs(np.array(levels) - [0, 0, 0.4, 0, 0]).max() < 0.06
+
+
+def test_smoothing_keeps_constants_and_sums():
+    values = np.random.default_rng(0).normal(size=(50, 2))
+    np.testing.assert_allclose(smoothed(np.ones((30, 1)), 2.0), 1)
+    np.testing.assert_allclose(smoothed(values, 2.0).mean(axis=0), values.mean(axis=0), atol=0.05)
+    assert smoothed(values, 2.0).std() < 0.5 * values.std()
+    assert smoothed(values[:3], 2.0).shape == (3, 2)

@@ -1,0 +1,55 @@
+"""What key states meet, and whether they are found again, for known answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from infoatlas_tools.keystates.events import Event
+from infoatlas_tools.keystates.trust import has_bursts, met
+
+LENGTHS = np.full(8, 400)
+RNG = np.random.default_rng(0)
+TRUTH = np.sort(RNG.choice(np.arange(20, 380, 12), (8, 4)), axis=1)
+
+
+def events(steps):
+    return [[Event(int(t), "gripper closes", "gripper", 1.0) for t in row] for row in steps]
+
+
+def test_perfect_steps_meet_everything_and_evenly_spaced_ones_nothing():
+    evenly = np.tile(np.arange(1, 5) * 399 / 5, (8, 1)).round().astype(np.int64)
+    perfect = met(events(TRUTH), np.ma.array(TRUTH), LENGTHS, 20.0)
+    assert 0.7 < perfect <= 1
+    assert met(events(TRUTH), np.ma.array(evenly), LENGTHS, 20.0) == pytest.approx(0, abs=0.05)
+    assert met(events(evenly), np.ma.array(evenly), LENGTHS, 20.0) == 0
+    far = np.ma.array(np.tile([1, 2, 3, 4], (8, 1)))
+    assert met(events(TRUTH), far, LENGTHS, 20.0) < 0
+    assert np.isnan(met(events(TRUTH[:, :0]), np.ma.array(TRUTH), LENGTHS, 20.0))
+
+
+def test_masked_steps_meet_nothing():
+    some = np.ma.array(TRUTH, mask=np.zeros(TRUTH.shape, bool))
+    some[:, 2:] = np.ma.masked
+    all_of_them = met(events(TRUTH), np.ma.array(TRUTH), LENGTHS, 20.0)
+    assert met(events(TRUTH), some, LENGTHS, 20.0) < all_of_them - 0.3
+
+
+@pytest.mark.parametrize(("away", "length", "meets"), [(5, 400, 1), (6, 400, 0), (2, 40, 0)])
+def test_a_key_state_meets_within_a_quarter_of_a_second_or_less_if_quick(away, length, meets):
+    """Demonstrations of 2 s are two fifths as long as 5 s: 0.1 s, 2 steps of 20 Hz."""
+    lengths = np.full(3, length)
+    steps = np.ma.array(np.full((3, 1), 10 if length == 400 else 5))
+    given = events(steps.data + away + (1 if length == 40 else 0))
+    assert met(given, steps, lengths, 20.0) == meets
+
+
+@pytest.mark.parametrize("kind", ["white", "walk"])
+def test_noise_has_no_bursts(kind):
+    rng = np.random.default_rng(1)
+    states = [rng.standard_normal((100, 4)) for _ in range(6)]
+    states = [s.cumsum(axis=0) for s in states] if kind == "walk" else states
+    assert not has_bursts(states, np.zeros(4))
+    switch = [np.repeat([0.0, 1.0, 0.0], [30, 40, 30])[:, None] + 0.001 * s for s in states]
+    assert has_bursts(switch, np.zeros(4))
+    assert not has_bursts([s[:5] for s in switch], np.zeros(4))
