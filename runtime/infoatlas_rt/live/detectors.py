@@ -34,7 +34,7 @@ class Detectors:
     coefficients : [K, f] float64
     offset : [K] float64
     threshold : [K] float64
-        A score above it is a report; infinite for a key state that is not shared.
+        A score above it is a report; infinite for a key state that is not common.
     once : [K] bool
         Reported once an episode: it never repeats in the demonstrations.
     recall : [K] float64

@@ -42,7 +42,6 @@ from .steps import Steps, empty_steps
 from .trust import has_bursts, met, reproduced
 
 CHOOSABLE = 8  # key states of a demonstration from which count="auto" chooses
-COMMON = 0.5  # share of the demonstrations that have an event that count="auto" keeps
 DOMINANT = 0.4  # of the largest strength: other changes of the motion that count="auto" keeps
 
 Float = NDArray[np.float64]
@@ -119,9 +118,7 @@ def discover_keystates(
     recordings = Recordings(coordinates, changes, working)
     states = np.split(repaired, np.cumsum(lengths)[:-1])
     rotations = [column for turned in coordinates.groups for column in turned.columns]
-    evidence = find_evidence(
-        given.names, states, frequency, given.gripper, given.ignore, rotations
-    )
+    evidence = find_evidence(given.names, states, frequency, given.gripper, given.ignore, rotations)
     known, labelled = as_labels(labels, lengths)
     if len(known):
         found = _labelled(recordings, labelled, known)
@@ -246,9 +243,8 @@ def _columns(
 def _automatic(found: Steps, bursts: bool) -> Steps:
     """Events that are common, or else the strongest changes of the motion."""
     seen = np.array([source != MOTION for source in found.source], bool)
-    common = (~np.ma.getmaskarray(found.steps)).mean(axis=0) >= COMMON
-    if (seen & common).any():
-        return found.take(np.flatnonzero(seen & common))
+    if (seen & found.common).any():
+        return found.take(np.flatnonzero(seen & found.common))
     top = found.strength[found.shared].max(initial=0.0)
     strong = found.shared & (found.strength >= DOMINANT * top)
     return found.take(np.flatnonzero(strong) if bursts and top > 0 else np.arange(0))
@@ -265,9 +261,7 @@ def _labelled(recordings: Recordings, names: tuple[str, ...], labels: Float) -> 
     found = np.ma.masked_array(recorded, np.ma.getmaskarray(steps))
     strength = (~np.ma.getmaskarray(steps)).mean(axis=0)
     count = len(names)
-    return Steps(
-        found, strength, names, (LABEL,) * count, np.arange(count), np.ones(count, bool)
-    )
+    return Steps(found, strength, names, (LABEL,) * count, np.arange(count), np.ones(count, bool))
 
 
 def _working(found: Steps, stride: int, lengths: Int) -> Float:
