@@ -39,7 +39,7 @@ class Task:
     >>> demos = [np.c_[np.minimum(np.arange(60) / c, 1), np.arange(60) >= c] for c in cuts]
     >>> task = discover_keystates(demos).follow()
     >>> task.detectors.followed
-    array([False, False,  True,  True, False,  True,  True])
+    array([False,  True,  True, False,  True])
     """
 
     keystates: tuple[str, ...]

@@ -61,7 +61,7 @@ class VectorTracker(VectorEpisodes):
     >>> for states in np.swapaxes(demos[:3], 0, 1):
     ...     tracker.push(states)
     >>> tracker.newest
-    array([6, 6, 6])
+    array([4, 4, 4])
     """
 
     key = "key_state"

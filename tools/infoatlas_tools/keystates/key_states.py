@@ -334,8 +334,9 @@ class KeyStates:
         >>> from infoatlas_tools import discover_keystates
         >>> moves = [np.repeat([[1, 0], [0, 1]], [20 + i, 20], axis=0) for i in range(6)]
         >>> found = discover_keystates([v.cumsum(axis=0) for v in moves], count=1)
-        >>> print(found.follow())
-        key state 1: followed; found in 100%, median delay 0.15 s, 0.0 false reports an episode
+        >>> print(*str(found.follow()).split("; "), sep="\n")
+        key state 1 (change A): followed
+        found in 93%, median delay 0.25 s, 0.1 false reports an episode
         """
         names = tuple(self.name(j) for j in range(self.steps.shape[1]))
         models = None
