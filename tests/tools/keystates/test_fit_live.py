@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from infoatlas_rt.live.timing import Timing
+from infoatlas_rt.streams.event_thresholds import KEYSTATE_GAP
 from infoatlas_tools import discover_keystates
-from infoatlas_tools.keystates.fit_live import RIGHT, _judge, _spaced, maxima
+from infoatlas_tools.keystates.fit_live import _judge, _spaced, maxima
 
 TIMING = Timing(1, 20.0)
+GAP = TIMING.steps(KEYSTATE_GAP)
 
 
 def scores(rng, count, height):
@@ -30,8 +32,8 @@ def test_a_promise_holds_on_other_episodes(count, height):
         hits = reports = 0
         for score, step in zip(*scores(rng, 40, height), strict=True):
             peak = maxima(score)
-            peak = _spaced(peak[score[peak] > threshold], 10)[: 1 if once else None]
-            hits += (np.abs(peak - step) <= RIGHT * 20).any()
+            peak = _spaced(peak[score[peak] > threshold], GAP)[: 1 if once else None]
+            hits += (np.abs(peak - step) <= GAP).any()
             reports += len(peak)
         found.append((recall - hits / 40, (reports - hits) / 40 - false))
     assert (np.mean(found, axis=0) <= 0.05).all()

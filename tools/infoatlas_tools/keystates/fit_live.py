@@ -26,7 +26,6 @@ Int = NDArray[np.int64]
 
 THRESHOLDS = np.linspace(0.1, 1.0, 19)
 PRIOR = 0.5  # one more demonstration counts: half of a hit, and half of a false report
-RIGHT = 0.5  # seconds: a report within them of the key state is right
 FOLDS = 10
 JUDGED = 40  # demonstrations, at most
 
@@ -80,8 +79,11 @@ def _left_out(rows: Sequence[Float], steps: Float) -> list[Float]:
 def _judge(
     scores: Sequence[Float], steps: Float, timing: Timing, wait: float
 ) -> tuple[float, bool, float, float, float]:
-    """Threshold, once or not, recall, median delay and false reports of one key state."""
-    near, gap = timing.steps(RIGHT), timing.steps(KEYSTATE_GAP)
+    """Threshold, once or not, recall, median delay and false reports of one key state.
+
+    A report is right within the time that two reports are apart at least.
+    """
+    gap = timing.steps(KEYSTATE_GAP)
     reports = np.zeros((len(scores), 2, len(THRESHOLDS)))
     away = np.full(reports.shape, np.nan)  # of the nearest report
     for i, (score, step) in enumerate(zip(scores, steps.tolist(), strict=True)):
@@ -92,7 +94,7 @@ def _judge(
                 reports[i, repeats, j] = len(found)
                 if len(found):
                     away[i, repeats, j] = found[np.abs(found - step).argmin()] - step
-    hits, there = np.abs(away) <= near, ~np.isnan(steps)
+    hits, there = np.abs(away) <= gap, ~np.isnan(steps)
     # A demonstration is judged with the setting that the others choose.
     others = [np.arange(len(scores)) != i for i in range(len(scores))]
     chosen = [(i, *_best(hits[o], reports[o], there[o])) for i, o in enumerate(others)]
