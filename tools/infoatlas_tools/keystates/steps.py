@@ -40,7 +40,8 @@ class Steps:
     @property
     def common(self) -> NDArray[np.bool_]:
         """Shared columns that half of the demonstrations have [K]."""
-        return self.shared & ((~np.ma.getmaskarray(self.steps)).mean(axis=0) >= COMMON)
+        there = ~np.ma.getmaskarray(self.steps)
+        return np.asarray(self.shared & (there.mean(axis=0) >= COMMON))
 
     def take(self, columns: NDArray[np.int64]) -> Steps:
         """Some of the columns, in the order given."""
