@@ -34,17 +34,17 @@ class Detectors:
     coefficients : [K, f] float64
     offset : [K] float64
     threshold : [K] float64
-        A score above it is a report; infinite for a key state that is not shared.
+        A score above it is a report; infinite for a key state that is not common.
     once : [K] bool
         Reported once an episode: it never repeats in the demonstrations.
     recall : [K] float64
-        Share of the demonstrations left out in which it is reported within 0.5 s; NaN if it was
-        not judged (one demonstration).
+        Share of episodes with it in which it is reported within 0.5 s, expected by demonstrations
+        left out; NaN if it was not judged (one demonstration).
     delay : [K] float64
         Median seconds from a key state to its report; NaN without any. A working step counts as
         0.05 s if the rate is not known.
     false_reports : [K] float64
-        False reports in an episode, on average.
+        False reports in an episode, expected on average.
     """
 
     coordinates: Coordinates
@@ -65,7 +65,7 @@ class Detectors:
         return np.isfinite(self.threshold) & (good | np.isnan(self.recall))
 
     def reported(self, follow_all: bool) -> NDArray[np.bool_]:
-        """Key states that are reported [K]: all shared ones, or those that can be followed."""
+        """Key states that are reported [K]: all common ones, or those that can be followed."""
         return np.isfinite(self.threshold) if follow_all else self.followed
 
     @property

@@ -110,7 +110,7 @@ class Task:
         own, lines = self.detectors, []
         for j, followed in enumerate(own.reported(follow_all)):
             if np.isnan(own.recall[j]):
-                figures = "not judged" if np.isfinite(own.threshold[j]) else "not shared"
+                figures = "not judged" if np.isfinite(own.threshold[j]) else "not common"
             else:
                 figures = (
                     f"found in {own.recall[j]:.0%}, median delay {own.delay[j]:.2f} s, "

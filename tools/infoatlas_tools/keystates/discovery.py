@@ -42,7 +42,6 @@ from .steps import Steps, empty_steps
 from .trust import has_bursts, met, reproduced
 
 CHOOSABLE = 8  # key states of a demonstration from which count="auto" chooses
-COMMON = 0.5  # share of the demonstrations that have an event that count="auto" keeps
 DOMINANT = 0.4  # of the largest strength: other changes of the motion that count="auto" keeps
 
 Float = NDArray[np.float64]
@@ -265,9 +264,8 @@ def _columns(
 def _automatic(found: Steps, bursts: bool) -> Steps:
     """Events that are common, or else the strongest changes of the motion."""
     seen = np.array([source != MOTION for source in found.source], bool)
-    common = (~np.ma.getmaskarray(found.steps)).mean(axis=0) >= COMMON
-    if (seen & common).any():
-        return found.take(np.flatnonzero(seen & common))
+    if (seen & found.common).any():
+        return found.take(np.flatnonzero(seen & found.common))
     top = found.strength[found.shared].max(initial=0.0)
     strong = found.shared & (found.strength >= DOMINANT * top)
     return found.take(np.flatnonzero(strong) if bursts and top > 0 else np.arange(0))

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+COMMON = 0.5  # share of the demonstrations that have a common key state, at least
+
 
 @dataclass(frozen=True, eq=False)
 class Steps:
@@ -34,6 +36,12 @@ class Steps:
     source: tuple[str, ...]
     kind: NDArray[np.int64]
     shared: NDArray[np.bool_]
+
+    @property
+    def common(self) -> NDArray[np.bool_]:
+        """Shared columns that half of the demonstrations have [K]."""
+        there = ~np.ma.getmaskarray(self.steps)
+        return np.asarray(self.shared & (there.mean(axis=0) >= COMMON))
 
     def take(self, columns: NDArray[np.int64]) -> Steps:
         """Some of the columns, in the order given."""

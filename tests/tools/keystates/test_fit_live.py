@@ -1,0 +1,56 @@
+"""What the tracker promises: recall and false reports that hold on other episodes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from infoatlas_rt.live.timing import Timing
+from infoatlas_rt.streams.event_thresholds import KEYSTATE_GAP
+from infoatlas_tools import discover_keystates
+from infoatlas_tools.keystates.fit_live import _judge, _spaced, maxima
+
+TIMING = Timing(1, 20.0)
+GAP = TIMING.steps(KEYSTATE_GAP)
+
+
+def scores(rng, count, height):
+    """Noise, with a bump of a height at a random step of each episode."""
+    steps, made = rng.integers(20, 80, count).astype(float), []
+    for step in steps:
+        bump = height * np.exp(-0.5 * ((np.arange(100) - step) / 2) ** 2)
+        made.append(bump + 0.2 * rng.standard_normal(100))
+    return made, steps
+
+
+@pytest.mark.parametrize("count", [5, 20])
+@pytest.mark.parametrize("height", [0.5, 1.0])
+def test_a_promise_holds_on_other_episodes(count, height):
+    rng, found = np.random.default_rng(0), []
+    for _ in range(40):
+        threshold, once, recall, _, false = _judge(*scores(rng, count, height), TIMING, 0.0)
+        hits = reports = 0
+        for score, step in zip(*scores(rng, 40, height), strict=True):
+            peak = maxima(score)
+            peak = _spaced(peak[score[peak] > threshold], GAP)[: 1 if once else None]
+            hits += (np.abs(peak - step) <= GAP).any()
+            reports += len(peak)
+        found.append((recall - hits / 40, (reports - hits) / 40 - false))
+    assert (np.mean(found, axis=0) <= 0.05).all()
+
+
+def test_of_equal_thresholds_the_middle_one_is_taken():
+    score = np.zeros(60)
+    score[[10, 40]] = 0.3, 0.9
+    threshold, once, recall, delay, false = _judge([score] * 4, np.full(4, 40.0), TIMING, 0.2)
+    assert once and 0.5 < threshold < 0.7
+    assert (recall, false) == (0.9, 0.1)  # one more counts half
+    assert delay == pytest.approx(0.2)
+
+
+def test_a_rare_key_state_is_not_followed():
+    moves = [np.repeat([[1, 0], [0, 1]], [20 + i, 20], axis=0).cumsum(axis=0) for i in range(6)]
+    found = discover_keystates(moves, count=1).found
+    assert found.common.all()
+    found.steps[:4, 0] = np.ma.masked
+    assert found.shared.all() and not found.common.any()
