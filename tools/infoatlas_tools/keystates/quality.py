@@ -1,4 +1,4 @@
-"""Unusual properties of each demonstration: failed grasps, missing events, idle time, bad frames."""
+"""Unusual properties of demonstrations: failed grasps, missing events, idle time, bad frames."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .steps import Steps
 
 Float = NDArray[np.float64]
 
-COMMON = 0.9  # share of the demonstrations that lets an event, or a number of them, count as usual
+COMMON = 0.9  # share of the demonstrations that counts as most of them
 UNLIKE = 3.5  # robust standard deviations from the others
 WIDTH = 0.1  # of the usual opening, by which the width of a failed grasp differs, at least
 IDLE = 0.02  # of the rms increment: a coordinate is at rest
@@ -32,7 +32,7 @@ class Quality:
         Recorded step and reason of each failed attempt to grasp, in order of time: a gripper closes
         on nothing, stops at another width than in the others, or closes an extra time.
     missing : tuple of str
-        Contacts, switches or labelled key states that most demonstrations have and this one lacks.
+        Contacts, switches or labelled key states that it has less often than most demonstrations.
     repeated : tuple of str
         Those that it has more often than most.
     idle : float
@@ -78,8 +78,9 @@ def assess(
         seen = [Counter(np.array(found.names)[row].tolist()) for row in there]
     names = list(dict.fromkeys(name for row in seen for name in row))
     times = np.array([[row[name] for name in names] for row in seen]).reshape(len(seen), -1)
-    common = (times > 0).mean(axis=0) >= COMMON
-    most = np.quantile(times, COMMON, axis=0, method="higher")
+    rows = np.sort(times, axis=0)
+    others = int(len(times) * (1 - COMMON) + 1e-9)
+    least, most = rows[others], rows[-1 - others]
     attempts = find_attempts(evidence)
     assessed = []
     for i, s in enumerate(states):
@@ -87,7 +88,7 @@ def assess(
         assessed.append(
             Quality(
                 attempts[i],
-                tuple(names[j] for j in np.flatnonzero(common & (times[i] == 0))),
+                tuple(names[j] for j in np.flatnonzero(times[i] < least)),
                 tuple(names[j] for j in np.flatnonzero(times[i] > np.maximum(most, 1))),
                 float(still.mean()) if len(still) else 0.0,
                 tuple(step for which, step in outliers if which == i),
