@@ -76,7 +76,7 @@ def test_a_demonstration_that_lacks_an_event_is_masked():
     found = discover_keystates(states, labels=labels)
     assert found.labels == ("grasp", "release") and found.steps.shape == (10, 2)
     assert found.steps[3, 1] is np.ma.masked and found.steps[3, 0] is not np.ma.masked
-    assert found.quality[3].missing == ("release",)
+    assert found.quality[3].missing == (1,)
     table = found.table()
     assert isinstance(table, pandas.DataFrame) and len(table) == 19
     assert list(table[table["demonstration"] == 3]["name"]) == ["grasp"]
@@ -146,6 +146,15 @@ def test_ignored_columns_change_nothing():
     np.testing.assert_array_equal(
         found.steps.filled(-1), discover_keystates(states, count=3).steps.filled(-1)
     )
+
+
+def test_idle_time_is_measured():
+    states, _ = recordings(14)
+    states[2] = np.concatenate([np.repeat(states[2][:1], 80, axis=0), states[2]])
+    found = discover_keystates(states, count=3)
+    assert all(0 < quality.likeness < 1.5 for quality in found.quality)
+    assert max(q.idle for i, q in enumerate(found.quality) if i != 2) < 0.3
+    assert found.quality[2].idle > 0.3
 
 
 def test_one_and_two_demonstrations():
