@@ -30,8 +30,8 @@ def write_csv(
     state) and `name`. `start` and `end` are steps, end excluded; `end` is empty for a key state.
     `start_seconds` and `end_seconds` are empty without a rate. Parts also have `tool`, `reference`,
     `orientation`, `held`, `information`, `runner_up` and `certain`; key states have `strength`.
-    With `quality`, each row also has `idle`, `idle_start`, `idle_end`, `outliers`, `missing`,
-    `repeated`, `likeness`, `drop` and `reasons` of its episode.
+    With `quality`, each row also has `idle`, `idle_start`, `idle_end`, `outliers`, `attempts`,
+    `missing`, `repeated`, `drop` and `reasons` of its episode.
     """
     about = quality_table(annotations) if quality else []
     extra = [name for name in (about[0] if about else {}) if name not in ("episode", "frames")]

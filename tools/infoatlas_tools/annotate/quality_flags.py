@@ -30,27 +30,22 @@ def frame_flags(annotations: Annotations, demonstration: int) -> Int:
 def episode_reasons(annotations: Annotations, demonstration: int) -> str:
     """Why an episode should be dropped, as text; empty if there is no reason.
 
-    Its key states are unlike those of the others, or it is at rest for more than half of the time.
-    Missing key states and parts are added to the text. They are no reason alone, because they may
-    have been overlooked.
+    A grasp has failed, it lacks a contact, a switch or a label that nine of ten have, or it is at
+    rest for more than half of the time. Missing parts alone are no reason.
     """
     quality = annotations.keystates.quality[demonstration]
-    found = []
-    if quality.unlike:
-        lacking = missing(annotations, demonstration)
-        found.append(f"unlike the others (likeness {quality.likeness:.2f})")
-        found += [f"lacks {', '.join(lacking)}"] if lacking else []
+    found = quality.failures
+    if quality.missing:
+        found.append(f"lacks {', '.join(missing(annotations, demonstration))}")
     if quality.idle > RESTING:
         found.append(f"idle {quality.idle:.0%} of the time")
     return "; ".join(found)
 
 
 def missing(annotations: Annotations, demonstration: int) -> list[str]:
-    """Names of key states and parts that nine of ten demonstrations have, and this one lacks."""
+    """Names of events and parts that nine of ten demonstrations have, and this one lacks."""
     parts, names = annotations.subtasks.parts, annotations.subtasks.names
-    found = [
-        annotations.keystate_name(j) for j in annotations.keystates.quality[demonstration].missing
-    ]
+    found = list(annotations.keystates.quality[demonstration].missing)
     for part, name in zip(parts, names, strict=True):
         there = part.end > part.start
         if not there[demonstration] and there.mean() >= COMMON:
@@ -66,8 +61,8 @@ def quality_table(annotations: Annotations) -> list[dict[str, Any]]:
     list of dict
         The keys are `episode`, `frames`, `idle` (share of the time), `idle_start` and `idle_end`
         (steps at rest at the start and at the end) and `outliers` (steps). Further keys are
-        `missing` (names of key states and parts), `repeated` (names of kinds), `likeness` (NaN if
-        unknown), `drop` (bool) and `reasons` (text).
+        `attempts` (texts), `missing` (names of events and parts), `repeated` (names of events),
+        `drop` (bool) and `reasons` (text).
     """
     found = []
     for i, episode in enumerate(annotations.episodes):
@@ -83,9 +78,9 @@ def quality_table(annotations: Annotations) -> list[dict[str, Any]]:
                 "idle_start": int(moving[0]) if len(moving) else len(idle),
                 "idle_end": int(len(idle) - 1 - moving[-1]) if len(moving) else len(idle),
                 "outliers": list(quality.outliers),
+                "attempts": quality.failures,
                 "missing": missing(annotations, i),
                 "repeated": list(quality.repeated),
-                "likeness": quality.likeness,
                 "drop": bool(reasons),
                 "reasons": reasons,
             }

@@ -69,8 +69,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--qa",
         action="store_true",
-        help="report idle and outlying frames, missing key states and episodes to drop, and write "
-        "them if the format can store them",
+        help="report failed grasps, missing contacts, idle and outlying frames and episodes to "
+        "drop, and write them if the format can store them",
     )
     parser.add_argument(
         "--language",

@@ -71,8 +71,8 @@ def _print_quality(annotations: Annotations) -> None:
     table(
         f"Quality: {len(unusual)} of {len(every)} episodes are unusual",
         (
-            *("episode", "frames", "idle", "idle at start, end", "outliers", "missing"),
-            *("repeated", "like others"),
+            *("episode", "frames", "idle", "idle at start, end", "outliers", "failed"),
+            *("missing", "repeated"),
         ),
         [
             (
@@ -81,9 +81,9 @@ def _print_quality(annotations: Annotations) -> None:
                 f"{q['idle']:.0%}",
                 f"{q['idle_start']}, {q['idle_end']}",
                 str(len(q["outliers"])),
+                str(len(q["attempts"])),
                 ", ".join(q["missing"]) or "-",
                 ", ".join(q["repeated"]) or "-",
-                "-" if q["likeness"] != q["likeness"] else f"{q['likeness']:.2f}",
             )
             for q in unusual
         ],

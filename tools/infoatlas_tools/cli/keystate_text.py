@@ -60,15 +60,13 @@ def _print_details(found: KeyStates) -> None:
 
 def _unusual(quality: Quality) -> str:
     """Text about unusual properties of a demonstration; empty if there are none."""
-    found = []
+    found = quality.failures
     if quality.missing:
-        found.append("lacks " + ", ".join(f"key state {j + 1}" for j in quality.missing))
+        found.append("lacks " + ", ".join(quality.missing))
     if quality.repeated:
         found.append("repeats " + ", ".join(quality.repeated))
     if quality.outliers:
         found.append(f"bad frames at {', '.join(map(str, quality.outliers[:5]))}")
-    if quality.unlike:
-        found.append(f"unlike the others (likeness {quality.likeness:.2f})")
     if quality.idle > 0.3:
         found.append(f"idle {quality.idle:.0%} of the time")
     return "; ".join(found)

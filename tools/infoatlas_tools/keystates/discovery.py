@@ -142,7 +142,7 @@ def discover_keystates(
         trajectories=replace(given, states=repaired),
         recordings=recordings,
         evidence=evidence,
-        quality=assess(changes, working, reached, found, outliers),
+        quality=assess(changes, working, evidence, found, outliers),
         labels=labelled,
         reproduced=reproduced(changes, working, np.where(found.shared, reached, np.nan)),
         met=met(evidence.events, found.steps, lengths, frequency),

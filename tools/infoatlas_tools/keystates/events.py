@@ -66,6 +66,8 @@ class Evidence:
         Of each demonstration, in order of time.
     motions : list of list of Motion
     switches : list of list of Switch
+    closing : dict of str to float
+        Sign of the change of its opening by which each gripper closes.
     """
 
     bodies: tuple[str, ...]
@@ -75,6 +77,7 @@ class Evidence:
     events: list[list[Event]]
     motions: list[list[Motion]]
     switches: list[list[Switch]]
+    closing: dict[str, float]
 
 
 def find_evidence(
@@ -131,6 +134,7 @@ def find_evidence(
         events,
         motions,
         switches,
+        closing,
     )
 
 

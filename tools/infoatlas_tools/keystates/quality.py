@@ -1,7 +1,8 @@
-"""Unusual properties of each demonstration: idle time, missing or repeated kinds, bad frames."""
+"""Unusual properties of demonstrations: failed grasps, missing events, idle time, bad frames."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .changes import Changes
-from .fit_detectors import CENTRED, fit_detectors, make_features
+from .events import LABEL, Evidence
+from .gripper import Switch
 from .steps import Steps
 
 Float = NDArray[np.float64]
 
-COMMON = 0.9  # share of the demonstrations with a kind, from which it is missing in the others
-UNLIKE = 3.5  # robust standard deviations below the others
-FITTED = 20  # demonstrations of a half that detectors are fitted to, at most
+COMMON = 0.9  # share of the demonstrations that counts as most of them
+UNLIKE = 3.5  # robust standard deviations from the others
+WIDTH = 0.1  # of the usual opening, by which the width of a failed grasp differs, at least
 IDLE = 0.02  # of the rms increment: a coordinate is at rest
 
 
@@ -26,34 +28,35 @@ class Quality:
 
     Attributes
     ----------
+    attempts : tuple of (int, str)
+        Recorded step and reason of each failed attempt to grasp, in order of time: a gripper closes
+        on nothing, stops at another width than in the others, or closes an extra time.
+    missing : tuple of str
+        Contacts, switches or labelled key states that it has less often than most demonstrations.
+    repeated : tuple of str
+        Those that it has more often than most.
     idle : float
         Share of the working steps at which every coordinate is at rest.
-    missing : tuple of int
-        Columns of `KeyStates.steps` that most demonstrations have and this one lacks.
-    repeated : tuple of str
-        Names of kinds that it has more often than most.
     outliers : tuple of int
         Recorded steps that were outliers and have been replaced.
-    likeness : float
-        Similarity of its key states to those of the other demonstrations: the mean score of
-        detectors fitted to others, about 1 if similar, 0 if not. NaN with fewer than four
-        demonstrations.
-    unlike : bool
-        Its likeness is far below that of the others.
     """
 
-    idle: float
-    missing: tuple[int, ...]
+    attempts: tuple[tuple[int, str], ...]
+    missing: tuple[str, ...]
     repeated: tuple[str, ...]
+    idle: float
     outliers: tuple[int, ...]
-    likeness: float
-    unlike: bool
+
+    @property
+    def failures(self) -> list[str]:
+        """Text of each failed attempt, as "gripper closes on nothing at step 84"."""
+        return [f"{reason} at step {step}" for step, reason in self.attempts]
 
 
 def assess(
     changes: Changes,
     states: Sequence[Float],
-    steps: Float,
+    evidence: Evidence,
     found: Steps,
     outliers: Sequence[tuple[int, int]],
 ) -> tuple[Quality, ...]:
@@ -64,34 +67,31 @@ def assess(
     changes : Changes
     states : sequence of N arrays [T_i, p]
         Working steps.
-    steps : [N, K] float64
-        Working steps of the key states; NaN where a demonstration lacks one.
+    evidence : Evidence
     found : Steps
+        Key states; those with labels take the place of the evidence in `missing` and `repeated`.
     outliers : sequence of (demonstration, recorded step)
     """
-    there = ~np.isnan(steps)
-    common = found.shared & (there.mean(axis=0) >= COMMON)
-    kinds = np.unique(found.kind[found.shared])
-    times = np.zeros((len(kinds), len(states)), np.int64)
-    for row, kind in zip(times, kinds, strict=True):
-        row[:] = there[:, found.shared & (found.kind == kind)].sum(axis=1)
-    usual = np.median(times, axis=1)
-    first = [int(np.flatnonzero(found.kind == kind)[0]) for kind in kinds]
-    called = np.array([found.names[j] for j in first], dtype=object)
-    likeness = _likeness(changes, states, np.where(found.shared, steps, np.nan))
-    middle = np.nanmedian(likeness) if not np.isnan(likeness).all() else np.nan
-    scale = 1.4826 * np.nanmedian(np.abs(likeness - middle)) if not np.isnan(middle) else np.nan
+    there = ~np.ma.getmaskarray(found.steps)
+    seen = [Counter(event.name for event in row) for row in evidence.events]
+    if LABEL in found.source:
+        seen = [Counter(np.array(found.names)[row].tolist()) for row in there]
+    names = list(dict.fromkeys(name for row in seen for name in row))
+    times = np.array([[row[name] for name in names] for row in seen]).reshape(len(seen), -1)
+    rows = np.sort(times, axis=0)
+    others = int(len(times) * (1 - COMMON) + 1e-9)
+    least, most = rows[others], rows[-1 - others]
+    attempts = find_attempts(evidence)
     assessed = []
     for i, s in enumerate(states):
         still = at_rest(changes, s)
         assessed.append(
             Quality(
-                idle=float(still.mean()) if len(still) else 0.0,
-                missing=tuple(np.flatnonzero(common & ~there[i]).tolist()),
-                repeated=tuple(called[times[:, i] > np.maximum(usual, 1)].tolist()),
-                outliers=tuple(step for which, step in outliers if which == i),
-                likeness=float(likeness[i]),
-                unlike=bool(likeness[i] < middle - max(UNLIKE * scale, 0.15)),
+                attempts[i],
+                tuple(names[j] for j in np.flatnonzero(times[i] < least)),
+                tuple(names[j] for j in np.flatnonzero(times[i] > np.maximum(most, 1))),
+                float(still.mean()) if len(still) else 0.0,
+                tuple(step for which, step in outliers if which == i),
             )
         )
     return tuple(assessed)
@@ -103,21 +103,71 @@ def at_rest(changes: Changes, states: Float) -> NDArray[np.bool_]:
     return np.asarray((np.abs(np.diff(states, axis=0)) <= limit).all(axis=1))
 
 
-def _likeness(changes: Changes, states: Sequence[Float], steps: Float) -> Float:
-    """Mean score of a demonstration's key states by detectors fitted to others [N]."""
-    found = np.full(len(states), np.nan)
-    if len(states) < 4 or np.isnan(steps).all():
-        return found
-    features = make_features(changes, states, CENTRED)
-    mixed = np.random.default_rng(0).permutation(len(states))
-    for half in (0, 1):
-        fitted = mixed[half::2][:FITTED]
-        rows = [features.compute(states[i]) for i in fitted.tolist()]
-        coefficients, offset = fit_detectors(rows, steps[fitted])
-        for i in mixed[1 - half :: 2].tolist():
-            there = np.flatnonzero(~np.isnan(steps[i]))
-            at = features.compute(states[i], steps[i, there].astype(np.int64))
-            if len(there):
-                score = np.einsum("ij,ij->i", at, coefficients[there]) + offset[there]
-                found[i] = float(score.mean())
+@dataclass(frozen=True)
+class Grip:
+    """A gripper closes.
+
+    Attributes
+    ----------
+    demonstration : int
+    switch : Switch
+    duration : float
+        Steps until the gripper opens again; infinite if it stays closed.
+    holds : bool
+        A body moves in that time.
+    """
+
+    demonstration: int
+    switch: Switch
+    duration: float
+    holds: bool
+
+
+def find_attempts(evidence: Evidence) -> list[tuple[tuple[int, str], ...]]:
+    """Step and reason of each failed attempt to grasp, by demonstration."""
+    found: list[list[tuple[int, str]]] = [[] for _ in evidence.switches]
+    for name in evidence.grippers:
+        grips = _grips(evidence, name)
+        failed: dict[Grip, str] = {}
+        if sum(grip.holds for grip in grips) > len(grips) / 2:
+            failed = {g: f"{name} closes on nothing" for g in grips if not g.holds}
+        elif grips and not evidence.bodies:
+            levels = np.array([grip.switch.level for grip in grips])
+            usual = float(np.median(levels))
+            away = np.abs(levels - usual)
+            limit = max(UNLIKE * 1.4826 * float(np.median(away)), WIDTH)
+            for j in np.flatnonzero(away > limit).tolist():
+                level = max(grips[j].switch.level, 0.0)
+                failed[grips[j]] = f"{name} stops {level:.0%} open (usually {usual:.0%})"
+        for grip in _extra([grip for grip in grips if grip not in failed], len(found)):
+            failed[grip] = f"{name} closes an extra time"
+        for grip, reason in failed.items():
+            found[grip.demonstration].append((grip.switch.end, reason))
+    return [tuple(sorted(row)) for row in found]
+
+
+def _grips(evidence: Evidence, name: str) -> list[Grip]:
+    """All times that a gripper closes."""
+    found = []
+    for i, (row, motions) in enumerate(zip(evidence.switches, evidence.motions, strict=True)):
+        own = [switch for switch in row if switch.gripper == name]
+        closes = [np.sign(switch.change) == evidence.closing[name] for switch in own]
+        for j, switch in enumerate(own):
+            if closes[j] and not any(closes[j + 1 : j + 2]):  # closing in two moves counts once
+                until = own[j + 1].begin if j + 1 < len(own) else np.inf
+                holds = any(m.begin < until and m.end > switch.end for m in motions)
+                found.append(Grip(i, switch, until - switch.end, holds))
+    return found
+
+
+def _extra(grips: Sequence[Grip], demonstrations: int) -> list[Grip]:
+    """The shortest grips of demonstrations that have more than most have."""
+    counts = np.bincount([grip.demonstration for grip in grips], minlength=demonstrations)
+    usual = int(np.median(counts))
+    if usual == 0 or (counts == usual).mean() <= 0.5:
+        return []
+    found = []
+    for i in np.flatnonzero(counts > usual).tolist():
+        own = sorted((g for g in grips if g.demonstration == i), key=lambda g: g.duration)
+        found += own[: len(own) - usual]
     return found

@@ -1,0 +1,84 @@
+"""Unusual demonstrations: failed grasps, missing and repeated events, idle time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from infoatlas_tools import Trajectories, discover_keystates
+
+NAMES = ("tool.x", "cube.x", "finger")
+GRASP, RELEASE, END = 4.0, 8.0, 11.0  # seconds
+
+
+def demonstration(rate, *, attempts=(), width=0.3, holds=True, end=END, idle=0.0):
+    """Reach, grasp, carry and release [T, 3]; `attempts` (seconds) close the fingers, too."""
+    t = np.maximum(np.arange(0, end + idle, 1 / rate) - idle, 0)
+    tool = np.interp(
+        t, [0.5, 3.5, GRASP + 0.5, RELEASE - 0.5, RELEASE + 0.5, END], [0, 1, 1, 2, 2, 0]
+    )
+    carried = (
+        np.interp(t, [0.5, GRASP + 0.5, RELEASE - 0.5], [1, 1, 2]) if holds else np.ones(len(t))
+    )
+    knots = [(0, 1), *((GRASP, 1), (GRASP + 0.3, width), (RELEASE, width), (RELEASE + 0.3, 1))]
+    for second in attempts:
+        knots += [
+            (second + at, level) for at, level in ((0, 1), (0.2, width), (0.7, width), (0.9, 1))
+        ]
+    return np.column_stack([tool, carried, np.interp(t, *np.transpose(sorted(knots)))])
+
+
+def discover(changed, rate=20.0, columns=(0, 1, 2), count=5):
+    """Quality of twelve demonstrations, of which those of the dict `changed` differ."""
+    rng = np.random.default_rng(0)
+    states = [demonstration(rate, **changed.get(i, {}))[:, columns] for i in range(12)]
+    states = [s + 1e-3 * rng.normal(size=s.shape) for s in states]
+    names = [NAMES[c] for c in columns]
+    return discover_keystates(Trajectories(states, names=names, rate=rate), count).quality
+
+
+def flagged(quality):
+    return {i: q.attempts for i, q in enumerate(quality) if q.attempts}
+
+
+@pytest.mark.parametrize("rate", [10.0, 30.0, 100.0])
+def test_a_gripper_closes_on_nothing(rate):
+    changed = {3: {"attempts": [1.0, 2.5]}, 7: {"holds": False}}
+    quality = discover(changed, rate)
+    found = flagged(quality)
+    assert set(found) == {3, 7}
+    assert np.abs([step / rate for step, _ in found[3]] - np.array([1.2, 2.7])).max() < 0.15
+    assert abs(found[7][0][0] / rate - 4.3) < 0.15
+    assert {reason for row in found.values() for _, reason in row} == {"gripper closes on nothing"}
+    assert quality[7].failures == [f"gripper closes on nothing at step {found[7][0][0]}"]
+    assert "grasp cube" in quality[7].missing and not quality[3].missing
+
+
+def test_without_bodies_the_width_tells():
+    changed = {i: {"width": 0.3 + 0.01 * (i % 3)} for i in range(12)} | {5: {"width": 0.12}}
+    found = flagged(discover(changed, columns=(0, 2)))
+    assert set(found) == {5}
+    assert found[5][0][1].startswith("gripper stops ") and "(usually " in found[5][0][1]
+    assert not flagged(discover({i: {"width": 0.05 * (i % 7)} for i in range(12)}, columns=(0, 2)))
+
+
+def test_without_bodies_an_extra_time_is_the_shortest():
+    found = flagged(discover({5: {"attempts": [2.0]}}, columns=(0, 2)))
+    ((step, reason),) = found.pop(5)
+    assert not found and abs(step / 20 - 2.1) < 0.15 and reason == "gripper closes an extra time"
+    half = {i: {"attempts": [2.0]} for i in range(6)}
+    assert not flagged(discover(half, columns=(0, 2)))
+
+
+def test_missing_and_repeated_events_do_not_depend_on_the_count():
+    for count in (1, 5):
+        quality = discover({2: {"end": 3.8}, 4: {"attempts": [2.0]}}, columns=(0, 2), count=count)
+        assert quality[2].missing == ("gripper closes", "gripper opens")
+        assert quality[4].repeated == ("gripper closes", "gripper opens")
+        others = [q for i, q in enumerate(quality) if i not in (2, 4)]
+        assert not any(q.missing or q.repeated or q.attempts for q in others)
+
+
+def test_idle_time_is_measured():
+    quality = discover({2: {"idle": 20.0}}, columns=(0, 2))
+    assert max(q.idle for i, q in enumerate(quality) if i != 2) + 0.3 < quality[2].idle
