@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 
@@ -72,7 +73,12 @@ def make_backend(model: ModelFile, provider: str = "auto", threads: int | None =
     if provider == "tensorrt":
         control = Profile("control", *CONTROL, model.shift_range(*CONTROL))
         options = profile_options(control.shapes(model.dim))
-    return OnnxRuntimeBackend(model.bytes, provider, threads, options)
+    backend = OnnxRuntimeBackend(model.bytes, provider, threads, options)
+    if provider != "cpu":
+        with suppress(ProviderError):  # the C++ engine prepares samples faster than NumPy
+            native = make_backend(model, "native", threads)
+            backend.canonicalise = native.canonicalise  # type: ignore[attr-defined]
+    return backend
 
 
 def _automatic(model: ModelFile, threads: int | None) -> Backend:

@@ -58,7 +58,7 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
     seconds = {"slicing": 0.0, "preprocessing": 0.0, "inference": 0.0}
     for chunk in batches(slices, prepared.pairs):
         begin = perf_counter()
-        if isinstance(backend, Preparing):
+        if isinstance(backend, Preparing) and isinstance(prepared.x, np.ndarray):
             projected = begin  # projected within "preprocessing"
             px, py = (None if side is None else side[chunk] for side in (plan.x, plan.y))
             table = score_table(n)

@@ -12,6 +12,7 @@ import pytest
 from infoatlas_rt import Estimator
 from infoatlas_rt.backends import choice, native, onnxruntime as onnxruntime_backend
 from infoatlas_rt.backends.choice import make_backend
+from infoatlas_rt.backends.interface import Preparing
 from infoatlas_rt.cli.main import OWN, make_parser
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.models import model_file
@@ -254,7 +255,10 @@ def test_auto_takes_cuda_first(model, cuda, package, monkeypatch):
             self.provider = provider
 
     monkeypatch.setattr("infoatlas_rt.backends.onnxruntime.OnnxRuntimeBackend", Started)
-    assert make_backend(model, "auto").provider == "cuda"
+    backend = make_backend(model, "auto")
+    assert backend.provider == "cuda" and isinstance(backend, Preparing)  # by the C++ engine
+    monkeypatch.setattr(Engine, "refuses", RuntimeError("no such graph"))
+    assert not isinstance(make_backend(model, "cuda"), Preparing)
     found = choice.installed()
     assert found["auto"] == "cuda if it starts, else native"
     assert found["cuda"] == "CUDAExecutionProvider" and "no Tensorrt" in found["tensorrt"]

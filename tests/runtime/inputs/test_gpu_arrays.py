@@ -1,5 +1,8 @@
 """Samples of torch and CuPy on a real GPU give the same results as on the host."""
 
+from functools import partial
+from timeit import repeat
+
 import numpy as np
 import pytest
 
@@ -80,6 +83,15 @@ def test_ties_constants_resolution_groups_and_order(place, estimator):
     assert estimator.estimate(place(x), place(np.ones((200, 2)))).degenerate
 
 
+@pytest.mark.parametrize(("n", "d"), [(100, 41), (1000, 3), (5000, 5)])
+def test_repetitions_have_the_same_bits(place, estimator, n, d):
+    sides = [side.round(1) for side in pairs(n, d, d)]
+    for x, y in (sides, map(place, sides)):
+        first, again = estimator.estimate(x, y), estimator.estimate(x, y)
+        assert first.mi == again.mi
+        np.testing.assert_array_equal(first.pointwise, again.pointwise)
+
+
 def test_the_independence_test(place, estimator):
     x, y = pairs(60, 6, 6)
     found = independence_test(place(x), place(y), estimator, permutations=19)
@@ -93,7 +105,7 @@ def test_copies_to_the_host_are_not_silent(place, estimator):
     with pytest.raises(InputError, match="on the host"):
         estimator.estimate(place(x), y)
     with pytest.raises(InputError, match="on the CPU"):
-        Estimator().estimate(place(x), place(y))
+        Estimator(provider="cpu").estimate(place(x), place(y))
 
 
 def test_samples_of_torch_do_not_leave_the_gpu(estimator):
@@ -129,3 +141,14 @@ def test_pending_work_is_waited_for(estimator):
             noise = noise @ noise / 64
         late = [side + 0 * noise.nan_to_num(0, 0, 0)[0, 0] for side in there]
         assert estimator.estimate(*late).mi == pytest.approx(wanted, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize(("n", "d"), [(100, 41), (1000, 41), (5000, 5)])
+def test_times(place, estimator, capsys, n, d):
+    """Print the times of estimates; they are no conditions, because clocks and load vary."""
+    sides, medians = pairs(n, d, d), []
+    for given in (sides, [place(side) for side in sides]):
+        times = repeat(partial(estimator.estimate, *given), number=1, repeat=15)
+        medians.append(f"{1e3 * np.median(times[5:]):.2f} ms")
+    with capsys.disabled():
+        print(f"\n{n} samples, {d} + {d}: on the host {medians[0]}, on the GPU {medians[1]}")
