@@ -377,6 +377,6 @@ class KeyStates:
         sure = [self.sure(j) for j in range(self.steps.shape[1])]
         rate = "" if self.trajectories.rate is None else f" at {self.trajectories.rate:g} Hz"
         most = int(self.steps.count(axis=1).max(initial=0))
-        head = f"{len(sure)} key states of {len(self.steps)} demonstrations{rate}, up to {most} in each"
+        head = f"{len(sure)} key states of {len(self.steps)} demonstrations{rate}"
         trust = [self.trust] if self.trust else []
-        return "\n".join([head, *tables.lines(self.found, sure), *trust, *self.warnings])
+        return "\n".join([f"{head}, up to {most} in each", *tables.lines(self.found, sure), *trust, *self.warnings])
