@@ -15,6 +15,9 @@ Float = NDArray[np.float64]
 
 AXIS = re.compile(r"(.+)[._/]([xyz])")  # cube.x
 NO_POSITION = re.compile(r"_to_|relative|veloc|\bvel\b|accel|effort|force|torque|size")
+ROBOT = re.compile(
+    r"(?<![a-z])(tool|tcp|eef?|hand|palm|wrist|effector|arm|elbow|shoulder|robot|agent)(?![a-z])"
+)
 GRIPPER = re.compile(r"finger|grip|jaw|knuckle|claw", re.IGNORECASE)
 NO_OPENING = re.compile(r"veloc|\bvel\b|accel|effort|force|torque|current|temperature")
 TAILS = re.compile(r"\d+|[._/](position|positions|pos|qpos|state)\b")
@@ -42,6 +45,11 @@ class Body:
     name: str
     columns: tuple[int, ...]
     axes: str
+
+    @property
+    def of_robot(self) -> bool:
+        """Whether its name is that of a tool, or of a part of a robot or person."""
+        return bool(ROBOT.search(self.name.lower()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -100,7 +100,7 @@ def find_motions(
             for i in range(len(states))
         ]
         kept = [[m for m in row if m.mover] for row in moved]
-        if np.mean([bool(row) for row in kept]) < HAVE:
+        if body.of_robot or np.mean([bool(row) for row in kept]) < HAVE:
             continue
         same = [other for other in chosen if _together(spans[body], spans[other], states)]
         if same:  # two markers: box of box_back and box_left

@@ -266,8 +266,9 @@ def _automatic(found: Steps, bursts: bool) -> Steps:
     seen = np.array([source != MOTION for source in found.source], bool)
     if (seen & found.common).any():
         return found.take(np.flatnonzero(seen & found.common))
-    top = found.strength[found.shared].max(initial=0.0)
-    strong = found.shared & (found.strength >= DOMINANT * top)
+    others = found.shared & ~seen
+    top = found.strength[others].max(initial=0.0)
+    strong = others & (found.strength >= DOMINANT * top)
     return found.take(np.flatnonzero(strong) if bursts and top > 0 else np.arange(0))
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .bodies import find_bodies, find_grippers
 from .contact import Motion, find_motions, tempo
 from .gripper import Switch, find_switches
+from .steps import COMMON
 
 Float = NDArray[np.float64]
 
@@ -78,6 +79,12 @@ class Evidence:
     motions: list[list[Motion]]
     switches: list[list[Switch]]
     closing: dict[str, float]
+
+    @property
+    def common(self) -> bool:
+        """Whether half of the demonstrations have one and the same event."""
+        seen = Counter(name for row in self.events for name in {event.name for event in row})
+        return max(seen.values(), default=0) >= COMMON * len(self.events)
 
 
 def find_evidence(

@@ -210,9 +210,9 @@ class KeyStates:
         )
         if self.labels:
             return ()
-        if not any(self.evidence.events):
+        if not self.evidence.common:
             return (
-                "The states show no contact: no body that another one moves, and no gripper. These "
+                "The states show no contact that demonstrations share: no body that another one moves, and no gripper. These "
                 f"key states are guesses from changes of the motion. What helps: {ways}.",
             )
         if self.met < LOW:
