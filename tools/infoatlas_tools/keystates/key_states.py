@@ -212,8 +212,9 @@ class KeyStates:
             return ()
         if not self.evidence.common:
             return (
-                "The states show no contact that demonstrations share: no body that another one moves, and no gripper. These "
-                f"key states are guesses from changes of the motion. What helps: {ways}.",
+                "The states show no contact that demonstrations share: no body that another one "
+                "moves, and no gripper. These key states are guesses from changes of the motion. "
+                f"What helps: {ways}.",
             )
         if self.met < LOW:
             return (
@@ -379,4 +380,11 @@ class KeyStates:
         most = int(self.steps.count(axis=1).max(initial=0))
         head = f"{len(sure)} key states of {len(self.steps)} demonstrations{rate}"
         trust = [self.trust] if self.trust else []
-        return "\n".join([f"{head}, up to {most} in each", *tables.lines(self.found, sure), *trust, *self.warnings])
+        return "\n".join(
+            [
+                f"{head}, up to {most} in each",
+                *tables.lines(self.found, sure),
+                *trust,
+                *self.warnings,
+            ]
+        )
