@@ -37,9 +37,9 @@ class Task:
     >>> from infoatlas_tools import discover_keystates
     >>> cuts = np.random.default_rng(0).integers(20, 40, 20)  # the gripper closes at these steps
     >>> demos = [np.c_[np.minimum(np.arange(60) / c, 1), np.arange(60) >= c] for c in cuts]
-    >>> task = discover_keystates(demos, count=1).follow()
+    >>> task = discover_keystates(demos).follow()
     >>> task.detectors.followed
-    array([ True])
+    array([False,  True,  True, False,  True])
     """
 
     keystates: tuple[str, ...]

@@ -67,9 +67,9 @@ class KeyStateTracker(Stateful):
     >>> from infoatlas_tools import discover_keystates
     >>> cuts = np.random.default_rng(0).integers(20, 40, 20)  # the gripper closes at these steps
     >>> demos = [np.c_[np.minimum(np.arange(60) / c, 1), np.arange(60) >= c] for c in cuts]
-    >>> tracker = KeyStateTracker(discover_keystates(demos, count=1))
+    >>> tracker = KeyStateTracker(discover_keystates(demos))
     >>> print(cuts[0], [event.step for state in demos[0] for event in tracker.push(state)])
-    37 [36]
+    37 [7, 32, 36]
     """
 
     def __init__(

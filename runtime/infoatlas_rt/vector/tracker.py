@@ -57,11 +57,11 @@ class VectorTracker(VectorEpisodes):
     >>> from infoatlas_tools import discover_keystates
     >>> cuts = np.random.default_rng(0).integers(20, 40, 20)  # the gripper closes at these steps
     >>> demos = [np.c_[np.minimum(np.arange(60) / c, 1), np.arange(60) >= c] for c in cuts]
-    >>> tracker = VectorTracker(3, discover_keystates(demos, count=1))
+    >>> tracker = VectorTracker(3, discover_keystates(demos))
     >>> for states in np.swapaxes(demos[:3], 0, 1):
     ...     tracker.push(states)
     >>> tracker.newest
-    array([0, 0, 0])
+    array([4, 4, 4])
     """
 
     key = "key_state"

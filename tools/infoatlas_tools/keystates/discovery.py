@@ -118,9 +118,7 @@ def discover_keystates(
     recordings = Recordings(coordinates, changes, working)
     states = np.split(repaired, np.cumsum(lengths)[:-1])
     rotations = [column for turned in coordinates.groups for column in turned.columns]
-    evidence = find_evidence(
-        given.names, states, frequency, given.gripper, given.ignore, rotations
-    )
+    evidence = find_evidence(given.names, states, frequency, given.gripper, given.ignore, rotations)
     known, labelled = as_labels(labels, lengths)
     if len(known):
         found = _labelled(recordings, labelled, known)

@@ -334,8 +334,10 @@ class KeyStates:
         >>> from infoatlas_tools import discover_keystates
         >>> moves = [np.repeat([[1, 0], [0, 1]], [20 + i, 20], axis=0) for i in range(6)]
         >>> found = discover_keystates([v.cumsum(axis=0) for v in moves], count=1)
-        >>> print(str(found.follow()).partition(",")[0])
-        key state 1 (change A): followed; found in 93%
+        >>> for part in str(found.follow()).split("; "):
+        ...     print(part)
+        key state 1 (change A): followed
+        found in 93%, median delay 0.25 s, 0.1 false reports an episode
         """
         names = tuple(self.name(j) for j in range(self.steps.shape[1]))
         models = None
