@@ -2,7 +2,7 @@
 
     python -m benchmarks.keystates.promises
 
-For each set of demonstrations: means over the key states that are followed, and over three splits.
+For each set of demonstrations: means over followed key states, over three splits into halves.
 """
 
 from __future__ import annotations
