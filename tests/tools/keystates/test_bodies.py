@@ -68,6 +68,40 @@ def test_two_arms_have_two_grippers_with_names_of_their_own():
     assert [(g.name, g.columns) for g in found] == [("left_gripper", (0,)), ("right_gripper", (2,))]
 
 
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (("gripper_0", "gripper_1"), ("gripper_0", "gripper_1")),
+        (
+            ("vx300s_left/gripper", "vx300s_right/gripper.pos"),
+            ("vx300s_left/gripper", "vx300s_right/gripper"),
+        ),
+        (
+            ("observation.state.6", "observation.state.13"),
+            ("observation.state.6", "observation.state.13"),
+        ),
+        (
+            ("main_left_gripper.pos", "main_right_gripper.pos"),
+            ("main_left_gripper", "main_right_gripper"),
+        ),
+    ],
+)
+def test_names_of_two_grippers(columns, expected):
+    found = grippers(columns, [SWITCH, np.roll(SWITCH, 45)], given=(0, 1))
+    assert tuple(g.name for g in found) == expected
+
+
+def test_four_fingers_of_two_arms_are_two_grippers():
+    other = np.roll(SWITCH, 45)
+    names = [
+        f"{arm}/{side}_finger"
+        for arm in ("vx300s_left", "vx300s_right")
+        for side in ("left", "right")
+    ]
+    found = grippers(names, [SWITCH, -SWITCH, other, -other])
+    assert [g.columns for g in found] == [(0, 1), (2, 3)]
+
+
 def test_speeds_and_forces_of_grippers_are_no_openings():
     names = ["gripper.pos", "gripper_velocity", "gripper_force", "gripper.current"]
     (one,) = grippers(names, [SWITCH, *moving(3).T])
