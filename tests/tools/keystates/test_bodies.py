@@ -91,15 +91,21 @@ def test_names_of_two_grippers(columns, expected):
     assert tuple(g.name for g in found) == expected
 
 
-def test_four_fingers_of_two_arms_are_two_grippers():
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("vx300s_left/left_finger", "vx300s_left/right_finger", "vx300s_right/left_finger",
+         "vx300s_right/right_finger"),
+        ("finger1.position", "finger2.position", "finger1_b.position", "finger2_b.position"),
+        ("robot0_finger_joint1", "robot0_finger_joint2", "robot1_finger_joint1",
+         "robot1_finger_joint2"),
+    ],
+)  # fmt: skip
+def test_four_fingers_of_two_arms_are_two_grippers(names):
     other = np.roll(SWITCH, 45)
-    names = [
-        f"{arm}/{side}_finger"
-        for arm in ("vx300s_left", "vx300s_right")
-        for side in ("left", "right")
-    ]
     found = grippers(names, [SWITCH, -SWITCH, other, -other])
     assert [g.columns for g in found] == [(0, 1), (2, 3)]
+    assert len({g.name for g in found}) == 2
 
 
 def test_speeds_and_forces_of_grippers_are_no_openings():

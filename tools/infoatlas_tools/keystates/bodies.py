@@ -17,7 +17,7 @@ AXIS = re.compile(r"(.+)[._/]([xyz])")  # cube.x
 NO_POSITION = re.compile(r"_to_|relative|veloc|\bvel\b|accel|effort|force|torque|size")
 GRIPPER = re.compile(r"finger|grip|jaw|knuckle|claw", re.IGNORECASE)
 NO_OPENING = re.compile(r"veloc|\bvel\b|accel|effort|force|torque|current|temperature")
-TAILS = re.compile(r"([._/]?\d+|[._/](position|positions|pos|qpos|state))+$")
+TAILS = re.compile(r"(?<=finger)\d+|([._/]?\d+|[._/](position|positions|pos|qpos|state))+$")
 RANGE = (0.02, 0.98)  # quantiles of an opening that count as closed and open
 ONE_GRIPPER = 0.5, 0.9  # correlation of the fingers of one gripper, and of its two sides, at least
 SIDES = re.compile(r"(left|right)_?(?=finger)")
