@@ -68,6 +68,46 @@ def test_two_arms_have_two_grippers_with_names_of_their_own():
     assert [(g.name, g.columns) for g in found] == [("left_gripper", (0,)), ("right_gripper", (2,))]
 
 
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (("gripper_0", "gripper_1"), ("gripper_0", "gripper_1")),
+        (
+            ("vx300s_left/gripper", "vx300s_right/gripper.pos"),
+            ("vx300s_left/gripper", "vx300s_right/gripper"),
+        ),
+        (
+            ("observation.state.6", "observation.state.13"),
+            ("observation.state.6", "observation.state.13"),
+        ),
+        (
+            ("main_left_gripper.pos", "main_right_gripper.pos"),
+            ("main_left_gripper", "main_right_gripper"),
+        ),
+    ],
+)
+def test_names_of_two_grippers(columns, expected):
+    found = grippers(columns, [SWITCH, np.roll(SWITCH, 45)], given=(0, 1))
+    assert tuple(g.name for g in found) == expected
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("vx300s_left/left_finger", "vx300s_left/right_finger", "vx300s_right/left_finger",
+         "vx300s_right/right_finger"),
+        ("finger1.position", "finger2.position", "finger1_b.position", "finger2_b.position"),
+        ("robot0_finger_joint1", "robot0_finger_joint2", "robot1_finger_joint1",
+         "robot1_finger_joint2"),
+    ],
+)  # fmt: skip
+def test_four_fingers_of_two_arms_are_two_grippers(names):
+    other = np.roll(SWITCH, 45)
+    found = grippers(names, [SWITCH, -SWITCH, other, -other])
+    assert [g.columns for g in found] == [(0, 1), (2, 3)]
+    assert len({g.name for g in found}) == 2
+
+
 def test_speeds_and_forces_of_grippers_are_no_openings():
     names = ["gripper.pos", "gripper_velocity", "gripper_force", "gripper.current"]
     (one,) = grippers(names, [SWITCH, *moving(3).T])

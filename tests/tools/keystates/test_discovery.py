@@ -369,6 +369,14 @@ def test_contacts_of_bodies_are_named_and_believed():
     assert [found.sure(j) for j in range(2)] == ["contact seen"] * 2
 
 
+def test_many_key_states_that_meet_every_contact_are_no_reason_for_a_warning():
+    """In short demonstrations, eight evenly spaced steps meet nearly everything, too."""
+    data, _ = carried(lift=0.02)
+    found = discover_keystates(data, count=8)
+    assert found.met < 0.2 and found.warnings == ()
+    assert discover_keystates(data, count=20).warnings == ()
+
+
 def test_states_of_a_tool_alone_say_that_they_are_guesses():
     data, _ = carried()
     alone = Trajectories([s[:, :7] for s in data.split()], names=data.names[:7], rate=RATE)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from infoatlas_tools import discover_keystates
 from infoatlas_tools.keystates.events import Event
-from infoatlas_tools.keystates.trust import has_bursts, met
+from infoatlas_tools.keystates.trust import has_bursts, met, reproduced
+from regimes import demonstrations
 
 LENGTHS = np.full(8, 400)
 RNG = np.random.default_rng(0)
@@ -53,3 +55,18 @@ def test_noise_has_no_bursts(kind):
     switch = [np.repeat([0.0, 1.0, 0.0], [30, 40, 30])[:, None] + 0.001 * s for s in states]
     assert has_bursts(switch, np.zeros(4))
     assert not has_bursts([s[:5] for s in switch], np.zeros(4))
+
+
+def test_true_steps_are_found_again_and_random_ones_are_not():
+    states, cuts = demonstrations(count=16)
+    recordings = discover_keystates(states, count=1).recordings
+    changes, working = recordings.changes, recordings.states
+    true = reproduced(changes, working, cuts.astype(float))
+    lengths = np.array([len(s) for s in working])
+    random = np.random.default_rng(0).uniform(0.1, 0.9, (16, 2)) * lengths[:, None]
+    assert true.min() > 0.25
+    assert reproduced(changes, working, random.round()).max() < 0.1
+    some = np.where(np.arange(16)[:, None] < 8, cuts, np.nan)  # half of them lack both
+    assert np.isfinite(reproduced(changes, working, some)).all()
+    assert np.isnan(reproduced(changes, working[:1], cuts[:1].astype(float))).all()
+    assert np.isnan(reproduced(changes, working, np.full((16, 1), np.nan))).all()

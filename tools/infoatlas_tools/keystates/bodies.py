@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ ROBOT = re.compile(
 )
 GRIPPER = re.compile(r"finger|grip|jaw|knuckle|claw", re.IGNORECASE)
 NO_OPENING = re.compile(r"veloc|\bvel\b|accel|effort|force|torque|current|temperature")
-TAILS = re.compile(r"\d+|[._/](position|positions|pos|qpos|state)\b")
+TAILS = re.compile(r"(?<=finger)\d+|([._/]?\d+|[._/](position|positions|pos|qpos|state))+$")
 RANGE = (0.02, 0.98)  # quantiles of an opening that count as closed and open
 ONE_GRIPPER = 0.5, 0.9  # correlation of the fingers of one gripper, and of its two sides, at least
 SIDES = re.compile(r"(left|right)_?(?=finger)")
@@ -152,12 +152,16 @@ def find_grippers(
         sign = np.array([np.sign(_correlation(pooled, first, c)) for c in at])
         label = [x for k, x in enumerate(label) if k not in together]
         columns = [x for k, x in enumerate(columns) if k not in together]
-        name = text.strip("._/ ")
-        if not name or text in label or any(g.name == name for g in grippers):
-            name = short_name(names[first])
-        grippers.append(Gripper(name, tuple(at), low[at], high[at], sign))
+        grippers.append(Gripper(text, tuple(at), low[at], high[at], sign))
+    every = [g.name for g in grippers]
+    grippers = [
+        replace(g, name=short_name(names[g.columns[0]]))
+        if not g.name or every.count(g.name) > 1
+        else g
+        for g in grippers
+    ]
     if len(grippers) == 1 and names:
-        grippers = [Gripper("gripper", *list(vars(grippers[0]).values())[1:])]
+        grippers = [replace(grippers[0], name="gripper")]
     return grippers
 
 
