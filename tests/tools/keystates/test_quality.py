@@ -11,8 +11,8 @@ NAMES = ("tool.x", "cube.x", "finger")
 GRASP, RELEASE, END = 4.0, 8.0, 11.0  # seconds
 
 
-def demonstration(rate, *, attempts=(), width=0.3, holds=True, end=END, idle=0.0):
-    """Reach, grasp, carry and release [T, 3]; `attempts` (seconds) close the fingers, too."""
+def demonstration(rate, *, attempts=(), width=0.3, holds=True, end=END, idle=0.0, home=False):
+    """Reach, grasp, carry and release [T, 3]; `attempts` (s) and `home` close fingers, too."""
     t = np.maximum(np.arange(0, end + idle, 1 / rate) - idle, 0)
     tool = np.interp(
         t, [0.5, 3.5, GRASP + 0.5, RELEASE - 0.5, RELEASE + 0.5, END], [0, 1, 1, 2, 2, 0]
@@ -21,6 +21,7 @@ def demonstration(rate, *, attempts=(), width=0.3, holds=True, end=END, idle=0.0
         np.interp(t, [0.5, GRASP + 0.5, RELEASE - 0.5], [1, 1, 2]) if holds else np.ones(len(t))
     )
     knots = [(0, 1), *((GRASP, 1), (GRASP + 0.3, width), (RELEASE, width), (RELEASE + 0.3, 1))]
+    knots += [(END - 1, 1), (END - 0.7, 0)] if home else []
     for second in attempts:
         knots += [
             (second + at, level) for at, level in ((0, 1), (0.2, width), (0.7, width), (0.9, 1))
@@ -60,6 +61,15 @@ def test_without_bodies_the_width_tells():
     assert set(found) == {5}
     assert found[5][0][1].startswith("gripper stops ") and "(usually " in found[5][0][1]
     assert not flagged(discover({i: {"width": 0.05 * (i % 7)} for i in range(12)}, columns=(0, 2)))
+
+
+@pytest.mark.parametrize("columns", [(0, 1, 2), (0, 2)])
+def test_fingers_that_close_at_home_are_no_attempt(columns):
+    home = {i: {"home": True} for i in range(12)}
+    assert not flagged(discover(home, columns=columns))
+    home[5] = {"home": True, "width": 0.1, "holds": False}
+    found = flagged(discover(home, columns=columns))
+    assert set(found) == {5} and abs(found[5][0][0] / 20 - 4.3) < 0.15 and len(found[5]) == 1
 
 
 def test_without_bodies_an_extra_time_is_the_shortest():

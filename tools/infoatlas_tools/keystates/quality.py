@@ -77,7 +77,7 @@ def assess(
     if LABEL in found.source:
         seen = [Counter(np.array(found.names)[row].tolist()) for row in there]
     names = list(dict.fromkeys(name for row in seen for name in row))
-    times = np.array([[row[name] for name in names] for row in seen]).reshape(len(seen), -1)
+    times = np.array([[row[name] for name in names] for row in seen])
     rows = np.sort(times, axis=0)
     others = int(len(times) * (1 - COMMON) + 1e-9)
     least, most = rows[others], rows[-1 - others]
@@ -126,48 +126,65 @@ class Grip:
 def find_attempts(evidence: Evidence) -> list[tuple[tuple[int, str], ...]]:
     """Step and reason of each failed attempt to grasp, by demonstration."""
     found: list[list[tuple[int, str]]] = [[] for _ in evidence.switches]
+    grasped = any(event.name.startswith("grasp ") for row in evidence.events for event in row)
     for name in evidence.grippers:
         grips = _grips(evidence, name)
+        held = [[grip for grip in row if grip.holds] for row in grips]
+        empty = [[grip for grip in row if not grip.holds] for row in grips]
         failed: dict[Grip, str] = {}
-        if sum(grip.holds for grip in grips) > len(grips) / 2:
-            failed = {g: f"{name} closes on nothing" for g in grips if not g.holds}
-        elif grips and not evidence.bodies:
-            levels = np.array([grip.switch.level for grip in grips])
-            usual = float(np.median(levels))
-            away = np.abs(levels - usual)
-            limit = max(UNLIKE * 1.4826 * float(np.median(away)), WIDTH)
-            for j in np.flatnonzero(away > limit).tolist():
-                level = max(grips[j].switch.level, 0.0)
-                failed[grips[j]] = f"{name} stops {level:.0%} open (usually {usual:.0%})"
-        for grip in _extra([grip for grip in grips if grip not in failed], len(found)):
-            failed[grip] = f"{name} closes an extra time"
+        if grasped and sum(map(bool, held)) > len(held) / 2:
+            # Some grippers close when the arm goes home, in every demonstration.
+            nothing = _extra(empty, _usual(empty) or 0)
+            failed = dict.fromkeys(nothing, f"{name} closes on nothing")
+            grips = held
+        elif not evidence.bodies:
+            failed = _widths([grip for row in grips for grip in row], name)
+        usual = _usual(grips)
+        for grip in _extra(grips, max(usual, 1)) if usual is not None else []:
+            failed.setdefault(grip, f"{name} closes an extra time")
         for grip, reason in failed.items():
             found[grip.demonstration].append((grip.switch.end, reason))
     return [tuple(sorted(row)) for row in found]
 
 
-def _grips(evidence: Evidence, name: str) -> list[Grip]:
-    """All times that a gripper closes."""
+def _grips(evidence: Evidence, name: str) -> list[list[Grip]]:
+    """All times that a gripper closes, by demonstration."""
     found = []
-    for i, (row, motions) in enumerate(zip(evidence.switches, evidence.motions, strict=True)):
-        own = [switch for switch in row if switch.gripper == name]
+    for i, (switches, motions) in enumerate(zip(evidence.switches, evidence.motions, strict=True)):
+        own = [switch for switch in switches if switch.gripper == name]
         closes = [np.sign(switch.change) == evidence.closing[name] for switch in own]
+        row = []
         for j, switch in enumerate(own):
             if closes[j] and not any(closes[j + 1 : j + 2]):  # closing in two moves counts once
                 until = own[j + 1].begin if j + 1 < len(own) else np.inf
                 holds = any(m.begin < until and m.end > switch.end for m in motions)
-                found.append(Grip(i, switch, until - switch.end, holds))
+                row.append(Grip(i, switch, until - switch.end, holds))
+        found.append(row)
     return found
 
 
-def _extra(grips: Sequence[Grip], demonstrations: int) -> list[Grip]:
-    """The shortest grips of demonstrations that have more than most have."""
-    counts = np.bincount([grip.demonstration for grip in grips], minlength=demonstrations)
-    usual = int(np.median(counts))
-    if usual == 0 or (counts == usual).mean() <= 0.5:
-        return []
-    found = []
-    for i in np.flatnonzero(counts > usual).tolist():
-        own = sorted((g for g in grips if g.demonstration == i), key=lambda g: g.duration)
-        found += own[: len(own) - usual]
-    return found
+def _usual(grips: Sequence[Sequence[Grip]]) -> int | None:
+    """Number of grips that more than half of the demonstrations have; None if there is none."""
+    number, times = Counter(map(len, grips)).most_common(1)[0]
+    return number if times > len(grips) / 2 else None
+
+
+def _extra(grips: Sequence[Sequence[Grip]], usual: int) -> list[Grip]:
+    """The shortest grips of demonstrations that have more than `usual`."""
+    ordered = [sorted(row, key=lambda grip: grip.duration) for row in grips]
+    return [grip for row in ordered for grip in row[: max(len(row) - usual, 0)]]
+
+
+def _widths(grips: Sequence[Grip], name: str) -> dict[Grip, str]:
+    """Grips at another width than the others that open again, or than those that do not."""
+    failed = {}
+    for opens in (True, False):
+        alike = [grip for grip in grips if np.isfinite(grip.duration) == opens]
+        levels = np.array([grip.switch.level for grip in alike] or [0.0])
+        usual = float(np.median(levels))
+        limit = max(UNLIKE * 1.4826 * float(np.median(np.abs(levels - usual))), WIDTH)
+        for grip in alike:
+            level = grip.switch.level
+            if abs(level - usual) > limit:
+                failed[grip] = f"{name} stops {max(level, 0):.0%} open (usually {usual:.0%})"
+    return failed
