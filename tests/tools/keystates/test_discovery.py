@@ -241,7 +241,7 @@ def test_a_demonstration_that_lacks_an_event_is_masked():
     found = discover_keystates(states, labels=labels)
     assert found.labels == ("grasp", "release") and found.steps.shape == (10, 2)
     assert found.steps[3, 1] is np.ma.masked and found.steps[3, 0] is not np.ma.masked
-    assert found.quality[3].missing == (1,)
+    assert found.quality[3].missing == ("release",)
     table = found.table()
     assert isinstance(table, pandas.DataFrame) and len(table) == 19
     assert list(table[table["demonstration"] == 3]["name"]) == ["grasp"]
