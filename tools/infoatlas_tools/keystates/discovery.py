@@ -119,9 +119,7 @@ def discover_keystates(
     recordings = Recordings(coordinates, changes, working)
     states = np.split(repaired, np.cumsum(lengths)[:-1])
     rotations = [column for turned in coordinates.groups for column in turned.columns]
-    evidence = find_evidence(
-        given.names, states, frequency, given.gripper, given.ignore, rotations
-    )
+    evidence = find_evidence(given.names, states, frequency, given.gripper, given.ignore, rotations)
     known, labelled = as_labels(labels, lengths)
     if len(known):
         unit = tempo(lengths, frequency) * frequency
@@ -257,12 +255,9 @@ def _automatic(found: Steps, bursts: bool) -> Steps:
 
 def _labelled(names: tuple[str, ...], steps: Float) -> Steps:
     """Key states of the labelled kinds, from their recorded steps [N, K]."""
-    found = np.ma.masked_invalid(steps).astype(np.int64)
-    strength = (~np.isnan(steps)).mean(axis=0)
-    count = len(names)
-    return Steps(
-        found, strength, names, (LABEL,) * count, np.arange(count), np.ones(count, bool)
-    )
+    found = np.ma.masked_array(np.nan_to_num(steps).astype(np.int64), np.isnan(steps))
+    strength, count = (~np.isnan(steps)).mean(axis=0), len(names)
+    return Steps(found, strength, names, (LABEL,) * count, np.arange(count), np.ones(count, bool))
 
 
 def _working(found: Steps, stride: int, lengths: Int) -> Float:
