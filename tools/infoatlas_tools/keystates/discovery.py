@@ -75,6 +75,7 @@ def discover_keystates(
     labels : dict of int to sequence of int, or to dict of str to int, optional
         Known steps of one to three demonstrations, as {0: [75, 150]} or {0: {"grasp": 75,
         "release": 150}}. Key states of the same kinds are found in the others; `count` is ignored.
+        One demonstration has all names. Steps without names are matched in order of time.
 
     Returns
     -------
@@ -119,11 +120,12 @@ def discover_keystates(
     recordings = Recordings(coordinates, changes, working)
     states = np.split(repaired, np.cumsum(lengths)[:-1])
     rotations = [column for turned in coordinates.groups for column in turned.columns]
-    evidence = find_evidence(given.names, states, frequency, given.gripper, given.ignore, rotations)
+    evidence = find_evidence(
+        given.names, states, frequency, given.gripper, given.ignore, rotations
+    )
     known, labelled = as_labels(labels, lengths)
     if len(known):
-        unit = tempo(lengths, frequency) * frequency
-        found = _labelled(labelled, spread_labels(recordings, evidence.events, known, unit))
+        found = _labelled(labelled, spread_labels(recordings, evidence.events, known))
     else:
         others = _others(recordings, evidence, paths, states, frequency)
         found = _columns(recordings, evidence, others, lengths, most, frequency)

@@ -1,8 +1,8 @@
 """Key states of labelled kinds: labels of a few demonstrations are transferred to the others.
 
-Labels of one kind that lie on contacts or switches of one name stand for these. In the other
-demonstrations, a detector fitted to the labels (`fit_detectors.py`) chooses among them. Kinds that
-lie elsewhere are where the detector's score is largest, near the place of the labels.
+Where all labels of a kind lie on contacts or switches of one name, they stand for these: in the
+other demonstrations a detector (`fit_detectors.py`) chooses among them, and the median delay of the
+labels is kept. Other kinds are where the detector's score is large, near the place of the labels.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from .recordings import Recordings
 Float = NDArray[np.float64]
 
 NEAR = 0.25  # seconds between a label and the event that it stands for, at most
-SEEN = 2.0  # an event of the kind, added to the detector's score of up to 1: it nearly decides
+SEEN = 2.0  # score of an event of the kind; the detector gives up to 1
 ABSENT = 0.4  # of the median score: a demonstration with less, and no event, lacks this kind
 
 
 def spread_labels(
-    recordings: Recordings, events: Sequence[Sequence[Event]], labels: Float, unit: float
+    recordings: Recordings, events: Sequence[Sequence[Event]], labels: Float
 ) -> Float:
     """Steps of the labelled kinds in all demonstrations.
 
@@ -40,8 +40,6 @@ def spread_labels(
     labels : [N, K] float64
         Recorded steps; NaN where a demonstration has no label. A demonstration with any label is
         labelled: the kinds that it has no label of are absent in it.
-    unit : float
-        Recorded steps of a second; fewer in quick demonstrations (`contact.tempo`).
 
     Returns
     -------
@@ -52,7 +50,8 @@ def spread_labels(
     timing, states, lengths = recordings.timing, recordings.states, recordings.lengths
     given = ~np.isnan(labels).all(axis=1)
     some = np.flatnonzero(given).tolist()
-    meant = [_meant(events, column, NEAR * unit) for column in labels.T]
+    near = NEAR * timing.frequency * timing.stride
+    meant = [_meant(events, column, near) for column in labels.T]
     marked = np.stack([steps for _, steps in meant], axis=1)
     delay = np.nanmedian(labels - marked, axis=0)
     # Two kinds may stand for one event, with different delays.
@@ -95,16 +94,16 @@ def spread_labels(
 
 def _meant(events: Sequence[Sequence[Event]], labels: Float, near: float) -> tuple[str, Float]:
     """Name and steps [N] of the events that all labels [N] of a kind lie on; "" and the labels."""
-    name, steps, least = "", labels, near
-    for other in sorted({event.name for row in events for event in row}):
-        own = np.full(len(labels), np.nan)
+    best, least = ("", labels), near
+    for name in sorted({event.name for row in events for event in row}):
+        steps = np.full(len(labels), np.nan)
         for i in np.flatnonzero(~np.isnan(labels)).tolist():
-            at = np.array([e.step for e in events[i] if e.name == other] or [np.inf])
-            own[i] = at[np.abs(at - labels[i]).argmin()]
-        away = np.abs(own - labels)
+            own = [e.step for e in events[i] if e.name == name]
+            steps[i] = min(own, key=lambda step: abs(step - labels[i]), default=np.inf)
+        away = np.abs(steps - labels)
         if np.nanmax(away) <= near and np.nanmean(away) <= least:
-            name, steps, least = other, own, float(np.nanmean(away))
-    return name, steps
+            best, least = (name, steps), float(np.nanmean(away))
+    return best
 
 
 def _ordered(score: Float) -> NDArray[np.int64]:
@@ -153,37 +152,34 @@ def as_labels(labels: Any, lengths: NDArray[np.int64]) -> tuple[Float, tuple[str
             "{0: {'grasp': 75, 'release': 150}}"
         )
     own: dict[int, dict[str, int]] = {}
-    plain: list[int] = []
+    plain: set[int] = set()
     for demonstration, steps in labels.items():
         which = as_count(demonstration, "a labelled demonstration", 0, len(lengths) - 1)
         if not isinstance(steps, Mapping):
-            plain.append(which)
-            try:
-                steps = {f"label {j + 1}": step for j, step in enumerate(steps)}
-            except TypeError as error:
+            if not np.iterable(steps):
                 raise InputError(
                     f"labels of demonstration {which} are {steps!r}: pass a list of steps"
-                ) from error
+                )
+            plain.add(which)
+            steps = {f"label {j + 1}": step for j, step in enumerate(steps)}
+        last = int(lengths[which]) - 1
         own[which] = {
-            str(name): as_count(
-                step, f"label {name!r} of demonstration {which}", 0, int(lengths[which]) - 1
-            )
+            str(name): as_count(step, f"label {name!r} of demonstration {which}", 0, last)
             for name, step in steps.items()
         }
     orders = {tuple(sorted(d, key=d.__getitem__)) for w, d in own.items() if w not in plain}
-    matched = all(len(own[which]) == len(own[plain[0]]) for which in plain)
-    if plain and orders:  # steps without names are matched in order of time
-        order = orders.pop()
-        matched = not orders and all(len(own[which]) == len(order) for which in plain)
-        for which in plain if matched else ():
-            own[which] = dict(zip(order, sorted(own[which].values()), strict=True))
+    if len(orders) == 1:
+        (order,) = orders
+        for which in plain:
+            if len(own[which]) == len(order):
+                own[which] = dict(zip(order, sorted(own[which].values()), strict=True))
     names = tuple(dict.fromkeys(name for d in own.values() for name in d))
-    if not matched or all(len(d) < len(names) for d in own.values()):
+    sizes = {len(d) for d in own.values()}
+    if max(sizes) < len(names) or any(len(own[which]) < len(names) for which in plain):
         shown = "; ".join(f"{which}: {', '.join(d) or 'none'}" for which, d in own.items())
         raise InputError(
-            f"labels of demonstrations cannot be matched ({shown}): give them names, the same in "
-            "all and one demonstration with all of them, as {0: {'grasp': 75, 'release': 150}, "
-            "3: {'grasp': 60}}"
+            f"labels of demonstrations cannot be matched ({shown}): give them names, one "
+            "demonstration all of them, as {0: {'grasp': 75, 'release': 150}, 3: {'grasp': 60}}"
         )
     if not names:
         raise InputError("labels hold no steps: pass some, as {0: [75, 150]}")
