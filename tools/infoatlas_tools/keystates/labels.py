@@ -36,16 +36,14 @@ def spread_labels(
     ----------
     recordings : Recordings
     events : sequence of N sequences of Event
-        Contacts and switches.
     labels : [N, K] float64
-        Recorded steps; NaN where a demonstration has no label. A demonstration with any label is
-        labelled: the kinds that it has no label of are absent in it.
+        Recorded steps; NaN where there is no label. A demonstration with any label lacks the kinds
+        that it has no label of.
 
     Returns
     -------
     [N, K] float64
-        The labels, and in the other demonstrations the steps that were found; NaN for kinds that a
-        demonstration lacks.
+        The labels, and the steps that were found; NaN for kinds that a demonstration lacks.
     """
     timing, states, lengths = recordings.timing, recordings.states, recordings.lengths
     given = ~np.isnan(labels).all(axis=1)
@@ -64,8 +62,7 @@ def spread_labels(
     coefficients, offset = fit_detectors([features.compute(states[i]) for i in some], steps[some])
     place = np.nanmean(steps[some] / lengths[some, None], axis=0)
     order = np.argsort(place, kind="stable")
-    rows = [row[~np.isnan(row)] for row in steps[some][:, order]]
-    rising = all((np.diff(row) >= 0).all() for row in rows)
+    rising = all((np.diff(row[~np.isnan(row)]) >= 0).all() for row in steps[some][:, order])
     reached, seen = np.full(steps.shape, np.nan), np.zeros(steps.shape, bool)
     for i in np.flatnonzero(~given).tolist():
         raw = features.compute(states[i]) @ coefficients.T + offset
@@ -115,34 +112,17 @@ def _ordered(score: Float) -> NDArray[np.int64]:
         came[k] = np.maximum.accumulate(np.where(best >= so_far, np.arange(length), 0))
         best = score[:, k] + np.r_[-np.inf, so_far[:-1]]
         came[k] = np.r_[0, came[k][:-1]]
-    steps = np.zeros(width, np.int64)
-    steps[-1] = int(best.argmax())
+    steps = [int(best.argmax())]
     for k in range(width - 1, 0, -1):
-        steps[k - 1] = came[k, steps[k]]
-    return steps
+        steps.insert(0, int(came[k, steps[0]]))
+    return np.array(steps, np.int64)
 
 
 def as_labels(labels: Any, lengths: NDArray[np.int64]) -> tuple[Float, tuple[str, ...]]:
-    """Checked labels.
+    """Recorded steps [N, K] of labels, NaN where there is none, and K names; [0, 0] without labels.
 
-    Parameters
-    ----------
-    labels : None, or dict of int to sequence of int or to dict of str to int
-        Steps of labelled demonstrations, in the order of the kinds or by their names. Steps
-        without names are matched to named ones in order of time.
-    lengths : [N] int64
-        Recorded steps of each demonstration.
-
-    Returns
-    -------
-    [N, K] float64
-        Recorded steps; NaN where there is no label. [0, 0] without labels.
-    names : tuple of K str
-
-    Raises
-    ------
-    InputError
-        No such demonstration or step, or labels of two demonstrations that cannot be matched.
+    Steps without names are matched to named ones in order of time. `lengths` [N] are those of the
+    demonstrations. InputError: no such demonstration or step, or labels that cannot be matched.
     """
     if labels is None:
         return np.zeros((0, 0)), ()
@@ -157,9 +137,7 @@ def as_labels(labels: Any, lengths: NDArray[np.int64]) -> tuple[Float, tuple[str
         which = as_count(demonstration, "a labelled demonstration", 0, len(lengths) - 1)
         if not isinstance(steps, Mapping):
             if not np.iterable(steps):
-                raise InputError(
-                    f"labels of demonstration {which} are {steps!r}: pass a list of steps"
-                )
+                raise InputError(f"labels of {which} are {steps!r}: pass a list of steps")
             plain.add(which)
             steps = {f"label {j + 1}": step for j, step in enumerate(steps)}
         last = int(lengths[which]) - 1
@@ -168,14 +146,12 @@ def as_labels(labels: Any, lengths: NDArray[np.int64]) -> tuple[Float, tuple[str
             for name, step in steps.items()
         }
     orders = {tuple(sorted(d, key=d.__getitem__)) for w, d in own.items() if w not in plain}
-    if len(orders) == 1:
-        (order,) = orders
-        for which in plain:
-            if len(own[which]) == len(order):
-                own[which] = dict(zip(order, sorted(own[which].values()), strict=True))
+    order = orders.pop() if len(orders) == 1 else ()
+    for which in plain:
+        if len(own[which]) == len(order):
+            own[which] = dict(zip(order, sorted(own[which].values()), strict=True))
     names = tuple(dict.fromkeys(name for d in own.values() for name in d))
-    sizes = {len(d) for d in own.values()}
-    if max(sizes) < len(names) or any(len(own[which]) < len(names) for which in plain):
+    if any(len(own[which]) < len(names) for which in [max(own, key=lambda w: len(own[w])), *plain]):
         shown = "; ".join(f"{which}: {', '.join(d) or 'none'}" for which, d in own.items())
         raise InputError(
             f"labels of demonstrations cannot be matched ({shown}): give them names, one "
