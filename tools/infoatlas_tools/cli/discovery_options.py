@@ -31,10 +31,10 @@ def add_discovery(parser: ArgumentParser) -> None:
         "--label",
         action="append",
         metavar="DEMO:STEPS",
-        help="known steps of a demonstration, as 0:75,150 or 0:grasp=75,release=150; the same "
-        "kinds are found in the others. Give it for one to three demonstrations, or once with a "
-        ".json file of {demo: {name: step}}. DEMO is the number of the episode in the file, or its "
-        "position, from 0, if episodes have no numbers",
+        help="known steps of a demonstration, as 0:75,150 or 0:grasp=75,release=150: the safe way; "
+        "the same kinds are found in the others. Give it for one to three demonstrations, with the "
+        "same names, or once with a .json file of {demo: {name: step}}. DEMO is the number of the "
+        "episode in the file, or its position, from 0, if episodes have no numbers",
     )
     parser.add_argument(
         "--gripper", metavar="COLUMNS", help="coordinates of the gripper: only their changes count"
@@ -107,14 +107,15 @@ def parse_labels(texts: list[str]) -> dict[int, Any]:
         pairs = [part.rpartition("=") for part in steps.split(",")]
         if not demonstration.isdecimal() or not all(step.isdecimal() for *_, step in pairs):
             raise InputError(f"--label {text!r}: {way_out}")
-        named = [bool(name) for name, *_ in pairs]
-        if any(named) != all(named) or int(demonstration) in labels:
-            raise InputError(f"--label {text!r}: {way_out}, each demonstration once")
-        labels[int(demonstration)] = (
-            {name: int(step) for name, _, step in pairs}
-            if all(named)
-            else [int(step) for *_, step in pairs]
-        )
+        named = {name: int(step) for name, _, step in pairs}
+        plain = set(named) == {""}
+        if int(demonstration) in labels or not (
+            plain or ("" not in named and len(named) == len(pairs))
+        ):
+            raise InputError(
+                f"--label {text!r}: {way_out}, each demonstration once, each name once"
+            )
+        labels[int(demonstration)] = [int(step) for *_, step in pairs] if plain else named
     return labels
 
 

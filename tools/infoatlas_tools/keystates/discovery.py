@@ -74,6 +74,7 @@ def discover_keystates(
     labels : dict of int to sequence of int, or to dict of str to int, optional
         Known steps of one to three demonstrations, as {0: [75, 150]} or {0: {"grasp": 75,
         "release": 150}}. Key states of the same kinds are found in the others; `count` is ignored.
+        One demonstration has all names. Steps without names are matched in order of time.
 
     Returns
     -------
@@ -123,7 +124,7 @@ def discover_keystates(
     )
     known, labelled = as_labels(labels, lengths)
     if len(known):
-        found = _labelled(recordings, labelled, known)
+        found = _labelled(labelled, spread_labels(recordings, evidence.events, known))
     else:
         others = _others(recordings, evidence, paths, states, frequency)
         found = _columns(recordings, evidence, others, lengths, most, frequency)
@@ -272,17 +273,10 @@ def _automatic(found: Steps, bursts: bool) -> Steps:
     return found.take(np.flatnonzero(strong) if bursts and top > 0 else np.arange(0))
 
 
-def _labelled(recordings: Recordings, names: tuple[str, ...], labels: Float) -> Steps:
-    """Key states of the labelled kinds."""
-    timing = recordings.timing
-    spread = spread_labels(recordings.changes, recordings.states, labels // timing.stride)
-    steps = np.ma.masked_invalid(spread)
-    recorded = timing.recorded(np.where(np.isnan(spread), 0, spread).astype(np.int64))
-    given = ~np.isnan(labels)
-    recorded[given] = labels[given].astype(np.int64)  # labels are kept exactly
-    found = np.ma.masked_array(recorded, np.ma.getmaskarray(steps))
-    strength = (~np.ma.getmaskarray(steps)).mean(axis=0)
-    count = len(names)
+def _labelled(names: tuple[str, ...], steps: Float) -> Steps:
+    """Key states of the labelled kinds, from their recorded steps [N, K]."""
+    found = np.ma.masked_array(np.nan_to_num(steps).astype(np.int64), np.isnan(steps))
+    strength, count = (~np.isnan(steps)).mean(axis=0), len(names)
     return Steps(found, strength, names, (LABEL,) * count, np.arange(count), np.ones(count, bool))
 
 

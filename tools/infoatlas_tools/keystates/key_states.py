@@ -205,8 +205,8 @@ class KeyStates:
     def warnings(self) -> tuple[str, ...]:
         """Reasons not to rely on the key states, as sentences; empty if there is none."""
         ways = (
-            "a gripper's column (gripper=), positions of objects with names such as cube.x, or "
-            "labels of two demonstrations (labels=)"
+            "labels of two demonstrations (labels=), the safe way; a gripper's column (gripper=); "
+            "positions of objects with names such as cube.x"
         )
         if self.labels:
             return ()
@@ -222,7 +222,7 @@ class KeyStates:
         if self.met < LOW and not all_met:
             return (
                 f"These key states meet hardly more contacts and switches than evenly spaced steps "
-                f"do ({self.met:+.0%}). What helps: a larger count, {ways}.",
+                f"do ({self.met:+.0%}). What helps: {ways}; a larger count.",
             )
         return ()
 

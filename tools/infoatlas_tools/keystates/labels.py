@@ -1,4 +1,9 @@
-"""Key states of labelled kinds: labels of a few demonstrations are transferred to the others."""
+"""Key states of labelled kinds: labels of a few demonstrations are transferred to the others.
+
+Where all labels of a kind lie on contacts or switches of one name, they stand for these: in the
+other demonstrations a detector (`fit_detectors.py`) chooses among them, and the median delay of the
+labels is kept. Other kinds are where the detector's score is large, near the place of the labels.
+"""
 
 from __future__ import annotations
 
@@ -11,79 +16,91 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_count
 
-from .changes import Changes, change_curves
+from .events import Event
 from .fit_detectors import CENTRED, fit_detectors, make_features
+from .recordings import Recordings
 
 Float = NDArray[np.float64]
 
-CHANGE = 0.5  # weight of the score of change, added to the detector's score
-PLACE = 0.3  # weight of the place within the demonstration
-TOLERANCE = 0.15  # of a demonstration: tolerance of the place
-NEAR = 0.1  # seconds from a label within which a change counts
-HIGH = 0.98  # quantile of the curve of change that counts as a change
-ABSENT = 0.4  # of the median score: a demonstration with less lacks this kind
+NEAR = 0.25  # seconds between a label and the event that it stands for, at most
+SEEN = 2.0  # score of an event of the kind; the detector gives up to 1
+ABSENT = 0.4  # of the median score: a demonstration with less, and no event, lacks this kind
 
 
-def spread_labels(changes: Changes, states: Sequence[Float], labels: Float) -> Float:
+def spread_labels(
+    recordings: Recordings, events: Sequence[Sequence[Event]], labels: Float
+) -> Float:
     """Steps of the labelled kinds in all demonstrations.
 
     Parameters
     ----------
-    changes : Changes
-    states : sequence of N arrays [T_i, p]
-        Working steps.
+    recordings : Recordings
+    events : sequence of N sequences of Event
     labels : [N, K] float64
-        Working steps; NaN where a demonstration has no label. A demonstration with any label is
-        labelled: the kinds that it has no label of are absent in it.
+        Recorded steps; NaN where there is no label. A demonstration with any label lacks the kinds
+        that it has no label of.
 
     Returns
     -------
     [N, K] float64
-        The labels, and in the other demonstrations the steps that were found; NaN for kinds that a
-        demonstration lacks.
+        The labels, and the steps that were found; NaN for kinds that a demonstration lacks.
     """
-    features = make_features(changes, states, CENTRED)
-    rows = [features.compute(s) for s in states]
-    near = changes.timing.steps(NEAR)
-    scores = [
-        _height(curve, near) for curve in change_curves(changes, states, changes.timing.frequency)
-    ]
-    lengths = np.array([len(s) for s in states])
+    timing, states, lengths = recordings.timing, recordings.states, recordings.lengths
     given = ~np.isnan(labels).all(axis=1)
-    order = _order(labels[given])
-    found: Float = labels.copy()
-    some = np.flatnonzero(given)
-    coefficients, offset = fit_detectors([rows[i] for i in some], labels[some])
-    place = np.nanmean(labels[some] / lengths[some, None], axis=0)
-    reached = np.full(labels.shape, np.nan)
-    for i in np.flatnonzero(~given):
-        raw = _smooth(rows[i] @ coefficients.T + offset)
-        away = (np.arange(lengths[i])[:, None] / lengths[i] - place) / TOLERANCE
+    some = np.flatnonzero(given).tolist()
+    near = NEAR * timing.frequency * timing.stride
+    meant = [_meant(events, column, near) for column in labels.T]
+    marked = np.stack([steps for _, steps in meant], axis=1)
+    delay = np.nanmedian(labels - marked, axis=0)
+    # Two kinds may stand for one event, with different delays.
+    _, first, which = np.unique(
+        np.nan_to_num(marked, nan=-1), axis=1, return_index=True, return_inverse=True
+    )
+    names, marked = [meant[j][0] for j in first.tolist()], marked[:, first]
+    steps = np.minimum(marked // timing.stride, lengths[:, None] - 1)
+    features = make_features(recordings.changes, states, CENTRED)
+    coefficients, offset = fit_detectors([features.compute(states[i]) for i in some], steps[some])
+    place = np.nanmean(steps[some] / lengths[some, None], axis=0)
+    order = np.argsort(place, kind="stable")
+    rising = all((np.diff(row[~np.isnan(row)]) >= 0).all() for row in steps[some][:, order])
+    reached, seen = np.full(steps.shape, np.nan), np.zeros(steps.shape, bool)
+    for i in np.flatnonzero(~given).tolist():
+        raw = features.compute(states[i]) @ coefficients.T + offset
         score = raw / np.maximum(np.abs(raw).max(axis=0), 1e-9)
-        score = score - PLACE * np.minimum(away**2, 4) / 4 + CHANGE * scores[i][:, None]
-        if order is None:
-            steps = np.asarray(score.argmax(axis=0), np.int64)
-        else:
-            steps = _ordered(score[:, order])[np.argsort(order)]
-        found[i], reached[i] = steps, raw[steps, np.arange(len(steps))]
+        score -= np.abs(np.arange(lengths[i])[:, None] / lengths[i] - place)
+        recorded = np.tile(timing.recorded(np.arange(lengths[i]))[:, None], len(names))
+        there = np.zeros(score.shape, bool)
+        for event in events[i]:
+            at = min(event.step // timing.stride, int(lengths[i]) - 1)
+            own = [j for j, name in enumerate(names) if name == event.name]
+            recorded[at, own], there[at, own] = event.step, True
+        score += SEEN * there
+        best = score.argmax(axis=0)
+        once = order[there.sum(axis=0)[order] == 1]  # these tell whether the order is the same
+        if rising and (np.diff(best[once]) >= 0).all():
+            best[order] = _ordered(score[:, order])
+        for values, chosen in ((marked, recorded), (reached, raw), (seen, there)):
+            values[i] = np.take_along_axis(chosen, best[None], axis=0)[0]
     if not given.all():
-        found[reached < ABSENT * np.nanmedian(reached, axis=0)] = np.nan
-    return found
+        marked[(reached < ABSENT * np.nanmedian(reached, axis=0)) & ~seen] = np.nan
+    last = timing.stride * lengths[:, None] - 1
+    found = np.rint(marked[:, which.ravel()] + delay).clip(0, last)
+    found[given] = labels[given]  # labels are kept exactly
+    return np.asarray(found)
 
 
-def _height(curve: Float, near: int) -> Float:
-    """Height of a curve of change within `near` steps of each step [T], 0 to 1."""
-    height = np.minimum(curve / max(float(np.quantile(curve, HIGH)), 1e-300), 1.0)
-    padded = np.pad(height, near)
-    return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, 2 * near + 1).max(axis=1))
-
-
-def _order(labels: Float) -> NDArray[np.intp] | None:
-    """Order in time that all labelled demonstrations share, or None."""
-    if np.isnan(labels).any() or labels.shape[1] < 2:
-        return None
-    orders = np.argsort(labels, axis=1, kind="stable")
-    return orders[0] if (orders == orders[0]).all() else None
+def _meant(events: Sequence[Sequence[Event]], labels: Float, near: float) -> tuple[str, Float]:
+    """Name and steps [N] of the events that all labels [N] of a kind lie on; "" and the labels."""
+    best, least = ("", labels), near
+    for name in sorted({event.name for row in events for event in row}):
+        steps = np.full(len(labels), np.nan)
+        for i in np.flatnonzero(~np.isnan(labels)).tolist():
+            own = [e.step for e in events[i] if e.name == name]
+            steps[i] = min(own, key=lambda step: abs(step - labels[i]), default=np.inf)
+        away = np.abs(steps - labels)
+        if np.nanmax(away) <= near and np.nanmean(away) <= least:
+            best, least = (name, steps), float(np.nanmean(away))
+    return best
 
 
 def _ordered(score: Float) -> NDArray[np.int64]:
@@ -95,38 +112,17 @@ def _ordered(score: Float) -> NDArray[np.int64]:
         came[k] = np.maximum.accumulate(np.where(best >= so_far, np.arange(length), 0))
         best = score[:, k] + np.r_[-np.inf, so_far[:-1]]
         came[k] = np.r_[0, came[k][:-1]]
-    steps = np.zeros(width, np.int64)
-    steps[-1] = int(best.argmax())
+    steps = [int(best.argmax())]
     for k in range(width - 1, 0, -1):
-        steps[k - 1] = came[k, steps[k]]
-    return steps
-
-
-def _smooth(score: Float) -> Float:
-    padded = np.pad(score, ((1, 1), (0, 0)), "edge")
-    return np.asarray((padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4)
+        steps.insert(0, int(came[k, steps[0]]))
+    return np.array(steps, np.int64)
 
 
 def as_labels(labels: Any, lengths: NDArray[np.int64]) -> tuple[Float, tuple[str, ...]]:
-    """Checked labels.
+    """Recorded steps [N, K] of labels, NaN where there is none, and K names; [0, 0] without labels.
 
-    Parameters
-    ----------
-    labels : None, or dict of int to sequence of int or to dict of str to int
-        Steps of labelled demonstrations, in the order of the kinds or by their names.
-    lengths : [N] int64
-        Recorded steps of each demonstration.
-
-    Returns
-    -------
-    [N, K] float64
-        Recorded steps; NaN where there is no label. [0, 0] without labels.
-    names : tuple of K str
-
-    Raises
-    ------
-    InputError
-        No such demonstration or step, or different numbers of steps without names.
+    Steps without names are matched to named ones in order of time. `lengths` [N] are those of the
+    demonstrations. InputError: no such demonstration or step, or labels that cannot be matched.
     """
     if labels is None:
         return np.zeros((0, 0)), ()
@@ -135,31 +131,35 @@ def as_labels(labels: Any, lengths: NDArray[np.int64]) -> tuple[Float, tuple[str
             f"labels is {labels!r}: pass steps by demonstration, as {{0: [75, 150]}} or "
             "{0: {'grasp': 75, 'release': 150}}"
         )
-    named: dict[int, dict[str, Any]] = {}
+    own: dict[int, dict[str, int]] = {}
+    plain: set[int] = set()
     for demonstration, steps in labels.items():
         which = as_count(demonstration, "a labelled demonstration", 0, len(lengths) - 1)
         if not isinstance(steps, Mapping):
-            try:
-                steps = {f"label {j + 1}": step for j, step in enumerate(steps)}
-            except TypeError as error:
-                raise InputError(
-                    f"labels of demonstration {which} are {steps!r}: pass a list of steps"
-                ) from error
-        named[which] = {str(name): step for name, step in steps.items()}
-    unnamed = {len(own) for own in named.values() if all(n.startswith("label ") for n in own)}
-    if len(unnamed) > 1:
+            if not np.iterable(steps):
+                raise InputError(f"labels of {which} are {steps!r}: pass a list of steps")
+            plain.add(which)
+            steps = {f"label {j + 1}": step for j, step in enumerate(steps)}
+        last = int(lengths[which]) - 1
+        own[which] = {
+            str(name): as_count(step, f"label {name!r} of demonstration {which}", 0, last)
+            for name, step in steps.items()
+        }
+    orders = {tuple(sorted(d, key=d.__getitem__)) for w, d in own.items() if w not in plain}
+    order = orders.pop() if len(orders) == 1 else ()
+    for which in plain:
+        if len(own[which]) == len(order):
+            own[which] = dict(zip(order, sorted(own[which].values()), strict=True))
+    names = tuple(dict.fromkeys(name for d in own.values() for name in d))
+    if any(len(own[which]) < len(names) for which in [max(own, key=lambda w: len(own[w])), *plain]):
+        shown = "; ".join(f"{which}: {', '.join(d) or 'none'}" for which, d in own.items())
         raise InputError(
-            f"demonstrations have {' and '.join(map(str, sorted(unnamed)))} labels: give them "
-            "names, as {0: {'grasp': 75, 'release': 150}, 3: {'grasp': 60}}"
+            f"labels of demonstrations cannot be matched ({shown}): give them names, one "
+            "demonstration all of them, as {0: {'grasp': 75, 'release': 150}, 3: {'grasp': 60}}"
         )
-    names = tuple(dict.fromkeys(name for own in named.values() for name in own))
     if not names:
         raise InputError("labels hold no steps: pass some, as {0: [75, 150]}")
     found = np.full((len(lengths), len(names)), np.nan)
-    for which, own in named.items():
-        for name, step in own.items():
-            limit = int(lengths[which]) - 1
-            found[which, names.index(name)] = as_count(
-                step, f"label {name!r} of demonstration {which}", 0, limit
-            )
+    for which, d in own.items():
+        found[which, [names.index(name) for name in d]] = list(d.values())
     return found, names
