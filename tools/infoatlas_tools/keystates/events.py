@@ -40,12 +40,15 @@ class Event:
     source : {"contact", "gripper"}
     strength : float
         2 for a grasp or a release, plus the share of the usual opening, or of the body's range.
+    body : str
+        What is moved; "" for a switch without a body.
     """
 
     step: int
     name: str
     source: str
     strength: float
+    body: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,22 +105,8 @@ def find_evidence(
     grippers = find_grippers(names, states, frequency, gripper, sorted(taken))
     motions = find_motions(bodies, states, frequency)
     switches = find_switches(grippers, states, frequency)
-    unit = tempo([len(s) for s in states], frequency) * frequency
-    closing = {g.name: _closing(g.name, motions, switches, unit) for g in grippers}
+    events = join(motions, switches, [len(s) for s in states], bool(bodies), frequency)
     every = [motion for row in motions for motion in row]
-    held = {motion.body for motion in every}
-
-    def join() -> list[list[Event]]:
-        return [
-            _joined(own, those, closing, held, bool(bodies), len(s), unit, frequency)
-            for own, those, s in zip(motions, switches, states, strict=True)
-        ]
-
-    # A body that few demonstrations grasp is pushed or pulled.
-    seen = Counter(name for row in join() for name in {event.name for event in row})
-    moved = Counter(body for row in motions for body in {motion.body for motion in row})
-    held = {body for body in held if seen[f"grasp {body}"] >= moved[body] / 2}
-    events = join()
     movers = {motion.mover for motion in every}
     fingers = {c for g in grippers for c in g.columns}
     moving = [c for body in bodies if body.name in movers for c in body.columns]
@@ -131,6 +120,44 @@ def find_evidence(
         motions,
         switches,
     )
+
+
+def join(
+    motions: Sequence[Sequence[Motion]],
+    switches: Sequence[Sequence[Switch]],
+    lengths: Sequence[int],
+    bodies: bool,
+    frequency: float,
+) -> list[list[Event]]:
+    """Events of motions and switches, in order of time, by demonstration.
+
+    Parameters
+    ----------
+    motions : sequence of sequence of Motion
+    switches : sequence of sequence of Switch
+    lengths : sequence of int
+        Recorded steps of each demonstration.
+    bodies : bool
+        Whether positions of bodies are known.
+    frequency : float
+        Recorded steps a second, Hz.
+    """
+    unit = tempo(lengths, frequency) * frequency
+    grippers = {switch.gripper for row in switches for switch in row}
+    closing = {name: _closing(name, motions, switches, unit) for name in grippers}
+    held = {motion.body for row in motions for motion in row}
+
+    def joined() -> list[list[Event]]:
+        return [
+            _joined(own, those, closing, held, bodies, length, unit, frequency)
+            for own, those, length in zip(motions, switches, lengths, strict=True)
+        ]
+
+    # A body that few demonstrations grasp is pushed or pulled.
+    seen = Counter(name for row in joined() for name in {event.name for event in row})
+    moved = Counter(body for row in motions for body in {motion.body for motion in row})
+    held = {body for body in held if seen[f"grasp {body}"] >= moved[body] / 2}
+    return joined()
 
 
 def _closing(
@@ -193,11 +220,12 @@ def _joined(
         verb = "grasp" if closes else "release"
         text = f"{verb} {body}" if body else f"{switch.gripper} {'closes' if closes else 'opens'}"
         source = CONTACT if body else GRIPPER
-        found.append(Event(step, text, source, abs(switch.change) + (2 if body else 0)))
+        found.append(Event(step, text, source, abs(switch.change) + (2 if body else 0), body))
     for m in motions:
         for at, what in ((m.begin, "begins to move"), (m.end, "comes to rest")):
             if (m.body, at) not in told and at < length:
-                found.append(Event(at, f"{m.body} {what}", CONTACT, 1 + min(m.size, 1.0)))
+                strength = 1 + min(m.size, 1.0)
+                found.append(Event(at, f"{m.body} {what}", CONTACT, strength, m.body))
     kept: list[Event] = []
     for event in sorted(found, key=lambda e: -e.strength):
         inside = EDGE * frequency < event.step < length - EDGE * frequency

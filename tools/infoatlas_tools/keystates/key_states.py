@@ -260,7 +260,7 @@ class KeyStates:
         labels = [self.name(j) for j in columns.tolist()]
         parts, places, notes = find_subtasks(
             data.split(), data.names, self.steps[:, columns], labels, frequency, tool, objects,
-            estimator,
+            self.evidence.switches, estimator,
         )  # fmt: skip
         if data.rate is None and objects:
             notes.append(

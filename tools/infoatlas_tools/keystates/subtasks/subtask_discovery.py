@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 
+from ..gripper import Switch
 from .cuts import END, PRESENT, Cuts, make_cuts
 from .object_motions import object_cuts
-from .poses import Track, as_bodies, position_columns, tracks
+from .poses import Track, as_bodies, as_body, tracks
 from .recorded_subtasks import WORLD, Subtask
 from .references import FLOOR, REFERRED, ReferenceInformation, orientation, reference_information
 
@@ -199,6 +200,7 @@ def find_subtasks(
     frequency: float,
     tool: Any,
     objects: Any,
+    switches: Sequence[Sequence[Switch]],
     estimator: Estimator | str | os.PathLike[str] | None,
 ) -> tuple[list[Subtask], dict[str, tuple[int, ...]], list[str]]:
     """Sub-tasks of demonstrations; see `KeyStates.subtasks`.
@@ -212,6 +214,8 @@ def find_subtasks(
     labels : sequence of K str
     frequency : float
         Recorded steps a second, Hz.
+    switches : sequence of N sequences of Switch
+        Of the grippers.
 
     Returns
     -------
@@ -235,26 +239,28 @@ def find_subtasks(
     if both:
         raise InputError(f"{', '.join(sorted(both))} names two bodies: give each its own name")
     used = as_estimator(estimator) if estimator or len(lengths) >= SHIPPED else None
-    lying = {name: tracks(states, names, where, name) for name, where in things.items()}
+    named = {**bodies, **things}
+    lying, hands = (
+        {name: tracks(states, names, where, name) for name, where in some.items()}
+        for some in (things, bodies)
+    )
+    width = np.shape(states[0])[1]
+    positions = {name: as_body(names, width, where, name) for name, where in named.items()}
+    every = object_cuts(positions, hands, lying, states, switches, frequency)
     parts: list[Subtask] = []
     notes: list[str] = []
-    for name, own in lying.items():
-        if np.ptp([t.position[0] for t in own], axis=0).max() < FLOOR:
-            notes.append(
-                f"{name} begins at the same place in all demonstrations: whether a part is about "
-                "it cannot be known."
-            )
-    for name, where in bodies.items():
-        hand = tracks(states, names, where, name)
+    for name, hand in hands.items():
         span = max(float(np.ptp(t.position, axis=0).max()) for t in hand)
         if not NARROW < span < WIDE:
             notes.append(
                 f"{name} moves over {span:.3g}: if positions are not in metres, convert them, "
-                "for motions are found by distances."
+                "for references are found by distances."
             )
-        cuts = object_cuts(hand, lying, frequency)
+        cuts = every[name]
+        if cuts.rare:
+            notes.append(f"{name}: too rare for a cut: {', '.join(cuts.rare)}.")
         if cuts.labels:
-            notes.append(f"{name}: cuts are looked for where {', '.join(cuts.labels)}.")
+            notes.append(f"{name}: cuts are looked for at {', '.join(cuts.labels)}.")
         else:
             cuts = make_cuts(steps, labels, lengths)
             notes.append(
@@ -279,9 +285,10 @@ def find_subtasks(
                 "another order; it is empty there."
             )
         parts += new
-    width = np.shape(states[0])[1]
-    places = {
-        name: position_columns(names, width, where, name)
-        for name, where in {**bodies, **things}.items()
-    }
-    return parts, places, notes
+    for name, own in lying.items():
+        if np.ptp([t.position[0] for t in own], axis=0).max() < FLOOR:
+            notes.append(
+                f"{name} begins at the same place in all demonstrations: whether a part is about "
+                "it cannot be known."
+            )
+    return parts, {name: body.columns for name, body in positions.items()}, notes
