@@ -105,7 +105,9 @@ def find_evidence(
     grippers = find_grippers(names, states, frequency, gripper, sorted(taken))
     motions = find_motions(bodies, states, frequency)
     switches = find_switches(grippers, states, frequency)
-    events = join(motions, switches, [len(s) for s in states], bool(bodies), frequency)
+    lengths = [len(s) for s in states]
+    joined = join(motions, switches, lengths, bool(bodies), frequency)
+    events = clearest(joined, lengths, frequency)
     every = [motion for row in motions for motion in row]
     movers = {motion.mover for motion in every}
     fingers = {c for g in grippers for c in g.columns}
@@ -129,7 +131,7 @@ def join(
     bodies: bool,
     frequency: float,
 ) -> list[list[Event]]:
-    """Events of motions and switches, in order of time, by demonstration.
+    """All events of motions and switches by demonstration, also those at almost the same time.
 
     Parameters
     ----------
@@ -154,7 +156,8 @@ def join(
         ]
 
     # A body that few demonstrations grasp is pushed or pulled.
-    seen = Counter(name for row in joined() for name in {event.name for event in row})
+    clear = clearest(joined(), lengths, frequency)
+    seen = Counter(name for row in clear for name in {event.name for event in row})
     moved = Counter(body for row in motions for body in {motion.body for motion in row})
     held = {body for body in held if seen[f"grasp {body}"] >= moved[body] / 2}
     return joined()
@@ -226,12 +229,23 @@ def _joined(
             if (m.body, at) not in told and at < length:
                 strength = 1 + min(m.size, 1.0)
                 found.append(Event(at, f"{m.body} {what}", CONTACT, strength, m.body))
-    kept: list[Event] = []
-    for event in sorted(found, key=lambda e: -e.strength):
-        inside = EDGE * frequency < event.step < length - EDGE * frequency
-        if inside and all(abs(event.step - e.step) > APART * unit for e in kept):
-            kept.append(event)
-    return sorted(kept, key=lambda e: e.step)
+    return found
+
+
+def clearest(
+    events: Sequence[Sequence[Event]], lengths: Sequence[int], frequency: float
+) -> list[list[Event]]:
+    """Events of each demonstration in order of time: of those at almost the same time, the clearest."""
+    apart = APART * tempo(lengths, frequency) * frequency
+    rows = []
+    for row, length in zip(events, lengths, strict=True):
+        kept: list[Event] = []
+        for event in sorted(row, key=lambda e: -e.strength):
+            inside = EDGE * frequency < event.step < length - EDGE * frequency
+            if inside and all(abs(event.step - e.step) > apart for e in kept):
+                kept.append(event)
+        rows.append(sorted(kept, key=lambda e: e.step))
+    return rows
 
 
 def _pauses(
