@@ -44,9 +44,8 @@ def print_annotations(
         "steps: median. share: of the duration, median. in: demonstrations that have it. nats: "
         "information between\nwhere the part ends and its reference."
     )
-    again = annotations.keystates.reproduced
-    if again == again:
-        print(f"Key states that detectors of other demonstrations find again: {again:.0%}.")
+    if annotations.keystates.trust:
+        print(f"Key states: {annotations.keystates.trust}")
     for text in (*result["notes"], *result["warnings"]):
         print(text)
     if arguments.qa:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ Float = NDArray[np.float64]
 
 AXIS = re.compile(r"(.+)[._/]([xyz])")  # cube.x
 NO_POSITION = re.compile(r"_to_|relative|veloc|\bvel\b|accel|effort|force|torque|size")
+NUMBERED = re.compile(r"(?!.*(?:joint|grip|qpos|quat|vel|force))(.*(?:object|eef|pos)[^.]*)\.\d+")
 GRIPPER = re.compile(r"finger|grip|jaw|knuckle|claw", re.IGNORECASE)
 NO_OPENING = re.compile(r"veloc|\bvel\b|accel|effort|force|torque|current|temperature")
 TAILS = re.compile(r"\d+|[._/](position|positions|pos|qpos|state)\b")
@@ -91,6 +93,18 @@ def find_bodies(names: Sequence[str], states: Float, ignored: Sequence[int]) -> 
         for name, at in found.items()
     ]
     return [body for body in bodies if moving[list(body.columns)].any()]
+
+
+def unnamed_positions(names: Sequence[str]) -> tuple[str, ...]:
+    """A note on arrays such as "object.0" to "object.13", which may contain positions."""
+    widths = Counter(match[1] for name in names if (match := NUMBERED.fullmatch(name)))
+    arrays = [f"{name}.0 to {name}.{n - 1} ({n} values)" for name, n in widths.items() if n > 2]
+    if not arrays:
+        return ()
+    return (
+        f"Columns {' and '.join(arrays)} have no names of positions: pass names=(..., 'cube.x', "
+        "'cube.y', 'cube.z', ...) so that contacts of tool and objects are seen.",
+    )
 
 
 def find_grippers(

@@ -24,7 +24,7 @@ class Cuts:
     steps : [N, C] masked array of int64
         Recorded steps, columns by their median place; masked where a demonstration has none.
     labels : tuple of C str
-        Description of each one, as "cube begins to move".
+        Description of each one, as "grasp cube".
     lengths : [N] int64
         Recorded steps of each demonstration.
     rare : tuple of str

@@ -24,13 +24,15 @@ from .cuts import END, PRESENT, Cuts, make_cuts
 from .object_motions import object_cuts
 from .poses import Track, as_bodies, as_body, tracks
 from .recorded_subtasks import WORLD, Subtask
-from .references import FLOOR, REFERRED, ReferenceInformation, orientation, reference_information
+from .references import FLOOR, REFERRED, STEPS, ReferenceInformation, orientation, reference_information
 
 Int = NDArray[np.int64]
 
 COST = 1.0  # nats that each part costs
 PARTS = 8  # parts of a sequence, at most
 SHIPPED = 32  # demonstrations that the shipped model needs
+SAME_PLACE = "each object begins at the same place in all demonstrations"
+NOT_ABOUT = f"where the tool ends it depends on no object by {COST:g} nat or more"
 NARROW, WIDE = 0.02, 20.0  # m: a smaller or larger range of a tool is hardly in metres
 
 
@@ -192,6 +194,18 @@ def _part(
     )
 
 
+def _without_reference(name: str, parts: Sequence[Subtask], fixed: str) -> list[str]:
+    """Why parts have the world as their reference; `fixed` if all objects lie at one place."""
+    reasons: dict[str, list[str]] = {}
+    for part in parts:
+        if part.reference == WORLD:
+            having = int((part.end - part.start >= STEPS).sum())
+            few = having < max(REFERRED, len(part.end) / 2)
+            why = "too few demonstrations have it" if few else fixed or NOT_ABOUT
+            reasons.setdefault(why, []).append(f"until {part.until}")
+    return [f"{name}: no reference object {', '.join(ends)}: {why}." for why, ends in reasons.items()]
+
+
 def find_subtasks(
     states: Sequence[Any],
     names: Sequence[str],
@@ -247,8 +261,17 @@ def find_subtasks(
     width = np.shape(states[0])[1]
     positions = {name: as_body(names, width, where, name) for name, where in named.items()}
     every = object_cuts(positions, hands, lying, states, switches, frequency)
+    fixed = [
+        name
+        for name, own in lying.items()
+        if np.ptp([t.position[0] for t in own], axis=0).max() < FLOOR
+    ]
     parts: list[Subtask] = []
-    notes: list[str] = []
+    notes = [
+        f"{name} begins at the same place in all demonstrations: whether a part is about it cannot "
+        "be known."
+        for name in fixed
+    ]
     for name, hand in hands.items():
         span = max(float(np.ptp(t.position, axis=0).max()) for t in hand)
         if not NARROW < span < WIDE:
@@ -278,6 +301,7 @@ def find_subtasks(
         else:
             choose = ordered_parts if cuts.ordered else unordered_parts
             new = choose(name, hand, lying, cuts, used)
+            notes += _without_reference(name, new, "" if len(fixed) < len(lying) else SAME_PLACE)
         lacking = int(np.any([part.end <= part.start for part in new], axis=0).sum())
         if cuts.ordered and lacking:
             notes.append(
@@ -285,10 +309,4 @@ def find_subtasks(
                 "another order; it is empty there."
             )
         parts += new
-    for name, own in lying.items():
-        if np.ptp([t.position[0] for t in own], axis=0).max() < FLOOR:
-            notes.append(
-                f"{name} begins at the same place in all demonstrations: whether a part is about "
-                "it cannot be known."
-            )
     return parts, {name: body.columns for name, body in positions.items()}, notes
