@@ -44,9 +44,8 @@ def print_annotations(
         "steps: median. share: of the duration, median. in: demonstrations that have it. nats: "
         "information between\nwhere the part ends and its reference."
     )
-    if annotations.keystates.trust:
-        print(f"Key states: {annotations.keystates.trust}")
-    for text in (*result["notes"], *result["warnings"]):
+    trust = [annotations.keystates.trust] if annotations.keystates.trust else []
+    for text in (*trust, *result["notes"], *result["warnings"]):
         print(text)
     if arguments.qa:
         _print_quality(annotations)

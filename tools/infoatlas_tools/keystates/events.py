@@ -106,8 +106,7 @@ def find_evidence(
     motions = find_motions(bodies, states, frequency)
     switches = find_switches(grippers, states, frequency)
     lengths = [len(s) for s in states]
-    joined = join(motions, switches, lengths, bool(bodies), frequency)
-    events = clearest(joined, lengths, frequency)
+    events = join(motions, switches, lengths, bool(bodies), frequency)
     every = [motion for row in motions for motion in row]
     movers = {motion.mover for motion in every}
     fingers = {c for g in grippers for c in g.columns}
@@ -118,7 +117,7 @@ def find_evidence(
         tuple(sorted(movers)),
         tuple(g.name for g in grippers),
         tuple(moving or others),
-        events,
+        clearest(events, lengths, frequency),
         motions,
         switches,
     )
@@ -131,19 +130,7 @@ def join(
     bodies: bool,
     frequency: float,
 ) -> list[list[Event]]:
-    """All events of motions and switches by demonstration, also those at almost the same time.
-
-    Parameters
-    ----------
-    motions : sequence of sequence of Motion
-    switches : sequence of sequence of Switch
-    lengths : sequence of int
-        Recorded steps of each demonstration.
-    bodies : bool
-        Whether positions of bodies are known.
-    frequency : float
-        Recorded steps a second, Hz.
-    """
+    """Events of all demonstrations, also at almost the same time; `bodies` if some are known."""
     unit = tempo(lengths, frequency) * frequency
     grippers = {switch.gripper for row in switches for switch in row}
     closing = {name: _closing(name, motions, switches, unit) for name in grippers}
@@ -235,7 +222,7 @@ def _joined(
 def clearest(
     events: Sequence[Sequence[Event]], lengths: Sequence[int], frequency: float
 ) -> list[list[Event]]:
-    """Events of each demonstration in order of time: of those at almost the same time, the clearest."""
+    """Events in order of time, by demonstration; of those at almost the same time, the clearest."""
     apart = APART * tempo(lengths, frequency) * frequency
     rows = []
     for row, length in zip(events, lengths, strict=True):

@@ -99,11 +99,12 @@ def make_cuts(steps: Any, labels: Sequence[str], lengths: Int, present: float = 
     """
     steps = np.ma.array(steps, dtype=np.int64).reshape(len(lengths), len(labels))
     there, total = (~np.ma.getmaskarray(steps)).sum(axis=0), len(lengths)
-    common = there >= present * total
+    common = there / total >= present
     kept = np.flatnonzero(common)
     place: Any = np.ma.median(  # type: ignore[no-untyped-call]
         steps[:, kept] / np.maximum(lengths - 1, 1)[:, None], axis=0
     )
     order = kept[np.argsort(np.ma.filled(place, 1.0), kind="stable")]
-    rare = [f"{labels[j]} ({there[j]} of {total})" for j in np.flatnonzero(~common & (there > 0))]
+    few = np.flatnonzero(~common & (there > 0)).tolist()
+    rare = [f"{labels[j]} ({there[j]} of {total})" for j in few]
     return Cuts(steps[:, order], tuple(labels[j] for j in order.tolist()), lengths, tuple(rare))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..bodies import Body
 from ..contact import MEDIAN, REST, STAYS, Motion, find_motions, running_median
-from ..events import CONTACT, Event, clearest, join
+from ..events import CONTACT, Event, chosen_events, clearest, join
 from ..gripper import Switch
 from .cuts import Cuts, make_cuts
 from .poses import Track
@@ -44,66 +42,44 @@ def object_cuts(
     frequency : float
         Recorded steps a second, Hz.
     """
-    lengths = np.array([len(s) for s in states], np.int64)
+    lengths = [len(s) for s in states]
     motions = find_motions(list(bodies.values()), states, frequency, markers=False)
-    events = join(motions, switches, lengths.tolist(), True, frequency)
+    events = join(motions, switches, lengths, True, frequency)
     moved = {motion.body for row in motions for motion in row}
     found = {}
     for tool, hands in tools.items():
-        own = _moved_with(bodies[tool], [bodies[name] for name in objects], states, frequency)
-        wanted: list[list[Event]] = [[] for _ in states]
+        # Two tools may move one object, so each is compared with each object alone, too.
+        pairs = [find_motions([bodies[tool], bodies[name]], states, frequency) for name in objects]
+        wanted: list[list[Event]] = []
         for i, row in enumerate(events):
-            for event in row:
-                if event.body in objects:
-                    motion = _nearest(event, motions[i])
-                    mover = _mover(motion, motions[i], tools)
-                    if mover == tool:  # clearer than what two tools move
-                        wanted[i].append(replace(event, strength=event.strength + 2))
-                    elif mover and (motion.body, motion.begin) in own[i]:
-                        wanted[i].append(event)
+            own = {(m.body, m.begin) for rows in pairs for m in rows[i]}
+            nearest = [(e, _nearest(e, motions[i])) for e in row if e.body in objects]
+            wanted.append(
+                [
+                    replace(e, strength=e.strength + 2 * (m.mover == tool))
+                    for e, m in nearest
+                    if m.mover == tool or (m.body, m.begin) in own
+                ]
+            )
             still = {name: lying[i] for name, lying in objects.items() if name not in moved}
             wanted[i] += _visits(hands[i], still, frequency)
-        columns: dict[str, dict[int, int]] = {}
-        for i, row in enumerate(clearest(wanted, lengths.tolist(), frequency)):
-            seen: Counter[str] = Counter()
-            for event in row:
-                seen[event.name] += 1
-                number = seen[event.name]
-                label = event.name if number == 1 else f"{event.name} {number}"
-                columns.setdefault(label, {})[i] = event.step
-        steps = np.full((len(lengths), len(columns)), -1, np.int64)
-        for j, column in enumerate(columns.values()):
-            steps[list(column), j] = list(column.values())
-        found[tool] = make_cuts(np.ma.masked_less(steps, 0), list(columns), lengths)
+        columns: dict[tuple[str, int], dict[int, int]] = {}
+        every = chosen_events(clearest(wanted, lengths, frequency), max(map(len, wanted)))
+        for i, chosen in enumerate(every):
+            for event, column in chosen:
+                columns.setdefault(column, {})[i] = event.step
+        steps = np.full((len(states), len(columns)), -1, np.int64)
+        for j, at in enumerate(columns.values()):
+            steps[list(at), j] = list(at.values())
+        labels = [name if number == 1 else f"{name} {number}" for name, number in columns]
+        found[tool] = make_cuts(np.ma.masked_less(steps, 0), labels, np.array(lengths, np.int64))
     return found
-
-
-def _moved_with(
-    tool: Body, objects: Sequence[Body], states: Sequence[Float], frequency: float
-) -> list[set[tuple[str, int]]]:
-    """Objects, and begins of their motions, that go the same way as a tool, by demonstration."""
-    each = [find_motions([tool, body], states, frequency) for body in objects]
-    return [{(m.body, m.begin) for m in itertools.chain(*rows)} for rows in zip(*each, strict=True)]
 
 
 def _nearest(event: Event, motions: Sequence[Motion]) -> Motion:
     """The motion of the event's body that is nearest in time."""
     own = [m for m in motions if m.body == event.body]
     return min(own, key=lambda m: max(m.begin - event.step, event.step - m.end))
-
-
-def _mover(motion: Motion, motions: Sequence[Motion], tools: Container[str]) -> str:
-    """The tool that moves an object, or moves what moves it; or ""."""
-    while motion.mover not in tools:
-        above = [
-            m
-            for m in motions
-            if m.body == motion.mover and m.begin < motion.end and motion.begin < m.end
-        ]
-        if not above:
-            return ""
-        motion = above[0]
-    return motion.mover
 
 
 def _visits(tool: Track, objects: Mapping[str, Track], frequency: float) -> list[Event]:

@@ -24,15 +24,20 @@ from .cuts import END, PRESENT, Cuts, make_cuts
 from .object_motions import object_cuts
 from .poses import Track, as_bodies, as_body, tracks
 from .recorded_subtasks import WORLD, Subtask
-from .references import FLOOR, REFERRED, STEPS, ReferenceInformation, orientation, reference_information
+from .references import (
+    FLOOR,
+    REFERRED,
+    STEPS,
+    ReferenceInformation,
+    orientation,
+    reference_information,
+)
 
 Int = NDArray[np.int64]
 
 COST = 1.0  # nats that each part costs
 PARTS = 8  # parts of a sequence, at most
 SHIPPED = 32  # demonstrations that the shipped model needs
-SAME_PLACE = "each object begins at the same place in all demonstrations"
-NOT_ABOUT = f"where the tool ends it depends on no object by {COST:g} nat or more"
 NARROW, WIDE = 0.02, 20.0  # m: a smaller or larger range of a tool is hardly in metres
 
 
@@ -194,16 +199,17 @@ def _part(
     )
 
 
-def _without_reference(name: str, parts: Sequence[Subtask], fixed: str) -> list[str]:
-    """Why parts have the world as their reference; `fixed` if all objects lie at one place."""
+def _without_reference(name: str, parts: Sequence[Subtask]) -> list[str]:
+    """Why parts have the world as their reference."""
     reasons: dict[str, list[str]] = {}
     for part in parts:
         if part.reference == WORLD:
-            having = int((part.end - part.start >= STEPS).sum())
-            few = having < max(REFERRED, len(part.end) / 2)
-            why = "too few demonstrations have it" if few else fixed or NOT_ABOUT
+            few = (part.end - part.start >= STEPS).sum() < max(REFERRED, len(part.end) / 2)
+            why = (
+                "too few demonstrations have it" if few else "its end depends on no object's place"
+            )
             reasons.setdefault(why, []).append(f"until {part.until}")
-    return [f"{name}: no reference object {', '.join(ends)}: {why}." for why, ends in reasons.items()]
+    return [f"{name}: no reference {', '.join(ends)}: {why}." for why, ends in reasons.items()]
 
 
 def find_subtasks(
@@ -253,25 +259,23 @@ def find_subtasks(
     if both:
         raise InputError(f"{', '.join(sorted(both))} names two bodies: give each its own name")
     used = as_estimator(estimator) if estimator or len(lengths) >= SHIPPED else None
-    named = {**bodies, **things}
     lying, hands = (
         {name: tracks(states, names, where, name) for name, where in some.items()}
         for some in (things, bodies)
     )
-    width = np.shape(states[0])[1]
-    positions = {name: as_body(names, width, where, name) for name, where in named.items()}
+    positions = {
+        name: as_body(names, np.shape(states[0])[1], where, name)
+        for name, where in {**bodies, **things}.items()
+    }
     every = object_cuts(positions, hands, lying, states, switches, frequency)
-    fixed = [
-        name
-        for name, own in lying.items()
-        if np.ptp([t.position[0] for t in own], axis=0).max() < FLOOR
-    ]
     parts: list[Subtask] = []
-    notes = [
-        f"{name} begins at the same place in all demonstrations: whether a part is about it cannot "
-        "be known."
-        for name in fixed
-    ]
+    notes: list[str] = []
+    for name, own in lying.items():
+        if np.ptp([t.position[0] for t in own], axis=0).max() < FLOOR:
+            notes.append(
+                f"{name} begins at the same place in all demonstrations: whether a part is about "
+                "it cannot be known."
+            )
     for name, hand in hands.items():
         span = max(float(np.ptp(t.position, axis=0).max()) for t in hand)
         if not NARROW < span < WIDE:
@@ -301,7 +305,7 @@ def find_subtasks(
         else:
             choose = ordered_parts if cuts.ordered else unordered_parts
             new = choose(name, hand, lying, cuts, used)
-            notes += _without_reference(name, new, "" if len(fixed) < len(lying) else SAME_PLACE)
+            notes += _without_reference(name, new)
         lacking = int(np.any([part.end <= part.start for part in new], axis=0).sum())
         if cuts.ordered and lacking:
             notes.append(
