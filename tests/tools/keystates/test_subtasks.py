@@ -159,6 +159,7 @@ def test_an_object_that_lies_at_one_place():
     found = found_in(rows, names).subtasks(Pose("tool"), {"a": Pose("a")})
     assert set(references(found)) == {"world"}
     assert any("same place in all" in note for note in found.notes)
+    assert any("depends on no object's place" in note for note in found.notes)
 
 
 def test_the_model_is_asked_from_its_smallest_number_on():
@@ -221,6 +222,25 @@ def test_an_object_that_is_moved_twice_has_two_motions():
     assert [part.until for part in taken] == ["a begins to move", "a begins to move 2"]
     for part, column in zip(taken, (0, 4), strict=True):
         assert np.abs(part.end - cuts[:, column]).max() <= NEAR
+
+
+def test_cuts_are_key_states():
+    states, names, _ = carrying(8, PAIRS[:2])
+    keystates = found_in(states, names, count=8)
+    dates = dict(zip(keystates.found.names, keystates.steps.T, strict=True))
+    ends = [part for part in keystates.subtasks(Pose("tool"), poses(PAIRS[:2])).parts]
+    common = [part for part in ends if part.until in dates]
+    assert {"a begins to move", "c begins to move"} <= {part.until for part in common}
+    for part in common:
+        assert (part.end == dates[part.until]).all()
+
+
+def test_a_second_grasp_of_few_demonstrations_is_told():
+    once, names, _ = carrying(6, PAIRS[:1])
+    again, _, _ = carrying(2, [*PAIRS[:1], PAIRS[0]], seed=1)
+    found = found_in([*once, *again], names).subtasks(Pose("tool"), poses(PAIRS[:1]))
+    assert references(found) == ["a", "b"]
+    assert any("too rare for a cut: a begins to move 2 (2 of 8)" in note for note in found.notes)
 
 
 def test_the_standard_error_is_that_of_other_draws():
@@ -291,11 +311,12 @@ def test_positions_in_other_units_are_noticed():
         for i in (0, 7, 14):
             s[:, i : i + 3] *= 1000
     metres, millimetres = (
-        found_in(rows, names).subtasks(Pose("tool"), poses(PAIRS[:1])).notes
+        found_in(rows, names).subtasks(Pose("tool"), poses(PAIRS[:1]))
         for rows in (states, thousandfold)
     )
-    assert not any("not in metres" in note for note in metres)
-    assert any("not in metres" in note for note in millimetres)
+    assert not any("not in metres" in note for note in metres.notes)
+    assert any("not in metres" in note for note in millimetres.notes)
+    assert (metres.parts[0].end == millimetres.parts[0].end).all()
 
 
 def test_an_unknown_rate_is_reported():
