@@ -296,6 +296,14 @@ def test_columns_without_names_need_the_kind_of_orientation():
     assert references(found) == ["a", "b"]
 
 
+def test_arrays_without_names_of_positions_ask_for_them():
+    states, names, _ = carrying(5, PAIRS[:1])
+    numbered = (*(f"eef_pos.{i}" for i in range(7)), *(f"object.{i}" for i in range(14)))
+    (note,) = (n for n in found_in(states, numbered).notes if "names of positions" in n)
+    assert "eef_pos.0 to eef_pos.6 (7 values) and object.0 to object.13 (14 values)" in note
+    assert not any("names of positions" in n for n in found_in(states, names).notes)
+
+
 def test_names_with_a_common_prefix():
     states, names, _ = carrying(5, PAIRS[:1])
     more = [np.concatenate([s, s[:, 14:17] - s[:, 7:10]], axis=1) for s in states]

@@ -1,7 +1,7 @@
-"""Finds sub-tasks: cuts from the motions of objects, and the sequence with most information.
+"""Finds sub-tasks: cuts at contacts with objects, and the sequence with most information.
 
-Where poses of objects are known, their motions cut the demonstrations: an object that begins to
-move has been reached. If no object is moved or visited, key states are the cuts. The chosen
+Where poses of objects are known, contacts cut the demonstrations: an object that begins to move has
+been reached. If no object is moved or visited, key states are the cuts. The chosen
 sequence of parts between cuts has the most information between the ends of the parts and their
 reference objects. Data generation uses such parts (MimicGen, Mandlekar et al. 2023).
 """
