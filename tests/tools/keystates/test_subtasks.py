@@ -113,7 +113,7 @@ def test_a_demonstration_that_lacks_a_part_has_an_empty_one():
     found = found_in([*states[:-1], short], names).subtasks(Pose("tool"), poses(moves))
     assert references(found) == ["a", "b", "c", "d"]
     spans = [(int(part.start[-1]), int(part.end[-1])) for part in found.parts]
-    assert [end > start for start, end in spans] == [True, True, True, False]
+    assert [end > start for start, end in spans] == [True, True, False, False]
     assert spans[0][0] == 0 and spans[-1][1] == len(short)
     assert min(part.information for part in found.parts) > 4  # it has no effect there
     assert any("1 of 10 demonstrations lack" in note for note in found.notes)
@@ -159,6 +159,7 @@ def test_an_object_that_lies_at_one_place():
     found = found_in(rows, names).subtasks(Pose("tool"), {"a": Pose("a")})
     assert set(references(found)) == {"world"}
     assert any("same place in all" in note for note in found.notes)
+    assert any("depends on no object's place" in note for note in found.notes)
 
 
 def test_the_model_is_asked_from_its_smallest_number_on():
@@ -185,7 +186,8 @@ def test_without_objects_the_parts_lie_between_key_states():
     keystates = found_in(states, names)
     found = keystates.subtasks()
     assert len(found.parts) == keystates.shared.sum() + 1
-    assert found.names[0].startswith("until ")
+    shared = np.array(keystates.found.names)[keystates.shared]
+    assert {part.until for part in found.parts} == {*shared, "end"}
     assert found.names[-1] == "until end"
     for i, length in enumerate(found.lengths):
         assert (found.active(i) >= 0).all() and len(found.active(i)) == length
@@ -216,10 +218,29 @@ def test_an_object_that_is_moved_twice_has_two_motions():
     moves = [("a", "b"), ("c", "d"), ("a", "e")]
     states, names, cuts = carrying(8, moves)
     found = found_in(states, names).subtasks(Pose("tool"), poses(moves))
-    taken = [part for part in found.parts if part.until == "a begins to move"]
-    assert len(taken) == 2
+    taken = [part for part in found.parts if part.until.startswith("a begins to move")]
+    assert [part.until for part in taken] == ["a begins to move", "a begins to move 2"]
     for part, column in zip(taken, (0, 4), strict=True):
         assert np.abs(part.end - cuts[:, column]).max() <= NEAR
+
+
+def test_cuts_are_key_states():
+    states, names, _ = carrying(8, PAIRS[:2])
+    keystates = found_in(states, names, count=8)
+    dates = dict(zip(keystates.found.names, keystates.steps.T, strict=True))
+    ends = [part for part in keystates.subtasks(Pose("tool"), poses(PAIRS[:2])).parts]
+    common = [part for part in ends if part.until in dates]
+    assert {"a begins to move", "c begins to move"} <= {part.until for part in common}
+    for part in common:
+        assert (part.end == dates[part.until]).all()
+
+
+def test_a_second_grasp_of_few_demonstrations_is_told():
+    once, names, _ = carrying(6, PAIRS[:1])
+    again, _, _ = carrying(2, [*PAIRS[:1], PAIRS[0]], seed=1)
+    found = found_in([*once, *again], names).subtasks(Pose("tool"), poses(PAIRS[:1]))
+    assert references(found) == ["a", "b"]
+    assert any("too rare for a cut: a begins to move 2 (2 of 8)" in note for note in found.notes)
 
 
 def test_the_standard_error_is_that_of_other_draws():
@@ -275,6 +296,14 @@ def test_columns_without_names_need_the_kind_of_orientation():
     assert references(found) == ["a", "b"]
 
 
+def test_arrays_without_names_of_positions_ask_for_them():
+    states, names, _ = carrying(5, PAIRS[:1])
+    numbered = (*(f"eef_pos.{i}" for i in range(7)), *(f"object.{i}" for i in range(14)))
+    (note,) = (n for n in found_in(states, numbered).notes if "names of positions" in n)
+    assert "eef_pos.0 to eef_pos.6 (7 values) and object.0 to object.13 (14 values)" in note
+    assert not any("names of positions" in n for n in found_in(states, names).notes)
+
+
 def test_names_with_a_common_prefix():
     states, names, _ = carrying(5, PAIRS[:1])
     more = [np.concatenate([s, s[:, 14:17] - s[:, 7:10]], axis=1) for s in states]
@@ -290,11 +319,12 @@ def test_positions_in_other_units_are_noticed():
         for i in (0, 7, 14):
             s[:, i : i + 3] *= 1000
     metres, millimetres = (
-        found_in(rows, names).subtasks(Pose("tool"), poses(PAIRS[:1])).notes
+        found_in(rows, names).subtasks(Pose("tool"), poses(PAIRS[:1]))
         for rows in (states, thousandfold)
     )
-    assert not any("not in metres" in note for note in metres)
-    assert any("not in metres" in note for note in millimetres)
+    assert not any("not in metres" in note for note in metres.notes)
+    assert any("not in metres" in note for note in millimetres.notes)
+    assert (metres.parts[0].end == millimetres.parts[0].end).all()
 
 
 def test_an_unknown_rate_is_reported():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ NO_POSITION = re.compile(r"_to_|relative|veloc|\bvel\b|accel|effort|force|torque
 ROBOT = re.compile(
     r"(?<![a-z])(tool|tcp|eef?|hand|palm|wrist|effector|arm|elbow|shoulder|robot|agent)(?![a-z])"
 )
+NUMBERED = re.compile(r"(?!.*(?:joint|grip|qpos|quat|vel|force))(.*(?:object|eef|pos)[^.]*)\.\d+")
 GRIPPER = re.compile(r"finger|grip|jaw|knuckle|claw", re.IGNORECASE)
 NO_OPENING = re.compile(r"veloc|\bvel\b|accel|effort|force|torque|current|temperature")
 TAILS = re.compile(r"(?<=finger)\d+|([._/]?\d+|[._/](position|positions|pos|qpos|state))+$")
@@ -100,6 +102,18 @@ def find_bodies(names: Sequence[str], states: Float, ignored: Sequence[int]) -> 
         for name, at in found.items()
     ]
     return [body for body in bodies if moving[list(body.columns)].any()]
+
+
+def unnamed_positions(names: Sequence[str]) -> tuple[str, ...]:
+    """A note on arrays such as "object.0" to "object.13", which may contain positions."""
+    widths = Counter(match[1] for name in names if (match := NUMBERED.fullmatch(name)))
+    arrays = [f"{name}.0 to {name}.{n - 1} ({n} values)" for name, n in widths.items() if n > 2]
+    if not arrays:
+        return ()
+    return (
+        f"Columns {' and '.join(arrays)} have no names of positions: pass names=(..., 'cube.x', "
+        "'cube.y', 'cube.z', ...) so that contacts of tool and objects are seen.",
+    )
 
 
 def find_grippers(

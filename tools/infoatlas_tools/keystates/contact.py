@@ -62,12 +62,11 @@ def tempo(lengths: Sequence[int] | NDArray[np.int64], frequency: float) -> float
 
 
 def find_motions(
-    bodies: Sequence[Body], states: Sequence[Float], frequency: float
+    bodies: Sequence[Body], states: Sequence[Float], frequency: float, markers: bool = True
 ) -> list[list[Motion]]:
     """Motions of all bodies that are moved by another one, in order of time, by demonstration.
 
-    Bodies that move by themselves, such as tools, have none. The first of several markers of one
-    body stands for it.
+    Bodies that move by themselves, such as tools, have none.
 
     Parameters
     ----------
@@ -75,6 +74,8 @@ def find_motions(
     states : sequence of [T_i, d] float64
     frequency : float
         Recorded steps a second, Hz.
+    markers : bool
+        Whether bodies that move at the same times are markers of one; the first stands for it.
     """
     rest = max(3, round(REST * tempo([len(s) for s in states], frequency) * frequency))
     paths = {
@@ -102,7 +103,7 @@ def find_motions(
         kept = [[m for m in row if m.mover] for row in moved]
         if body.of_robot or np.mean([bool(row) for row in kept]) < HAVE:
             continue
-        same = [other for other in chosen if _together(spans[body], spans[other], states)]
+        same = [o for o in chosen if markers and _together(spans[body], spans[o], states)]
         if same:  # two markers: box of box_back and box_left
             called[same[0]] = _shared_name(called[same[0]], body.name)
         else:

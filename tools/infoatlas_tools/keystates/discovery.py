@@ -28,6 +28,7 @@ from infoatlas_rt.inputs.checks import as_count
 from infoatlas_rt.live.timing import NOMINAL
 
 from ..trajectories import Trajectories, as_trajectories
+from .bodies import unnamed_positions
 from .changes import APART as CHANGES_APART, change_curves, find_pauses, fit_changes, peaks
 from .contact import tempo
 from .coordinates import ReadCoordinates, read_coordinates
@@ -147,7 +148,7 @@ def discover_keystates(
         labels=labelled,
         reproduced=reproduced(changes, working, np.where(found.shared, reached, np.nan)),
         met=met(evidence.events, found.steps, lengths, frequency),
-        notes=notes,
+        notes=(*notes, *(() if evidence.bodies else unnamed_positions(given.names))),
     )
 
 

@@ -42,12 +42,15 @@ class Event:
     source : {"contact", "gripper"}
     strength : float
         2 for a grasp or a release, plus the share of the usual opening, or of the body's range.
+    body : str
+        What is moved; "" for a switch without a body.
     """
 
     step: int
     name: str
     source: str
     strength: float
+    body: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,22 +116,9 @@ def find_evidence(
     grippers = find_grippers(names, states, frequency, gripper, sorted(taken))
     motions = find_motions(bodies, states, frequency)
     switches = find_switches(grippers, states, frequency)
-    unit = tempo([len(s) for s in states], frequency) * frequency
-    closing = {g.name: _closing(g.name, motions, switches, unit) for g in grippers}
+    lengths = [len(s) for s in states]
+    events = join(motions, switches, lengths, bool(bodies), frequency)
     every = [motion for row in motions for motion in row]
-    held = {motion.body for motion in every}
-
-    def join() -> list[list[Event]]:
-        return [
-            _joined(own, those, closing, held, bool(bodies), len(s), unit, frequency)
-            for own, those, s in zip(motions, switches, states, strict=True)
-        ]
-
-    # A body that few demonstrations grasp is pushed or pulled.
-    seen = Counter(name for row in join() for name in {event.name for event in row})
-    moved = Counter(body for row in motions for body in {motion.body for motion in row})
-    held = {body for body in held if seen[f"grasp {body}"] >= moved[body] / 2}
-    events = join()
     movers = {motion.mover for motion in every}
     fingers = {c for g in grippers for c in g.columns}
     moving = [c for body in bodies if body.name in movers for c in body.columns]
@@ -138,11 +128,38 @@ def find_evidence(
         tuple(sorted(movers)),
         tuple(g.name for g in grippers),
         tuple(moving or others),
-        events,
+        clearest(events, lengths, frequency),
         motions,
         switches,
         closing,
     )
+
+
+def join(
+    motions: Sequence[Sequence[Motion]],
+    switches: Sequence[Sequence[Switch]],
+    lengths: Sequence[int],
+    bodies: bool,
+    frequency: float,
+) -> list[list[Event]]:
+    """Events of all demonstrations, also at almost the same time; `bodies` if some are known."""
+    unit = tempo(lengths, frequency) * frequency
+    grippers = {switch.gripper for row in switches for switch in row}
+    closing = {name: _closing(name, motions, switches, unit) for name in grippers}
+    held = {motion.body for row in motions for motion in row}
+
+    def joined() -> list[list[Event]]:
+        return [
+            _joined(own, those, closing, held, bodies, length, unit, frequency)
+            for own, those, length in zip(motions, switches, lengths, strict=True)
+        ]
+
+    # A body that few demonstrations grasp is pushed or pulled.
+    clear = clearest(joined(), lengths, frequency)
+    seen = Counter(name for row in clear for name in {event.name for event in row})
+    moved = Counter(body for row in motions for body in {motion.body for motion in row})
+    held = {body for body in held if seen[f"grasp {body}"] >= moved[body] / 2}
+    return joined()
 
 
 def _closing(
@@ -205,17 +222,29 @@ def _joined(
         verb = "grasp" if closes else "release"
         text = f"{verb} {body}" if body else f"{switch.gripper} {'closes' if closes else 'opens'}"
         source = CONTACT if body else GRIPPER
-        found.append(Event(step, text, source, abs(switch.change) + (2 if body else 0)))
+        found.append(Event(step, text, source, abs(switch.change) + (2 if body else 0), body))
     for m in motions:
         for at, what in ((m.begin, "begins to move"), (m.end, "comes to rest")):
             if (m.body, at) not in told and at < length:
-                found.append(Event(at, f"{m.body} {what}", CONTACT, 1 + min(m.size, 1.0)))
-    kept: list[Event] = []
-    for event in sorted(found, key=lambda e: -e.strength):
-        inside = EDGE * frequency < event.step < length - EDGE * frequency
-        if inside and all(abs(event.step - e.step) > APART * unit for e in kept):
-            kept.append(event)
-    return sorted(kept, key=lambda e: e.step)
+                strength = 1 + min(m.size, 1.0)
+                found.append(Event(at, f"{m.body} {what}", CONTACT, strength, m.body))
+    return found
+
+
+def clearest(
+    events: Sequence[Sequence[Event]], lengths: Sequence[int], frequency: float
+) -> list[list[Event]]:
+    """Events in order of time, by demonstration; of those at almost the same time, the clearest."""
+    apart = APART * tempo(lengths, frequency) * frequency
+    rows = []
+    for row, length in zip(events, lengths, strict=True):
+        kept: list[Event] = []
+        for event in sorted(row, key=lambda e: -e.strength):
+            inside = EDGE * frequency < event.step < length - EDGE * frequency
+            if inside and all(abs(event.step - e.step) > apart for e in kept):
+                kept.append(event)
+        rows.append(sorted(kept, key=lambda e: e.step))
+    return rows
 
 
 def _pauses(body: str, motions: Sequence[Motion], first: int, last: int) -> set[tuple[str, int]]:

@@ -7,7 +7,7 @@ the longest time without progress in successful demonstrations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,7 @@ from ..trajectories import Trajectories
 from .fit_live import FOLDS, JUDGED
 from .fit_progress import Example, fit_progress
 from .recordings import Recordings
-from .subtasks.recorded_subtasks import Subtasks
-from .subtasks.tools_and_objects import pairs_of, positions_of
+from .subtasks.recorded_subtasks import WORLD, Subtask, Subtasks
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -55,13 +54,13 @@ def fit_subtasks(
         )
     if not subtasks.parts:
         raise InputError("there are no sub-tasks to follow: leave them out")
-    bodies = positions_of(subtasks, trajectories.names)
+    bodies = _positions(subtasks, trajectories.names)
     some = np.sort(np.random.default_rng(0).permutation(len(states))[:JUDGED]).tolist()
     averages = [recordings.timing.average(np.asarray(states[i], np.float64)) for i in some]
     tools = []
     for tool in subtasks.tools:
         which = subtasks.indices(tool)
-        pairs = pairs_of(subtasks.of(tool), bodies)
+        pairs = _pairs(subtasks.of(tool), bodies)
         examples = []
         for i, mean in zip(some, averages, strict=True):
             own = recordings.states[i]
@@ -80,6 +79,35 @@ def fit_subtasks(
         for name, part in zip(subtasks.names, subtasks.parts, strict=True)
     ]
     return LiveSubtasks(tuple(parts), tuple(tools))
+
+
+def _positions(subtasks: Subtasks, names: Sequence[str]) -> dict[str, list[int]]:
+    """Columns of the positions of tools and objects, three of each.
+
+    The columns that the sub-tasks were found with; otherwise, for an object "cube", those named
+    "cube.x", "cube.y" and "cube.z".
+    """
+    if subtasks.places:
+        return {body: list(at) for body, at in subtasks.places.items() if len(at) == 3}
+    at = {name: column for column, name in enumerate(names)}
+    found = {}
+    for part in subtasks.parts:
+        for body in (part.tool, part.reference, part.held):
+            columns = [at.get(f"{body}.{axis}", -1) for axis in "xyz"]
+            if body and min(columns) >= 0:
+                found[body] = columns
+    return found
+
+
+def _pairs(parts: Sequence[Subtask], bodies: Mapping[str, list[int]]) -> Int:
+    """Columns [m, 6] of the two bodies whose relative position a part changes."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for part in parts:
+        reference = part.reference if part.reference not in ("", WORLD) else part.held
+        for a, b in ((part.tool, reference), (part.held, reference), (part.tool, part.held)):
+            if a in bodies and b in bodies and a != b:
+                found[a, b] = [*bodies[a], *bodies[b]]
+    return np.array(list(found.values()), np.int64).reshape(-1, 6)
 
 
 def _cuts(

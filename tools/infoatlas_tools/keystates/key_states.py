@@ -235,8 +235,8 @@ class KeyStates:
     ) -> Subtasks:
         """Sub-tasks (parts) of each demonstration, and the reference object of each.
 
-        With poses of objects in the states, cuts are where objects begin and cease to move with the
-        tool; otherwise they are the shared key states. The chosen sequence of parts has the most
+        With poses of objects in the states, cuts are contacts of the tool with them, at the steps
+        of key states; otherwise they are the shared key states. The chosen sequence of parts has the most
         information between the places where the parts end and the poses of their reference objects.
 
         Parameters
@@ -275,7 +275,7 @@ class KeyStates:
         labels = [self.name(j) for j in columns.tolist()]
         parts, places, notes = find_subtasks(
             data.split(), data.names, self.steps[:, columns], labels, frequency, tool, objects,
-            estimator,
+            self.evidence.switches, estimator,
         )  # fmt: skip
         if data.rate is None and objects:
             notes.append(

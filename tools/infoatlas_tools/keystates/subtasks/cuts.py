@@ -24,14 +24,17 @@ class Cuts:
     steps : [N, C] masked array of int64
         Recorded steps, columns by their median place; masked where a demonstration has none.
     labels : tuple of C str
-        Description of each one, as "cube begins to move".
+        Description of each one, as "grasp cube".
     lengths : [N] int64
         Recorded steps of each demonstration.
+    rare : tuple of str
+        What too few demonstrations have for a cut, as "release cube 2 (3 of 10)".
     """
 
     steps: Any
     labels: tuple[str, ...]
     lengths: Int
+    rare: tuple[str, ...] = ()
 
     def in_order(self) -> Cuts:
         """The same cuts; steps that break the order of the columns are masked."""
@@ -95,9 +98,13 @@ def make_cuts(steps: Any, labels: Sequence[str], lengths: Int, present: float = 
     lengths : [N] int64
     """
     steps = np.ma.array(steps, dtype=np.int64).reshape(len(lengths), len(labels))
-    kept = np.flatnonzero((~np.ma.getmaskarray(steps)).mean(axis=0) >= present)
+    there, total = (~np.ma.getmaskarray(steps)).sum(axis=0), len(lengths)
+    common = there / total >= present
+    kept = np.flatnonzero(common)
     place: Any = np.ma.median(  # type: ignore[no-untyped-call]
         steps[:, kept] / np.maximum(lengths - 1, 1)[:, None], axis=0
     )
     order = kept[np.argsort(np.ma.filled(place, 1.0), kind="stable")]
-    return Cuts(steps[:, order], tuple(labels[j] for j in order.tolist()), lengths)
+    few = np.flatnonzero(~common & (there > 0)).tolist()
+    rare = [f"{labels[j]} ({there[j]} of {total})" for j in few]
+    return Cuts(steps[:, order], tuple(labels[j] for j in order.tolist()), lengths, tuple(rare))

@@ -14,6 +14,7 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.live.quaternions import ANGLE, SIZES, Group, quaternions, valid
 
 from ...columns import KINDS, columns_of, full_name
+from ..bodies import Body
 
 Float = NDArray[np.float64]
 
@@ -147,12 +148,10 @@ def tracks(
     return found
 
 
-def position_columns(
-    names: Sequence[str], d: int, where: Position | Pose, what: str
-) -> tuple[int, ...]:
-    """Columns of the position, in the order of `where`; arguments as in `tracks`."""
+def as_body(names: Sequence[str], d: int, where: Position | Pose, what: str) -> Body:
+    """The position as a body called `what`; arguments as in `tracks`."""
     at, axes, _ = _columns(names, d, where, what)
-    return tuple(at[: len(axes)])
+    return Body(what, tuple(at[: len(axes)]), "".join(AXES[axis] for axis in axes))
 
 
 def matrices(q: Float) -> Float:

@@ -32,7 +32,7 @@ class Subtask:
         Recorded steps of each demonstration, `end` excluded. Equal where a demonstration lacks the
         part.
     until : str
-        Label of the cut that ends the part, as "cube begins to move", "key state 3" or "end".
+        Label of the cut that ends the part, as "grasp cube", "change A" or "end".
     reference : str
         Name of the reference object; "world" if no object is informative about where the part ends,
         "" if no objects were named.
@@ -266,7 +266,7 @@ class Subtasks:
                 f"{part.reference or '-':<12}  {part.orientation:<13}  {part.information:>5.1f}  "
                 f"{part.runner_up or '-':<12}  {part.runner_up_information:>5.1f}"
             )
-        return "\n".join([*lines, *self.warnings])
+        return "\n".join([*lines, *self.notes, *self.warnings])
 
 
 def _name(part: Subtask, number: int) -> str:

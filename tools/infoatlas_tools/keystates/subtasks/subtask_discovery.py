@@ -1,7 +1,7 @@
-"""Finds sub-tasks: cuts from the motions of objects, and the sequence with most information.
+"""Finds sub-tasks: cuts at contacts with objects, and the sequence with most information.
 
-Where poses of objects are known, their motions cut the demonstrations: an object that begins to
-move has been reached. If no object is moved or visited, key states are the cuts. The chosen
+Where poses of objects are known, contacts cut the demonstrations: an object that begins to move has
+been reached. If no object is moved or visited, key states are the cuts. The chosen
 sequence of parts between cuts has the most information between the ends of the parts and their
 reference objects. Data generation uses such parts (MimicGen, Mandlekar et al. 2023).
 """
@@ -19,11 +19,19 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 
+from ..gripper import Switch
 from .cuts import END, PRESENT, Cuts, make_cuts
 from .object_motions import object_cuts
-from .poses import Track, as_bodies, position_columns, tracks
+from .poses import Track, as_bodies, as_body, tracks
 from .recorded_subtasks import WORLD, Subtask
-from .references import FLOOR, REFERRED, ReferenceInformation, orientation, reference_information
+from .references import (
+    FLOOR,
+    REFERRED,
+    STEPS,
+    ReferenceInformation,
+    orientation,
+    reference_information,
+)
 
 Int = NDArray[np.int64]
 
@@ -191,6 +199,19 @@ def _part(
     )
 
 
+def _without_reference(name: str, parts: Sequence[Subtask]) -> list[str]:
+    """Why parts have the world as their reference."""
+    reasons: dict[str, list[str]] = {}
+    for part in parts:
+        if part.reference == WORLD:
+            few = (part.end - part.start >= STEPS).sum() < max(REFERRED, len(part.end) / 2)
+            why = (
+                "too few demonstrations have it" if few else "its end depends on no object's place"
+            )
+            reasons.setdefault(why, []).append(f"until {part.until}")
+    return [f"{name}: no reference {', '.join(ends)}: {why}." for why, ends in reasons.items()]
+
+
 def find_subtasks(
     states: Sequence[Any],
     names: Sequence[str],
@@ -199,6 +220,7 @@ def find_subtasks(
     frequency: float,
     tool: Any,
     objects: Any,
+    switches: Sequence[Sequence[Switch]],
     estimator: Estimator | str | os.PathLike[str] | None,
 ) -> tuple[list[Subtask], dict[str, tuple[int, ...]], list[str]]:
     """Sub-tasks of demonstrations; see `KeyStates.subtasks`.
@@ -212,6 +234,8 @@ def find_subtasks(
     labels : sequence of K str
     frequency : float
         Recorded steps a second, Hz.
+    switches : sequence of N sequences of Switch
+        Of the grippers.
 
     Returns
     -------
@@ -235,7 +259,15 @@ def find_subtasks(
     if both:
         raise InputError(f"{', '.join(sorted(both))} names two bodies: give each its own name")
     used = as_estimator(estimator) if estimator or len(lengths) >= SHIPPED else None
-    lying = {name: tracks(states, names, where, name) for name, where in things.items()}
+    lying, hands = (
+        {name: tracks(states, names, where, name) for name, where in some.items()}
+        for some in (things, bodies)
+    )
+    positions = {
+        name: as_body(names, np.shape(states[0])[1], where, name)
+        for name, where in {**bodies, **things}.items()
+    }
+    every = object_cuts(positions, hands, lying, states, switches, frequency)
     parts: list[Subtask] = []
     notes: list[str] = []
     for name, own in lying.items():
@@ -244,17 +276,18 @@ def find_subtasks(
                 f"{name} begins at the same place in all demonstrations: whether a part is about "
                 "it cannot be known."
             )
-    for name, where in bodies.items():
-        hand = tracks(states, names, where, name)
+    for name, hand in hands.items():
         span = max(float(np.ptp(t.position, axis=0).max()) for t in hand)
         if not NARROW < span < WIDE:
             notes.append(
                 f"{name} moves over {span:.3g}: if positions are not in metres, convert them, "
-                "for motions are found by distances."
+                "for references are found by distances."
             )
-        cuts = object_cuts(hand, lying, frequency)
+        cuts = every[name]
+        if cuts.rare:
+            notes.append(f"{name}: too rare for a cut: {', '.join(cuts.rare)}.")
         if cuts.labels:
-            notes.append(f"{name}: cuts are looked for where {', '.join(cuts.labels)}.")
+            notes.append(f"{name}: cuts are looked for at {', '.join(cuts.labels)}.")
         else:
             cuts = make_cuts(steps, labels, lengths)
             notes.append(
@@ -272,6 +305,7 @@ def find_subtasks(
         else:
             choose = ordered_parts if cuts.ordered else unordered_parts
             new = choose(name, hand, lying, cuts, used)
+            notes += _without_reference(name, new)
         lacking = int(np.any([part.end <= part.start for part in new], axis=0).sum())
         if cuts.ordered and lacking:
             notes.append(
@@ -279,9 +313,4 @@ def find_subtasks(
                 "another order; it is empty there."
             )
         parts += new
-    width = np.shape(states[0])[1]
-    places = {
-        name: position_columns(names, width, where, name)
-        for name, where in {**bodies, **things}.items()
-    }
-    return parts, places, notes
+    return parts, {name: body.columns for name, body in positions.items()}, notes
