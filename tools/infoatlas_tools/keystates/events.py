@@ -131,7 +131,7 @@ def find_evidence(
         clearest(events, lengths, frequency),
         motions,
         switches,
-        closing,
+        closing_signs(motions, switches, tempo(lengths, frequency) * frequency),
     )
 
 
@@ -144,8 +144,7 @@ def join(
 ) -> list[list[Event]]:
     """Events of all demonstrations, also at almost the same time; `bodies` if some are known."""
     unit = tempo(lengths, frequency) * frequency
-    grippers = {switch.gripper for row in switches for switch in row}
-    closing = {name: _closing(name, motions, switches, unit) for name in grippers}
+    closing = closing_signs(motions, switches, unit)
     held = {motion.body for row in motions for motion in row}
 
     def joined() -> list[list[Event]]:
@@ -162,22 +161,18 @@ def join(
     return joined()
 
 
-def _closing(
-    name: str,
-    motions: Sequence[Sequence[Motion]],
-    switches: Sequence[Sequence[Switch]],
-    unit: float,
-) -> float:
-    """Sign of the change of an opening by which a gripper closes; -1 unless bodies tell."""
-    votes = 0.0
+def closing_signs(
+    motions: Sequence[Sequence[Motion]], switches: Sequence[Sequence[Switch]], unit: float
+) -> dict[str, float]:
+    """Sign of the change of the opening by which each gripper closes; -1 unless bodies tell."""
+    votes: Counter[str] = Counter()
     for own, row in zip(motions, switches, strict=True):
         for switch in row:
-            if switch.gripper == name:
-                after = [m.begin - switch.fastest for m in own]
-                begins = any(-JOINED / 2 * unit <= t <= JOINED * unit for t in after)
-                ends = any(abs(m.end - switch.fastest) <= JOINED * unit for m in own)
-                votes += np.sign(switch.change) * (float(begins) - float(ends))
-    return float(np.sign(votes)) or -1.0
+            after = [m.begin - switch.fastest for m in own]
+            begins = any(-JOINED / 2 * unit <= t <= JOINED * unit for t in after)
+            ends = any(abs(m.end - switch.fastest) <= JOINED * unit for m in own)
+            votes[switch.gripper] += int(np.sign(switch.change)) * (begins - ends)
+    return {name: float(np.sign(vote)) or -1.0 for name, vote in votes.items()}
 
 
 def _joined(
