@@ -236,8 +236,8 @@ class KeyStates:
         """Sub-tasks (parts) of each demonstration, and the reference object of each.
 
         With poses of objects in the states, cuts are contacts of the tool with them, at the steps
-        of key states; otherwise they are the shared key states. The chosen sequence of parts has the
-        most information between the places where parts end and the poses of their references.
+        of key states; otherwise they are the shared key states. The chosen sequence has the most
+        information between the places where parts end and the poses of their references.
 
         Parameters
         ----------
