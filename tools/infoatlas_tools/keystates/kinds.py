@@ -103,7 +103,12 @@ def group(chosen: Sequence[Others], lengths: Int) -> list[Kind]:
         if value[best] <= 0 or len(which) < max(2, KEPT * total):
             break
         add(which, True)
-    kinds.sort(key=lambda kind: -kind.strength)
+
+    def rank(kind: Kind) -> tuple[float, float]:  # of equal ones, the earlier comes first
+        place = np.mean([step / lengths[i] for i, step in kind.members.items()])
+        return -round(kind.strength, 9), float(place)
+
+    kinds.sort(key=rank)
     while free.any():
         add(_best_of_each(owner, np.where(free, score, -1.0), 0.0), total == 1)
     return kinds
