@@ -238,6 +238,7 @@ def test_flags_have_no_effect(thirty, capsys, tmp_path):
         (["--topic", "/a"], "--topic is for a folder of ROS bags"),
         (["--label", "x"], "--label 'x'"),
         (["--label", "0:1", "--label", "0:2"], "each demonstration once"),
+        (["--label", "0:a=1,a=2"], "each name once"),
         (["--label", "none.json"], "cannot be read"),
         (["--label", "99:4"], "a labelled demonstration is 99"),
         (["--orientation", "turn"], "COLUMNS=KIND"),

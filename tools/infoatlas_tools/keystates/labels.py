@@ -23,7 +23,7 @@ from .recordings import Recordings
 Float = NDArray[np.float64]
 
 NEAR = 0.25  # seconds between a label and the event that it stands for, at most
-SEEN = 2.0  # score of an event of the kind; the detector gives up to 1
+SEEN = 2.0  # score of an event like the labelled ones; the detector gives up to 1
 ABSENT = 0.4  # of the median score: a demonstration with less, and no event, lacks this kind
 
 
@@ -50,13 +50,11 @@ def spread_labels(
     some = np.flatnonzero(given).tolist()
     near = NEAR * timing.frequency * timing.stride
     meant = [_meant(events, column, near) for column in labels.T]
-    marked = np.stack([steps for _, steps in meant], axis=1)
+    marked = np.stack([steps for *_, steps in meant], axis=1)
     delay = np.nanmedian(labels - marked, axis=0)
     # Two kinds may stand for one event, with different delays.
-    _, first, which = np.unique(
-        np.nan_to_num(marked, nan=-1), axis=1, return_index=True, return_inverse=True
-    )
-    names, marked = [meant[j][0] for j in first.tolist()], marked[:, first]
+    _, first, which = np.unique(np.nan_to_num(marked, nan=-1), True, True, axis=1)
+    kinds, marked = [meant[j][:2] for j in first.tolist()], marked[:, first]
     steps = np.minimum(marked // timing.stride, lengths[:, None] - 1)
     features = make_features(recordings.changes, states, CENTRED)
     coefficients, offset = fit_detectors([features.compute(states[i]) for i in some], steps[some])
@@ -68,15 +66,19 @@ def spread_labels(
         raw = features.compute(states[i]) @ coefficients.T + offset
         score = raw / np.maximum(np.abs(raw).max(axis=0), 1e-9)
         score -= np.abs(np.arange(lengths[i])[:, None] / lengths[i] - place)
-        recorded = np.tile(timing.recorded(np.arange(lengths[i]))[:, None], len(names))
-        there = np.zeros(score.shape, bool)
+        recorded = np.tile(timing.recorded(np.arange(lengths[i]))[:, None], len(kinds))
+        there = np.zeros(score.shape)
         for event in events[i]:
             at = min(event.step // timing.stride, int(lengths[i]) - 1)
-            own = [j for j, name in enumerate(names) if name == event.name]
-            recorded[at, own], there[at, own] = event.step, True
-        score += SEEN * there
+            for j, (name, strength) in enumerate(kinds):
+                if name == event.name:
+                    recorded[at, j] = event.step
+                    there[at, j] = SEEN / (1 + abs(event.strength - strength))
+        score += there
         best = score.argmax(axis=0)
-        once = order[there.sum(axis=0)[order] == 1]  # these tell whether the order is the same
+        once = order[
+            np.count_nonzero(there, axis=0)[order] == 1
+        ]  # these tell whether the order is the same
         if rising and (np.diff(best[once]) >= 0).all():
             best[order] = _ordered(score[:, order])
         for values, chosen in ((marked, recorded), (reached, raw), (seen, there)):
@@ -89,18 +91,20 @@ def spread_labels(
     return np.asarray(found)
 
 
-def _meant(events: Sequence[Sequence[Event]], labels: Float, near: float) -> tuple[str, Float]:
-    """Name and steps [N] of the events that all labels [N] of a kind lie on; "" and the labels."""
-    best, least = ("", labels), near
+def _meant(events: Sequence[Sequence[Event]], labels: Float, near: float) -> tuple[Any, ...]:
+    """Name, median strength and steps [N] of events that all labels [N] lie on; "", 0, labels."""
+    found = [(near, "", 0.0, labels)]
     for name in sorted({event.name for row in events for event in row}):
-        steps = np.full(len(labels), np.nan)
+        steps, strength = np.full((2, len(labels)), np.nan)
         for i in np.flatnonzero(~np.isnan(labels)).tolist():
-            own = [e.step for e in events[i] if e.name == name]
-            steps[i] = min(own, key=lambda step: abs(step - labels[i]), default=np.inf)
+            own = [
+                (abs(e.step - labels[i]), e.step, e.strength) for e in events[i] if e.name == name
+            ]
+            _, steps[i], strength[i] = min(own, default=(0, np.inf, 0))
         away = np.abs(steps - labels)
-        if np.nanmax(away) <= near and np.nanmean(away) <= least:
-            best, least = (name, steps), float(np.nanmean(away))
-    return best
+        if np.nanmax(away) <= near:
+            found.append((float(np.nanmean(away)), name, float(np.nanmedian(strength)), steps))
+    return min(found, key=lambda one: one[0])[1:]
 
 
 def _ordered(score: Float) -> NDArray[np.int64]:
@@ -151,14 +155,13 @@ def as_labels(labels: Any, lengths: NDArray[np.int64]) -> tuple[Float, tuple[str
         if len(own[which]) == len(order):
             own[which] = dict(zip(order, sorted(own[which].values()), strict=True))
     names = tuple(dict.fromkeys(name for d in own.values() for name in d))
-    if any(len(own[which]) < len(names) for which in [max(own, key=lambda w: len(own[w])), *plain]):
+    every = [max(own, key=lambda which: len(own[which])), *plain]  # these have all names
+    if not names or any(len(own[which]) < len(names) for which in every):
         shown = "; ".join(f"{which}: {', '.join(d) or 'none'}" for which, d in own.items())
         raise InputError(
             f"labels of demonstrations cannot be matched ({shown}): give them names, one "
             "demonstration all of them, as {0: {'grasp': 75, 'release': 150}, 3: {'grasp': 60}}"
         )
-    if not names:
-        raise InputError("labels hold no steps: pass some, as {0: [75, 150]}")
     found = np.full((len(lengths), len(names)), np.nan)
     for which, d in own.items():
         found[which, [names.index(name) for name in d]] = list(d.values())

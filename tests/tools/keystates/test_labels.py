@@ -1,0 +1,93 @@
+"""Labels: matched between demonstrations, and carried over to the others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import InputError
+from infoatlas_tools import Trajectories, discover_keystates
+from infoatlas_tools.keystates.labels import as_labels
+
+LENGTHS = np.array([200, 200, 200])
+RATE = 20.0
+
+
+def demonstration(seed, attempt=False, rate=RATE):
+    """A tool that grasps at a time of its own, some after a failed attempt; the step of the grasp.
+
+    The gripper closes entirely on nothing, and halfway on an object; then the arm lifts.
+    """
+    rng = np.random.default_rng(seed)
+    first, grasp, end = 2.0 + rng.uniform(0, 0.5), 5.0 + rng.uniform(0, 1), 9.0
+    t = np.arange(0, end, 1 / rate)
+    gripper = 1 - 0.5 * np.clip((t - grasp) / 0.2, 0, 1)
+    if attempt:
+        gripper -= np.clip((t - first) / 0.2, 0, 1) - np.clip((t - first - 0.8) / 0.2, 0, 1)
+    height = np.clip(1 - t / 2, 0, 1) + np.clip((t - grasp - 0.3) / 2, 0, 1)
+    side = np.clip(t / 2, 0, 1) + 0.3 * np.clip((t - grasp - 0.3) / 2, 0, 1)
+    states = np.column_stack([side, height, gripper]) + rng.normal(size=(len(t), 3)) * 1e-3
+    return states, round(grasp * rate)
+
+
+def found_in(attempts, labels, number=8):
+    made = [demonstration(seed, seed in attempts) for seed in range(number)]
+    names = ("arm_1", "arm_2", "gripper.pos")
+    given = {i: {name: made[i][1] + d for name, d in own.items()} for i, own in labels.items()}
+    states = Trajectories([states for states, _ in made], names=names, rate=RATE)
+    return discover_keystates(states, labels=given), np.array([step for _, step in made])
+
+
+@pytest.mark.parametrize("off", [(4, -4), (4, 4), (-4, -4), (3,)])
+def test_labels_off_by_four_frames_move_no_grasp_to_a_failed_attempt(off):
+    found, truth = found_in((2, 4, 5), {i: {"pick": d} for i, d in enumerate(off)})
+    switches = [[e.step for e in row] for row in found.evidence.events]
+    assert [len(row) for row in switches] == [1, 1, 3, 1, 3, 3, 1, 1]
+    away = found.steps[:, 0] - truth
+    assert np.abs(away[len(off) :] - np.median(off)).max() <= 2
+    assert away[: len(off)].tolist() == list(off)  # labels are kept exactly
+    assert found.name(0) == "pick" and found.sure(0) == "labelled" and found.warnings == ()
+
+
+def test_two_kinds_at_one_event_keep_their_delays():
+    found, truth = found_in((3,), {0: {"touch": -1, "grip": 4}})
+    assert [found.name(j) for j in range(2)] == ["touch", "grip"]
+    assert ((found.steps[:, 1] - found.steps[:, 0]) == 5).all()
+    assert np.abs(found.steps[:, 1] - truth - 4).max() <= 2
+
+
+def test_kinds_away_from_events_are_found_by_their_motion():
+    found, truth = found_in((), {0: {"up": 46}, 1: {"up": 46}})  # the arm stops 2.3 s later
+    assert np.abs(found.steps[:, 0] - truth - 46).max() <= 5
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ({0: [20, 90], 2: (30, 80)}, {"label 1": [20, 30], "label 2": [90, 80]}),
+        ({0: {"b": 90, "a": 20}, 2: [80, 30]}, {"b": [90, 80], "a": [20, 30]}),
+        ({0: [5], 1: {"a": 6}, 2: {"a": 7}}, {"a": [5, 6, 7]}),
+        ({0: {"a": 20, "b": 90}, 1: {"b": 80}}, {"a": [20], "b": [90, 80]}),
+    ],
+)
+def test_labels_that_can_be_matched(labels, expected):
+    steps, names = as_labels(labels, LENGTHS)
+    own = {name: row[~np.isnan(row)].tolist() for name, row in zip(names, steps.T, strict=True)}
+    assert own == expected
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {0: {"grasp": 84, "release": 150}, 1: [159]},
+        {0: {"grasp": 84}, 1: {"grip": 80}, 2: {"hold": 81}},
+        {0: {"grasp": 84, "release": 150}, 1: {"grasp": 80, "relase": 140}},
+        {0: {"a": 20, "b": 90}, 1: {"b": 20, "a": 90}, 2: [30, 80]},
+        {0: [3], 1: [4, 5]},
+    ],
+)
+def test_labels_that_cannot_be_matched_are_refused(labels):
+    with pytest.raises(InputError, match=r"cannot be matched \(0: .*; 1: .*give them names"):
+        as_labels(labels, LENGTHS)
+    with pytest.raises(InputError, match=r"cannot be matched \(0: none\)"):
+        as_labels({0: []}, LENGTHS)
