@@ -317,15 +317,6 @@ def test_ignored_columns_change_nothing():
     )
 
 
-def test_idle_time_is_measured():
-    states, _ = recordings(14)
-    states[2] = np.concatenate([np.repeat(states[2][:1], 80, axis=0), states[2]])
-    found = discover_keystates(states, count=3)
-    assert all(0 < quality.likeness < 1.5 for quality in found.quality)
-    assert max(q.idle for i, q in enumerate(found.quality) if i != 2) < 0.3
-    assert found.quality[2].idle > 0.3
-
-
 def test_one_and_two_demonstrations():
     states, times = recordings(2)
     for count in (1, 2):

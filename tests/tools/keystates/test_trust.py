@@ -16,7 +16,7 @@ TRUTH = np.sort(RNG.choice(np.arange(20, 380, 12), (8, 4)), axis=1)
 
 
 def events(steps):
-    return [[Event(int(t), "gripper closes", "gripper", 1.0) for t in row] for row in steps]
+    return [[Event(int(t), "gripper closes", "gripper", 1.0, "") for t in row] for row in steps]
 
 
 def test_perfect_steps_meet_everything_and_evenly_spaced_ones_nothing():
