@@ -119,10 +119,10 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     groups = ["--group", "tool=tool.", "--group", "cube=28:31"]
     assert main.main([*command, *groups, "--details"]) == 0
     text = capsys.readouterr().out
-    head = r"\d key states of 30 demonstrations at 20 Hz, up to 2 in each\n  key state +median step "
+    head = r"\d key states of 30 demonstrations at 20 Hz, up to 2 in each\n  key state +median "
     assert re.match(head, text)
     assert re.search(r"^  grasp cube +\d+ \(\d+ to \d+\) +30/30  contact seen$", text, re.M)
-    assert "Above evenly spaced steps, they meet +" in text and "Details (found again" in text
+    assert "Beyond evenly spaced steps, key states meet " in text and "Details (found again" in text
     assert "Live, in demonstrations left out" in text
     assert str(saved) in text
     result = json.loads(target.read_text())

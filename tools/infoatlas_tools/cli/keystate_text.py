@@ -41,10 +41,10 @@ def _print_details(found: KeyStates) -> None:
     stride = found.recordings.timing.stride
     again = found.reproduced.tolist()
     table(
-        "Details (found again: by detectors of other demonstrations, above evenly spaced steps)",
+        "Details (found again: by detectors of other demonstrations, beyond evenly spaced steps)",
         ("key state", "rank", "strength", "found again"),
         [
-            (name, str(rank), f"{strength:.1f}", "-" if share != share else f"{share:+.0%}")
+            (name, str(rank), f"{strength:.1f}", "-" if share != share else f"{share:.0%}")
             for name, rank, strength, share in zip(
                 found.found.names, found.rank.tolist(), found.strength.tolist(), again, strict=True
             )

@@ -15,6 +15,7 @@ from ..columns import short_name
 Float = NDArray[np.float64]
 
 AXIS = re.compile(r"(.+)[._/]([xyz])")  # cube.x
+PLACE = re.compile(r"[._/](position|pos|pose|translation)$")  # cube.position.x is of cube
 NO_POSITION = re.compile(r"_to_|relative|veloc|\bvel\b|accel|effort|force|torque|size")
 ROBOT = re.compile(
     r"(?<![a-z])(tool|tcp|eef?|hand|palm|wrist|effector|arm|elbow|shoulder|robot|agent)(?![a-z])"
@@ -98,7 +99,7 @@ def find_bodies(names: Sequence[str], states: Float, ignored: Sequence[int]) -> 
         if match and column not in ignored and not NO_POSITION.search(match[1]):
             found.setdefault(match[1], {})[match[2]] = column
     bodies = [
-        Body(name, tuple(at[axis] for axis in sorted(at)), "".join(sorted(at)))
+        Body(PLACE.sub("", name), tuple(at[axis] for axis in sorted(at)), "".join(sorted(at)))
         for name, at in found.items()
     ]
     return [body for body in bodies if moving[list(body.columns)].any()]

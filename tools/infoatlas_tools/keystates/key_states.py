@@ -57,7 +57,7 @@ class KeyStates:
         Contacts and switches that the states show.
     reproduced : [K] float64
         Share of each key state that detectors fitted to other demonstrations find again within
-        0.25 s, less that of evenly spaced steps; NaN with one demonstration.
+        0.25 s, corrected for that of evenly spaced steps; NaN with one demonstration.
     met : float
         Share of the contacts and switches that a key state meets within 0.25 s, less that of evenly
         spaced steps; NaN if the states show none.
@@ -195,11 +195,11 @@ class KeyStates:
         """How far the key states can be trusted, as a sentence; "" if nothing is known."""
         found = []
         if self.met == self.met:
-            found.append(f"meet {self.met:+.0%} of the contacts and switches that the states show")
+            found.append(f"meet {self.met:.0%} of the contacts and switches in the states")
         again = self.reproduced[self.shared]
         if np.isfinite(again).any():
-            found.append(f"are found again by other demonstrations in {np.nanmean(again):+.0%}")
-        return f"Above evenly spaced steps, they {' and '.join(found)}." if found else ""
+            found.append(f"are found again in other demonstrations in {np.nanmean(again):.0%}")
+        return f"Beyond evenly spaced steps, key states {' and '.join(found)}." if found else ""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -222,7 +222,7 @@ class KeyStates:
         if self.met < LOW and not all_met:
             return (
                 f"These key states meet hardly more contacts and switches than evenly spaced steps "
-                f"do ({self.met:+.0%}). What helps: {ways}; a larger count.",
+                f"do ({self.met:.0%} beyond them). What helps: {ways}; a larger count.",
             )
         return ()
 

@@ -17,6 +17,7 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 NEAR = 0.25  # seconds within which a key state meets an event; less in quick demonstrations
+ROOM = 0.05  # above chance, at least: a share within it of 1 counts as 1
 SPLITS = 2  # random splits into halves
 HALVED = 24  # demonstrations that are split, at most
 FOUND_AGAIN = 0.25  # seconds within which a key state counts as found again
@@ -40,7 +41,7 @@ def met(events: Sequence[Sequence[Event]], steps: Any, lengths: Int, frequency: 
     Returns
     -------
     float
-        The share, less that of as many evenly spaced steps; NaN without events.
+        0 if as many evenly spaced steps meet as many, and 1 if all are met; NaN without events.
     """
     near, hits, chance = NEAR * tempo(lengths, frequency) * frequency, [], []
     for row, own, length in zip(events, steps, lengths.tolist(), strict=True):
@@ -49,7 +50,12 @@ def met(events: Sequence[Sequence[Event]], steps: Any, lengths: Int, frequency: 
         for event in row:
             hits.append(np.abs(found - event.step).min(initial=np.inf) <= near)
             chance.append(np.abs(evenly - event.step).min(initial=np.inf) <= near)
-    return float(np.mean(hits) - np.mean(chance)) if hits else float("nan")
+    return float(_beyond(np.mean(hits), np.mean(chance))) if hits else float("nan")
+
+
+def _beyond(share: Any, chance: Any) -> Any:
+    """A share corrected for chance, as in Cohen's kappa: 0 for the chance, 1 for everything."""
+    return 1 - (1 - share) / np.maximum(1 - chance, ROOM)
 
 
 def reproduced(changes: Changes, states: Sequence[Float], steps: Float) -> Float:
@@ -66,8 +72,8 @@ def reproduced(changes: Changes, states: Sequence[Float], steps: Float) -> Float
     Returns
     -------
     [K] float64
-        Share that is found again within 0.25 s, less that of K evenly spaced steps. NaN with a
-        single demonstration. Detectors are fitted to halves; with two or three demonstrations, to
+        Share that is found again within 0.25 s, corrected for that of K evenly spaced steps. NaN
+        with a single demonstration. Detectors are fitted to halves; with two or three demonstrations, to
         all except one.
     """
     count = steps.shape[1]
@@ -88,7 +94,8 @@ def reproduced(changes: Changes, states: Sequence[Float], steps: Float) -> Float
         hits = np.concatenate([hits, np.where(np.isnan(both[held]), np.nan, own)])
     there = ~np.isnan(hits)
     share = np.where(there, hits, 0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
-    return np.asarray(np.where(there.any(axis=0), share, np.nan)[:count] - share[count:].mean())
+    own = np.where(there.any(axis=0), share, np.nan)[:count]
+    return np.asarray(_beyond(own, share[count:].mean()))
 
 
 def _halves(compared: Int) -> list[Int]:

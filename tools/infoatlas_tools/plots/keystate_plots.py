@@ -52,7 +52,7 @@ def raster_figure(found: KeyStates, *, title: str = "") -> Figure:
         _draw_strip(axes, found, which, there, bodies)
     note = f"{len(found.steps)} demonstrations"
     if found.met == found.met:
-        note += f"; contacts and switches met, above evenly spaced steps: {found.met:+.0%}"
+        note += f"; contacts and switches met, beyond evenly spaced steps: {found.met:.0%}"
     draw_heading(figure, f"{count} key states", note, title=title)
     return figure
 
