@@ -111,7 +111,7 @@ def without_events(kind: str, seeds: int) -> dict[str, Any]:
         "kind": kind,
         "draws": seeds,
         "found": said,
-        "reproduced": float(np.mean(reproduced)),
+        "reproduced": float(np.mean(reproduced or [0.0])),
     }
 
 
