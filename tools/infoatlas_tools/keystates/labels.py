@@ -123,7 +123,7 @@ def _ordered(score: Float) -> NDArray[np.int64]:
 def as_labels(labels: Any, lengths: NDArray[np.int64]) -> tuple[Float, tuple[str, ...]]:
     """Recorded steps [N, K] of labels, NaN where there is none, and K names; [0, 0] without labels.
 
-    Steps without names are matched to named ones in order of time. `lengths` are recorded steps [N].
+    Steps without names are matched to named ones in order of time. `lengths`: recorded steps [N].
     """
     if labels is None:
         return np.zeros((0, 0)), ()
