@@ -106,13 +106,13 @@ def without_events(kind: str, seeds: int) -> dict[str, Any]:
             states = path + 1e-3 * states
         found = discover_keystates(list(states), count="auto")
         said += found.steps.shape[1] > 0
-        reproduced.extend(discover_keystates(list(states)).reproduced)
+        reproduced.extend(np.nan_to_num(discover_keystates(list(states)).reproduced))
     return {
         "study": "nothing",
         "kind": kind,
         "draws": seeds,
         "found": said,
-        "reproduced": float(np.nanmean(reproduced)),
+        "reproduced": float(np.mean(reproduced or [0.0])),
     }
 
 
@@ -191,7 +191,7 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
                 rates,
             ),
             "## Data without events\n\nThe data have no events, so automatic K should be 0. "
-            "Reproduced: mean of `KeyStates.reproduced` for K = 5.",
+            "Reproduced: mean of `KeyStates.reproduced` for K = 5, 0 if not shared.",
             table(["data", "draws with key states", "reproduced"], nothing),
             "## Time\n\nTime of `discover_keystates(states)` with 40 columns on two shared cores.",
             table(["demonstrations", "mean steps", "seconds"], time),

@@ -27,9 +27,7 @@ SEEN = 2.0  # score of an event like the labelled ones; the detector gives up to
 ABSENT = 0.4  # of the median score: a demonstration with less, and no event, lacks this kind
 
 
-def spread_labels(
-    recordings: Recordings, events: Sequence[Sequence[Event]], labels: Float
-) -> Float:
+def spread_labels(recordings: Recordings, events: list[list[Event]], labels: Float) -> Float:
     """Steps of the labelled kinds in all demonstrations.
 
     Parameters
@@ -125,8 +123,7 @@ def _ordered(score: Float) -> NDArray[np.int64]:
 def as_labels(labels: Any, lengths: NDArray[np.int64]) -> tuple[Float, tuple[str, ...]]:
     """Recorded steps [N, K] of labels, NaN where there is none, and K names; [0, 0] without labels.
 
-    Steps without names are matched to named ones in order of time. `lengths` [N] are those of the
-    demonstrations. InputError: no such demonstration or step, or labels that cannot be matched.
+    Steps without names are matched to named ones in order of time. `lengths`: recorded steps [N].
     """
     if labels is None:
         return np.zeros((0, 0)), ()
