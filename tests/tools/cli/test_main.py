@@ -119,7 +119,7 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     groups = ["--group", "tool=tool.", "--group", "cube=28:31"]
     assert main.main([*command, *groups, "--details"]) == 0
     text = capsys.readouterr().out
-    head = r"\d key states of 30 demonstrations at 20 Hz, up to 2 in each\n  key state +median "
+    head = r"\d key states of 30 demonstrations at 20 Hz, up to 2 in each\n  key state +med"
     assert re.match(head, text)
     assert re.search(r"^  grasp cube +\d+ \(\d+ to \d+\) +30/30  contact seen$", text, re.M)
     assert "Beyond evenly spaced steps, key states meet " in text and "Details (found again" in text

@@ -24,8 +24,9 @@ Float = NDArray[np.float64]
 
 JOINED = 0.5  # seconds: a switch and a contact nearer than this are one event
 HELD = 2.0  # seconds after a grasp in which the body begins to move, at most
-APART = 0.3  # seconds between two events, at least: the clearer one is kept
+APART = 0.25  # seconds between two events, at least: the clearer one is kept
 EDGE = 0.1  # seconds at either end of a demonstration without events
+GRASP = "grasp "
 CONTACT, GRIPPER, MOTION, LABEL = "contact", "gripper", "motion", "label"
 
 
@@ -38,7 +39,8 @@ class Event:
     step : int
         Recorded step.
     name : str
-        As "grasp cube", "cube comes to rest" or "gripper closes".
+        As "grasp cube", "cube comes to rest" or "gripper closes"; "grasp cube (left)" if there are
+        several grippers.
     source : {"contact", "gripper"}
     strength : float
         2 for a grasp or a release, plus the share of the usual opening, or of the body's range.
@@ -155,9 +157,11 @@ def join(
 
     # A body that few demonstrations grasp is pushed or pulled.
     clear = clearest(joined(), lengths, frequency)
-    seen = Counter(name for row in clear for name in {event.name for event in row})
+    seen = Counter(
+        body for row in clear for body in {e.body for e in row if e.name.startswith(GRASP)}
+    )
     moved = Counter(body for row in motions for body in {motion.body for motion in row})
-    held = {body for body in held if seen[f"grasp {body}"] >= moved[body] / 2}
+    held = {body for body in held if seen[body] >= moved[body] / 2}
     return joined()
 
 
@@ -194,18 +198,25 @@ def _joined(
         closes = np.sign(switch.change) == closing[switch.gripper]
         later = [s.begin for s in switches[number + 1 :] if s.gripper == switch.gripper]
         if closes:
-            first, last = switch.begin - JOINED * unit, switch.end + HELD * unit
-            last = min([last, *later[:1]])
-            after = [m for m in motions if first <= m.begin < last and m.body in graspable]
-            body = min(after, key=lambda m: m.begin).body if after else ""
+            opens = later[0] if later else length
+            last = min(switch.end + HELD * unit, opens)
+            after = [
+                m
+                for m in motions
+                if m.body in graspable
+                and m.begin < last
+                and min(m.end, opens) > switch.end + JOINED * unit
+            ]
+            body = max(after, key=lambda m: min(m.end, opens) - m.begin).body if after else ""
             held[switch.gripper] = body
             step = switch.end if bodies else switch.fastest
             if body:
-                told |= _pauses(body, motions, switch.begin, later[0] if later else length)
+                told |= _pauses(body, motions, switch.begin, opens)
         else:
-            ends = [m for m in motions if m.begin < switch.begin <= m.end + JOINED * unit]
-            ends = [m for m in ends if m.body in graspable]
-            body = held.pop(switch.gripper, "") or (ends[-1].body if ends else "")
+            if switch.gripper not in held:  # closed from the start
+                ends = [m for m in motions if m.begin < switch.begin <= m.end + JOINED * unit]
+                held[switch.gripper] = next((m.body for m in ends if m.body in graspable), "")
+            body = held[switch.gripper]
             step = switch.begin if bodies else switch.fastest
         if body:
             told |= {
@@ -214,8 +225,10 @@ def _joined(
                 if m.body == body
                 and abs((m.begin if closes else m.end) - step) <= JOINED * frequency
             }
-        verb = "grasp" if closes else "release"
-        text = f"{verb} {body}" if body else f"{switch.gripper} {'closes' if closes else 'opens'}"
+        verb = GRASP if closes else "release "
+        which = f" ({switch.gripper})" if len(closing) > 1 else ""
+        does = f"{switch.gripper} {'closes' if closes else 'opens'}"
+        text = f"{verb}{body}{which}" if body else does
         source = CONTACT if body else GRIPPER
         found.append(Event(step, text, source, abs(switch.change) + (2 if body else 0), body))
     for m in motions:

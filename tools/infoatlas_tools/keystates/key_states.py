@@ -216,10 +216,7 @@ class KeyStates:
                 "moves, and no gripper. These key states are guesses from changes of the motion. "
                 f"What helps: {ways}.",
             )
-        # Many evenly spaced steps meet nearly everything in short demonstrations.
-        seen = [j for j, source in enumerate(self.found.source) if source in (CONTACT, GRIPPER)]
-        all_met = self.steps[:, seen].count() == sum(map(len, self.evidence.events))
-        if self.met < LOW and not all_met:
+        if self.met < LOW:
             return (
                 f"These key states meet hardly more contacts and switches than evenly spaced steps "
                 f"do ({self.met:.0%} beyond them). What helps: {ways}; a larger count.",

@@ -73,8 +73,8 @@ def reproduced(changes: Changes, states: Sequence[Float], steps: Float) -> Float
     -------
     [K] float64
         Share that is found again within 0.25 s, corrected for that of K evenly spaced steps. NaN
-        with a single demonstration. Detectors are fitted to halves; with two or three demonstrations, to
-        all except one.
+        with a single demonstration. Detectors are fitted to halves; with two or three
+        demonstrations, to all except one.
     """
     count = steps.shape[1]
     if len(states) < 2 or not count:
