@@ -28,9 +28,9 @@ help: ## this list
 	@sed -nE 's/^([a-z][a-z0-9 -]*):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "%-22s %s\n", $$1, $$2}'
 
 demo: .venv/ready ## key states of a planner's and of people's demonstrations, with pictures and true events (no torch, no compiler)
-	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz --rate 20 \
+	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz --rate 20 --count auto \
 		--group tool=tool.x,tool.y,tool.z --group cube=cube.x,cube.y,cube.z --plot keystates.png
-	$(RUN)/infoatlas-rt keystates benchmarks/tasks/data/sawyer_place.npz --rate 20 --plot keystates_people.png
+	$(RUN)/infoatlas-rt keystates benchmarks/tasks/data/sawyer_place.npz --rate 20 --count auto --plot keystates_people.png
 	$(RUN)/python -m benchmarks.keystates.flags examples/data/pickcube.npz \
 		benchmarks/tasks/data/sawyer_place.npz --rate 20
 

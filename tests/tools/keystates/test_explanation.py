@@ -118,7 +118,7 @@ def test_windows_end_at_neighbours_and_at_ends():
     ],
 )
 def test_the_word_follows_the_errors(before, after, word):
-    assert explanation._change(before, after) == word
+    assert explanation._change((*before, False), (*after, False)) == word
     text = str(GroupChange(0, ("tool", "cube"), *before, *after, word))
     assert text.startswith("tool and cube: ") and text.endswith(f" nats, {word}")
 
@@ -132,4 +132,9 @@ def test_samples_of_a_trajectory_that_cannot_be_paired_are_unknown(sizes, known)
     labels = np.repeat(np.arange(len(sizes)), sizes)
     found = explanation._estimate(Estimator(), x, y, labels)
     assert np.isfinite(found).all() == known
-    assert known or explanation._change(found, (1.0, 0.1)) == "uncertain"
+    assert known or explanation._change(found, (1.0, 0.1, False)) == "uncertain"
+
+
+def test_a_copy_is_clear_although_its_error_is_large():
+    assert explanation._change((0.2, 0.1, False), (6.2, 4.1, True)) == "made"
+    assert explanation._change((0.2, 0.1, False), (6.2, 4.1, False)) == "uncertain"

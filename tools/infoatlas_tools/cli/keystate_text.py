@@ -28,7 +28,7 @@ def print_keystates(
     for name, columns in groups.items():
         print(f"Group {name}: {', '.join(names[c] if names else str(c) for c in columns)}")
     for change in changes:
-        print(f"Key state {change.keystate + 1}, {change}")
+        print(f"{found.name(change.keystate)}, {change}")
     if arguments.save:
         _print_live(found)
         print(f"Saved: {arguments.save} (a task for KeyStateTracker and the ROS 2 node)")

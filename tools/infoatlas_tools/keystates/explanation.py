@@ -52,7 +52,8 @@ class GroupChange:
         trajectory has nearly half of them.
     before_stderr, after_stderr : float
     change : {"made", "broken", "stays", "absent", "uncertain"}
-        A value is clear if it differs from 0.5 nats by 1.645 standard errors. "made": `before` is
+        A value is clear if it differs from 0.5 nats by 1.645 standard errors, or if one group
+        determines a part of the other (then errors are large). "made": `before` is
         clearly less, and `after` is clearly more. "broken": the reverse. "stays": both are clearly
         more. "absent": both are clearly less. "uncertain": one of the two is not clear.
     """
@@ -105,7 +106,7 @@ def group_changes(
     for column in range(steps.shape[1]):
         before, after = ([next(estimates) for _ in pairs] for _ in range(2))
         found += [
-            GroupChange(column, pair, *one, *other, change=_change(one, other))
+            GroupChange(column, pair, *one[:2], *other[:2], change=_change(one, other))
             for pair, one, other in zip(pairs, before, after, strict=True)
         ]
     return found
@@ -162,28 +163,31 @@ def _labels(rows: Rows) -> NDArray[np.int64]:
 
 def _estimate(
     estimator: Estimator, x: Float, y: Float, labels: NDArray[np.int64]
-) -> tuple[float, float]:
-    """Information and standard error; the Gaussian form if there are too few for the model.
+) -> tuple[float, float, bool]:
+    """Information, standard error, and whether one side determines a part of the other.
+
+    The Gaussian form is used if there are too few samples for the model.
 
     NaN if one trajectory has so many of the samples that few can be paired with others.
     """
     if len(x) < estimator.model_file.n_min:
-        return gaussian_information(x, y, labels) if len(x) else (float("nan"), float("nan"))
+        known = gaussian_information(x, y, labels) if len(x) else (float("nan"), float("nan"))
+        return (*known, False)
     # Steps of one trajectory are not independent. A group has fewer than half of the samples.
     largest = int(np.bincount(labels).max())
     several = largest < len(labels) / 2
     if several and largest > largest_group(len(labels)):
-        return float("nan"), float("nan")
+        return float("nan"), float("nan"), False
     x, y = map(np.ascontiguousarray, (x, y))  # selected columns are not contiguous
     groups = labels if several else None
     found = estimator.estimate_checked(Samples(x, y, time_series=not several, groups=groups))
-    return found.mi, found.stderr
+    return found.mi, found.stderr, found.saturated
 
 
-def _change(before: tuple[float, float], after: tuple[float, float]) -> str:
+def _change(before: tuple[float, float, bool], after: tuple[float, float, bool]) -> str:
     """The word of `GroupChange.change`."""
     # A value or an error that is NaN is not clear.
-    if not all(abs(mi - PRESENT) > Z * stderr for mi, stderr in (before, after)):
+    if not all(copy or abs(mi - PRESENT) > Z * stderr for mi, stderr, copy in (before, after)):
         return "uncertain"
     words = {(0, 1): "made", (1, 0): "broken", (1, 1): "stays", (0, 0): "absent"}
     return words[before[0] > PRESENT, after[0] > PRESENT]
