@@ -137,7 +137,7 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     assert len(result["quality"]) == 30
     assert near_grasps(result, thirty) == 1
     task = Task.load(saved)
-    assert task.detectors.followed[number - 1] == first["followed"]
+    assert task.detectors.followed[result["keystates"].index(first)] == first["followed"]
     assert "<!-- grasp cube -->" in picture.read_text()
 
 
