@@ -60,7 +60,7 @@ def computed() -> Iterator[tuple[str, Any]]:
     yield "subtasks", found.subtasks(Pose("tool"), poses)
     people = load_trajectories(ROOT / "benchmarks/tasks/data/sawyer_pickplace_long.npz")
     # Two demonstrations with four objects, in any order.
-    yield "people", discover_keystates(people, count=6)
+    yield "people", discover_keystates(people, count=4)
 
 
 def clusters(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
@@ -136,7 +136,7 @@ def draw(data: dict[str, Any]) -> None:
     save(figure, "reference_object")
 
     figure, axes = new()
-    dots(axes, data["people"], range(len(data["people"].states)))
+    dots(axes, data["people"], range(len(data["people"].steps)))
     save(figure, "event")
 
     figure, axes = new()
@@ -190,7 +190,8 @@ def dots(axes: Axes, found: Any, rows: range) -> None:
                 kind = kinds.index(found.kind[column])
                 axes.plot(step, row, "o", color=COLOURS[kind % len(COLOURS)], markersize=5)
     for kind in range(min(len(kinds), len(COLOURS))):
-        axes.plot([], [], "o", color=COLOURS[kind], label=f"event {'ABCDEFGH'[kind]}")
+        name = found.name(found.kind.tolist().index(kinds[kind]))
+        axes.plot([], [], "o", color=COLOURS[kind], label=name)
     axes.set(xlabel="step", yticks=[], ylabel="demonstrations", ylim=(len(rows) - 0.4, -0.6))
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
