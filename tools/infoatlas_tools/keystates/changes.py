@@ -27,13 +27,11 @@ Int = NDArray[np.int64]
 APART = 0.5  # seconds between two changes, at least
 SMOOTHING = 0.03  # seconds: standard deviation of the smoothing of coordinates
 START = 0.05  # of a demonstration, or APART: the first motion is no boundary
-CHANGES = 20  # of a demonstration, at most
 STRONGEST = 2  # coordinates whose changes are summed at each step
 SIDE = 0.3  # seconds on either side that a signature describes
 AT_REST = 0.1  # of the rms increment: rest
 SLOW = 0.15  # of the 90% quantile of the speed: a pause
 PAUSE = 0.15  # seconds of a pause, at least
-LONG = 0.3  # seconds of a pause whose begin and end are two events
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +180,7 @@ def peaks(curve: Float, apart: float) -> tuple[Int, Float]:
     curve[-2:] = 0.0
     steps: list[int] = []
     heights: list[float] = []
-    while len(steps) < CHANGES and curve.max(initial=0.0) > 0:
+    while curve.max(initial=0.0) > 0:
         t = int(curve.argmax())
         steps.append(t)
         heights.append(float(curve[t]))
@@ -190,7 +188,9 @@ def peaks(curve: Float, apart: float) -> tuple[Int, Float]:
     return np.array(steps, np.int64), np.array(heights)
 
 
-def find_pauses(states: Sequence[Float], columns: Sequence[int], unit: float) -> list[list[int]]:
+def find_pauses(
+    states: Sequence[Float], columns: Sequence[int], unit: float, apart: float
+) -> list[list[int]]:
     """Steps at which columns pause, by demonstration: between the longest ways first.
 
     Parameters
@@ -200,6 +200,8 @@ def find_pauses(states: Sequence[Float], columns: Sequence[int], unit: float) ->
         Of the tool, or of the robot.
     unit : float
         Recorded steps of a second; fewer in quick demonstrations (`contact.tempo`).
+    apart : float
+        Steps from which the begin and the end of a pause are two events.
     """
     ways = [np.diff(s[:, list(columns)], axis=0) for s in states]
     scale = np.maximum(np.concatenate(ways).std(axis=0), 1e-300)
@@ -217,6 +219,6 @@ def find_pauses(states: Sequence[Float], columns: Sequence[int], unit: float) ->
         row: list[int] = []
         for k in np.argsort(-(before + after), kind="stable").tolist():
             first, last = int(begins[k]), int(ends[k])
-            row += [first, last] if last - first > LONG * unit else [(first + last) // 2]
+            row += [first, last] if last - first > apart else [(first + last) // 2]
         found.append(row)
     return found

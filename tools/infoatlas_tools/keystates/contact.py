@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .bodies import Body
+from .steps import SHARED
 
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
@@ -29,7 +30,6 @@ WAY = 0.05  # of the range: shorter motions are jitter
 APART = 0.9  # of a body's displacement, by which that of its mover may differ
 WITH = 0.3  # share of a motion on which the mover goes the same way, at least
 ALONE = 0.1  # share of its path that a mover goes while the body rests, at least
-HAVE = 0.2  # share of the demonstrations in which a body is moved, at least
 ONE_BODY = 0.8  # intersection over union of the motions of two markers of one body
 
 
@@ -101,7 +101,7 @@ def find_motions(
             for i in range(len(states))
         ]
         kept = [[m for m in row if m.mover] for row in moved]
-        if body.of_robot or np.mean([bool(row) for row in kept]) < HAVE:
+        if body.of_robot or np.mean([bool(row) for row in kept]) < SHARED:
             continue
         same = [o for o in chosen if markers and _together(spans[body], spans[o], states)]
         if same:  # two markers: box of box_back and box_left

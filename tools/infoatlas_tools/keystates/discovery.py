@@ -35,11 +35,11 @@ from .coordinates import ReadCoordinates, read_coordinates
 from .events import APART, LABEL, MOTION, Evidence, chosen_events, find_evidence
 from .fit_timing import choose_timing
 from .key_states import KeyStates
-from .kinds import KEPT, Others, group, repeated
+from .kinds import Others, group, repeated
 from .labels import as_labels, spread_labels
 from .quality import assess
 from .recordings import Recordings
-from .steps import Steps, empty_steps
+from .steps import SHARED, Steps, empty_steps
 from .trust import has_bursts, met, reproduced
 
 CHOOSABLE = 8  # key states of a demonstration from which count="auto" chooses
@@ -198,7 +198,7 @@ def _others(
     curves = change_curves(recordings.changes, paths, frequency)
     pauses: list[list[int]] = [[] for _ in paths]
     if any(evidence.events) and evidence.columns:
-        pauses = find_pauses(states, evidence.columns, unit)
+        pauses = find_pauses(states, evidence.columns, unit, APART * unit)
     return [
         np.array([*own, *peaks(curve, CHANGES_APART * unit)[0].tolist()], np.int64)
         for own, curve in zip(pauses, curves, strict=True)
@@ -228,7 +228,7 @@ def _columns(
         taken = [event.step for event in evidence.events[i]]
         free: list[int] = []
         for step in others[i].tolist():
-            if len(row) + len(free) < count and all(abs(step - t) > apart for t in taken):
+            if len(row) + len(free) < count and all(abs(step - t) >= apart for t in taken):
                 taken.append(step)
                 free.append(step)
         steps = np.array(free, np.int64)
@@ -252,7 +252,7 @@ def _columns(
         called.append(text if seen[text] == 1 else f"{text} {seen[text]}")
     # Events rank above other changes.
     values = [1 + sum(strength[column]) / total for column in columns]
-    enough = [len(entries[column]) >= max(1, KEPT * total) for column in columns]
+    enough = [len(entries[column]) >= max(1, SHARED * total) for column in columns]
     return Steps(
         found,
         np.array([*values, *(kind.strength for kind in kinds)], np.float64),

@@ -24,7 +24,7 @@ Float = NDArray[np.float64]
 
 JOINED = 0.5  # seconds: a switch and a contact nearer than this are one event
 HELD = 2.0  # seconds after a grasp in which the body begins to move, at most
-APART = 0.25  # seconds between two events, at least: the clearer one is kept
+APART = 0.3  # seconds between two events, at least: the clearer one is kept
 EDGE = 0.1  # seconds at either end of a demonstration without events
 GRASP = "grasp "
 CONTACT, GRIPPER, MOTION, LABEL = "contact", "gripper", "motion", "label"
@@ -249,7 +249,7 @@ def clearest(
         kept: list[Event] = []
         for event in sorted(row, key=lambda e: -e.strength):
             inside = EDGE * frequency < event.step < length - EDGE * frequency
-            if inside and all(abs(event.step - e.step) > apart for e in kept):
+            if inside and all(abs(event.step - e.step) >= apart for e in kept):
                 kept.append(event)
         rows.append(sorted(kept, key=lambda e: e.step))
     return rows

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .steps import SHARED
+
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 ONE_KIND = 0.3  # cosine of the signatures of one kind, at least
 REPEAT = 0.8  # cosine of the signatures from which two kinds count as one kind, repeated
-KEPT = 0.2  # share of the demonstrations that have a kind, at least
 SEEDS = 300  # events around which kinds are looked for, at most
-LATE = 0.25  # of a match, that is lost from one end of a demonstration to the other
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,6 @@ def group(chosen: Sequence[Others], lengths: Int) -> list[Kind]:
         np.concatenate([getattr(c, name) for c in chosen])
         for name in ("steps", "score", "signature")
     )
-    time = steps / np.maximum(lengths[owner] - 1, 1)
     free = np.ones(len(owner), bool)
     kinds: list[Kind] = []
 
@@ -90,9 +89,7 @@ def group(chosen: Sequence[Others], lengths: Int) -> list[Kind]:
 
     seeds = np.random.default_rng(0).permutation(len(owner))[:SEEDS]
     cosine = np.maximum(signature[seeds] @ signature.T, 0.0)
-    similarity = np.where(
-        cosine >= ONE_KIND, cosine**2 * (1 - LATE * np.abs(time[seeds, None] - time)), 0.0
-    )
+    similarity = np.where(cosine >= ONE_KIND, cosine**2, 0.0)
     while total > 1 and free[seeds].any():
         value = np.zeros((len(seeds), total))
         usable = np.flatnonzero(free)
@@ -100,7 +97,7 @@ def group(chosen: Sequence[Others], lengths: Int) -> list[Kind]:
         value = value.mean(axis=1) * score[seeds] * free[seeds]
         best = int(value.argmax())
         which = _best_of_each(owner, np.where(free, similarity[best], 0.0), 1e-9)
-        if value[best] <= 0 or len(which) < max(2, KEPT * total):
+        if value[best] <= 0 or len(which) < max(2, SHARED * total):
             break
         add(which, True)
 

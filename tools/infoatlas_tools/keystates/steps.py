@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+SHARED = 0.2  # share of the demonstrations that have a shared key state, at least
 COMMON = 0.5  # share of the demonstrations that have a common key state, at least
 
 
