@@ -154,7 +154,7 @@ def find_grippers(
             for c in able
             if _two_levels([(s[:, c] - low[c]) / (high[c] - low[c]) for s in states], frequency)
         ]
-    label = [TAILS.sub("", short_name(names[c])) if names else f"column {c}" for c in columns]
+    label = [TAILS.sub("", short_name(names[c])) if names else "" for c in columns]
     grippers: list[Gripper] = []
     while columns:
         first, text, others = columns[0], label[0], range(1, len(columns))
@@ -169,10 +169,9 @@ def find_grippers(
         columns = [x for k, x in enumerate(columns) if k not in together]
         grippers.append(Gripper(text, tuple(at), low[at], high[at], sign))
     every = [g.name for g in grippers]
+    own = [short_name(names[c]) if names else f"column {c}" for c in range(pooled.shape[1])]
     grippers = [
-        replace(g, name=short_name(names[g.columns[0]]))
-        if not g.name or every.count(g.name) > 1
-        else g
+        replace(g, name=own[g.columns[0]]) if not g.name or every.count(g.name) > 1 else g
         for g in grippers
     ]
     if len(grippers) == 1 and names:
@@ -182,7 +181,7 @@ def find_grippers(
 
 def _one_gripper(one: str, other: str, correlation: float) -> bool:
     """Whether columns with these names are fingers of one gripper."""
-    if one == other:
+    if one == other and one:
         return "finger" in one or correlation > ONE_GRIPPER[0]
     return SIDES.sub("", one) == SIDES.sub("", other) and correlation > ONE_GRIPPER[1]
 
