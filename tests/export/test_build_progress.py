@@ -1,6 +1,7 @@
 """Cancellation of a build by its caller, which runs in another thread."""
 
 import _thread
+import signal
 import threading
 import time
 import types
@@ -10,6 +11,15 @@ import pytest
 from infoatlas_export.build_progress import interruptible
 
 
+@pytest.fixture
+def interrupts():
+    """A background job may inherit an ignored SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_of_the_caller_stops_the_work():
     watch, ended = types.SimpleNamespace(stopped=False), []
 
