@@ -18,7 +18,6 @@ Int = NDArray[np.int64]
 
 NEAR = 0.25  # seconds within which a key state meets an event; less in quick demonstrations
 ROOM = 0.05  # above chance, at least: a share within it of 1 counts as 1
-SPLITS = 2  # random splits into halves
 HALVED = 24  # demonstrations that are split, at most
 FOUND_AGAIN = 0.25  # seconds within which a key state counts as found again
 SURROGATES = 19
@@ -72,20 +71,21 @@ def reproduced(changes: Changes, states: Sequence[Float], steps: Float) -> Float
     Returns
     -------
     [K] float64
-        Share that is found again within 0.25 s, corrected for that of K evenly spaced steps. NaN
-        with a single demonstration. Detectors are fitted to halves; with two or three
-        demonstrations, to all except one.
+        Share that is found again within 0.25 s, corrected for that of as many evenly spaced steps
+        as a demonstration has key states. NaN with a single demonstration. Detectors are fitted to
+        halves; with two or three demonstrations, to all except one.
     """
     count = steps.shape[1]
     if len(states) < 2 or not count:
         return np.full(count, np.nan)
     lengths = np.array([len(s) for s in states])
-    evenly = np.rint(np.arange(1, count + 1) * (lengths[:, None] - 1) / (count + 1))
+    chance = max(1, round(float((~np.isnan(steps)).sum(axis=1).mean())))
+    evenly = np.rint(np.arange(1, chance + 1) * (lengths[:, None] - 1) / (chance + 1))
     features = make_features(changes, states, CENTRED)
     compared = np.sort(np.random.default_rng(0).permutation(len(states))[:HALVED])
     rows = {i: features.compute(states[i]) for i in compared.tolist()}
     both = np.concatenate([steps, evenly], axis=1)
-    near, hits = changes.timing.steps(FOUND_AGAIN), np.full((0, 2 * count), np.nan)
+    near, hits = changes.timing.steps(FOUND_AGAIN), np.full((0, both.shape[1]), np.nan)
     for held in _halves(compared):
         fitted = np.setdiff1d(compared, held)
         coefficients, offset = fit_detectors([rows[i] for i in fitted.tolist()], both[fitted])
@@ -102,11 +102,8 @@ def _halves(compared: Int) -> list[Int]:
     """Demonstrations that are held out, one set for each fit."""
     if len(compared) < 4:
         return [np.array([i]) for i in compared]
-    rng, halves = np.random.default_rng(1), []
-    for _ in range(SPLITS):
-        mixed = rng.permutation(compared)
-        halves += [np.sort(mixed[: len(mixed) // 2]), np.sort(mixed[len(mixed) // 2 :])]
-    return halves
+    mixed = np.random.default_rng(1).permutation(compared)
+    return [np.sort(mixed[: len(mixed) // 2]), np.sort(mixed[len(mixed) // 2 :])]
 
 
 def has_bursts(states: Sequence[Float], rest: Float) -> bool:
