@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hands import RATE, way
-from infoatlas_tools.keystates.events import chosen_events, find_evidence
+from infoatlas_tools.keystates.events import Event, chosen_events, find_evidence
 
 A, B, HOME = [0.3, 0, 0], [0.3, 0.4, 0], [0, 0, 0.3]
 HAND = way(
@@ -159,3 +159,12 @@ def test_orientations_are_no_bodies():
     states = [np.concatenate([hand, turn], axis=1)] * 3
     assert find_evidence(names, states, RATE).bodies == ("lid.rotation",)
     assert find_evidence(names, states, RATE, rotations=range(6)).bodies == ()
+
+
+def test_failed_attempts_are_extra_occurrences():
+    """Most demonstrations close once; one closes twice, and its first time is extra."""
+    once = [Event(50, "gripper closes", "gripper", 1.0, "")]
+    twice = [Event(30, "gripper closes", "gripper", 1.0, ""), *once]
+    columns = [[c for _, c in row] for row in chosen_events([once, once, twice], 5)]
+    assert columns[0] == columns[1] == [("gripper closes", 1)]
+    assert columns[2] == [("gripper closes", 2), ("gripper closes", 1)]

@@ -266,17 +266,27 @@ def chosen_events(
 ) -> list[list[tuple[Event, tuple[str, int]]]]:
     """The `count` clearest events of each demonstration, with the column of each.
 
-    A column is a name and its occurrence: the second grasp of a body has its own column. Columns
-    that more demonstrations have, and clearer ones, come first.
+    A column is a name and its occurrence: the second grasp of a body has its own column. If a
+    demonstration has more occurrences than most, the first ones are extra and have the last
+    numbers: failed attempts precede what succeeds. Columns that more demonstrations have, and
+    clearer ones, come first.
     """
+    times = [Counter(event.name for event in row) for row in events]
+    usual = {
+        name: int(np.median([own[name] for own in times if name in own]))
+        for name in {event.name for row in events for event in row}
+    }
     numbered = []
     strength: dict[tuple[str, int], list[float]] = {}
-    for row in events:
+    for row, total in zip(events, times, strict=True):
         seen: Counter[str] = Counter()
         own = []
         for event in row:
-            seen[event.name] += 1
-            own.append((event, (event.name, seen[event.name])))
+            name = event.name
+            seen[name] += 1
+            extra = max(total[name] - usual[name], 0)
+            number = seen[name] - extra + (total[name] if seen[name] <= extra else 0)
+            own.append((event, (name, number)))
             strength.setdefault(own[-1][1], []).append(event.strength)
         numbered.append(own)
 
