@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt import VectorTracker
-from infoatlas_rt.live.timing import NOMINAL
 from infoatlas_tools import KeyStates, Trajectories, discover_keystates
 
 from ..tasks.demonstrations import SETS, Demonstrations, load
@@ -41,7 +40,8 @@ def promises(demos: Demonstrations, fitted: int, seed: int = 0) -> Float:
         discover_keystates(Trajectories(d.trajectories, names=d.names, rate=d.rate))
         for d in (demos, demos.subset(own))
     )
-    near = NEAR * (demos.rate or NOMINAL * every.recordings.timing.stride)
+    assert demos.rate is not None
+    near = NEAR * demos.rate
     task, rows = found.follow(), []
     reports = _reports([demos.trajectories[i] for i in others.tolist()], task)
     for j in np.flatnonzero(task.detectors.followed).tolist():

@@ -22,6 +22,11 @@ ALLOWED |= {
 }
 # A recording of two topics at different rates is paired like a bag.
 ALLOWED |= {("infoatlas_rt.messages.sync", "Synchroniser")}
+# Times on a GPU need one, and name it.
+ALLOWED |= {
+    ("infoatlas_rt.backends.onnxruntime", "has_cuda"),
+    ("infoatlas_rt.cli.board", "Board"),
+}
 # Engines are built as by `infoatlas-rt build`, and their layers are parsed.
 ALLOWED |= {
     ("infoatlas_rt.backends.tensorrt_libraries", "LIBRARIES"),
