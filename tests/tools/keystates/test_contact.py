@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hands import RATE, way
-from infoatlas_tools.keystates.bodies import find_bodies
+from infoatlas_tools.keystates.bodies import Body, find_bodies
 from infoatlas_tools.keystates.contact import find_motions, tempo
 
 HAND = way(
@@ -115,3 +115,16 @@ def test_a_motion_that_does_not_end_has_the_length_as_its_end():
 
 def test_durations_are_shorter_in_quick_demonstrations():
     assert [tempo([n] * 3, 20.0) for n in (50, 100, 400)] == [0.5, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "moved"), [("left_gripper", False), ("tool_b", False), ("handle", True)]
+)
+def test_a_part_of_a_robot_is_not_moved(name, moved):
+    assert [bool(row) for row in motions({"hand": HAND, name: BOX})] == [moved] * 4
+
+
+def test_a_body_that_the_user_names_is_moved_whatever_its_name():
+    bodies = [Body("hand", (0, 1, 2), "xyz"), Body("tool_box", (3, 4, 5), "xyz")]
+    for row in find_motions(bodies, [np.hstack([HAND, BOX])] * 3, RATE):
+        assert [m.body for m in row] == ["tool_box"] * 2

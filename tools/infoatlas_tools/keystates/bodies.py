@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,8 @@ AXIS = re.compile(r"(.+)[._/]([xyz])")  # cube.x
 PLACE = re.compile(r"[._/](position|pos|pose|translation)$")  # cube.position.x is of cube
 NO_POSITION = re.compile(r"_to_|relative|veloc|\bvel\b|accel|effort|force|torque|size")
 ROBOT = re.compile(
-    r"(?<![a-z])(tool|tcp|eef?|hand|palm|wrist|effector|arm|elbow|shoulder|robot|agent)(?![a-z])"
+    r"(?<![a-z])(tool|tcp|eef?|hand|palm|gripper|finger|flange|wrist|effector|arm|elbow|shoulder"
+    r"|robot|agent)(?![a-z])"
 )
 NUMBERED = re.compile(r"(?!.*(?:joint|grip|qpos|quat|vel|force))(.*(?:object|eef|pos)[^.]*)\.\d+")
 GRIPPER = re.compile(r"finger|grip|jaw|knuckle|claw", re.IGNORECASE)
@@ -43,16 +44,14 @@ class Body:
         One to three columns.
     axes : str
         The axis of each, as "xyz".
+    of_robot : bool
+        A tool, or a part of a robot or person, which moves others and is not moved.
     """
 
     name: str
     columns: tuple[int, ...]
     axes: str
-
-    @property
-    def of_robot(self) -> bool:
-        """Whether its name is that of a tool, or of a part of a robot or person."""
-        return bool(ROBOT.search(self.name.lower()))
+    of_robot: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +97,11 @@ def find_bodies(names: Sequence[str], states: Float, ignored: Sequence[int]) -> 
         match = AXIS.fullmatch(short_name(name))
         if match and column not in ignored and not NO_POSITION.search(match[1]):
             found.setdefault(match[1], {})[match[2]] = column
-    bodies = [
-        Body(PLACE.sub("", name), tuple(at[axis] for axis in sorted(at)), "".join(sorted(at)))
-        for name, at in found.items()
-    ]
+    bodies = []
+    for text, at in found.items():
+        name, axes = PLACE.sub("", text), "".join(sorted(at))
+        robot = bool(ROBOT.search(name.lower()))
+        bodies.append(Body(name, tuple(at[axis] for axis in axes), axes, robot))
     return [body for body in bodies if moving[list(body.columns)].any()]
 
 

@@ -143,7 +143,7 @@ def _spans(
     still = max(STAYS * extent, NOISY * noise)
     found = []
     for p in paths:
-        resting = at_rest(p, still, rest)
+        resting = _at_rest(p, still, rest)
         turns = np.diff(np.concatenate([[0], ~resting, [0]]))
         row = []
         begins, ends = np.flatnonzero(turns > 0), np.flatnonzero(turns < 0)
@@ -158,7 +158,7 @@ def _spans(
     return found
 
 
-def at_rest(path: Float, still: float, rest: int) -> Bool:
+def _at_rest(path: Float, still: float, rest: int) -> Bool:
     """Steps of a path [T, k] within `rest` steps that stay within a range of `still` [T].
 
     The path is continued at its ends.

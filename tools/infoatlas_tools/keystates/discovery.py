@@ -130,7 +130,7 @@ def discover_keystates(
         others = _others(recordings, evidence, paths, states, frequency)
         found = _columns(recordings, evidence, others, lengths, most, frequency)
         if count == "auto":
-            found = _automatic(found, has_bursts(working, coordinates.rest))
+            found = _automatic(found, recordings)
     notes = coordinates.notes
     if count == "auto" and not len(known) and max(map(len, evidence.events)) > CHOOSABLE:
         notes += (
@@ -263,7 +263,7 @@ def _columns(
     )
 
 
-def _automatic(found: Steps, bursts: bool) -> Steps:
+def _automatic(found: Steps, recordings: Recordings) -> Steps:
     """Events that are common, or else the strongest changes of the motion."""
     seen = np.array([source != MOTION for source in found.source], bool)
     if (seen & found.common).any():
@@ -271,7 +271,8 @@ def _automatic(found: Steps, bursts: bool) -> Steps:
     others = found.shared & ~seen
     top = found.strength[others].max(initial=0.0)
     strong = others & (found.strength >= DOMINANT * top)
-    return found.take(np.flatnonzero(strong) if bursts and top > 0 else np.arange(0))
+    bursts = top > 0 and has_bursts(recordings.states, recordings.coordinates.rest)
+    return found.take(np.flatnonzero(strong) if bursts else np.arange(0))
 
 
 def _labelled(names: tuple[str, ...], steps: Float) -> Steps:

@@ -168,7 +168,7 @@ def join(
 def closing_signs(
     motions: Sequence[Sequence[Motion]], switches: Sequence[Sequence[Switch]], unit: float
 ) -> dict[str, float]:
-    """Sign of the change of the opening by which each gripper closes; -1 unless bodies tell."""
+    """Sign of the change of the opening by which each gripper closes; -1 unless bodies show it."""
     votes: Counter[str] = Counter()
     for own, row in zip(motions, switches, strict=True):
         for switch in row:
@@ -192,7 +192,7 @@ def _joined(
     """Events of one demonstration."""
     found: list[Event] = []
     # Begins and ends of motions that a switch stands for, or that are pauses of what is held.
-    told: set[tuple[str, int]] = set()
+    covered: set[tuple[str, int]] = set()
     held: dict[str, str] = {}
     for number, switch in enumerate(switches):
         closes = np.sign(switch.change) == closing[switch.gripper]
@@ -211,7 +211,7 @@ def _joined(
             held[switch.gripper] = body
             step = switch.end if bodies else switch.fastest
             if body:
-                told |= _pauses(body, motions, switch.begin, opens)
+                covered |= _pauses(body, motions, switch.begin, opens)
         else:
             if switch.gripper not in held:  # closed from the start
                 ends = [m for m in motions if m.begin < switch.begin <= m.end + JOINED * unit]
@@ -219,7 +219,7 @@ def _joined(
             body = held[switch.gripper]
             step = switch.begin if bodies else switch.fastest
         if body:
-            told |= {
+            covered |= {
                 (body, m.begin if closes else m.end)
                 for m in motions
                 if m.body == body
@@ -233,7 +233,7 @@ def _joined(
         found.append(Event(step, text, source, abs(switch.change) + (2 if body else 0), body))
     for m in motions:
         for at, what in ((m.begin, "begins to move"), (m.end, "comes to rest")):
-            if (m.body, at) not in told and at < length:
+            if (m.body, at) not in covered and at < length:
                 strength = 1 + min(m.size, 1.0)
                 found.append(Event(at, f"{m.body} {what}", CONTACT, strength, m.body))
     return found

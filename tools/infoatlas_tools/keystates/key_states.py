@@ -186,9 +186,9 @@ class KeyStates:
         column : int
             Column of `steps`.
         """
-        told = {CONTACT: "contact seen", GRIPPER: "switch seen", LABEL: "labelled"}
+        words = {CONTACT: "contact seen", GRIPPER: "switch seen", LABEL: "labelled"}
         repeats = self.shared[column] and self.reproduced[column] >= REPEATS
-        return told.get(self.found.source[column], "repeats" if repeats else "unsure")
+        return words.get(self.found.source[column], "repeats" if repeats else "unsure")
 
     @property
     def trust(self) -> str:

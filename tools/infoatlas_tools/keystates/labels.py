@@ -74,9 +74,8 @@ def spread_labels(recordings: Recordings, events: list[list[Event]], labels: Flo
                     there[at, j] = SEEN / (1 + abs(event.strength - strength))
         score += there
         best = score.argmax(axis=0)
-        once = order[
-            np.count_nonzero(there, axis=0)[order] == 1
-        ]  # these tell whether the order is the same
+        # Kinds with one such event show whether the order is the same.
+        once = order[np.count_nonzero(there, axis=0)[order] == 1]
         if rising and (np.diff(best[once]) >= 0).all():
             best[order] = _ordered(score[:, order])
         for values, chosen in ((marked, recorded), (reached, raw), (seen, there)):

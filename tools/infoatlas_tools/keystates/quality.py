@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .changes import Changes
-from .events import LABEL, Evidence
+from .events import GRASP, LABEL, Evidence
 from .gripper import Switch
 from .steps import Steps
 
@@ -126,7 +126,7 @@ class Grip:
 def find_attempts(evidence: Evidence) -> list[tuple[tuple[int, str], ...]]:
     """Step and reason of each failed attempt to grasp, by demonstration."""
     found: list[list[tuple[int, str]]] = [[] for _ in evidence.switches]
-    grasped = any(event.name.startswith("grasp ") for row in evidence.events for event in row)
+    grasped = any(event.name.startswith(GRASP) for row in evidence.events for event in row)
     for name in evidence.grippers:
         grips = _grips(evidence, name)
         held = [[grip for grip in row if grip.holds] for row in grips]
@@ -179,11 +179,11 @@ def _widths(grips: Sequence[Grip], name: str) -> dict[Grip, str]:
     """Grips at another width than the others that open again, or than those that do not."""
     failed = {}
     for opens in (True, False):
-        alike = [grip for grip in grips if np.isfinite(grip.duration) == opens]
-        levels = np.array([grip.switch.level for grip in alike] or [0.0])
+        similar = [grip for grip in grips if np.isfinite(grip.duration) == opens]
+        levels = np.array([grip.switch.level for grip in similar] or [0.0])
         usual = float(np.median(levels))
         limit = max(UNLIKE * 1.4826 * float(np.median(np.abs(levels - usual))), WIDTH)
-        for grip in alike:
+        for grip in similar:
             level = grip.switch.level
             if abs(level - usual) > limit:
                 failed[grip] = f"{name} stops {max(level, 0):.0%} open (usually {usual:.0%})"

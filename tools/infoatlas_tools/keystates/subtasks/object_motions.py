@@ -43,6 +43,7 @@ def object_cuts(
         Recorded steps a second, Hz.
     """
     lengths = [len(s) for s in states]
+    bodies = {name: replace(body, of_robot=name in tools) for name, body in bodies.items()}
     motions = find_motions(list(bodies.values()), states, frequency, markers=False)
     events = join(motions, switches, lengths, True, frequency)
     moved = {motion.body for row in motions for motion in row}
