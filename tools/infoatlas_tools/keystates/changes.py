@@ -173,19 +173,17 @@ def change_curves(changes: Changes, paths: Sequence[Float], frequency: float) ->
     return curves
 
 
-def peaks(curve: Float, apart: float) -> tuple[Int, Float]:
-    """The largest peaks of a curve [T], the first one first, and their heights."""
+def peaks(curve: Float, apart: float) -> list[int]:
+    """Steps of the largest peaks of a curve [T], the largest one first."""
     curve, near = curve.copy(), max(2, round(apart))
     curve[: max(2, min(near, int(START * len(curve))))] = 0.0
     curve[-2:] = 0.0
     steps: list[int] = []
-    heights: list[float] = []
     while curve.max(initial=0.0) > 0:
         t = int(curve.argmax())
         steps.append(t)
-        heights.append(float(curve[t]))
         curve[max(0, t - near) : t + near + 1] = 0.0
-    return np.array(steps, np.int64), np.array(heights)
+    return steps
 
 
 def find_pauses(

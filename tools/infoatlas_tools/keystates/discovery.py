@@ -200,7 +200,7 @@ def _others(
     if any(evidence.events) and evidence.columns:
         pauses = find_pauses(states, evidence.columns, unit, APART * unit)
     return [
-        np.array([*own, *peaks(curve, CHANGES_APART * unit)[0].tolist()], np.int64)
+        np.array([*own, *peaks(curve, CHANGES_APART * unit)], np.int64)
         for own, curve in zip(pauses, curves, strict=True)
     ]
 
