@@ -1,5 +1,7 @@
 """Key states beside a simulator's flags."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -35,3 +37,8 @@ def test_the_demonstration(tmp_path, capsys):
     flags.main([str(tmp_path / "a.npz"), "--rate", "20", "--count", "3"])
     row = capsys.readouterr().out.splitlines()[-2].split(" | ")
     assert row[:2] == ["| is_grasped", "15"] and float(row[2]) > 0.9
+
+
+def test_make_demo_needs_no_scipy():
+    code = "import sys; sys.modules['scipy'] = None; import benchmarks.keystates.flags"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])
