@@ -29,6 +29,7 @@ from .tables.table_readers import READERS, read_table
 # Options of readers, and the data that they are for.
 OPTIONS = {
     "features": "a LeRobot data set or an HDF5 file",
+    "camera": "a LeRobot data set",
     "only_successful": "a ManiSkill file (.h5)",
     "env_states": "a ManiSkill file (.h5)",
     "split": "a file of robomimic, MimicGen or Isaac Lab (.hdf5)",
@@ -64,7 +65,13 @@ def _ends(path: Path, suffixes: Container[str]) -> bool:
 
 _SUBTASKS = ("mimicgen-config", "isaaclab-config", "autodata")
 FORMATS = (  # in the order of recognition
-    Format("LeRobot", lambda path, _: is_lerobot(path), read_lerobot, annotations=("lerobot",)),
+    Format(
+        "LeRobot",
+        lambda path, _: is_lerobot(path),
+        read_lerobot,
+        ("features", "camera"),
+        ("lerobot",),
+    ),
     Format(
         "Isaac Lab",
         lambda _, file: is_isaaclab(file),
