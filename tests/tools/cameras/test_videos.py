@@ -6,11 +6,11 @@ import re
 
 import numpy as np
 import pytest
-from numbered_videos import numbers, write_video
 
 from infoatlas_rt import InputError
 from infoatlas_tools.cameras.camera import Camera
 from infoatlas_tools.cameras.videos import Video, video_faults
+from numbered_videos import numbers, write_video
 
 CODECS = {
     "AV1, a key frame every 2": ("libsvtav1", {"g": 2, "crf": 30, "preset": 12}),

@@ -68,6 +68,19 @@ class Video(NamedTuple):
                 yield frame.reformat(at, height, "rgb24", interpolation="AREA").to_ndarray()
 
 
+def whole_video(path: Path) -> Video:
+    """A demonstration that is all of a video, with its own rate."""
+    with _opened(path) as (_, stream):
+        rate = float(stream.average_rate or stream.guessed_rate or 0)
+    if not rate:
+        raise InputError(f"{path} has no frame rate: convert it, as with ffmpeg -r 30")
+    video = Video(path, 0.0, rate, 0)
+    frames = _frames_in(video)
+    if isinstance(frames, str):
+        raise InputError(frames)
+    return video._replace(length=frames)
+
+
 def video_faults(videos: Mapping[int, Video]) -> dict[int, str]:
     """Why demonstrations cannot be read, by their numbers, as "has 3 of its 9 frames in ...".
 

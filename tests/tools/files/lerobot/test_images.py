@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from lerobot_sets import write_lerobot
-from numbered_videos import numbers, picture, write_video
 
 from infoatlas_rt import InputError
 from infoatlas_tools import load_trajectories
+from lerobot_sets import write_lerobot
+from numbered_videos import numbers, picture, write_video
 
 KEY = "observation.images.top"
 LENGTHS = (12, 9, 15, 10, 11)
@@ -145,7 +145,5 @@ def test_errors_name_the_way_out(tmp_path):
         load_trajectories(folder, camera="top")
     info = folder / "meta/info.json"
     info.write_text(json.dumps(json.loads(info.read_text()) | {"video_path": "{other}"}))
-    with pytest.raises(InputError, match="video_path '{other}'"):
+    with pytest.raises(InputError, match=r"video_path '\{other\}'"):
         load_trajectories(folder, camera="top")
-    with pytest.raises(InputError, match="camera is for a LeRobot data set"):
-        load_trajectories("examples/data/pickcube.npz", camera="top")

@@ -3,8 +3,8 @@
 `meta/info.json` describes the features. `data/` has .parquet files with a row for each frame, of
 one episode (v2) or many (v3). The lengths of episodes are in `meta/episodes.jsonl` (v2) or in
 `meta/episodes/` (v3). The layouts are those of huggingface/lerobot, `lerobot/datasets/utils.py`.
-Images are those of one camera, if it is
-named (`images.py`); without it, only pyarrow is needed. `annotate/lerobot_writer.py` writes such data sets.
+Images of one camera are read if it is named (`images.py`). Without it, only pyarrow is needed.
+`annotate/lerobot_writer.py` writes such data sets.
 """
 
 from __future__ import annotations
