@@ -15,7 +15,6 @@ from infoatlas_rt.errors import InputError
 
 from .images import Image, required, size_at
 
-NEAR = 3  # frames that are decoded rather than sought
 RATES_APART = 0.01  # share by which the rate of a video may differ from the stated one
 
 
@@ -47,7 +46,7 @@ class Video(NamedTuple):
             frame: Any = None
             for step in steps:
                 time = begin + step / self.rate
-                far = time - now > NEAR / self.rate
+                far = time - now > 3 * half
                 if far and now < _key_before(probe, sought, time + half) <= time + half:
                     container.seek(int((time + half) / stream.time_base), stream=stream)
                     frames = container.decode(stream)
@@ -129,7 +128,8 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
             if not container.streams.video:
                 raise InputError(f"{path} contains no video: load the data set again")
             stream = container.streams.video[0]
-            stream.thread_type = "AUTO"
+            # More threads double the work where frames are apart, as each seek empties all of them.
+            stream.codec_context.thread_count = 1
             yield container, stream
     except InputError:
         raise
