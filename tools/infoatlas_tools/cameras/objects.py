@@ -1,0 +1,151 @@
+"""Objects of first images: blobs of one colour that lie elsewhere in every demonstration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .scene import Image, Scene
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+DIFFERS = 9.0  # delta E from what is usual, from which a pixel is of something that lies elsewhere
+COLOURS = 8
+SAMPLE = 20_000  # pixels that colours are found in
+SMALLEST = 8  # pixels of an object
+FEWEST = 4  # images that show whether faces move together
+PRESENT = 0.5  # of the demonstrations that have an object, at least
+TWIN = 0.5  # of the area of the largest blob: another one is a second object of the same colour
+BESIDE = 0.04  # of the width: blobs nearer than this may be faces of one object
+RIGID = 0.8  # share of the variance of a face's place that the place of another one explains
+
+
+@dataclass(frozen=True, eq=False)
+class ImageObject:
+    """Something that lies elsewhere in every first image.
+
+    Attributes
+    ----------
+    points : [N, 2] float64
+        Its centre (right, down) in pixels of the scene; NaN where it is not seen.
+    boxes : [N, 4] int64
+        Left, top, width and height.
+    colours : tuple of int
+        Of its faces: indices in the palette.
+    twin : bool
+        Whether most demonstrations have two blobs of its colour, which may be confused.
+    """
+
+    points: Float
+    boxes: Int
+    colours: tuple[int, ...]
+    twin: bool
+
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """Whether each demonstration has it [N]."""
+        return np.isfinite(self.points[:, 0])
+
+
+def find_objects(scene: Scene) -> tuple[list[ImageObject], Image]:
+    """Objects that half of the demonstrations have, and the palette of colours [k, 3]."""
+    mask = unusual(scene.first, scene)
+    pixels = scene.first[mask]
+    if len(pixels) < COLOURS * SMALLEST:
+        return [], np.zeros((0, 3), np.float32)
+    palette = _palette(pixels)
+    faces = colour_of(scene.first, scene, palette)
+    every = [locate(faces, (k,)) for k in range(len(palette))]
+    return _joined([one for one in every if one.seen.mean() >= PRESENT], faces), palette
+
+
+def unusual(images: Image, scene: Scene) -> NDArray[np.bool_]:
+    """Pixels [N, h, w] that differ from the background and from the usual first image."""
+    import cv2
+
+    far = np.full(images.shape[:3], np.inf, np.float32)
+    for usual in (scene.background, scene.usual):
+        far = np.minimum(far, np.linalg.norm(images - usual, axis=-1))
+    kernel = np.ones((2, 2), np.uint8)  # opens: single pixels are noise
+    opened = [cv2.morphologyEx((f > DIFFERS).astype(np.uint8), cv2.MORPH_OPEN, kernel) for f in far]
+    return np.array(opened) > 0
+
+
+def colour_of(images: Image, scene: Scene, palette: Image) -> Int:
+    """Nearest colour of the palette of each pixel [N, h, w]; -1 where a pixel is usual."""
+    found = np.full(images.shape[:3], -1)
+    mask = unusual(images, scene)
+    found[mask] = np.linalg.norm(images[mask][:, None] - palette, axis=-1).argmin(axis=1)
+    return found
+
+
+def locate(faces: Int, colours: tuple[int, ...]) -> ImageObject:
+    """The largest blob of some colours in each image.
+
+    Parameters
+    ----------
+    faces : [N, h, w] int64
+        By `colour_of`.
+    colours : tuple of int
+    """
+    import cv2
+
+    points, boxes = np.full((len(faces), 2), np.nan), np.zeros((len(faces), 4), np.int64)
+    second = np.zeros(len(faces))
+    for i, mask in enumerate(np.isin(faces, colours).astype(np.uint8)):
+        closed = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
+        _, _, stats, centres = cv2.connectedComponentsWithStats(closed)
+        area = stats[1:, cv2.CC_STAT_AREA]
+        if area.max(initial=0) >= SMALLEST:
+            largest = 1 + int(area.argmax())
+            points[i], boxes[i] = centres[largest], stats[largest, :4]
+            second[i] = np.sort(area)[-2] / area.max() if len(area) > 1 else 0
+    there = np.isfinite(points[:, 0])
+    twin = bool(there.any() and np.median(second[there]) > TWIN)
+    return ImageObject(points, boxes, colours, twin)
+
+
+def _palette(pixels: Image) -> Image:
+    """Colours [k, 3] of pixels [n, 3] by k-means."""
+    import cv2
+
+    cv2.setRNGSeed(0)
+    some = pixels[np.random.default_rng(0).permutation(len(pixels))[:SAMPLE]]
+    stop = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_MAX_ITER, 30, 0.1)
+    labels = np.zeros(0, np.int32)
+    return np.asarray(cv2.kmeans(some, COLOURS, labels, stop, 3, cv2.KMEANS_PP_CENTERS)[2])
+
+
+def _joined(found: list[ImageObject], faces: Int) -> list[ImageObject]:
+    """Blobs that touch each other in most images, and move together, as faces of one object."""
+    near = BESIDE * faces.shape[2]
+    kept: list[ImageObject] = []
+    for one in found:
+        for j, other in enumerate(kept):
+            both = one.seen & other.seen
+            if both.sum() < FEWEST or not _touch(one.boxes[both], other.boxes[both], near):
+                continue
+            if _explained(one.points[both], other.points[both]) >= RIGID:
+                kept[j] = locate(faces, one.colours + other.colours)
+                break
+        else:
+            kept.append(one)
+    return sorted(kept, key=lambda o: -float(o.seen.mean()))
+
+
+def _touch(a: Int, b: Int, near: float) -> bool:
+    """Whether boxes [n, 4] are near each other in most images."""
+    low = np.maximum(a[:, :2], b[:, :2])
+    high = np.minimum(a[:, :2] + a[:, 2:], b[:, :2] + b[:, 2:])
+    return bool((((low - high).max(axis=1)) <= near).mean() >= RIGID)
+
+
+def _explained(a: Float, b: Float) -> float:
+    """Share of the variance of places [n, 2] that a linear map of others explains."""
+    design = np.column_stack([np.ones(len(b)), b])
+    rest = a - design @ np.linalg.lstsq(design, a, rcond=None)[0]
+    return 1 - float((rest**2).sum() / max(((a - a.mean(axis=0)) ** 2).sum(), 1e-12))
+

@@ -1,0 +1,292 @@
+"""The reference object of each part, by a camera: points that inform about the joints at a cut.
+
+A part is about the object whose point in the first images has the most information about the
+joints at the part's end. The object is named if points of shuffled demonstrations hardly ever have
+as much, and if no other object comes near it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+
+from ..keystates.events import MOTION
+from ..keystates.subtasks.cuts import Cuts, make_cuts
+from ..keystates.subtasks.recorded_subtasks import WORLD, Z, Subtask
+from .camera import Camera
+from .information import components, information, jackknife_error, shuffled
+from .objects import ImageObject, colour_of, find_objects, locate, unusual
+from .scene import Scene, read_between, read_scene
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+FEWEST = 8  # demonstrations that references take
+WARNED = 20  # demonstrations, below which references may be missed
+LEAST = 0.2  # nats of a reference
+LEVEL = 0.01  # share of shuffles in which some object has as much information, at most
+CHANGED = 0.4  # share of unusual pixels, from which the camera itself moves
+GREY = 2.0  # delta E: images whose colours vary less are grey
+TAKES = ("gripper closes", "grasp", "object leaves")
+PUTS = ("gripper opens", "release", "object arrives")
+
+
+@dataclass(frozen=True, eq=False)
+class SeenObjects:
+    """Objects that a camera sees, and their information about the joints at each cut.
+
+    Attributes
+    ----------
+    camera : str
+    names : tuple of O str
+    images : [N, h, w, 3] uint8
+        First image of each demonstration.
+    boxes : [N, O, 4] int64
+        Left, top, width and height in pixels; 0 where an object is not seen.
+    cuts : tuple of C str
+    nats, stderr : [C, O] float64
+        Information and its standard error (jackknife); NaN with too few demonstrations.
+    references : tuple of C str
+        Name of each cut's reference; "world" without one.
+    """
+
+    camera: str
+    names: tuple[str, ...]
+    images: NDArray[np.uint8]
+    boxes: Int
+    cuts: tuple[str, ...]
+    nats: Float
+    stderr: Float
+    references: tuple[str, ...]
+
+
+class Measured(NamedTuple):
+    """Information of one object about the joints at one cut."""
+
+    nats: float
+    stderr: float
+    chance: Float  # nats of shuffled demonstrations
+
+
+def camera_parts(
+    camera: Camera,
+    states: Sequence[Any],
+    columns: Sequence[int],
+    cuts: Cuts,
+    sources: Mapping[str, str],
+    rate: float,
+    object_names: Mapping[int, str],
+) -> tuple[list[Subtask], SeenObjects | None, list[str]]:
+    """Parts between key states, with the objects that a camera sees as references.
+
+    Parameters
+    ----------
+    camera : Camera
+    states : sequence of N arrays [T_i, d]
+    columns : sequence of int
+        The joints, or the pose of the tool.
+    cuts : Cuts
+        The shared key states.
+    sources : dict of str to str
+        What each label rests on: "contact", "gripper", "motion" or "label".
+    rate : float
+        Steps a second, Hz.
+    object_names : dict of int to str
+        Names of objects by their numbers, as {1: "bottle"} for "object 1".
+
+    Returns
+    -------
+    parts : list of Subtask
+    seen : SeenObjects, or None
+        None if there can be no references.
+    notes : list of str
+
+    Raises
+    ------
+    InputError
+        `object_names` has numbers of objects that do not exist, or a name twice.
+    """
+    if len(states) < FEWEST:
+        few = f"{len(states)} demonstrations are too few for objects from a camera, which take"
+        return _plain(cuts), None, [f"{few} {FEWEST}."]
+    scene = read_scene(camera, rate)
+    objects, palette = find_objects(scene)
+    why = _unusable(scene, objects, camera.name)
+    if why:
+        return _plain(cuts), None, [why]
+    joints = [np.asarray(s, np.float64)[:, list(columns)] for s in states]
+    steps = np.ma.filled(cuts.steps, -1).T
+    first = [[_measure(o.points, joints, own) for own in steps] for o in objects]
+    # A point that informs most about the joints at the beginning is one of the robot.
+    kept = []
+    for o, own in zip(objects, first, strict=True):
+        begin = _measure(o.points, joints, np.zeros(len(joints), np.int64)).nats
+        best = max((m.nats for m in own if m.nats == m.nats), default=0.0)
+        if not begin > max(best, LEAST):
+            kept.append((o, own, best))
+    # The most informative object has number 1.
+    kept.sort(key=lambda each: -each[2])
+    objects = [o for o, _, _ in kept]
+    names = _names(len(objects), object_names)
+    notes = _notes(scene, len(states), camera.name)
+    held, put, references = "", dict[int, Int](), list[str]()
+    nats, errors = np.full((2, len(steps), len(objects)), np.nan)
+    carried = []
+    for c, (label, own) in enumerate(zip(cuts.labels, steps, strict=True)):
+        row = [measured[c] for _, measured, _ in kept]
+        for o, after in put.items():
+            later = colour_of(read_between(camera, scene, after, own), scene, palette)
+            row[o] = _measure(locate(later, objects[o].colours).points, joints, own)
+        nats[c], errors[c] = [m.nats for m in row], [m.stderr for m in row]
+        reference, note = _choose(row, [o.twin for o in objects], names)
+        notes += [f"{label}: {note}"] if note else []
+        references.append(reference)
+        carried.append(held)
+        if label.startswith(TAKES):
+            held = "" if reference == WORLD else reference
+        elif label.startswith(PUTS):
+            if held:
+                put[names.index(held)] = own
+            held = ""
+    seen = SeenObjects(
+        camera.name, names, scene.images, np.stack([o.boxes for o in objects], axis=1),
+        cuts.labels, nats, errors, tuple(references),
+    )  # fmt: skip
+    return _parts(cuts, sources, seen, carried), seen, notes
+
+
+def _measure(points: Float, joints: Sequence[Float], steps: Int) -> Measured:
+    """Information of points [N, 2] about the joints at steps [N], -1 where there is none."""
+    rows = np.flatnonzero((steps >= 0) & np.isfinite(points[:, 0]))
+    if len(rows) < FEWEST:
+        return Measured(np.nan, np.nan, np.zeros(1))
+    y = components(np.array([joints[i][steps[i]] for i in rows.tolist()]))
+    x = points[rows]
+    return Measured(information(x, y), jackknife_error(x, y), shuffled(x, y))
+
+
+def _choose(row: Sequence[Measured], twins: Sequence[bool], names: Sequence[str]) -> tuple[str, str]:
+    """Name of the reference, or "world", and a note on why there is none if it is not clear."""
+    values = np.array([m.nats if m.nats == m.nats else -np.inf for m in row])
+    if not len(values) or values.max() < LEAST:
+        return WORLD, ""
+    chance = np.max([m.chance for m in row if len(m.chance) > 1], axis=0)
+    informs = [o for o, v in enumerate(values) if v >= LEAST and (chance >= v).mean() <= LEVEL]
+    if not informs:
+        return WORLD, ""
+    best = max(informs, key=lambda o: values[o])
+    if twins[best]:
+        return WORLD, f"{names[best]} is one of two of the same colour, which are not told apart."
+    for o in informs:
+        error = np.hypot(row[o].stderr, row[best].stderr)
+        if o != best and values[best] - values[o] <= Z * error:
+            return WORLD, (
+                f"{names[best]} ({values[best]:.1f} nats) and {names[o]} ({values[o]:.1f}) are not "
+                "told apart: record them at places that depend less on each other."
+            )
+    return names[best], ""
+
+
+def _parts(
+    cuts: Cuts, sources: Mapping[str, str], seen: SeenObjects, carried: Sequence[str]
+) -> list[Subtask]:
+    """Parts between cuts; a change of the motion is none if the next cut has its reference."""
+    last = len(cuts.labels) - 1
+    kept = [
+        c
+        for c, label in enumerate(cuts.labels)
+        if sources[label] != MOTION
+        or c == last
+        or seen.references[c] in (WORLD, )
+        or seen.references[c] != seen.references[c + 1]
+    ]
+    some = make_cuts(cuts.steps[:, kept], [cuts.labels[c] for c in kept], cuts.lengths, 0.0)
+    found = []
+    for (label, start, end) in some.spans():
+        part = Subtask("tool", start, end, label, WORLD)
+        if label in cuts.labels:
+            c = cuts.labels.index(label)
+            part = replace(part, held=carried[c], until=_until(label, seen.references[c], carried[c]))
+            part = _informed(part, seen, c)
+        found.append(part)
+    return found
+
+
+def _informed(part: Subtask, seen: SeenObjects, c: int) -> Subtask:
+    """A part with the information of its reference and the next best object."""
+    order = np.argsort(-np.nan_to_num(seen.nats[c], nan=-np.inf)).tolist()
+    if seen.references[c] == WORLD:
+        return part
+    best, nats, error = order[0], seen.nats[c], seen.stderr[c]
+    other = order[1] if len(order) > 1 and nats[order[1]] > 0 else -1
+    return replace(
+        part,
+        reference=seen.references[c],
+        information=float(nats[best]),
+        runner_up=seen.names[other] if other >= 0 else WORLD,
+        runner_up_information=float(nats[other]) if other >= 0 else 0.0,
+        stderr=float(np.hypot(error[best], error[other]) if other >= 0 else error[best]),
+    )
+
+
+def _until(label: str, reference: str, held: str) -> str:
+    """Label of a cut with the object's name: "grasp bottle" for "gripper closes"."""
+    if reference != WORLD and label.startswith("gripper closes"):
+        return label.replace("gripper closes", f"grasp {reference}")
+    if held and label.startswith("gripper opens"):
+        return label.replace("gripper opens", f"release {held}")
+    return label
+
+
+def _plain(cuts: Cuts) -> list[Subtask]:
+    return [Subtask("tool", start, end, label) for label, start, end in cuts.spans()]
+
+
+def _names(count: int, given: Mapping[int, str]) -> tuple[str, ...]:
+    wrong = [number for number in given if number not in range(1, count + 1)]
+    if wrong:
+        raise InputError(f"object_names has {wrong[0]}: the objects are numbered 1 to {count}")
+    names = tuple(given.get(k, f"object {k}") for k in range(1, count + 1))
+    if len({*names, WORLD, ""}) < count + 2:
+        raise InputError(f"object_names is {dict(given)}: give each object a name of its own")
+    return names
+
+
+def _unusable(scene: Scene, objects: Sequence[ImageObject], camera: str) -> str:
+    """Why the images have no references; "" if they may have some."""
+    if np.median(np.ptp(np.percentile(scene.first[..., 1:], (1, 99), axis=(1, 2)), axis=0)) < GREY:
+        return f"Camera {camera} is grey, and objects are found by colour: no references."
+    share = float(unusual(scene.first, scene).mean())
+    if share > CHANGED:
+        return (
+            f"Camera {camera} sees another scene in every demonstration ({share:.0%} "
+            "of the pixels differ): no references. Take a camera that starts at one place."
+        )
+    if not objects:
+        return (
+            f"Camera {camera} sees nothing that lies at different places in different "
+            "demonstrations: no references."
+        )
+    return ""
+
+
+def _notes(scene: Scene, count: int, camera: str) -> list[str]:
+    notes = []
+    displaced = np.linalg.norm(scene.shift, axis=1)
+    if displaced.any():
+        notes.append(
+            f"Camera {camera} is displaced in {int((displaced > 0).sum())} demonstrations, by up to "
+            f"{displaced.max() / scene.first.shape[2]:.0%} of the width; they were moved back."
+        )
+    if count < WARNED:
+        notes.append(
+            f"{count} demonstrations: references by a camera may be missed with fewer than "
+            f"{WARNED}."
+        )
+    return notes

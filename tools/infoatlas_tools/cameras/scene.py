@@ -1,0 +1,141 @@
+"""The scene of a camera: first images of all demonstrations, and what all of them share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .camera import Camera
+
+Image = NDArray[np.float32]
+
+WIDTH = 192  # pixels of the images: smaller objects are lost below
+FIRST = 0.2  # seconds whose median is the first image of a demonstration
+SHARED = 600  # images of the background in all, which bounds the memory
+BETWEEN = 9  # images whose median shows the scene between two steps
+EACH = 20  # images of one demonstration for the background, at most
+LIGHTNESS = 0.6  # weight of lightness beside colour, as shadows change lightness
+REACH = 0.06  # of the width: largest shift of the camera that is looked for
+CLEARLY = 0.05  # correlation of edges that a shift gains, at least
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """First images, aligned in place and colour.
+
+    Attributes
+    ----------
+    first : [N, h, w, 3] float32
+        Lab, lightness times 0.6, as the median over the first 0.2 s.
+    usual : [h, w, 3] float32
+        Median over the first images of all demonstrations.
+    background : [h, w, 3] float32
+        Median over images of all steps of all demonstrations.
+    images : [N, h, w, 3] uint8
+        RGB, for pictures.
+    shift : [N, 2] float64
+        Pixels (right, down) by which the camera is displaced from the median demonstration.
+    colour : [N, 3] float32
+        Lab by which the whole image differs from the median demonstration.
+    """
+
+    first: Image
+    usual: Image
+    background: Image
+    images: NDArray[np.uint8]
+    shift: NDArray[np.float64]
+    colour: Image
+
+
+def read_scene(camera: Camera, rate: float) -> Scene:
+    """First images and background of a camera's demonstrations.
+
+    Parameters
+    ----------
+    camera : Camera
+    rate : float
+        Steps a second, Hz.
+    """
+    count = len(camera.lengths)
+    each = max(2, min(EACH, SHARED // count))
+    start, images, later = [], [], []
+    for i, length in enumerate(camera.lengths.tolist()):
+        opening = np.unique(np.linspace(0, min(FIRST * rate, length - 1), 5).astype(int))
+        spread = np.linspace(0, length - 1, each).astype(int)
+        both = np.unique(np.r_[opening, spread])
+        found = camera.read(i, both.tolist(), WIDTH)
+        begin = found[: len(opening)]
+        images.append(np.median(begin, axis=0).astype(np.uint8))
+        start.append(lab(images[-1]))
+        later.append(found[np.searchsorted(both, spread)])
+    background = lab(np.median(np.concatenate(later), axis=0).astype(np.uint8))
+    return _aligned(np.array(start), background, np.array(images))
+
+
+def read_between(
+    camera: Camera, scene: Scene, begin: NDArray[np.int64], end: NDArray[np.int64]
+) -> Image:
+    """Median images between two steps of each demonstration [N, h, w, 3], as `Scene.first`.
+
+    What moves, such as the arm, is not in the median. A demonstration without the steps, which are
+    -1 there, has its first image.
+    """
+    found = scene.first.copy()
+    for i, (a, b) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
+        if 0 <= a < b:
+            steps = np.unique(np.linspace(a, b, BETWEEN).astype(int)).tolist()
+            image = lab(np.median(camera.read(i, steps, WIDTH), axis=0).astype(np.uint8))
+            found[i] = _back(image, scene.shift[i]) - scene.colour[i]
+    return found
+
+
+def lab(image: NDArray[np.uint8]) -> Image:
+    """Lab [h, w, 3] of RGB, in units of delta E but for the lightness, blurred by one pixel."""
+    import cv2
+
+    found = cv2.cvtColor(cv2.GaussianBlur(image, (0, 0), 0.8), cv2.COLOR_RGB2LAB)
+    weights = np.array((LIGHTNESS / 2.55, 1, 1), np.float32)
+    return (found - np.array((0, 128, 128), np.float32)) * weights
+
+
+def _aligned(first: Image, background: Image, images: NDArray[np.uint8]) -> Scene:
+    """Images displaced back by the shift of the camera, in the median colours."""
+    import cv2
+
+    height, width = first.shape[1:3]
+    usual = np.median(first, axis=0)
+    reach = round(REACH * width)
+    inner = np.ascontiguousarray(_edges(usual)[reach:-reach, reach:-reach])
+    shift = np.zeros((len(first), 2))
+    for i, image in enumerate(first):
+        likeness = cv2.matchTemplate(_edges(image), inner, cv2.TM_CCOEFF_NORMED)
+        y, x = np.unravel_index(likeness.argmax(), likeness.shape)
+        if likeness[y, x] > likeness[reach, reach] + CLEARLY:
+            shift[i] = x - reach, y - reach
+    for i in range(len(first)):
+        first[i], images[i] = _back(first[i], shift[i]), _back(images[i], shift[i])
+    usual = np.median(first, axis=0)
+    colour = np.median(first - usual, axis=(1, 2))
+    first -= colour[:, None, None]
+    return Scene(first, np.median(first, axis=0), background, images, shift, colour)
+
+
+def _back(image: NDArray[Any], shift: NDArray[np.float64]) -> NDArray[Any]:
+    """An image displaced by the opposite of a shift of the camera, in pixels."""
+    import cv2
+
+    if not shift.any():
+        return image
+    back = np.array([[1, 0, -shift[0]], [0, 1, -shift[1]]], np.float32)
+    size = image.shape[1], image.shape[0]
+    return np.asarray(cv2.warpAffine(image, back, size, borderMode=cv2.BORDER_REPLICATE))
+
+
+def _edges(image: Image) -> Image:
+    import cv2
+
+    grey = np.ascontiguousarray(image[..., 0])
+    return np.asarray(np.hypot(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1)))
