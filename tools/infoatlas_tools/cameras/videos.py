@@ -105,9 +105,10 @@ def video_faults(videos: Mapping[int, Video]) -> dict[int, str]:
 def _frames_in(video: Video) -> int | str:
     """The number of frames in a file, or why it cannot be decoded."""
     try:
-        with _opened(video.path) as (_, stream):
+        with _opened(video.path) as (container, stream):
             rate = stream.average_rate or stream.guessed_rate
             seconds = float((stream.duration or 0) * stream.time_base)
+            seconds = seconds or (container.duration or 0) / 1e6  # .mkv and .webm
             frames = round(seconds * video.rate) or stream.frames
     except InputError as error:
         return str(error)
