@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from infoatlas_rt.errors import InputError
 
-from .images import Image, required, size_at
+from .images import Image, required, resized
 
 RATES_APART = 0.01  # share by which the rate of a video may differ from the stated one
 
@@ -63,8 +63,8 @@ class Video(NamedTuple):
                         f"{self.path} has no frame at {time:.4g} s, the next is at {now:.4g} s: "
                         "load the data set again"
                     )
-                at, height = size_at(width, (frame.height, frame.width))
-                yield frame.reformat(at, height, "rgb24", interpolation="AREA").to_ndarray()
+                # Scaling by FFmpeg would halve the resolution of colours.
+                yield resized(frame.to_ndarray(format="rgb24"), width)
 
 
 def whole_video(path: Path) -> Video:
