@@ -58,10 +58,10 @@ class Video(NamedTuple):
                             "demonstration: load the data set again"
                         )
                     now = float(frame.time)
-                if now > time + half:
+                if now > time + half or frame.is_corrupt:
                     raise InputError(
-                        f"{self.path} has no frame at {time:.4g} s, the next is at {now:.4g} s: "
-                        "load the data set again"
+                        f"{self.path} has no intact frame at {time:.4g} s, the next is at "
+                        f"{now:.4g} s: load the data set again"
                     )
                 # Scaling by FFmpeg would halve the resolution of colours.
                 yield resized(frame.to_ndarray(format="rgb24"), width)
@@ -135,7 +135,8 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
     except InputError:
         raise
     except (av.FFmpegError, OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be decoded ({error}): load the data set again") from error
+        what = getattr(error, "strerror", None) or error
+        raise InputError(f"{path} cannot be decoded ({what}): load the data set again") from error
 
 
 def _key_before(container: Any, stream: Any, time: float) -> float:
