@@ -180,8 +180,9 @@ class Annotations:
         return int(other.sum())
 
     def keystate_name(self, column: int) -> str:
-        """Name of a key state: its label, or its number from 1."""
-        return self.keystates.name(column)
+        """Name of a key state, with the object that a camera sees."""
+        name = self.keystates.name(column)
+        return self.subtasks.keystate_names.get(name, name)
 
     def events(self, demonstration: int | None = None) -> list[Event]:
         """Key states of all demonstrations, or of one, in order of time."""

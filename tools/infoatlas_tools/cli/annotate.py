@@ -64,6 +64,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "cube (cube.x to cube.qz), goal:position, cube=28:35, cube:quaternion_wxyz=28:35",
     )
     parser.add_argument(
+        "--object-name",
+        action="append",
+        metavar="N=NAME",
+        help="name of an object that --camera sees, as 1=bottle; --plot shows their numbers",
+    )
+    parser.add_argument(
         "--names", metavar="NAMES", help='names of the sub-tasks, in their order, as "reach,carry"'
     )
     parser.add_argument(
@@ -114,7 +120,11 @@ def run(arguments: Namespace) -> None:
     annotations = annotate(arguments, trajectories, tools, objects)
     picture = None
     which = choose_episodes(annotations, arguments.episode or [])
-    if arguments.plot:
+    if arguments.plot and annotations.subtasks.seen:
+        from ..plots.contact_sheet import contact_sheet
+
+        picture = contact_sheet(annotations.subtasks.seen, title=Path(arguments.data).name)
+    elif arguments.plot:
         from ..plots.annotation_plot import annotation_figure
 
         picture = annotation_figure(annotations, which, title=Path(arguments.data).name)
@@ -184,7 +194,12 @@ def annotate(
     with progress("annotations") as advance:
         found = discover(arguments, trajectories)
         advance(0.6)
-        subtasks = found.subtasks(tools or None, objects or None, estimator=estimator)
+        named = parse_object_names(arguments.object_name or [])
+        if named and not arguments.camera:
+            raise InputError("--object-name is for objects that --camera NAME sees: pass it, too")
+        subtasks = found.subtasks(
+            tools or None, objects or None, object_names=named, estimator=estimator
+        )
     if arguments.names:
         given = tuple(part.strip() for part in arguments.names.split(","))
         if len(given) != len(subtasks.parts):
@@ -255,6 +270,17 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
             found[name] = Position(where)
         else:
             found[name] = Pose(where) if kind in ("", "pose") else Pose(where, kind)
+    return found
+
+
+def parse_object_names(texts: list[str]) -> dict[int, str]:
+    """Names of `--object-name` by the numbers of objects."""
+    found = {}
+    for text in texts:
+        number, _, name = text.partition("=")
+        if not number.isdecimal() or not name:
+            raise InputError(f"--object-name {text!r}: write NUMBER=NAME, as 1=bottle")
+        found[int(number)] = name
     return found
 
 

@@ -30,7 +30,9 @@ from .fit_subtasks import fit_subtasks
 from .quality import Quality
 from .recordings import LAG, Recordings
 from .steps import Steps
+from .subtasks.cuts import make_cuts
 from .subtasks.recorded_subtasks import Subtasks
+from .subtasks.seen_objects import camera_subtasks
 from .subtasks.subtask_discovery import find_subtasks
 
 LOW = 0.2  # share of contacts and switches that key states meet above chance: less is a warning
@@ -228,6 +230,7 @@ class KeyStates:
         tool: Any = None,
         objects: Any = None,
         *,
+        object_names: Mapping[int, str] | None = None,
         estimator: Estimator | str | os.PathLike[str] | None = None,
     ) -> Subtasks:
         """Sub-tasks (parts) of each demonstration, and the reference object of each.
@@ -235,6 +238,10 @@ class KeyStates:
         With poses of objects in the states, cuts are contacts of the tool with them, at the steps
         of key states; otherwise they are the shared key states. The chosen sequence has the most
         information between the places where parts end and the poses of their references.
+
+        Without poses, a camera of the demonstrations gives references: objects whose points in the
+        first images have information about the joints at the end of a part. This takes eight
+        demonstrations with objects of different colours at different places.
 
         Parameters
         ----------
@@ -244,6 +251,8 @@ class KeyStates:
             Columns of the possible reference objects, as {"cube": Pose("cube"), "goal":
             Position("goal")}. Without tool and objects, the parts are those between shared key
             states.
+        object_names : dict of int to str, optional
+            Names of objects that a camera sees, by their numbers: {1: "bottle"} for "object 1".
         estimator : Estimator, or name or path of a model, optional
             The model also estimates the information of the chosen parts, if there are enough
             demonstrations for it; the shipped model unless given.
@@ -270,6 +279,19 @@ class KeyStates:
         frequency = data.rate or NOMINAL * self.recordings.timing.stride
         columns = np.flatnonzero(self.shared)
         labels = [self.name(j) for j in columns.tolist()]
+        if object_names and (objects or data.camera is None):
+            raise InputError(
+                f"object_names is {dict(object_names)}: it names objects of a camera; pass "
+                "Trajectories(..., camera=) to discover_keystates, and no objects here"
+            )
+        if tool is None and not objects and data.camera is not None:
+            cuts = make_cuts(self.steps[:, columns], labels, data.lengths, 0.0)
+            sources = {self.name(j): self.found.source[j] for j in columns.tolist()}
+            seen = camera_subtasks(
+                data.camera, data.split(), self.evidence.columns, cuts, sources, frequency,
+                object_names or {},
+            )  # fmt: skip
+            return replace(seen, rate=data.rate)
         parts, places, notes = find_subtasks(
             data.split(), data.names, self.steps[:, columns], labels, frequency, tool, objects,
             self.evidence.switches, estimator,
@@ -355,6 +377,7 @@ class KeyStates:
         models = None
         if subtasks is not None:
             models = fit_subtasks(self.recordings, self.trajectories, subtasks)
+            names = tuple(subtasks.keystate_names.get(name, name) for name in names)
         return Task(names, self.trajectories.names, self.detectors, models)
 
     def save(self, path: str | os.PathLike[str], subtasks: Subtasks | None = None) -> None:

@@ -85,6 +85,35 @@ class Subtask:
 
 
 @dataclass(frozen=True, eq=False)
+class SeenObjects:
+    """Objects that a camera sees, and their information about the joints at each cut.
+
+    Attributes
+    ----------
+    camera : str
+    names : tuple of O str
+    images : [N, h, w, 3] uint8
+        First image of each demonstration.
+    boxes : [N, O, 4] int64
+        Left, top, width and height in pixels; 0 where an object is not seen.
+    cuts : tuple of C str
+    nats, stderr : [C, O] float64
+        Information and its standard error (jackknife); NaN with too few demonstrations.
+    references : tuple of C str
+        Name of each cut's reference; "world" without one.
+    """
+
+    camera: str
+    names: tuple[str, ...]
+    images: NDArray[np.uint8]
+    boxes: Int
+    cuts: tuple[str, ...]
+    nats: Float
+    stderr: Float
+    references: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Subtasks:
     """Sub-tasks of N demonstrations.
 
@@ -103,6 +132,11 @@ class Subtasks:
         Sentences about how the parts were found.
     places : dict of str to tuple of int
         Columns of the position of each tool and object.
+    seen : SeenObjects, or None
+        The objects that a camera sees, if the references are such.
+    keystate_names : dict of str to str
+        Names of key states with the object that a camera sees, as "grasp bottle" for "gripper
+        closes".
     """
 
     parts: tuple[Subtask, ...]
@@ -111,6 +145,8 @@ class Subtasks:
     given_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     places: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    seen: SeenObjects | None = field(default=None, repr=False)
+    keystate_names: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.given_names and len(self.given_names) != len(self.parts):

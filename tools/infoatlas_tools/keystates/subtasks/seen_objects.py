@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 
-from ..keystates.events import MOTION
-from ..keystates.subtasks.cuts import Cuts, make_cuts
-from ..keystates.subtasks.recorded_subtasks import WORLD, Z, Subtask
-from .camera import Camera
-from .information import components, information, jackknife_error, shuffled
-from .objects import ImageObject, colour_of, find_objects, locate, unusual
-from .scene import Scene, read_between, read_scene
+from ...cameras.camera import Camera
+from ...cameras.information import components, information, jackknife_error, shuffled
+from ...cameras.objects import ImageObject, colour_of, find_objects, locate, unusual
+from ...cameras.scene import Scene, read_between, read_scene
+from ..events import MOTION
+from .cuts import Cuts, make_cuts
+from .recorded_subtasks import WORLD, SeenObjects, Subtask, Subtasks, Z
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -37,35 +37,6 @@ TAKES = ("gripper closes", "grasp", "object leaves")
 PUTS = ("gripper opens", "release", "object arrives")
 
 
-@dataclass(frozen=True, eq=False)
-class SeenObjects:
-    """Objects that a camera sees, and their information about the joints at each cut.
-
-    Attributes
-    ----------
-    camera : str
-    names : tuple of O str
-    images : [N, h, w, 3] uint8
-        First image of each demonstration.
-    boxes : [N, O, 4] int64
-        Left, top, width and height in pixels; 0 where an object is not seen.
-    cuts : tuple of C str
-    nats, stderr : [C, O] float64
-        Information and its standard error (jackknife); NaN with too few demonstrations.
-    references : tuple of C str
-        Name of each cut's reference; "world" without one.
-    """
-
-    camera: str
-    names: tuple[str, ...]
-    images: NDArray[np.uint8]
-    boxes: Int
-    cuts: tuple[str, ...]
-    nats: Float
-    stderr: Float
-    references: tuple[str, ...]
-
-
 class Measured(NamedTuple):
     """Information of one object about the joints at one cut."""
 
@@ -74,16 +45,16 @@ class Measured(NamedTuple):
     chance: Float  # nats of shuffled demonstrations
 
 
-def camera_parts(
+def camera_subtasks(
     camera: Camera,
     states: Sequence[Any],
     columns: Sequence[int],
     cuts: Cuts,
     sources: Mapping[str, str],
-    rate: float,
+    frequency: float,
     object_names: Mapping[int, str],
-) -> tuple[list[Subtask], SeenObjects | None, list[str]]:
-    """Parts between key states, with the objects that a camera sees as references.
+) -> Subtasks:
+    """Sub-tasks between key states, with the objects that a camera sees as references.
 
     Parameters
     ----------
@@ -95,17 +66,15 @@ def camera_parts(
         The shared key states.
     sources : dict of str to str
         What each label rests on: "contact", "gripper", "motion" or "label".
-    rate : float
-        Steps a second, Hz.
+    frequency : float
+        Recorded steps a second, Hz.
     object_names : dict of int to str
         Names of objects by their numbers, as {1: "bottle"} for "object 1".
 
     Returns
     -------
-    parts : list of Subtask
-    seen : SeenObjects, or None
-        None if there can be no references.
-    notes : list of str
+    Subtasks
+        Without `seen` if there can be no references; the notes say why.
 
     Raises
     ------
@@ -113,13 +82,16 @@ def camera_parts(
         `object_names` has numbers of objects that do not exist, or a name twice.
     """
     if len(states) < FEWEST:
-        few = f"{len(states)} demonstrations are too few for objects from a camera, which take"
-        return _plain(cuts), None, [f"{few} {FEWEST}."]
-    scene = read_scene(camera, rate)
+        return _without(
+            cuts,
+            f"{len(states)} demonstrations are too few for references from a camera, which take "
+            f"{FEWEST}.",
+        )
+    scene = read_scene(camera, frequency)
     objects, palette = find_objects(scene)
     why = _unusable(scene, objects, camera.name)
     if why:
-        return _plain(cuts), None, [why]
+        return _without(cuts, why)
     joints = [np.asarray(s, np.float64)[:, list(columns)] for s in states]
     steps = np.ma.filled(cuts.steps, -1).T
     first = [[_measure(o.points, joints, own) for own in steps] for o in objects]
@@ -158,7 +130,12 @@ def camera_parts(
         camera.name, names, scene.images, np.stack([o.boxes for o in objects], axis=1),
         cuts.labels, nats, errors, tuple(references),
     )  # fmt: skip
-    return _parts(cuts, sources, seen, carried), seen, notes
+    texts = map(_with_object, cuts.labels, references, carried)
+    called = {a: b for a, b in zip(cuts.labels, texts, strict=True) if a != b}
+    parts = _parts(cuts, sources, seen, carried, called)
+    return Subtasks(
+        tuple(parts), cuts.lengths, notes=tuple(notes), seen=seen, keystate_names=called
+    )
 
 
 def _measure(points: Float, joints: Sequence[Float], steps: Int) -> Measured:
@@ -194,26 +171,28 @@ def _choose(row: Sequence[Measured], twins: Sequence[bool], names: Sequence[str]
 
 
 def _parts(
-    cuts: Cuts, sources: Mapping[str, str], seen: SeenObjects, carried: Sequence[str]
+    cuts: Cuts,
+    sources: Mapping[str, str],
+    seen: SeenObjects,
+    carried: Sequence[str],
+    called: Mapping[str, str],
 ) -> list[Subtask]:
     """Parts between cuts; a change of the motion is none if the next cut has its reference."""
-    last = len(cuts.labels) - 1
+    following = (*seen.references[1:], WORLD)
     kept = [
         c
-        for c, label in enumerate(cuts.labels)
-        if sources[label] != MOTION
-        or c == last
-        or seen.references[c] in (WORLD, )
-        or seen.references[c] != seen.references[c + 1]
+        for c, (label, own, after) in enumerate(
+            zip(cuts.labels, seen.references, following, strict=True)
+        )
+        if sources[label] != MOTION or own == WORLD or own != after
     ]
     some = make_cuts(cuts.steps[:, kept], [cuts.labels[c] for c in kept], cuts.lengths, 0.0)
     found = []
-    for (label, start, end) in some.spans():
-        part = Subtask("tool", start, end, label, WORLD)
+    for label, start, end in some.spans():
+        part = Subtask("tool", start, end, called.get(label, label), WORLD)
         if label in cuts.labels:
             c = cuts.labels.index(label)
-            part = replace(part, held=carried[c], until=_until(label, seen.references[c], carried[c]))
-            part = _informed(part, seen, c)
+            part = _informed(replace(part, held=carried[c]), seen, c)
         found.append(part)
     return found
 
@@ -235,17 +214,23 @@ def _informed(part: Subtask, seen: SeenObjects, c: int) -> Subtask:
     )
 
 
-def _until(label: str, reference: str, held: str) -> str:
-    """Label of a cut with the object's name: "grasp bottle" for "gripper closes"."""
+def _with_object(label: str, reference: str, held: str) -> str:
+    """Name of a key state with its object: "grasp bottle" for "gripper closes"."""
     if reference != WORLD and label.startswith("gripper closes"):
         return label.replace("gripper closes", f"grasp {reference}")
     if held and label.startswith("gripper opens"):
         return label.replace("gripper opens", f"release {held}")
+    if label.startswith("object leaves"):
+        return label if reference == WORLD else label.replace("object", reference, 1)
+    if held and label.startswith("object arrives"):
+        return label.replace("object", held, 1)
     return label
 
 
-def _plain(cuts: Cuts) -> list[Subtask]:
-    return [Subtask("tool", start, end, label) for label, start, end in cuts.spans()]
+def _without(cuts: Cuts, why: str) -> Subtasks:
+    """Parts without references, and the reason."""
+    parts = [Subtask("tool", start, end, label) for label, start, end in cuts.spans()]
+    return Subtasks(tuple(parts), cuts.lengths, notes=(why,))
 
 
 def _names(count: int, given: Mapping[int, str]) -> tuple[str, ...]:
