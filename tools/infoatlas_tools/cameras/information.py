@@ -9,8 +9,6 @@ than 0 nats on average.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -148,4 +148,3 @@ def _explained(a: Float, b: Float) -> float:
     design = np.column_stack([np.ones(len(b)), b])
     rest = a - design @ np.linalg.lstsq(design, a, rcond=None)[0]
     return 1 - float((rest**2).sum() / max(((a - a.mean(axis=0)) ** 2).sum(), 1e-12))
-

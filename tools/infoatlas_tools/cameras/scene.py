@@ -105,9 +105,8 @@ def _aligned(first: Image, background: Image, images: NDArray[np.uint8]) -> Scen
     """Images displaced back by the shift of the camera, in the median colours."""
     import cv2
 
-    height, width = first.shape[1:3]
     usual = np.median(first, axis=0)
-    reach = round(REACH * width)
+    reach = round(REACH * first.shape[2])
     inner = np.ascontiguousarray(_edges(usual)[reach:-reach, reach:-reach])
     shift = np.zeros((len(first), 2))
     for i, image in enumerate(first):
@@ -138,4 +137,6 @@ def _edges(image: Image) -> Image:
     import cv2
 
     grey = np.ascontiguousarray(image[..., 0])
-    return np.asarray(np.hypot(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1)))
+    return np.asarray(
+        np.hypot(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1))
+    )

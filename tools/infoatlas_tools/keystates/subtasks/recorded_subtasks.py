@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.presentation import require_pandas
 
+Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 WORLD = "world"  # reference of a part that no object is informative about

@@ -7,8 +7,9 @@ as much, and if no other object comes near it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,16 +108,17 @@ def camera_subtasks(
     objects = [o for o, _, _ in kept]
     names = _names(len(objects), object_names)
     notes = _notes(scene, len(states), camera.name)
-    held, put, references = "", dict[int, Int](), list[str]()
+    held, put, on, references = "", dict[int, Int](), dict[str, str](), list[str]()
     nats, errors = np.full((2, len(steps), len(objects)), np.nan)
     carried = []
     for c, (label, own) in enumerate(zip(cuts.labels, steps, strict=True)):
         row = [measured[c] for _, measured, _ in kept]
-        for o, after in put.items():
+        for number, after in put.items():
             later = colour_of(read_between(camera, scene, after, own), scene, palette)
-            row[o] = _measure(locate(later, objects[o].colours).points, joints, own)
+            points = locate(later, objects[number].colours).points
+            row[number] = _measure(points, joints, own)
         nats[c], errors[c] = [m.nats for m in row], [m.stderr for m in row]
-        reference, note = _choose(row, [o.twin for o in objects], names)
+        reference, note = _choose(row, [o.twin for o in objects], names, on)
         notes += [f"{label}: {note}"] if note else []
         references.append(reference)
         carried.append(held)
@@ -125,13 +127,18 @@ def camera_subtasks(
         elif label.startswith(PUTS):
             if held:
                 put[names.index(held)] = own
+                on[held] = reference
             held = ""
     seen = SeenObjects(
         camera.name, names, scene.images, np.stack([o.boxes for o in objects], axis=1),
         cuts.labels, nats, errors, tuple(references),
     )  # fmt: skip
-    texts = map(_with_object, cuts.labels, references, carried)
-    called = {a: b for a, b in zip(cuts.labels, texts, strict=True) if a != b}
+    called, counts = dict[str, str](), Counter[str]()
+    for label, reference, own_held in zip(cuts.labels, references, carried, strict=True):
+        text = _with_object(label, reference, own_held)
+        if text:
+            counts[text] += 1
+            called[label] = text if counts[text] == 1 else f"{text} {counts[text]}"
     parts = _parts(cuts, sources, seen, carried, called)
     return Subtasks(
         tuple(parts), cuts.lengths, notes=tuple(notes), seen=seen, keystate_names=called
@@ -148,8 +155,13 @@ def _measure(points: Float, joints: Sequence[Float], steps: Int) -> Measured:
     return Measured(information(x, y), jackknife_error(x, y), shuffled(x, y))
 
 
-def _choose(row: Sequence[Measured], twins: Sequence[bool], names: Sequence[str]) -> tuple[str, str]:
-    """Name of the reference, or "world", and a note on why there is none if it is not clear."""
+def _choose(
+    row: Sequence[Measured], twins: Sequence[bool], names: Sequence[str], on: Mapping[str, str]
+) -> tuple[str, str]:
+    """Name of the reference, or "world", and a note on why there is none if it is not clear.
+
+    Of two that lie together because one was put on the other, it is the upper one.
+    """
     values = np.array([m.nats if m.nats == m.nats else -np.inf for m in row])
     if not len(values) or values.max() < LEAST:
         return WORLD, ""
@@ -160,14 +172,22 @@ def _choose(row: Sequence[Measured], twins: Sequence[bool], names: Sequence[str]
     best = max(informs, key=lambda o: values[o])
     if twins[best]:
         return WORLD, f"{names[best]} is one of two of the same colour, which are not told apart."
-    for o in informs:
-        error = np.hypot(row[o].stderr, row[best].stderr)
-        if o != best and values[best] - values[o] <= Z * error:
-            return WORLD, (
-                f"{names[best]} ({values[best]:.1f} nats) and {names[o]} ({values[o]:.1f}) are not "
-                "told apart: record them at places that depend less on each other."
-            )
-    return names[best], ""
+    upper = [o for o, name in enumerate(names) if on.get(name) == names[best]]
+    rivals = [
+        o
+        for o in sorted({*informs, *upper})
+        if o != best and values[best] - values[o] <= Z * np.hypot(row[o].stderr, row[best].stderr)
+    ]
+    if not rivals:
+        return names[best], ""
+    together = [names[o] for o in (best, *rivals)]
+    for name in together:
+        if len(together) == 2 and on.get(name) in together:
+            return name, ""
+    shown = " and ".join(f"{names[o]} ({values[o]:.1f} nats)" for o in (best, rivals[0]))
+    return WORLD, (
+        f"{shown} are not told apart: record them at places that depend less on each other."
+    )
 
 
 def _parts(
@@ -199,11 +219,11 @@ def _parts(
 
 def _informed(part: Subtask, seen: SeenObjects, c: int) -> Subtask:
     """A part with the information of its reference and the next best object."""
-    order = np.argsort(-np.nan_to_num(seen.nats[c], nan=-np.inf)).tolist()
     if seen.references[c] == WORLD:
         return part
-    best, nats, error = order[0], seen.nats[c], seen.stderr[c]
-    other = order[1] if len(order) > 1 and nats[order[1]] > 0 else -1
+    nats, error, best = seen.nats[c], seen.stderr[c], seen.names.index(seen.references[c])
+    others = [o for o in range(len(nats)) if o != best and nats[o] > 0]
+    other = max(others, key=lambda o: nats[o], default=-1)
     return replace(
         part,
         reference=seen.references[c],
@@ -215,16 +235,14 @@ def _informed(part: Subtask, seen: SeenObjects, c: int) -> Subtask:
 
 
 def _with_object(label: str, reference: str, held: str) -> str:
-    """Name of a key state with its object: "grasp bottle" for "gripper closes"."""
-    if reference != WORLD and label.startswith("gripper closes"):
-        return label.replace("gripper closes", f"grasp {reference}")
-    if held and label.startswith("gripper opens"):
-        return label.replace("gripper opens", f"release {held}")
-    if label.startswith("object leaves"):
-        return label if reference == WORLD else label.replace("object", reference, 1)
-    if held and label.startswith("object arrives"):
-        return label.replace("object", held, 1)
-    return label
+    """Name of a key state with its object, as "grasp bottle" for "gripper closes"; or ""."""
+    if label.startswith("gripper closes") and reference != WORLD:
+        return f"grasp {reference}"
+    if label.startswith("gripper opens") and held:
+        return f"release {held}"
+    if label.startswith("object leaves") and reference != WORLD:
+        return f"{reference} leaves its place"
+    return f"{held} arrives" if label.startswith("object arrives") and held else ""
 
 
 def _without(cuts: Cuts, why: str) -> Subtasks:
@@ -266,8 +284,8 @@ def _notes(scene: Scene, count: int, camera: str) -> list[str]:
     displaced = np.linalg.norm(scene.shift, axis=1)
     if displaced.any():
         notes.append(
-            f"Camera {camera} is displaced in {int((displaced > 0).sum())} demonstrations, by up to "
-            f"{displaced.max() / scene.first.shape[2]:.0%} of the width; they were moved back."
+            f"Camera {camera} is displaced in {int((displaced > 0).sum())} demonstrations, by up "
+            f"to {displaced.max() / scene.first.shape[2]:.0%} of the width; they were moved back."
         )
     if count < WARNED:
         notes.append(
