@@ -23,6 +23,7 @@ TOP, BOTTOM = 1.2, 0.55  # inches above and below the cells
 CONTEXT = 2.4  # side of a crop in sides of the object
 SMALLEST_CROP = 0.2  # of the height of an image: objects are too small to recognise in less
 LINE = 0.19  # inches of a bar
+LOWEST = -0.6  # nats: lower end of the bars, as only values above 0 matter
 BARS = 4  # room for so many at least, which bounds their height
 
 
@@ -114,7 +115,8 @@ def _draw_first_image(axes: Axes, seen: SeenObjects, i: int) -> None:
 
     axes.imshow(seen.images[i], interpolation="bilinear")
     _bare(axes)
-    for o, (x, y, w, h) in enumerate(seen.boxes[i].tolist()):
+    for o in reversed(range(len(seen.names))):  # the most informative object over the others
+        x, y, w, h = seen.boxes[i, o].tolist()
         if not w:
             continue
         corner = (x - 1.5, y - 1.5)
@@ -174,7 +176,7 @@ def _share_scale(charts: list[Any], seen: SeenObjects) -> None:
     """The same nats in all charts; numbers at the lowest."""
     if not charts:
         return
-    low = np.nanmin(np.append(seen.nats - seen.stderr, 0))
+    low = max(np.nanmin(np.append(seen.nats - seen.stderr, 0)), LOWEST)
     high = np.nanmax(np.append(seen.nats + seen.stderr, 0.5))
     room = 0.05 * (high - low)
     for axes in charts:

@@ -103,6 +103,8 @@ def camera_subtasks(
         best = max((m.nats for m in own if m.nats == m.nats), default=0.0)
         if not begin > max(best, LEAST):
             kept.append((o, own, best))
+    if not kept:
+        return _without(cuts, f"Camera {camera.name} sees no object but the robot: no references.")
     # The most informative object has number 1.
     kept.sort(key=lambda each: -each[2])
     objects = [o for o, _, _ in kept]

@@ -1,0 +1,64 @@
+"""Objects of painted scenes: their places, faces, absences and twins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from infoatlas_tools.cameras.camera import as_camera
+from infoatlas_tools.cameras.objects import find_objects
+from infoatlas_tools.cameras.scene import read_scene
+from painted_scenes import BLUE, DARK_RED, GREEN, RATE, RED, paint, places
+
+COUNT, STEPS = 16, 4
+
+
+def objects_of(where, colours):
+    """Objects by the index of the nearest true place, and all of them."""
+    images = [paint(own, colours, seed=i) for i, own in enumerate(where)]
+    films = [np.broadcast_to(image, (STEPS, *image.shape)) for image in images]
+    found, _ = find_objects(read_scene(as_camera(films, np.full(COUNT, STEPS)), RATE))
+    return found
+
+
+def distance(found, truth):
+    return np.nanmedian(np.linalg.norm(found.points - truth, axis=1))
+
+
+def test_objects_at_their_places():
+    where = places(COUNT, 3)
+    found = objects_of(where, (RED, GREEN, BLUE))
+    for k in range(3):
+        own = min(found, key=lambda o, k=k: distance(o, where[:, k]))
+        assert distance(own, where[:, k]) < 1.5
+        assert own.seen.all()
+        assert not own.twin
+        np.testing.assert_allclose(np.median(own.boxes[:, 2:], axis=0), 16, atol=2)
+
+
+def test_faces_of_an_object_are_joined():
+    where = places(COUNT, 2)
+    found = objects_of(where, ((RED, DARK_RED), GREEN))
+    own = min(found, key=lambda o: distance(o, where[:, 0]))
+    assert distance(own, where[:, 0]) < 1.5  # a face alone is 4 pixels away
+    assert sum(distance(o, where[:, 0]) < 6 for o in found) == 1
+
+
+def test_absent_objects():
+    where = places(COUNT, 2)
+    where[::4, 1] = np.nan
+    found = objects_of(where, (RED, GREEN))
+    own = min(found, key=lambda o: distance(o, where[:, 1]))
+    np.testing.assert_array_equal(own.seen, np.isfinite(where[:, 1, 0]))
+    assert not own.boxes[~own.seen].any()
+
+
+def test_twins_of_one_colour():
+    found = objects_of(places(COUNT, 2), (RED, RED))
+    assert found
+    assert all(o.twin for o in found)
+
+
+@pytest.mark.parametrize("colours", [(), (RED,)])
+def test_nothing_that_lies_elsewhere(colours):
+    assert objects_of(np.full((COUNT, len(colours), 2), 80.0), colours) == []

@@ -1,0 +1,165 @@
+"""References by a camera, on painted scenes whose truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import InputError
+from infoatlas_tools import Trajectories, discover_keystates
+from infoatlas_tools.cameras.camera import as_camera
+from infoatlas_tools.keystates.subtasks.cuts import make_cuts
+from infoatlas_tools.keystates.subtasks.seen_objects import camera_subtasks
+from painted_scenes import (
+    BLUE, GREEN, JOINTS, RATE, RED, demonstrations, films, paint, places,
+)  # fmt: skip
+
+COUNT = 20
+LABELS = ("gripper closes", "gripper opens")
+COLOURS = (RED, GREEN, BLUE)  # the blue square is never used
+
+
+def find(images, states, steps, names=None):
+    lengths = np.array([len(own) for own in states])
+    camera = as_camera(films(images, states), lengths)
+    cuts = make_cuts(np.ma.masked_less(steps, 0), LABELS, lengths, 0.0)
+    sources = dict.fromkeys(LABELS, "gripper")
+    return camera_subtasks(camera, states, range(4), cuts, sources, RATE, names or {})
+
+
+def painted(where, colours=COLOURS):
+    return [paint(own, colours, seed=i) for i, own in enumerate(where)]
+
+
+@pytest.fixture(scope="module")
+def where():
+    return places(COUNT, 3)
+
+
+@pytest.fixture(scope="module")
+def demos(where):
+    return demonstrations(where)
+
+
+def nearest(seen, truth):
+    """Name of the object whose boxes are nearest to true places."""
+    middle = seen.boxes[..., :2] + seen.boxes[..., 2:] / 2 - 0.5
+    off = np.median(np.linalg.norm(middle - truth[:, None], axis=-1), axis=0)
+    assert off.min() < 2
+    return seen.names[off.argmin()]
+
+
+def test_right_references(where, demos):
+    found = find(painted(where), *demos)
+    first, second = (nearest(found.seen, where[:, k]) for k in range(2))
+    assert found.seen.references == (first, second)
+    assert found.names == (f"reach {first}", f"carry {first} to {second}", "until end")
+    assert found.keystate_names == dict(
+        zip(LABELS, (f"grasp {first}", f"release {first}"), strict=True)
+    )
+    assert all(part.certain for part in found.parts[:2])
+    assert found.parts[1].runner_up_information < 0.2 < 1 < found.parts[1].information
+    assert found.notes == ()
+    named = find(painted(where), *demos, names={1: "red cube"})
+    assert "red cube" in named.seen.names
+    np.testing.assert_array_equal(named.seen.nats, found.seen.nats)
+
+
+def test_from_demonstrations_to_references(where, demos):
+    states, steps = demos
+    own = Trajectories(states, rate=RATE, names=JOINTS, camera=films(painted(where), states))
+    keystates = discover_keystates(own)
+    columns = [keystates.name(j).startswith("gripper") for j in range(keystates.steps.shape[1])]
+    assert np.abs(keystates.steps[:, columns] - steps).max() <= 2
+    found = keystates.subtasks(object_names={1: "red", 2: "green"})
+    assert {"reach red", "carry red to green"} <= {*found.names} or {
+        "reach green", "carry green to red"
+    } <= {*found.names}  # fmt: skip
+    assert set(found.keystate_names.values()) in (
+        {"grasp red", "release red"}, {"grasp green", "release green"}
+    )  # fmt: skip
+    assert found.seen.names[:2] == ("red", "green")
+
+
+def test_shuffled_demonstrations_have_no_reference(where, demos):
+    states, steps = demos
+    for seed in range(2):
+        order = np.random.default_rng(seed).permutation(COUNT)
+        found = find(painted(where), [states[i] for i in order], steps[order])
+        assert found.seen.references == ("world", "world")
+        assert found.keystate_names == {}
+
+
+def test_objects_at_one_place(demos):
+    states, steps = demos
+    one = np.broadcast_to(places(1, 3), (COUNT, 3, 2))
+    found = find(painted(one), states, steps)
+    assert found.seen is None
+    assert "nothing that lies at different places" in found.notes[0]
+
+
+def test_grey_and_moving_cameras(where, demos):
+    grey = [np.repeat(image.mean(axis=-1, keepdims=True), 3, axis=-1) for image in painted(where)]
+    rng = np.random.default_rng(0)
+    patches = rng.integers(0, 255, (COUNT, 6, 8, 3), np.uint8)
+    moving = [*patches.repeat(24, axis=1).repeat(24, axis=2)]
+    for images, said in (
+        ([image.astype(np.uint8) for image in grey], "is grey"),
+        (moving, "another scene in every demonstration"),
+    ):
+        found = find(images, *demos)
+        assert found.seen is None
+        assert said in found.notes[0]
+        assert [part.reference for part in found.parts] == ["", "", ""]
+        assert found.names == ("until gripper closes", "until gripper opens", "until end")
+
+
+def test_few_demonstrations(where, demos):
+    states, steps = demos
+    few = find(painted(where[:7]), states[:7], steps[:7])
+    assert few.seen is None
+    assert "7 demonstrations are too few" in few.notes[0]
+    some = find(painted(where[:12]), states[:12], steps[:12])
+    assert "12 demonstrations" in some.notes[0]
+
+
+def test_two_of_one_colour_are_not_told_apart(where, demos):
+    found = find(painted(where, (RED, RED, BLUE)), *demos)
+    assert found.seen.references == ("world", "world")
+
+
+def test_the_robot_is_no_object(where):
+    states, steps = demonstrations(where, home=0.5)
+    robot = np.array([(96, 20) + own[0, :2] * (30, 8) for own in states])
+    images = painted(np.concatenate([where, robot[:, None]], axis=1), (*COLOURS, (240, 170, 20)))
+    found = find(images, states, steps)
+    middle = found.seen.boxes[..., :2] + found.seen.boxes[..., 2:] / 2
+    assert (np.abs(middle - robot[:, None]).max(axis=-1).mean(axis=0) > 10).all()
+    first, second = (nearest(found.seen, where[:, k]) for k in range(2))
+    assert found.seen.references == (first, second)
+
+    alone = find(painted(robot[:, None], ((240, 170, 20),)), states, steps)
+    assert alone.seen is None
+    assert "no object but the robot" in alone.notes[0]
+
+
+def test_an_absent_object_is_still_a_reference(where, demos):
+    states, steps = demos
+    absent = where.copy()
+    absent[::4, 1] = np.nan
+    found = find(painted(absent), states, steps)
+    second = nearest(found.seen, np.where(np.isfinite(absent[:, 1]), absent[:, 1], where[:, 1]))
+    assert found.seen.references[1] == second
+
+
+def test_names_of_objects_are_checked(where, demos):
+    states, steps = demos[0][:8], demos[1][:8]
+    images = painted(where[:8])
+    with pytest.raises(InputError, match=r"object_names has 9: the objects are numbered 1 to"):
+        find(images, states, steps, names={9: "x"})
+    for names in ({1: "cup", 2: "cup"}, {1: "object 2"}, {1: "world"}, {1: ""}):
+        with pytest.raises(InputError, match="give each object a name of its own"):
+            find(images, states, steps, names=names)
+    blind = discover_keystates(Trajectories(states, rate=RATE, names=JOINTS))
+    with pytest.raises(InputError, match="it names objects of a camera"):
+        blind.subtasks(object_names={1: "cup"})
