@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from infoatlas_tools.cameras.information import (
-    components, information, jackknife_error, shuffled,
+    components,
+    information,
+    jackknife_error,
+    shuffled,
 )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ..keystates.subtasks.recorded_subtasks import SeenObjects
 from ..keystates.summary import finite
 from .content import Annotations
 from .quality_flags import quality_table
@@ -65,7 +66,9 @@ def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any
         `runner_up_information`, `stderr` (nats), `certain`, `share` (of the duration) and `steps`
         (median). `episodes` is a list with `episode`, `frames`, `subtasks` (number, name, start,
         end), `key_states` (number, name, step) and, with `quality`, `quality`. `drop` has the names
-        of episodes to drop (None without `quality`).
+        of episodes to drop (None without `quality`). `objects` lists those that a camera sees, with
+        `number`, `name`, `camera`, `seen` (share of the demonstrations) and `cuts`: the label of
+        each, the information (`nats`) with its `stderr`, and whether it is the `reference`.
     """
     subtasks, keystates = annotations.subtasks, annotations.keystates
     shares = [share for tool in subtasks.tools for share in annotations.shares(tool).tolist()]
@@ -96,10 +99,27 @@ def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any
         "rate": annotations.rate,
         "subtasks": parts,
         "episodes": episodes,
+        "objects": _objects(subtasks.seen) if subtasks.seen else [],
         "drop": [q["episode"] for q in about_quality if q["drop"]] if quality else None,
         "notes": [*keystates.trajectories.notes, *keystates.notes, *subtasks.notes],
         "warnings": [*keystates.warnings, *subtasks.warnings],
     }
+
+
+def _objects(seen: SeenObjects) -> list[dict[str, Any]]:
+    """Objects that a camera sees, and their information at each cut."""
+    found = []
+    for o, name in enumerate(seen.names):
+        share = float((seen.boxes[:, o, 2] > 0).mean())
+        rows = zip(seen.cuts, seen.nats[:, o], seen.stderr[:, o], seen.references, strict=True)
+        cuts = [
+            finite({"cut": cut, "nats": float(nats), "stderr": float(error)})
+            | {"reference": name == reference}
+            for cut, nats, error, reference in rows
+        ]
+        about = {"number": o + 1, "name": name, "camera": seen.camera, "seen": share}
+        found.append(about | {"cuts": cuts})
+    return found
 
 
 def _rows(annotations: Annotations) -> Iterator[tuple[int, dict[str, Any]]]:

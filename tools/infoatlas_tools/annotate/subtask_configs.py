@@ -132,6 +132,11 @@ def _fields(
 ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, list[str]]]:
     """Fields that the three programs share, and names of the parts, by end effector."""
     subtasks = annotations.subtasks
+    if subtasks.seen:
+        raise InputError(
+            f"the references are objects that camera {subtasks.seen.camera} sees, and generation "
+            "needs their poses: find the sub-tasks by a tool and its objects"
+        )
     eefs = {tool: tool for tool in subtasks.tools}
     known: list[str] = []
     # Without a file, the configuration is for one that will be recorded later.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,11 @@ class Camera:
     lengths : [N] int64
         Steps of each demonstration.
     demonstrations : sequence of Images, N of them
+
+    Attributes
+    ----------
+    on_read : function
+        Is called after each `read`, as to show progress.
     """
 
     def __init__(
@@ -32,6 +37,7 @@ class Camera:
         self.name, self.lengths = name, lengths
         self._demonstrations = demonstrations
         self._shape: tuple[int, ...] = ()
+        self.on_read: Callable[[], object] = lambda: None
 
     def read(self, demonstration: int, steps: Sequence[int], width: int) -> Image:
         """Images [n, h, width, 3] of ascending steps, uint8 RGB, each pixel a mean over its area.
@@ -54,6 +60,7 @@ class Camera:
                     f"images of camera {self.name} have {image.shape[:2]} pixels in demonstration "
                     f"{demonstration}, and other proportions before: leave that recording out"
                 )
+        self.on_read()
         return np.stack(found)[places]
 
     def video(self, demonstration: int) -> tuple[Path, float, float] | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,7 @@ from .recording_arguments import add_camera, add_plot, add_save, add_topic, chec
 
 if TYPE_CHECKING:
     from ..annotate.content import Annotations
+    from ..cameras.camera import Camera
     from ..files.formats import Dataset
     from ..trajectories import Trajectories
 
@@ -94,7 +97,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         metavar="NAME",
         help="episode of the picture or of the recordings for Rerun; may be given several times "
-        "(default: the one of median length in the picture, all for Rerun)",
+        "(default: the one of median length in the picture, or the objects that --camera sees; all "
+        "for Rerun)",
     )
     add_json(parser)
     add_topic(parser.add_argument_group("a folder of ROS bags"))
@@ -120,7 +124,7 @@ def run(arguments: Namespace) -> None:
     annotations = annotate(arguments, trajectories, tools, objects)
     picture = None
     which = choose_episodes(annotations, arguments.episode or [])
-    if arguments.plot and annotations.subtasks.seen:
+    if arguments.plot and annotations.subtasks.seen and not arguments.episode:
         from ..plots.contact_sheet import contact_sheet
 
         picture = contact_sheet(annotations.subtasks.seen, title=Path(arguments.data).name)
@@ -191,12 +195,19 @@ def annotate(
     from ..annotate.content import Annotations
 
     estimator = make_estimator(arguments)
+    named = parse_object_names(arguments.object_name or [])
+    if named and not arguments.camera:
+        raise InputError("--object-name is for objects that --camera NAME sees: pass it, too")
+    if named and objects:
+        raise InputError(
+            "--object-name is for objects of --camera, and poses are given: leave it out"
+        )
     with progress("annotations") as advance:
+        if trajectories.camera is not None:
+            follow_reading(trajectories.camera, advance)
         found = discover(arguments, trajectories)
-        advance(0.6)
-        named = parse_object_names(arguments.object_name or [])
-        if named and not arguments.camera:
-            raise InputError("--object-name is for objects that --camera NAME sees: pass it, too")
+        if trajectories.camera is None:
+            advance(0.6)
         subtasks = found.subtasks(
             tools or None, objects or None, object_names=named, estimator=estimator
         )
@@ -210,6 +221,12 @@ def annotate(
         subtasks = replace(subtasks, given_names=given)
     episodes = trajectories.episodes or tuple(str(i) for i in range(len(trajectories.lengths)))
     return Annotations(found, subtasks, episodes)
+
+
+def follow_reading(camera: Camera, advance: Callable[[float], None]) -> None:
+    """Let each pass over the demonstrations' images complete half of what is left."""
+    reads = itertools.count(1)
+    camera.on_read = lambda: advance(1 - 0.5 ** (next(reads) / len(camera.lengths)))
 
 
 def write(annotations: Annotations, arguments: Namespace, name: str) -> tuple[str, list[str]]:

@@ -40,10 +40,20 @@ def print_annotations(
         (*("", "sub-task", "steps", "share", "in", "reference", "counts"), *("nats", "runner-up")),
         rows,
     )
+    seen = annotations.subtasks.seen
+    between = "the joints at the end of\nthe part and the place of its reference in first images"
+    if not seen:
+        between = "where the\npart ends and its reference"
     print(
         "steps: median. share: of the duration, median. in: demonstrations that have it. nats: "
-        "information between\nwhere the part ends and its reference."
+        f"between {between}."
     )
+    if seen:
+        objects = ", ".join(f"{k} {name}" for k, name in enumerate(seen.names, start=1))
+        print(
+            f"Objects that camera {seen.camera} sees: {objects}. --plot FILE shows them, and "
+            "--object-name 1=bottle names one."
+        )
     trust = [annotations.keystates.trust] if annotations.keystates.trust else []
     for text in (*trust, *result["notes"], *result["warnings"]):
         print(text)

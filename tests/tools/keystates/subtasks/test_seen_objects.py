@@ -11,7 +11,15 @@ from infoatlas_tools.cameras.camera import as_camera
 from infoatlas_tools.keystates.subtasks.cuts import make_cuts
 from infoatlas_tools.keystates.subtasks.seen_objects import camera_subtasks
 from painted_scenes import (
-    BLUE, GREEN, JOINTS, RATE, RED, demonstrations, films, paint, places,
+    BLUE,
+    GREEN,
+    JOINTS,
+    RATE,
+    RED,
+    demonstrations,
+    films,
+    paint,
+    places,
 )  # fmt: skip
 
 COUNT = 20
