@@ -27,14 +27,16 @@ def numbers(images):
 
 
 def write_video(path, shown, codec="libx264", fps=20, **options):
-    """Write a video of numbered pictures; LeRobot's are of libsvtav1 with g=2 and crf=30."""
+    """Write a video of numbered pictures, or of images; LeRobot's are AV1 with g=2 and crf=30."""
+    images = [item if np.ndim(item) else picture(item) for item in shown]
     path.parent.mkdir(parents=True, exist_ok=True)
     with av.open(str(path), "w") as container:
         given = {name: str(value) for name, value in options.items()}
         stream = container.add_stream(codec, rate=fps, options=given)
-        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
-        for number in shown:
-            frame = av.VideoFrame.from_ndarray(picture(number), format="rgb24")
+        stream.height, stream.width = images[0].shape[:2]
+        stream.pix_fmt = "yuv420p"
+        for image in images:
+            frame = av.VideoFrame.from_ndarray(image, format="rgb24")
             container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
     return path

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import h5py
+import numpy as np
 import pytest
 from ruamel.yaml import YAML  # a dependency of rosbags
 
@@ -18,6 +19,7 @@ from infoatlas_tools.annotate.subtask_configs import (
     write_isaaclab_config,
     write_mimicgen_config,
 )
+from infoatlas_tools.keystates.subtasks.recorded_subtasks import SeenObjects
 
 CUBES = ("cube_1", "cube_2")
 # Arguments of `MG_TaskSpec.add_subtask`; a configuration has all of them.
@@ -119,6 +121,17 @@ def test_references_have_the_names_of_the_file(tmp_path):
         for demo in NAMES:
             del file[f"data/{demo}/datagen_info"]
     write_mimicgen_config(own, path, tmp_path / "b.json")
+
+
+def test_objects_of_a_camera_have_no_poses(tmp_path):
+    path = write_mimicgen(tmp_path / "demo.hdf5")
+    none = np.zeros((0, 1))
+    seen = SeenObjects("top", (), none, none, (), none, none, ())
+    own = annotations(replace(subtasks(), seen=seen), NAMES)
+    for write in (write_mimicgen_config, write_isaaclab_config, write_autodata):
+        with pytest.raises(InputError, match="camera top sees, and generation needs their poses"):
+            write(own, path, tmp_path / "a.json")
+    assert not (tmp_path / "a.json").exists()
 
 
 def test_offsets_that_empty_a_part(tmp_path):

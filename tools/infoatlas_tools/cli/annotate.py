@@ -97,8 +97,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="append",
         metavar="NAME",
         help="episode of the picture or of the recordings for Rerun; may be given several times "
-        "(default: the one of median length in the picture, or the objects that --camera sees; all "
-        "for Rerun)",
+        "(default: the one of median length in the picture, all for Rerun). With --camera, the "
+        "picture shows the objects unless this is given",
     )
     add_json(parser)
     add_topic(parser.add_argument_group("a folder of ROS bags"))

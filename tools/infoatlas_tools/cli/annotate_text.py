@@ -49,7 +49,8 @@ def print_annotations(
         f"between {between}."
     )
     if seen:
-        objects = ", ".join(f"{k} {name}" for k, name in enumerate(seen.names, start=1))
+        numbered = [(f"object {k}", name) for k, name in enumerate(seen.names, start=1)]
+        objects = ", ".join(a if a == name else f"{name} ({a})" for a, name in numbered)
         print(
             f"Objects that camera {seen.camera} sees: {objects}. --plot FILE shows them, and "
             "--object-name 1=bottle names one."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SHOWN = 6  # demonstrations, evenly spaced
+SHOWN = 6  # demonstrations, evenly spaced; and objects at most
 CELL, GAP = 1.3, 0.07  # inches
 NAMES, CHART, LABELS = 1.15, 2.0, 1.15  # inches: widths of names, bars, and names of the cuts
 TOP, BOTTOM = 1.2, 0.55  # inches above and below the cells
@@ -30,7 +31,8 @@ BARS = 4  # room for so many at least, which bounds their height
 def contact_sheet(seen: SeenObjects, *, title: str = "") -> Figure:
     """Draw a row for each object: its crops in some demonstrations, and bars of its information.
 
-    A column is a demonstration; its first image is at the top, with numbered boxes.
+    A column is a demonstration; its first image is at the top, with numbered boxes. Objects whose
+    information never exceeds its error are left out, except where all are such.
 
     Parameters
     ----------
@@ -41,12 +43,12 @@ def contact_sheet(seen: SeenObjects, *, title: str = "") -> Figure:
     """
     count = len(seen.images)
     shown = np.unique(np.linspace(0, count - 1, min(SHOWN, count)).round().astype(int)).tolist()
-    objects = len(seen.names)
+    objects = _informative(seen)
     image = CELL * seen.images.shape[1] / seen.images.shape[2]
     row = max(CELL, LINE * len(seen.cuts) + 0.1)
     left = NAMES + (CELL + GAP) * SHOWN
     width = left + LABELS + CHART + 0.25
-    height = TOP + image + (row + GAP) * objects + BOTTOM
+    height = TOP + image + (row + GAP) * len(objects) + BOTTOM
     figure = new_figure(width, height)
 
     def place(x: float, y: float, w: float, h: float) -> Axes:
@@ -56,26 +58,35 @@ def contact_sheet(seen: SeenObjects, *, title: str = "") -> Figure:
     for k, i in enumerate(shown):
         x = NAMES + k * (CELL + GAP)
         axes = place(x, TOP, CELL, image)
-        _draw_first_image(axes, seen, i)
+        _draw_first_image(axes, seen, i, objects)
         axes.set_title(f"demonstration {i}", fontsize=8, color=QUIET, pad=3)
-        for o in range(objects):
-            _draw_crop(place(x, TOP + image + GAP + o * (row + GAP), CELL, CELL), seen, i, o)
+        for r, o in enumerate(objects):
+            _draw_crop(place(x, TOP + image + GAP + r * (row + GAP), CELL, CELL), seen, i, o)
     charts = []
-    for o, name in enumerate(seen.names):
-        y = TOP + image + GAP + o * (row + GAP)
-        _write_name(place(0, y, NAMES - 0.1, CELL), o, name)
+    for r, o in enumerate(objects):
+        y = TOP + image + GAP + r * (row + GAP)
+        _write_name(place(0, y, NAMES - 0.1, CELL), o, seen.names[o])
         charts.append(place(left + LABELS, y, CHART, row))
         _draw_information(charts[-1], seen, o)
     _share_scale(charts, seen)
-    _caption(figure, seen, title)
+    _caption(figure, seen, len(objects), title)
     return figure
 
 
-def _caption(figure: Figure, seen: SeenObjects, title: str) -> None:
+def _informative(seen: SeenObjects) -> list[int]:
+    """Objects to draw, the first ones if none is informative."""
+    lead = np.nan_to_num(seen.nats - seen.stderr, nan=-1.0).max(axis=0, initial=-1.0)
+    found = [o for o in range(len(seen.names)) if lead[o] > 0 or seen.names[o] in seen.references]
+    return (found or list(range(len(seen.names))))[:SHOWN]
+
+
+def _caption(figure: Figure, seen: SeenObjects, drawn: int, title: str) -> None:
     """The heading, and how to read the picture."""
     named = sum(r in seen.names for r in seen.references)
     many = "1 object" if len(seen.names) == 1 else f"{len(seen.names)} objects"
-    heading = f"{many} that camera {shorten(seen.camera, 32)} sees"
+    heading = f"{many}, camera {shorten(seen.camera, 32)}"
+    if drawn < len(seen.names):
+        heading += f" ({len(seen.names) - drawn} with little information are not drawn)"
     note = (
         "Columns: first images of some demonstrations, and the objects there. Bars: how much the "
         "joints at each key state depend on the object's place there, with standard errors."
@@ -109,19 +120,24 @@ def _bare(axes: Axes) -> None:
         spine.set_color(GRID)
 
 
-def _draw_first_image(axes: Axes, seen: SeenObjects, i: int) -> None:
-    """The first image of a demonstration, with a numbered box around each object."""
+def _draw_box(axes: Axes, box: Sequence[int], o: int) -> None:
+    """A box around an object, white outside, in its colour inside."""
     from matplotlib.patches import Rectangle
 
+    x, y, w, h = box
+    for colour, line in (("white", 2.2), (_colour(o), 1.2)):
+        axes.add_patch(Rectangle((x - 1.5, y - 1.5), w + 2, h + 2, fill=False, ec=colour, lw=line))
+
+
+def _draw_first_image(axes: Axes, seen: SeenObjects, i: int, objects: Sequence[int]) -> None:
+    """The first image of a demonstration, with a numbered box around each object."""
     axes.imshow(seen.images[i], interpolation="bilinear")
     _bare(axes)
-    for o in reversed(range(len(seen.names))):  # the most informative object over the others
+    for o in reversed(objects):  # the most informative object over the others
         x, y, w, h = seen.boxes[i, o].tolist()
         if not w:
             continue
-        corner = (x - 1.5, y - 1.5)
-        for colour, line in (("white", 2.2), (_colour(o), 1.2)):
-            axes.add_patch(Rectangle(corner, w + 2, h + 2, fill=False, ec=colour, lw=line))
+        _draw_box(axes, (x, y, w, h), o)
         above = y > 0.12 * seen.images.shape[1]
         axes.text(
             x + w / 2, y - 3 if above else y + h + 3, str(o + 1), color="white", fontsize=6.5,
@@ -145,6 +161,7 @@ def _draw_crop(axes: Axes, seen: SeenObjects, i: int, o: int) -> None:
     middle_x = min(max(x + w / 2, half), columns - half)
     middle_y = min(max(y + h / 2, half), rows - half)
     axes.imshow(seen.images[i], interpolation="bilinear")
+    _draw_box(axes, (x, y, w, h), o)
     axes.set_xlim(middle_x - half - 0.5, middle_x + half - 0.5)
     axes.set_ylim(middle_y + half - 0.5, middle_y - half - 0.5)
 

@@ -92,12 +92,15 @@ class SeenObjects:
     Attributes
     ----------
     camera : str
+        Its name in the recordings.
     names : tuple of O str
+        "object 1" and so on, unless they are given. The first one has the most information.
     images : [N, h, w, 3] uint8
         First image of each demonstration.
     boxes : [N, O, 4] int64
         Left, top, width and height in pixels; 0 where an object is not seen.
     cuts : tuple of C str
+        Labels of the key states between the parts.
     nats, stderr : [C, O] float64
         Information and its standard error (jackknife); NaN with too few demonstrations.
     references : tuple of C str
