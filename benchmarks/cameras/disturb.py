@@ -76,7 +76,9 @@ class Disturbance:
             late = demonstration >= (1 - SHARE) * self.demonstrations
             return np.array([[1, 0, ONCE[0] * late], [0, 1, ONCE[1] * late]], np.float64)
         random = self._random(demonstration, part)
-        turn = cv2.getRotationMatrix2D((WIDTH / 2, WIDTH * 3 / 8), random.uniform(-TURNED, TURNED), 1)
+        turn = cv2.getRotationMatrix2D(
+            (WIDTH / 2, WIDTH * 3 / 8), random.uniform(-TURNED, TURNED), 1
+        )
         turn[:, 2] += random.uniform(-MOVED, MOVED, 2)
         return np.asarray(turn, np.float64)
 

@@ -30,9 +30,8 @@ from tqdm import tqdm
 OUT = Path("build/cameras")
 WIDTH, HEIGHT = 320, 240
 CAMERAS = ("front", "wrist")
-EVENT = np.dtype(
-    [("demonstration", "i8"), ("step", "i8"), ("kind", "U16"), ("held", "U16"), ("reference", "U16")]
-)
+TEXTS = [(name, "U16") for name in ("kind", "held", "reference")]
+EVENT = np.dtype([("demonstration", "i8"), ("step", "i8"), *TEXTS])
 
 
 @dataclass(eq=False)
@@ -69,7 +68,11 @@ class Demonstration:
 
 
 def write(
-    path: Path, demonstrations: Sequence[Demonstration], names: Sequence[str], rate: float, every: int
+    path: Path,
+    demonstrations: Sequence[Demonstration],
+    names: Sequence[str],
+    rate: float,
+    every: int,
 ) -> Path:
     """Render each `every`-th step, and write the file. Frames are not kept in memory."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -201,9 +204,11 @@ def _truths(
     every_name = list(dict.fromkeys(name for demo in demonstrations for name in demo.poses))
     objects = list(dict.fromkeys(name for demo in demonstrations for name in demo.bodies))
     events, poses = [], []
-    points = {camera: np.full((len(steps), len(objects), 2), np.nan, np.float32) for camera in CAMERAS}
-    pixels = {camera: np.zeros((len(steps), len(objects)), np.int64) for camera in CAMERAS}
-    for number, (scene, demo) in enumerate(zip(_scenes(demonstrations), demonstrations, strict=True)):
+    shape = len(demonstrations), len(objects)
+    points = {camera: np.full((*shape, 2), np.nan, np.float32) for camera in CAMERAS}
+    pixels = {camera: np.zeros(shape, np.int64) for camera in CAMERAS}
+    scenes = zip(_scenes(demonstrations), demonstrations, strict=True)
+    for number, (scene, demo) in enumerate(scenes):
         events += [(number, *event) for event in demo.events]
         absent = np.full((len(demo.states), 7), np.nan, np.float32)
         poses.append(np.concatenate([demo.poses.get(name, absent) for name in every_name], axis=1))

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 JOINTS, OPEN = 6, 0.04  # joints of the arm, and position (m) of a finger of the open gripper
-TUCKED = np.array([0.0, -0.1, 1.9, 0.0, np.pi - 1.8, 0.0])  # rad, a start for the inverse kinematics
+# Where the inverse kinematics starts, rad.
+TUCKED = np.array([0.0, -0.1, 1.9, 0.0, np.pi - 1.8, 0.0])
 
 ROBOT = """
 <mujoco>
@@ -33,7 +34,8 @@ ROBOT = """
     <light pos="1.0 .8 1.8" dir="-.4 -.5 -1" diffuse=".25 .25 .25" castshadow="false"/>
     <geom type="box" pos=".45 0 -.02" size=".6 .6 .02" material="wood" group="1"/>
     <geom type="plane" pos="0 0 -.7" size="3 3 .1" rgba=".45 .45 .47 1" group="1"/>
-    <camera name="front" pos="1.2 .16 .68" xyaxes="-0.223 0.975 0.000 -0.625 -0.143 0.767" fovy="42"/>
+    <camera name="front" pos="1.2 .16 .68" fovy="42"
+            xyaxes="-0.223 0.975 0.000 -0.625 -0.143 0.767"/>
     <body name="base">
       <geom class="dark" type="cylinder" size=".09 .05" pos="0 0 .05"/>
       <body name="link1" pos="0 0 .1">

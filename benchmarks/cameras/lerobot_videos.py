@@ -104,7 +104,10 @@ def write(folder: Path, layout: Layout, demos: Sequence[Demonstration]) -> Path:
     (folder / "meta").mkdir(parents=True)
     lengths = [len(demo.states) for demo in demos]
     _table(folder, layout, demos)
-    files = [range(i, min(i + layout.per_file, len(demos))) for i in range(0, len(demos), layout.per_file)]
+    files = [
+        range(i, min(i + layout.per_file, len(demos)))
+        for i in range(0, len(demos), layout.per_file)
+    ]
     for camera, key in KEYS.items():
         for number, own in enumerate(tqdm(files, f"{folder.name}, {camera}")):
             episodes = (render([demos[i]], [np.arange(lengths[i])], camera) for i in own)

@@ -36,7 +36,9 @@ WRIST = ("robot0_eye_in_hand", "eye_in_hand")
 def demonstrations(recording: Recording, assets: Path) -> Iterator[Demonstration]:
     """Demonstrations of a recording: whole episodes, or one for each object."""
     for played, model, states in episodes(recording, assets):
-        things = {thing: body for names in recording.folders.values() for thing, body in names.items()}
+        things = {
+            thing: body for names in recording.folders.values() for thing, body in names.items()
+        }
         bodies = {thing: things[thing] for thing in played.things}
         bodies |= dict(BELOW[thing] for thing in played.things if thing in BELOW)
         positions = states[:, 1 : 1 + model.nq]

@@ -32,9 +32,10 @@ REGION = np.array([[0.38, -0.15], [0.68, 0.15]])  # m, where objects lie: 30 cm 
 APART = 0.075  # m, between the centres of two objects
 HOME = np.array([0.50, 0.0, 0.44])  # m, of the tool
 WANDER, KEPT = 0.004, 0.95  # rad, and correlation of consecutive steps
-ENCODER = 0.0005  # rad, noise of the recorded joints
+ENCODER, FINGER = 0.0005, 0.0001  # rad and m, noise of the recorded joints and gripper
 NAMES = [*(f"joint{i + 1}.position" for i in range(JOINTS)), "gripper.position"]
 WORLD = "world"
+UP = np.array([0.0, 0.0, 1.0])
 
 RED, GREEN, BLUE, YELLOW = (0.85, 0.1, 0.1), (0.1, 0.6, 0.15), (0.12, 0.22, 0.8), (0.9, 0.8, 0.1)
 CYLINDER = Thing("distractor", BLUE, "cylinder", (0.028, 0.028))
@@ -166,8 +167,9 @@ class Mover:
 
     def demonstration(self, absent: set[str]) -> Demonstration:
         positions = np.array(self.positions)
-        states = positions[:, : JOINTS + 1] + self.random.normal(0, ENCODER, (len(positions), JOINTS + 1))
-        states[:, JOINTS] = positions[:, JOINTS] + self.random.normal(0, 0.0001, len(positions))
+        noise = self.random.normal(0, ENCODER, (len(positions), JOINTS + 1))
+        states = positions[:, : JOINTS + 1] + noise
+        states[:, JOINTS] = positions[:, JOINTS] + self.random.normal(0, FINGER, len(positions))
         poses = {"tool": np.array(self.tools, np.float32)}
         for name, recorded in self.recorded.items():
             poses[name] = np.array(recorded, np.float32)
@@ -191,21 +193,22 @@ def demonstrate(task: Task, model: mujoco.MjModel, seed: int) -> Demonstration:
         place, yaw = poses[held][:3, 3], _yaw(poses[held])
         over, up = random.uniform(0.08, 0.14, 2)
         near = np.append(random.normal(0, 0.006, 2), 0)
-        grip = place + [*random.normal(0, 0.003, 2), random.normal(0, 0.003)]
-        mover.go(place + near + [0, 0, over], yaw)
+        grip = place + random.normal(0, 0.003, 3)
+        mover.go(place + near + over * UP, yaw)
         mover.go(grip, yaw)
         mover.close(held)
-        mover.go(grip + [0, 0, up], yaw)
+        mover.go(grip + up * UP, yaw)
         if reference in absent:
             reference, below = WORLD, np.array([*TABLE_PLACE, 0.0])
         else:
-            below = poses[reference][:3, 3] + [0, 0, halves[reference]]
+            below = poses[reference][:3, 3] + halves[reference] * UP
             yaw = _yaw(poses[reference])
-        put = below + [*random.normal(0, 0.003, 2), halves[held] + (grip - place)[2] + 0.002]
-        mover.go(put + near + [0, 0, over], yaw)
+        aside = np.append(random.normal(0, 0.003, 2), 0.002)
+        put = below + aside + (halves[held] + (grip - place)[2]) * UP
+        mover.go(put + near + over * UP, yaw)
         mover.go(put, yaw)
         mover.open(below[2] + halves[held], reference)
-        mover.go(put + [0, 0, up], yaw)
+        mover.go(put + up * UP, yaw)
     mover.go(HOME + random.normal(0, [0.02, 0.03, 0.015]), random.normal(0, 0.1))
     mover.rest(random.uniform(0.2, 0.8))
     return mover.demonstration(absent)
