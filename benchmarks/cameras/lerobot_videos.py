@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import av
@@ -27,7 +28,7 @@ from .image_files import CAMERAS, HEIGHT, OUT, WIDTH, Demonstration, render
 from .kinematic_arm import build
 
 FPS = int(stacks.RATE)
-PER_FILE = 12  # episodes in a file of v3.0
+PER_FILE = 6  # episodes in a file of v3.0
 TEXT = "do what was shown"
 STATE = [*(f"joint{i + 1}.pos" for i in range(6)), "gripper.pos"]
 KEYS = {camera: f"observation.images.{camera}" for camera in CAMERAS}
@@ -54,7 +55,7 @@ NEW = Layout(
     "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4",
     "libsvtav1",
     "av1",
-    {"crf": "30", "g": "2", "preset": "12"},
+    {"crf": "30", "g": "2", "preset": "12", "svtav1-params": "lp=1"},
     PER_FILE,
 )
 OLD = Layout(
@@ -77,20 +78,32 @@ def place(layout: Layout, template: str, number: int, key: str = "") -> str:
 
 
 def encode(path: Path, layout: Layout, episodes: Iterator[Iterator[NDArray[np.uint8]]]) -> None:
-    """Write frames [h, w, 3] of episodes, one after the other; each begins with a key frame."""
+    """Write frames [h, w, 3] of episodes, one after the other, each with an encoder of its own.
+
+    LeRobot joins files of one episode, too. A single encoder of AV1 stopped for ever when key
+    frames were asked for.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with av.open(str(path), "w") as file:
-        stream = file.add_stream(layout.codec, rate=FPS, options=layout.options)
-        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-        number = 0
+    with av.open(str(path), "w") as file, TemporaryDirectory() as folder:
+        whole, offset = None, 0
         for frames in episodes:
-            for step, image in enumerate(frames):
-                frame = av.VideoFrame.from_ndarray(image, format="rgb24")
-                frame.pts, number = number, number + 1
-                if step == 0:
-                    frame.pict_type = av.video.frame.PictureType.I
-                file.mux(stream.encode(frame))
-        file.mux(stream.encode())
+            with av.open(f"{folder}/one.mp4", "w") as one:
+                stream = one.add_stream(layout.codec, rate=FPS, options=layout.options)
+                stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+                for image in frames:
+                    one.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
+                one.mux(stream.encode())
+            with av.open(f"{folder}/one.mp4") as one:
+                source = one.streams.video[0]
+                whole = whole or file.add_stream_from_template(source, opaque=True)
+                end = offset
+                for packet in one.demux(source):
+                    if packet.dts is not None:
+                        packet.stream = whole
+                        packet.pts, packet.dts = packet.pts + offset, packet.dts + offset
+                        end = max(end, packet.pts + packet.duration)
+                        file.mux(packet)
+                offset = end
 
 
 def write(folder: Path, layout: Layout, demos: Sequence[Demonstration]) -> Path:
@@ -245,7 +258,7 @@ def _lines(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--number", type=int, default=30, help="episodes (%(default)s)")
+    parser.add_argument("--number", type=int, default=20, help="episodes (%(default)s)")
     parser.add_argument("--out", type=Path, default=OUT, help="folder (%(default)s)")
     chosen = parser.parse_args()
     task = stacks.TASKS["stack2"]
