@@ -80,8 +80,8 @@ def place(layout: Layout, template: str, number: int, key: str = "") -> str:
 def encode(path: Path, layout: Layout, episodes: Iterator[Iterator[NDArray[np.uint8]]]) -> None:
     """Write frames [h, w, 3] of episodes, one after the other, each with an encoder of its own.
 
-    LeRobot joins files of one episode, too. A single encoder of AV1 stopped for ever when key
-    frames were asked for.
+    LeRobot joins files of one episode, too. One AV1 encoder for several, with key frames on
+    request, did not return.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with av.open(str(path), "w") as file, TemporaryDirectory() as folder:
