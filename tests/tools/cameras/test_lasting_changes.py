@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.cameras.camera import as_camera
+
+from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.cameras.lasting_changes import find_changes
 
 RATE = 10.0
@@ -11,20 +12,22 @@ LEAVES, ARRIVES, LENGTH = 15, 30, 45
 HEIGHT, WIDTH, BLOCK = 72, 96, 10
 
 
-def scenes(count=10, blocks=None, shift=0.0):
+def scenes(count=10, blocks=None, shift=0.0, pause=0, fixed=False):
     """Images and joints of demonstrations, the steps of events, and the places of blocks.
 
     The tip of a grey arm goes to the block, carries it to its place, and leaves. `blocks` is the
-    number of demonstrations with a block, and `shift` moves the camera, in pixels a step.
+    number of demonstrations with a block, `shift` moves the camera, in pixels a step, and `pause`
+    is a number of steps before the arm moves. The block lies in one place if `fixed`.
     """
     rng = np.random.default_rng(0)
     table = np.full((3 * HEIGHT, 3 * WIDTH, 3), (150, 120, 90)) + rng.normal(
-        0, 20, (3 * HEIGHT // 8, 3 * WIDTH // 8, 1)
+        0, 20 + 3 * shift, (3 * HEIGHT // 8, 3 * WIDTH // 8, 1)
     ).repeat(8, axis=0).repeat(8, axis=1)
     images, joints, steps, places = [], [], [], []
     for i in range(count):
-        delay = int(rng.integers(0, 8))
+        delay = pause + int(rng.integers(0, 8))
         pick, place = rng.uniform((8, 40), (50, 55)), rng.uniform((8, 8), (50, 25))
+        pick = np.array([20.0, 45.0]) if fixed else pick
         home, end = rng.uniform((20, 70), (50, 80)), rng.uniform((20, 70), (50, 80))
         marks = np.array([0, 5 + delay, LEAVES + delay - 3, LEAVES + delay, ARRIVES + delay])
         marks = [*marks, ARRIVES + delay + 3, LENGTH - 3 + delay, LENGTH + delay]
@@ -32,7 +35,7 @@ def scenes(count=10, blocks=None, shift=0.0):
         tips = np.stack([np.interp(np.arange(marks[-1]), marks, way) for way in ways.T], axis=1)
         film = []
         for step, tip in enumerate(tips):
-            camera = np.array([HEIGHT, WIDTH]) + np.round(shift * step * rng.normal(0, 1, 2))
+            camera = np.array([HEIGHT, WIDTH]) + np.round(shift * rng.normal(0, 1, 2))
             y, x = np.clip(camera, 0, (2 * HEIGHT, 2 * WIDTH)).astype(int)
             image = table[y : y + HEIGHT, x : x + WIDTH].copy()
             at = pick if step < LEAVES + delay else place if step >= ARRIVES + delay else tip
@@ -95,8 +98,14 @@ def test_an_object_of_few_demonstrations_is_none():
     assert "in 0 of 10 demonstrations" in notes[0]
 
 
+def test_the_absence_of_an_object_is_no_object():
+    images, joints, steps, _ = scenes(8, pause=60, fixed=True)
+    for row, (_, arrives) in zip(found(images, joints)[0], steps, strict=True):
+        assert all(not c.leaves and abs(c.step - arrives) <= 4 for c in row)
+
+
 def test_a_moving_camera_is_refused():
-    changes, notes = found(*scenes(8, shift=1.0)[:2])
+    changes, notes = found(*scenes(8, shift=20.0)[:2])
     assert not any(changes)
     assert "moves" in notes[0]
 
@@ -105,7 +114,7 @@ def test_key_states_are_dates_of_the_camera():
     images, joints, steps, _ = scenes(8)
     demos = Trajectories(joints, rate=RATE, camera=images)
     key_states = discover_keystates(demos, count="auto")
-    assert [k.name for k in key_states] == ["object leaves its place", "object arrives"]
+    assert key_states.found.names == ("object leaves its place", "object arrives")
     assert np.abs(key_states.steps - steps).max() <= 4
     assert not key_states.warnings
 
@@ -118,4 +127,4 @@ def test_a_gripper_goes_before_the_camera():
     ]
     demos = Trajectories(states, names=("x", "y", "gripper.pos"), rate=RATE, camera=images)
     demos.camera.read = None  # not called
-    assert [k.source for k in discover_keystates(demos, count="auto")] == ["gripper", "gripper"]
+    assert discover_keystates(demos, count="auto").found.source == ("gripper", "gripper")

@@ -42,7 +42,7 @@ MOMENT = 0.5  # seconds from the date within which pixels agree
 COLOUR = 12.0  # delta E within which blobs are the same object in other demonstrations
 ELSEWHERE = 1.0  # of a blob's pixels: so many new ones of its colour, while it rests, are the robot
 COMMON = 0.5  # share of the demonstrations with a change of an object, at least
-AGREED = 0.1  # share of a blob's pixels that agree, at least
+AGREED = 0.2  # share of a blob's pixels that agree, at least: slow changes have no date
 MOVING = 0.4  # share of the images that differs from the background if the camera moves
 
 
@@ -205,9 +205,9 @@ def _blobs(seen: Seen, background: Pixels, reach: float) -> list[Change]:
     changed = _apart(seen.first, seen.last) > OTHER
     first, last = (_apart(end, background) > OTHER for end in (seen.first, seen.last))
     found = []
-    for leaves, mask, times, scene in (
-        (True, changed & first & ~last & seen.stayed, seen.left, seen.first),
-        (False, changed & last & ~first & seen.stays, seen.arrived, seen.last),
+    for leaves, mask, times, scene, empty in (
+        (True, changed & first & ~last & seen.stayed, seen.left, seen.first, seen.last),
+        (False, changed & last & ~first & seen.stays, seen.arrived, seen.last, seen.first),
     ):
         mask &= (seen.way[times] > WAY[0]) & (seen.way[times] < WAY[1])
         clean = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2)))
@@ -225,7 +225,13 @@ def _blobs(seen: Seen, background: Pixels, reach: float) -> list[Change]:
             rests = seen.numbers <= step if leaves else seen.numbers >= step
             alike = new[rests] & (_apart(seen.samples[rests], colour) < COLOUR)
             elsewhere = alike.sum(axis=(1, 2)).max(initial=0) / blob.sum()
-            if agreement < AGREED or elsewhere > ELSEWHERE:
+            around = cv2.dilate(blob.astype(np.uint8), np.ones((7, 7))).astype(bool) & ~blob
+            edge, other_edge = (
+                _apart(np.median(s[blob], axis=0), np.median(s[around], axis=0))
+                for s in (scene, empty)
+            )
+            # An object that nearly always lies in one place is background, and its absence is not.
+            if agreement < AGREED or elsewhere > ELSEWHERE or edge < other_edge:
                 continue
             down, right = (float(v.mean()) / mask.shape[1] for v in np.nonzero(blob))
             place, size = (right, down), float(blob.mean())
