@@ -176,7 +176,8 @@ def _seen(images: Any, like: Pixels, window: int, count: int, way: NDArray[Any])
     seen = np.zeros((2, *first.shape[:2]), np.uint16)  # images that look as at the ends
     left, before, arrived = np.zeros((3, *first.shape[:2]), np.uint16)
     numbers = np.unique(np.linspace(0, len(images) - 1, count).round().astype(int))
-    samples, recent = [], []
+    samples: list[Pixels] = []
+    recent: list[NDArray[np.bool_]] = []
     for number, image in enumerate(images):
         pixels = _levelled(image, like)
         if number in numbers:
