@@ -98,6 +98,12 @@ def test_an_object_of_few_demonstrations_is_none():
     assert "in 0 of 10 demonstrations" in notes[0]
 
 
+def test_few_demonstrations_are_refused():
+    changes, notes = found(*scenes(7)[:2])
+    assert not any(changes)
+    assert "needs 8 demonstrations" in notes[0]
+
+
 def test_the_absence_of_an_object_is_no_object():
     images, joints, steps, _ = scenes(8, pause=60, fixed=True)
     for row, (_, arrives) in zip(found(images, joints)[0], steps, strict=True):

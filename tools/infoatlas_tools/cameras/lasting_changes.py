@@ -41,6 +41,7 @@ LATE = 0.8  # quantile of the pixels of a blob: some of them are hidden before
 MOMENT = 0.5  # seconds from the date within which pixels agree
 COLOUR = 12.0  # delta E within which blobs are the same object in other demonstrations
 ELSEWHERE = 1.0  # of a blob's pixels: so many new ones of its colour, while it rests, are the robot
+FEWEST = 8  # demonstrations: fewer have no common background, and a robot passes for an object
 COMMON = 0.5  # share of the demonstrations with a change of an object, at least
 AGREED = 0.2  # share of a blob's pixels that agree, at least: slow changes have no date
 MOVING = 0.4  # share of the images that differs from the background if the camera moves
@@ -123,6 +124,9 @@ def find_changes(
     notes : list of str
         How many demonstrations show some, or why there are none.
     """
+    if len(states) < FEWEST:
+        note = f"Camera {camera.name} dates no objects: that needs {FEWEST} demonstrations."
+        return [[] for _ in states], [note]
     stride = max(1, round(rate / RATE))
     window, reach = max(1, round(ENDS * rate / stride)), MOMENT * rate / stride
     count = min(SAMPLES, max(1, BACKGROUND // len(states)))
