@@ -122,8 +122,10 @@ RECORDINGS = {
 }
 
 
-def episodes(recording: Recording, assets: Path) -> Iterator[Played]:
-    """The recorded episodes, played back."""
+def episodes(
+    recording: Recording, assets: Path
+) -> Iterator[tuple[Played, mujoco.MjModel, NDArray[np.float64]]]:
+    """The recorded episodes, played back, with their models and recorded states."""
     for folder, things in recording.folders.items():
         with h5py.File(assets / "demonstrations" / folder / "demo.hdf5") as file:
             keys = sorted(file["data"], key=lambda key: int(key.split("_")[1]))
@@ -131,7 +133,8 @@ def episodes(recording: Recording, assets: Path) -> Iterator[Played]:
                 demo = file["data"][key]
                 states = demo["states"][:: recording.every]
                 model = _model(demo.attrs["model_file"], assets, folder)
-                yield play(model, states, recording.arms, things, recording.velocities)
+                played = play(model, states, recording.arms, things, recording.velocities)
+                yield played, model, states
 
 
 def _model(description: str, assets: Path, folder: str) -> mujoco.MjModel:
@@ -158,10 +161,10 @@ def whole(played: Played) -> Demonstration:
     )
 
 
-def cut(played: Played) -> Iterator[Demonstration]:
-    """The same for each object, from `AFTER` steps after the release of the one before it.
+def parts(played: Played) -> Iterator[tuple[slice, str]]:
+    """Steps of each object, from `AFTER` steps after the release of the one before it.
 
-    The last demonstration ends with the recording. Objects without a grasp are left out.
+    The last part ends with the recording. Objects without a grasp are left out.
     """
     releases = sorted(
         (int(np.flatnonzero(held)[-1]), thing)
@@ -171,7 +174,13 @@ def cut(played: Played) -> Iterator[Demonstration]:
     start = 0
     for number, (release, thing) in enumerate(releases, start=1):
         end = len(played.arms) if number == len(releases) else release + AFTER
-        steps = slice(start, end)
+        yield slice(start, end), thing
+        start = end
+
+
+def cut(played: Played) -> Iterator[Demonstration]:
+    """A demonstration of each object."""
+    for steps, thing in parts(played):
         pose = played.things[thing][steps]
         flags = {
             f"is_grasped{suffix}": held[steps]
@@ -181,14 +190,13 @@ def cut(played: Played) -> Iterator[Demonstration]:
         flags["has_moved"] = has_moved(pose[:, :3])
         states = np.concatenate([played.arms[steps], pose], axis=1)
         yield states, flags, played.arm_names + [f"object.{axis}" for axis in POSE]
-        start = end
 
 
 def extract(name: str, root: Path, out: Path) -> Path:
     """Write OUT/NAME.npz from the files of the wheel, unpacked under `root`."""
     recording = RECORDINGS[name]
     demos: list[Demonstration] = []
-    for played in episodes(recording, root / ASSETS):
+    for played, _, _ in episodes(recording, root / ASSETS):
         demos += cut(played) if recording.cut else [whole(played)]
     recorded = [(states, flags) for states, flags, _ in demos]
     return save(out / f"{name}.npz", recorded, demos[0][2], np.arange(len(demos)))

@@ -115,6 +115,7 @@ class Recorder:
         # A short contact can end before the step of the policy.
         env._step_mujoco_simulation = self._simulate
         self.states: list[NDArray[np.float64]] = []
+        self.positions: list[NDArray[np.float64]] = []  # of all joints, to render them
         self.flags: dict[str, list[bool]] = {"both_pads": [], "touch": [], "success": []}
         self.names = [
             *(f"joint{i + 1}.position" for i in range(len(JOINTS))),
@@ -126,6 +127,7 @@ class Recorder:
 
     def keep(self, observation: NDArray[np.float64], success: bool) -> None:
         data = self.env.data
+        self.positions.append(data.qpos.copy())
         angles = [data.joint(name).qpos[0] for name in (*JOINTS, *FINGERS)]
         turned = data.body(self.recipe.thing).xquat
         second = observation[11:14] if self.recipe.second else []

@@ -12,8 +12,8 @@ from .camera import Camera
 
 Image = NDArray[np.float32]
 
-WIDTH = 192  # pixels of the images: smaller objects are lost below
-FIRST = 0.2  # seconds whose median is the first image of a demonstration
+WIDTH = 256  # pixels of the images: smaller objects are lost below
+FIRST = 0.1  # seconds whose median is the first image: later ones may show the arm on its way
 SHARED = 600  # images of the background in all, which bounds the memory
 BETWEEN = 9  # images whose median shows the scene between two steps
 EACH = 20  # images of one demonstration for the background, at most
@@ -29,7 +29,7 @@ class Scene:
     Attributes
     ----------
     first : [N, h, w, 3] float32
-        Lab, lightness times 0.6, as the median over the first 0.2 s.
+        Lab, lightness times 0.6, as the median over the first 0.1 s.
     usual : [h, w, 3] float32
         Median over the first images of all demonstrations.
     background : [h, w, 3] float32
@@ -63,7 +63,7 @@ def read_scene(camera: Camera, rate: float) -> Scene:
     each = max(2, min(EACH, SHARED // count))
     start, images, later = [], [], []
     for i, length in enumerate(camera.lengths.tolist()):
-        opening = np.unique(np.linspace(0, min(FIRST * rate, length - 1), 5).astype(int))
+        opening = np.unique(np.linspace(0, min(FIRST * rate, length - 1), 3).astype(int))
         spread = np.linspace(0, length - 1, each).astype(int)
         both = np.unique(np.r_[opening, spread])
         found = camera.read(i, both.tolist(), WIDTH)
@@ -98,7 +98,7 @@ def lab(image: NDArray[np.uint8]) -> Image:
 
     found = cv2.cvtColor(cv2.GaussianBlur(image, (0, 0), 0.8), cv2.COLOR_RGB2LAB)
     weights = np.array((LIGHTNESS / 2.55, 1, 1), np.float32)
-    return (found - np.array((0, 128, 128), np.float32)) * weights
+    return np.asarray((found - np.array((0, 128, 128), np.float32)) * weights)
 
 
 def _aligned(first: Image, background: Image, images: NDArray[np.uint8]) -> Scene:

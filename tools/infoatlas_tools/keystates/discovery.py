@@ -1,7 +1,8 @@
 """Find the key states of demonstrations of one task.
 
 A key state is an event: a body is grasped or released, begins to move or comes to rest
-(`contact.py`), or a gripper closes or opens (`gripper.py`). Other changes of the motion fill the
+(`contact.py`), or a gripper closes or opens (`gripper.py`). If demonstrations share none, objects
+that leave their places before a fixed camera are the events. Other changes of the motion fill the
 places that are left: pauses of the tool between long ways, then the sharpest changes
 (`changes.py`).
 
@@ -32,7 +33,7 @@ from .bodies import unnamed_positions
 from .changes import APART as CHANGES_APART, change_curves, find_pauses, fit_changes, peaks
 from .contact import tempo
 from .coordinates import ReadCoordinates, read_coordinates
-from .events import APART, LABEL, MOTION, Evidence, chosen_events, find_evidence
+from .events import APART, LABEL, MOTION, Evidence, add_changes, chosen_events, find_evidence
 from .fit_timing import choose_timing
 from .key_states import KeyStates
 from .kinds import Others, group, repeated
@@ -66,7 +67,8 @@ def discover_keystates(
     trajectories : Trajectories, or sequence of [T_i, d] array-like
         States of each demonstration; lengths may differ. `Trajectories` also have names, their
         rate, the coordinates to leave out (flags that contain the answer, such as "is grasped"),
-        and more.
+        a camera, and more. Images are read only if the states show no event that demonstrations
+        share.
     count : int or "auto"
         Largest number of key states of each demonstration, the end not counted. "auto": contacts
         and switches of grippers that half of the demonstrations have, up to 8 of each
@@ -123,6 +125,9 @@ def discover_keystates(
     evidence = find_evidence(
         given.names, states, frequency, _gripper(given), given.ignore, rotations
     )
+    seen: list[str] = []
+    if given.camera is not None and not evidence.common:
+        evidence, seen = add_changes(evidence, given.camera, states, frequency)
     known, labelled = as_labels(labels, lengths)
     if len(known):
         found = _labelled(labelled, spread_labels(recordings, evidence.events, known))
@@ -131,7 +136,7 @@ def discover_keystates(
         found = _columns(recordings, evidence, others, lengths, most, frequency)
         if count == "auto":
             found = _automatic(found, recordings)
-    notes = coordinates.notes
+    notes = (*coordinates.notes, *seen)
     if count == "auto" and not len(known) and max(map(len, evidence.events)) > CHOOSABLE:
         notes += (
             f"Demonstrations have up to {max(map(len, evidence.events))} contacts and switches, "

@@ -3,18 +3,23 @@
 A gripper that closes before a body begins to move has grasped it, and it releases the body when it
 opens. Contact lasts from the end of the closing to the begin of the opening, so these are the dates
 of a grasp and of a release. A switch and a contact within half a second are one event.
+
+Where the states show no event that demonstrations share, a fixed camera may show objects that leave
+their places and arrive at others (`cameras/lasting_changes.py`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..cameras.camera import Camera
+from ..cameras.lasting_changes import find_changes
 from .bodies import find_bodies, find_grippers
 from .contact import Motion, find_motions, tempo
 from .gripper import Switch, find_switches
@@ -135,6 +140,23 @@ def find_evidence(
         switches,
         closing_signs(motions, switches, tempo(lengths, frequency) * frequency),
     )
+
+
+def add_changes(
+    evidence: Evidence, camera: Camera, states: Sequence[Float], frequency: float
+) -> tuple[Evidence, list[str]]:
+    """Evidence with objects that leave their places and arrive before a camera, and notes."""
+    changes, notes = find_changes(camera, states, frequency)
+    numbers = {change.number for row in changes for change in row}
+    rows = []
+    for own, row in zip(evidence.events, changes, strict=True):
+        events = [*own]
+        for change in row:
+            body = "object" if len(numbers) == 1 else f"object {change.number}"
+            name = f"{body} {'leaves its place' if change.leaves else 'arrives'}"
+            events.append(Event(change.step, name, CONTACT, 1 + change.agreement, body))
+        rows.append(events)
+    return replace(evidence, events=clearest(rows, [len(s) for s in states], frequency)), notes
 
 
 def join(

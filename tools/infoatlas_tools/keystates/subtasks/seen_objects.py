@@ -123,13 +123,13 @@ def camera_subtasks(
         reference, note = _choose(row, [o.twin for o in objects], names, on)
         notes += [f"{label}: {note}"] if note else []
         references.append(reference)
-        carried.append(held)
+        carried.append("" if held == WORLD else held)
         if label.startswith(TAKES):
-            held = "" if reference == WORLD else reference
+            held = reference
         elif label.startswith(PUTS):
-            if held:
+            if held in names:
                 put[names.index(held)] = own
-                on[held] = reference
+            on[held] = reference
             held = ""
     seen = SeenObjects(
         camera.name, names, scene.images, np.stack([o.boxes for o in objects], axis=1),
@@ -174,7 +174,9 @@ def _choose(
     best = max(informs, key=lambda o: values[o])
     if twins[best]:
         return WORLD, f"{names[best]} is one of two of the same colour, which are not told apart."
-    upper = [o for o, name in enumerate(names) if on.get(name) == names[best]]
+    upper = [o for o, name in enumerate(names) if on.get(name) in (names[best], WORLD)]
+    if on.get(WORLD) == names[best] or any(np.isnan(row[o].nats) for o in upper):
+        return WORLD, f"something else may lie on {names[best]}, which the camera does not see."
     rivals = [
         o
         for o in sorted({*informs, *upper})

@@ -1,0 +1,277 @@
+"""Lasting changes before a fixed camera: an object leaves its place, and arrives at another one.
+
+A pixel of an object's first place looks as at the start until the object leaves, and never again; a
+pixel of its last place looks as at the end from the arrival on. Without the object, both show the
+background of the data set: the median over images of all demonstrations. Pixels of one object
+change at one moment, but some are hidden by the hand before the object leaves, and others are
+hidden until after it arrives. So the date is a late one of a blob that leaves, and an early one of
+a blob that arrives.
+
+The robot, too, leaves places and arrives. But the colour of an object appears nowhere else before
+it leaves and after it arrives, and the colours of a robot do so whenever it moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .images import required
+
+if TYPE_CHECKING:
+    from .camera import Camera
+
+Pixels = NDArray[np.floating]  # [..., h, w, 3]: CIE L*a*b*, L* times LIGHTNESS
+
+WIDTH = 96  # pixels of an image
+RATE = 10.0  # images a second
+ENDS = 0.4  # seconds whose median shows the scene at the start and at the end
+SAMPLES = 40  # images of a demonstration in the background, at most
+BACKGROUND = 2000  # images in the background, of all demonstrations
+LIGHTNESS = 0.6  # weight of L*: shadows change lightness alone
+SAME = 7.0  # delta E below which a pixel looks the same: noise of video is below 3
+OTHER = 1.5 * SAME  # delta E above which a pixel shows something else
+WAY = (0.08, 0.97)  # share of the robot's way: before and after, it leaves and takes its own place
+BLOB = 0.0008  # of the pixels of an image: 5 of 96 x 72 (fewer are noise)
+LATE = 0.8  # quantile of the pixels of a blob: some of them are hidden before
+MOMENT = 0.5  # seconds from the date within which pixels agree
+COLOUR = 12.0  # delta E within which blobs are the same object in other demonstrations
+ELSEWHERE = 1.0  # of a blob's pixels: so many new ones of its colour, while it rests, are the robot
+FEWEST = 8  # demonstrations: fewer have no common background, and a robot passes for an object
+COMMON = 0.5  # share of the demonstrations with a change of an object, at least
+AGREED = 0.2  # share of a blob's pixels that agree, at least: slow changes have no date
+MOVING = 0.4  # share of the images that differs from the background if the camera moves
+
+
+@dataclass(frozen=True)
+class Change:
+    """An object leaves its place or arrives at one.
+
+    Attributes
+    ----------
+    step : int
+        Recorded step.
+    leaves : bool
+        False if the object arrives.
+    place : (float, float)
+        Right and down from the upper left corner, in widths of the image.
+    colour : (float, float, float)
+        CIE L*a*b*, L* times LIGHTNESS.
+    size : float
+        Share of the image.
+    agreement : float
+        Share of the pixels that change within half a second of the step: low if the date is wrong.
+    number : int
+        Of the object, from 1; the object has the same number in all demonstrations.
+    """
+
+    step: int
+    leaves: bool
+    place: tuple[float, float]
+    colour: tuple[float, float, float]
+    size: float
+    agreement: float
+    number: int = 0
+
+
+class Seen(NamedTuple):
+    """What one demonstration shows.
+
+    first, last : [h, w, 3] float16
+        The scene at its ends.
+    left, arrived : [h, w] uint16
+        Image in which a pixel looks as at the start for the last time, and as at the end for the
+        first time.
+    stayed, stays : [h, w] bool
+        Whether it looks so in most images before, and after.
+    way : [n] float64
+        Share of its way that the robot has gone at each image.
+    numbers, samples : [k] int64, [k, h, w, 3] float16
+        Some images and their numbers.
+    """
+
+    first: Pixels
+    last: Pixels
+    left: NDArray[np.uint16]
+    arrived: NDArray[np.uint16]
+    stayed: NDArray[np.bool_]
+    stays: NDArray[np.bool_]
+    way: NDArray[np.float64]
+    numbers: NDArray[np.int64]
+    samples: Pixels
+
+
+def find_changes(
+    camera: Camera, states: Sequence[NDArray[Any]], rate: float
+) -> tuple[list[list[Change]], list[str]]:
+    """Changes that half of the demonstrations share, in order of time, by demonstration.
+
+    Parameters
+    ----------
+    camera : Camera
+    states : sequence of [T_i, d] float64
+        Of the robot: its own first and last motions are left out.
+    rate : float
+        Recorded steps a second, Hz.
+
+    Returns
+    -------
+    changes : list of N lists of Change
+    notes : list of str
+        How many demonstrations show some, or why there are none.
+    """
+    if len(states) < FEWEST:
+        note = f"Camera {camera.name} dates no objects: that needs {FEWEST} demonstrations."
+        return [[] for _ in states], [note]
+    stride = max(1, round(rate / RATE))
+    window, reach = max(1, round(ENDS * rate / stride)), MOMENT * rate / stride
+    count = min(SAMPLES, max(1, BACKGROUND // len(states)))
+    seen: list[Seen] = []
+    like: Pixels | None = None
+    for i, own in enumerate(states):
+        steps = np.arange(0, len(own), stride)
+        images = camera.read(i, steps.tolist(), WIDTH)
+        like = _lab(images[0]) if like is None else like
+        seen.append(_seen(images, like, window, count, _way(own[steps])))
+    background = np.median(np.concatenate([one.samples for one in seen]), axis=0)
+    other = [np.mean(_apart(one.samples, background) > OTHER) for one in seen]
+    if np.median(other) > MOVING:
+        return [[] for _ in states], [
+            f"Camera {camera.name} moves, or its images share no background: it gives no dates."
+        ]
+    found = _shared([_blobs(one, background, reach) for one in seen])
+    shown = sum(map(bool, found))
+    note = (
+        f"Camera {camera.name} shows objects that leave their places or arrive in {shown} of "
+        f"{len(found)} demonstrations."
+    )
+    return [[replace(c, step=c.step * stride) for c in row] for row in found], [note]
+
+
+def _lab(image: Any) -> Pixels:
+    """An image [h, w, 3] uint8 RGB in CIE L*a*b*, slightly blurred."""
+    cv2 = required("cv2")
+    blurred = cv2.GaussianBlur(image, (0, 0), 1.0)
+    values = cv2.cvtColor(blurred.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
+    return np.asarray(values * np.array([LIGHTNESS, 1, 1], np.float32))
+
+
+def _levelled(image: Any, like: Pixels) -> Pixels:
+    """An image in CIE L*a*b*, as bright and white as `like`: lamps flicker, cameras adapt."""
+    pixels = _lab(image)
+    return pixels - np.median((pixels - like)[::4, ::4], axis=(0, 1))
+
+
+def _apart(one: Pixels, other: Pixels) -> NDArray[np.floating]:
+    """Delta E of pixels."""
+    return np.asarray(np.linalg.norm(one - other, axis=-1))
+
+
+def _seen(images: Any, like: Pixels, window: int, count: int, way: NDArray[Any]) -> Seen:
+    """What the images [n, h, w, 3] of a demonstration show; `window` of them show either end."""
+    first, last = (
+        np.median([_levelled(image, like) for image in part], axis=0)
+        for part in (images[:window], images[-window:])
+    )
+    seen = np.zeros((2, *first.shape[:2]), np.uint16)  # images that look as at the ends
+    left, before, arrived = np.zeros((3, *first.shape[:2]), np.uint16)
+    numbers = np.unique(np.linspace(0, len(images) - 1, count).round().astype(int))
+    samples: list[Pixels] = []
+    recent: list[NDArray[np.bool_]] = []
+    for number, image in enumerate(images):
+        pixels = _levelled(image, like)
+        if number in numbers:
+            samples.append(pixels.astype(np.float16))
+        recent = [*recent[-2:], np.array([_apart(pixels, end) < SAME for end in (first, last)])]
+        same = np.sum(recent, axis=0) * 2 > len(recent)  # one bad image changes nothing
+        arrived[same[1] & (seen[1] == 0)] = number
+        seen += same
+        left[same[0]], before[same[0]] = number, seen[0][same[0]]
+    stayed, stays = before * 2 > left, seen[1] * 2 > len(images) - arrived
+    ends = first.astype(np.float16), last.astype(np.float16)
+    return Seen(*ends, left, arrived, stayed, stays, way, numbers, np.array(samples))
+
+
+def _way(states: NDArray[Any]) -> NDArray[Any]:
+    """Share of its way that a robot has gone at each step of [n, d]."""
+    ranges = np.ptp(states, axis=0)
+    ranges = np.maximum(ranges, 0.1 * ranges.max(initial=1e-300))  # noise of joints at rest
+    gone = np.cumsum(np.abs(np.diff(states, axis=0, prepend=states[:1])) / ranges, axis=0).sum(1)
+    return np.asarray(gone / max(gone[-1], 1e-300))
+
+
+def _blobs(seen: Seen, background: Pixels, reach: float) -> list[Change]:
+    """Changes of one demonstration; steps are numbers of images."""
+    cv2 = required("cv2")
+    changed = _apart(seen.first, seen.last) > OTHER
+    first, last = (_apart(end, background) > OTHER for end in (seen.first, seen.last))
+    found = []
+    for leaves, mask, times, scene, empty in (
+        (True, changed & first & ~last & seen.stayed, seen.left, seen.first, seen.last),
+        (False, changed & last & ~first & seen.stays, seen.arrived, seen.last, seen.first),
+    ):
+        mask &= (seen.way[times] > WAY[0]) & (seen.way[times] < WAY[1])
+        clean = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2)))
+        count, labels = cv2.connectedComponents(cv2.dilate(clean, np.ones((3, 3))))
+        new = _apart(seen.samples, scene) > OTHER
+        new &= _apart(seen.samples, background) > OTHER
+        for label in range(1, count):
+            blob = (labels == label) & mask
+            if blob.mean() < BLOB:
+                continue
+            own = times[blob].astype(np.int64)
+            step = int(np.quantile(own, LATE if leaves else 1 - LATE))
+            agreement = float(np.mean(np.abs(own - step) <= reach))
+            colour = np.median(scene[blob], axis=0)
+            rests = seen.numbers <= step if leaves else seen.numbers >= step
+            alike = new[rests] & (_apart(seen.samples[rests], colour) < COLOUR)
+            elsewhere = alike.sum(axis=(1, 2)).max(initial=0) / blob.sum()
+            around = cv2.dilate(blob.astype(np.uint8), np.ones((7, 7))).astype(bool) & ~blob
+            edge, other_edge = (
+                _apart(np.median(s[blob], axis=0), np.median(s[around], axis=0))
+                for s in (scene, empty)
+            )
+            # An object that nearly always lies in one place is background, and its absence is not.
+            if agreement < AGREED or elsewhere > ELSEWHERE or edge < other_edge:
+                continue
+            down, right = (float(v.mean()) / mask.shape[1] for v in np.nonzero(blob))
+            place, size = (right, down), float(blob.mean())
+            found.append(Change(step, leaves, place, tuple(colour.tolist()), size, agreement))
+    return found
+
+
+def _shared(rows: Sequence[Sequence[Change]]) -> list[list[Change]]:
+    """Changes of objects that half of the demonstrations share, with the objects' numbers.
+
+    The largest blob that is left gives an object its colour; each demonstration adds its largest
+    blob of that colour.
+    """
+    left = [list(row) for row in rows]
+    found: list[list[Change]] = [[] for _ in rows]
+    colours: list[Any] = []
+    while any(left):
+        largest = max((c for row in left for c in row), key=lambda c: c.size)
+        colour = np.array(largest.colour)
+        members = {}
+        for i, row in enumerate(left):
+            alike = [
+                c
+                for c in row
+                if c.leaves == largest.leaves and np.linalg.norm(colour - c.colour) < COLOUR
+            ]
+            if alike:
+                members[i] = max(alike, key=lambda c: c.size)
+            left[i] = [c for c in row if c not in alike]
+        if len(members) < COMMON * len(rows):
+            continue
+        same = [n for n, other in enumerate(colours) if np.linalg.norm(colour - other) < COLOUR]
+        if not same:
+            colours.append(colour)
+        number = same[0] + 1 if same else len(colours)
+        for i, change in members.items():
+            found[i].append(replace(change, number=number))
+    return [sorted(row, key=lambda c: c.step) for row in found]
