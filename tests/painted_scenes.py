@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-HEIGHT, WIDTH, RATE = 144, 192, 10.0
+from infoatlas_tools.cameras.scene import WIDTH
+
+HEIGHT, RATE = WIDTH * 3 // 4, 10.0
 RED, GREEN, BLUE, DARK_RED = (205, 40, 40), (40, 165, 60), (50, 70, 200), (110, 15, 15)
 JOINTS = ("j1", "j2", "j3", "j4", "gripper")
 
@@ -25,12 +27,12 @@ def places(count, objects, seed=0):
     while len(found) < count:
         own = rng.uniform((20, 50), (WIDTH - 20, HEIGHT - 20), (objects, 2))
         apart = np.linalg.norm(own[:, None] - own, axis=-1) + 100 * np.eye(objects)
-        if apart.min() > 26:
+        if apart.min() > 32:
             found.append(own)
     return np.array(found)
 
 
-def paint(where, colours, *, back=None, size=16, seed=0):
+def paint(where, colours, *, back=None, size=20, seed=0):
     """An image with a square of each colour at `where` [objects, 2]; NaN where it is absent.
 
     A pair of colours is that of the upper and lower half of a square.
@@ -57,7 +59,7 @@ def demonstrations(where, seed=0, *, home=0.05, noise=0.01):
         Steps at which the gripper closes and opens.
     """
     rng = np.random.default_rng(seed)
-    maps = np.random.default_rng(7).normal(size=(2, 2, 4)) / 60
+    maps = np.random.default_rng(7).normal(size=(2, 2, 4)) / 80
     states, cuts = [], []
     for own in where:
         start = rng.normal(0, home, 4)

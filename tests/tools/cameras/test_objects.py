@@ -33,14 +33,14 @@ def test_objects_at_their_places():
         assert distance(own, where[:, k]) < 1.5
         assert own.seen.all()
         assert not own.twin
-        np.testing.assert_allclose(np.median(own.boxes[:, 2:], axis=0), 16, atol=2)
+        np.testing.assert_allclose(np.median(own.boxes[:, 2:], axis=0), 20, atol=2)
 
 
 def test_faces_of_an_object_are_joined():
     where = places(COUNT, 2)
     found = objects_of(where, ((RED, DARK_RED), GREEN))
     own = min(found, key=lambda o: distance(o, where[:, 0]))
-    assert distance(own, where[:, 0]) < 1.5  # a face alone is 4 pixels away
+    assert distance(own, where[:, 0]) < 1.5  # a face alone is 5 pixels away
     assert sum(distance(o, where[:, 0]) < 6 for o in found) == 1
 
 

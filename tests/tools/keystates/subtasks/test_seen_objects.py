@@ -143,8 +143,9 @@ def test_the_robot_is_no_object(where):
     found = find(images, states, steps)
     middle = found.seen.boxes[..., :2] + found.seen.boxes[..., 2:] / 2
     assert (np.abs(middle - robot[:, None]).max(axis=-1).mean(axis=0) > 10).all()
-    first, second = (nearest(found.seen, where[:, k]) for k in range(2))
-    assert found.seen.references == (first, second)
+    for k, reference in enumerate(found.seen.references):  # a face may be an object of its own
+        own = middle[:, found.seen.names.index(reference)] - where[:, k]
+        assert np.median(np.linalg.norm(own, axis=1)) < 5
 
     alone = find(painted(robot[:, None], ((240, 170, 20),)), states, steps)
     assert alone.seen is None
