@@ -86,7 +86,7 @@ def _caption(figure: Figure, seen: SeenObjects, drawn: int, title: str) -> None:
     many = "1 object" if len(seen.names) == 1 else f"{len(seen.names)} objects"
     heading = f"{many}, camera {shorten(seen.camera, 32)}"
     if drawn < len(seen.names):
-        heading += f" ({len(seen.names) - drawn} with little information are not drawn)"
+        heading += f" ({len(seen.names) - drawn} of little information not drawn)"
     note = (
         "Columns: first images of some demonstrations, and the objects there. Bars: how much the "
         "joints at each key state depend on the object's place there, with standard errors."
