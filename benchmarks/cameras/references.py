@@ -100,12 +100,11 @@ class Recorded:
             if by_poses:
                 count["poses"] = by_poses(own) == true
             if seen:
-                steps = {found.name(j): found.steps[:, j] for j in range(found.steps.shape[1])}
-                off = [
-                    np.ma.median([abs(steps[label][k] - step) for k, step, _ in own])
-                    for label in seen.cuts
-                ]
-                c = int(np.argmin(np.ma.filled(off, 1e9)))
+                columns = [found.name(j) for j in range(found.steps.shape[1])]
+                steps = found.steps.filled(-10_000)[:, [columns.index(c) for c in seen.cuts]]
+                having = [k for k, _, _ in own]
+                off = np.abs(steps[having] - np.array([[s] for _, s, _ in own]))
+                c = int(np.median(off, axis=0).argmin())
                 nats, name = np.nan_to_num(seen.nats[c], nan=-1.0), seen.references[c]
                 answer = "world" if name == "world" else which[seen.names.index(name)]
                 count["first"] = len(which) > 0 and which[int(nats.argmax())] == true
