@@ -21,7 +21,7 @@ from ...cameras.camera import Camera
 from ...cameras.information import components, information, jackknife_error, shuffled
 from ...cameras.objects import ImageObject, colour_of, find_objects, locate, unusual
 from ...cameras.scene import Scene, read_between, read_scene
-from .cuts import Cuts, make_cuts
+from .cuts import Cuts
 from .recorded_subtasks import WORLD, SeenObjects, Subtask, Subtasks, Z
 
 Float = NDArray[np.float64]
