@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from infoatlas_tools.cameras.camera import as_camera
 
 from infoatlas_tools import Trajectories, discover_keystates
+from infoatlas_tools.cameras.camera import as_camera
 from infoatlas_tools.cameras.lasting_changes import find_changes
 
 RATE = 10.0

@@ -24,7 +24,7 @@ from infoatlas_rt.live.timing import NOMINAL
 
 from ..trajectories import Trajectories
 from . import explanation, summary as tables
-from .events import CONTACT, GRIPPER, LABEL, Evidence
+from .events import CONTACT, GRIPPER, LABEL, MOTION, Evidence
 from .explanation import GroupChange
 from .fit_live import fit_live
 from .fit_subtasks import fit_subtasks
@@ -286,10 +286,11 @@ class KeyStates:
                 "Trajectories(..., camera=) to discover_keystates, and no objects here"
             )
         if tool is None and not objects and data.camera is not None:
-            cuts = make_cuts(self.steps[:, columns], labels, data.lengths, 0.0)
-            sources = {self.name(j): self.found.source[j] for j in columns.tolist()}
+            events = [j for j in columns.tolist() if self.found.source[j] != MOTION]
+            some = events or columns.tolist()  # contacts, switches and labels, if there are any
+            cuts = make_cuts(self.steps[:, some], [self.name(j) for j in some], data.lengths, 0.0)
             seen = camera_subtasks(
-                data.camera, data.split(), self.evidence.columns, cuts, sources, frequency,
+                data.camera, data.split(), self.evidence.columns, cuts, frequency,
                 object_names or {},
             )  # fmt: skip
             return replace(seen, rate=data.rate)

@@ -21,8 +21,7 @@ from ...cameras.camera import Camera
 from ...cameras.information import components, information, jackknife_error, shuffled
 from ...cameras.objects import ImageObject, colour_of, find_objects, locate, unusual
 from ...cameras.scene import Scene, read_between, read_scene
-from ..events import MOTION
-from .cuts import Cuts, make_cuts
+from .cuts import Cuts
 from .recorded_subtasks import WORLD, SeenObjects, Subtask, Subtasks, Z
 
 Float = NDArray[np.float64]
@@ -51,7 +50,6 @@ def camera_subtasks(
     states: Sequence[Any],
     columns: Sequence[int],
     cuts: Cuts,
-    sources: Mapping[str, str],
     frequency: float,
     object_names: Mapping[int, str],
 ) -> Subtasks:
@@ -64,9 +62,7 @@ def camera_subtasks(
     columns : sequence of int
         The joints, or the pose of the tool.
     cuts : Cuts
-        The shared key states.
-    sources : dict of str to str
-        What each label rests on: "contact", "gripper", "motion" or "label".
+        Key states at which parts may end.
     frequency : float
         Recorded steps a second, Hz.
     object_names : dict of int to str
@@ -141,7 +137,7 @@ def camera_subtasks(
         if text:
             counts[text] += 1
             called[label] = text if counts[text] == 1 else f"{text} {counts[text]}"
-    parts = _parts(cuts, sources, seen, carried, called)
+    parts = _parts(cuts, seen, carried, called)
     return Subtasks(
         tuple(parts), cuts.lengths, notes=tuple(notes), seen=seen, keystate_names=called
     )
@@ -195,24 +191,11 @@ def _choose(
 
 
 def _parts(
-    cuts: Cuts,
-    sources: Mapping[str, str],
-    seen: SeenObjects,
-    carried: Sequence[str],
-    called: Mapping[str, str],
+    cuts: Cuts, seen: SeenObjects, carried: Sequence[str], called: Mapping[str, str]
 ) -> list[Subtask]:
-    """Parts between cuts; a change of the motion is none if the next cut has its reference."""
-    following = (*seen.references[1:], WORLD)
-    kept = [
-        c
-        for c, (label, own, after) in enumerate(
-            zip(cuts.labels, seen.references, following, strict=True)
-        )
-        if sources[label] != MOTION or own == WORLD or own != after
-    ]
-    some = make_cuts(cuts.steps[:, kept], [cuts.labels[c] for c in kept], cuts.lengths, 0.0)
+    """Parts between cuts."""
     found = []
-    for label, start, end in some.spans():
+    for label, start, end in cuts.spans():
         part = Subtask("tool", start, end, called.get(label, label), WORLD)
         if label in cuts.labels:
             c = cuts.labels.index(label)
