@@ -89,7 +89,7 @@ def read_between(
             steps = np.unique(np.linspace(a, b, BETWEEN).astype(int)).tolist()
             image = lab(np.median(camera.read(i, steps, WIDTH), axis=0).astype(np.uint8))
             found[i] = _back(image, scene.shift[i]) - scene.colour[i]
-    return found
+    return np.asarray(found)
 
 
 def lab(image: NDArray[np.uint8]) -> Image:

@@ -31,8 +31,7 @@ def find(images, states, steps, names=None):
     lengths = np.array([len(own) for own in states])
     camera = as_camera(films(images, states), lengths)
     cuts = make_cuts(np.ma.masked_less(steps, 0), LABELS, lengths, 0.0)
-    sources = dict.fromkeys(LABELS, "gripper")
-    return camera_subtasks(camera, states, range(4), cuts, sources, RATE, names or {})
+    return camera_subtasks(camera, states, range(4), cuts, RATE, names or {})
 
 
 def painted(where, colours=COLOURS):
