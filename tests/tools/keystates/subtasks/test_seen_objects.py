@@ -7,6 +7,7 @@ import pytest
 
 from infoatlas_rt import InputError
 from infoatlas_tools import Trajectories, discover_keystates
+from infoatlas_tools.cameras import scene
 from infoatlas_tools.cameras.camera import as_camera
 from infoatlas_tools.keystates.subtasks.cuts import make_cuts
 from infoatlas_tools.keystates.subtasks.seen_objects import camera_subtasks
@@ -25,6 +26,12 @@ from painted_scenes import (
 COUNT = 20
 LABELS = ("gripper closes", "gripper opens")
 COLOURS = (RED, GREEN, BLUE)  # the blue square is never used
+
+
+@pytest.fixture(autouse=True)
+def few_images(monkeypatch):
+    """Films of one image have the same background in few images, which saves time."""
+    monkeypatch.setattr(scene, "EACH", 3)
 
 
 def find(images, states, steps, names=None):
