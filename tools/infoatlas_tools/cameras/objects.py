@@ -20,6 +20,7 @@ FEWEST = 4  # images that show whether faces move together
 PRESENT = 0.5  # of the demonstrations that have an object, at least
 TWIN = 0.5  # of the area of the largest blob: another one is a second object of the same colour
 BESIDE = 0.04  # of the width: blobs nearer than this may be faces of one object
+STEADY = 1.8  # ratio of the quartiles of its area, at most: what varies more is no one thing
 RIGID = 0.8  # share of the variance of a face's place that the place of another one explains
 
 
@@ -59,7 +60,8 @@ def find_objects(scene: Scene) -> tuple[list[ImageObject], Image]:
     palette = _palette(pixels)
     faces = colour_of(scene.first, scene, palette)
     every = [locate(faces, (k,)) for k in range(len(palette))]
-    return _joined([one for one in every if one.seen.mean() >= PRESENT], faces), palette
+    joined = _joined([one for one in every if one.seen.mean() >= PRESENT], faces)
+    return [one for one in joined if _steady(one)], palette
 
 
 def unusual(images: Image, scene: Scene) -> NDArray[np.bool_]:
@@ -134,6 +136,12 @@ def _joined(found: list[ImageObject], faces: Int) -> list[ImageObject]:
         else:
             kept.append(one)
     return sorted(kept, key=lambda o: -float(o.seen.mean()))
+
+
+def _steady(one: ImageObject) -> bool:
+    """Whether it has about the same size in most images."""
+    low, high = np.quantile(one.boxes[one.seen, 2:].prod(axis=1), (0.25, 0.75))
+    return bool(high <= STEADY * low)
 
 
 def _touch(a: Int, b: Int, near: float) -> bool:

@@ -175,8 +175,8 @@ def _choose(
         return WORLD, f"something else may lie on {names[best]}, which the camera does not see."
     rivals = [
         o
-        for o in sorted({*informs, *upper})
-        if o != best and values[best] - values[o] <= Z * np.hypot(row[o].stderr, row[best].stderr)
+        for o, m in enumerate(row)
+        if o != best and values[best] - values[o] <= Z * np.hypot(m.stderr, row[best].stderr)
     ]
     if not rivals:
         return names[best], ""
@@ -184,7 +184,9 @@ def _choose(
     for name in together:
         if len(together) == 2 and on.get(name) in together:
             return name, ""
-    shown = " and ".join(f"{names[o]} ({values[o]:.1f} nats)" for o in (best, rivals[0]))
+    shown = " and ".join(
+        f"{names[o]} ({values[o]:.1f} nats)" for o in (best, max(rivals, key=lambda o: values[o]))
+    )
     return WORLD, (
         f"{shown} are not told apart: record them at places that depend less on each other."
     )
