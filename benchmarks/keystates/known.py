@@ -43,11 +43,12 @@ def labelled(name: str, count: int, draws: int = DRAWS) -> dict[str, Any] | None
     hits: dict[str, list[bool]] = {"steps": [], "seconds": [], "share": []}
     for seed in range(draws):
         given = np.random.default_rng(seed).permutation(total)[:count]
+        known = ~np.isnan(demos.times[given]).all(axis=0)  # a label of each kind
         labels = {
             int(i): {
-                event: int(t)
-                for event, t in zip(demos.events, demos.times[i], strict=True)
-                if not np.isnan(t)
+                event: None if np.isnan(t) else int(t)
+                for event, t, some in zip(demos.events, demos.times[i], known, strict=True)
+                if some
             }
             for i in given
         }
@@ -55,7 +56,7 @@ def labelled(name: str, count: int, draws: int = DRAWS) -> dict[str, Any] | None
         found = discover_keystates(states, labels=labels)
         columns = {found.name(j): found.steps[:, j].filled(-1000) for j in range(len(found.kind))}
         for e, event in enumerate(demos.events):
-            own = [labels[i][event] / demos.lengths[i] for i in labels if event in labels[i]]
+            own = [row[event] / demos.lengths[i] for i, row in labels.items() if row.get(event)]
             for i in np.setdiff1d(np.arange(total), given).tolist():
                 if (truth := demos.times[i, e]) == truth:
                     step = columns[event][i] if own else np.inf

@@ -16,7 +16,7 @@ from infoatlas_rt import Task
 from infoatlas_rt.cli import main
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
-from infoatlas_tools.cli.discovery_options import placed_labels
+from infoatlas_tools.keystates.marks import placed_labels
 from pictures import series
 
 PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"

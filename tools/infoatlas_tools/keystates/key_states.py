@@ -233,8 +233,9 @@ class KeyStates:
         """Sub-tasks (parts) of each demonstration, and the reference object of each.
 
         With poses of objects in the states, cuts are contacts of the tool with them, at the steps
-        of key states; otherwise they are the shared key states. The chosen sequence has the most
-        information between the places where parts end and the poses of their references.
+        of key states or of their labels; otherwise they are the shared key states. The chosen
+        sequence has the most information between the places where parts end and the poses of their
+        references.
 
         Parameters
         ----------
@@ -272,7 +273,7 @@ class KeyStates:
         labels = [self.name(j) for j in columns.tolist()]
         parts, places, notes = find_subtasks(
             data.split(), data.names, self.steps[:, columns], labels, frequency, tool, objects,
-            self.evidence.switches, estimator,
+            self.evidence.switches, estimator, bool(self.labels),
         )  # fmt: skip
         if data.rate is None and objects:
             notes.append(
