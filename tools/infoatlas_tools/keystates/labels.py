@@ -33,7 +33,7 @@ SEEN = 2.0  # score of an event like the labelled ones; the detector gives up to
 KEPT = 10.0  # score of a label: more than any other
 LACKS = -1.0  # in place of a step: a person says that the demonstration lacks the kind
 RIVAL = 0.5  # seconds from the best step from which another one is a rival
-CERTAIN = (0.0, 1.0, 1.0)  # logistic model of certainty: offset, of the margin, of an event
+CERTAIN = (-0.6, 3.3, -1.6)  # logistic model of certainty: offset, of the margin, of an event
 ABSENT = 0.4  # of the median score: a demonstration with less, and no event, lacks this kind
 
 
