@@ -14,6 +14,7 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.arrays import as_shifted, column_label, column_names, is_table, shift_notes
 from infoatlas_rt.inputs.checks import as_count, as_rate, as_resolution, as_samples
 
+from .cameras.camera import as_camera
 from .columns import as_columns, as_orientation
 
 
@@ -57,6 +58,9 @@ class Trajectories:
     resolution : float or [d], optional
         Smallest difference that the sensors resolve, in the units of the states: smaller increments
         are rest.
+    camera : sequence of N arrays [T_i, H, W, 3] uint8, or Camera, optional
+        Images (RGB) of one camera, one for each step. `load_trajectories(path, camera=NAME)` reads
+        those of a data set.
 
     Raises
     ------
@@ -85,6 +89,7 @@ class Trajectories:
     ignore: Any = ()
     orientation: Any = None
     resolution: Any = None
+    camera: Any = None
 
     def __post_init__(self) -> None:
         if self.lengths is None:
@@ -126,6 +131,7 @@ class Trajectories:
             "ignore": ignore,
             "orientation": as_orientation(self.orientation, names, d, ignore),
             "resolution": as_resolution(self.resolution, d, "resolution"),
+            "camera": None if self.camera is None else as_camera(self.camera, checked),
         }.items():
             object.__setattr__(self, name, value)
 

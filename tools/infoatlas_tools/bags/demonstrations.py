@@ -16,7 +16,9 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.receiver import Receiver
 
+from ..cameras.camera import Camera
 from ..trajectories import Trajectories
+from .bag_images import BagImages, check_camera
 from .states import Bag, bags_in, shortened
 
 RATES_APART = 0.2  # of the median: rates of demonstrations differ from it by at most so much
@@ -37,6 +39,7 @@ def load_demonstrations(
     topic: str | None,
     fields: Sequence[str] | None = None,
     joints: Sequence[str] = (),
+    camera: str | None = None,
 ) -> Trajectories:
     """Read one topic of every bag of a folder; each bag is a trajectory.
 
@@ -49,6 +52,8 @@ def load_demonstrations(
         A folder of two or more bags (folders, .mcap, .db3 or .bag files).
     topic, fields, joints
         As in `Bag.extractor`.
+    camera : str, optional
+        Topic of images; a step has the one that arrived nearest in time.
 
     Returns
     -------
@@ -66,6 +71,8 @@ def load_demonstrations(
         with _of(bag_path), Bag(bag_path) as bag:
             if topic is None:
                 raise InputError(f"name the topic to read, with --topic. {bag.listing()}")
+            if camera is not None:
+                check_camera(bag, camera)
             own = _read(bag, topic, fields, joints)
             found[bag_path.name] = _like(own, next(iter(found.items()), None))
             for notice in bag.notices:
@@ -81,13 +88,20 @@ def load_demonstrations(
         rate = _common_rate({name: np.diff(own.times) for name, own in found.items()})
     except InputError as error:
         raise InputError(f"{path}, {topic}: {error}") from error
+    lengths = np.array([len(own.states) for own in found.values()], np.int64)
+    images = [
+        BagImages(bag, camera, own.times)
+        for bag, own in zip(paths, found.values(), strict=True)
+        if camera is not None
+    ]
     return Trajectories(
         np.concatenate([own.states for own in found.values()]),
-        np.array([len(own.states) for own in found.values()], np.int64),
+        lengths,
         next(iter(found.values())).names,
         rate,
         episodes=tuple(found),
         notes=tuple(notes),
+        camera=None if camera is None else Camera(camera, lengths, images),
     )
 
 

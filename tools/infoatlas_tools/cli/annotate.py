@@ -15,7 +15,7 @@ from infoatlas_rt.errors import InputError, first_names
 from .annotation_formats import FORMATS
 from .discovery_options import add_discovery, check_discovery, discover, listed
 from .loading import DEMONSTRATIONS, add_loading, load_data
-from .recording_arguments import add_plot, add_save, add_topic, check_data
+from .recording_arguments import add_camera, add_plot, add_save, add_topic, check_data
 
 if TYPE_CHECKING:
     from ..annotate.content import Annotations
@@ -79,6 +79,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "rows, for LeRobot before 0.6",
     )
     add_loading(parser)
+    add_camera(parser)
     add_discovery(parser)
     add_save(parser)
     add_plot(parser)

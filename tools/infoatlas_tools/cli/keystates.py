@@ -13,7 +13,7 @@ from infoatlas_rt.errors import InputError
 
 from .discovery_options import add_discovery, check_discovery, discover, listed
 from .loading import DEMONSTRATIONS, add_loading, load_data
-from .recording_arguments import add_plot, add_save, add_topic, check_data
+from .recording_arguments import add_camera, add_plot, add_save, add_topic, check_data
 
 if TYPE_CHECKING:
     from ..keystates.key_states import KeyStates
@@ -33,6 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Arguments of this command."""
     parser.add_argument("data", metavar="DEMOS", help=DEMONSTRATIONS)
     add_loading(parser)
+    add_camera(parser)
     add_discovery(parser)
     parser.add_argument(
         "--group",

@@ -53,8 +53,9 @@ def load_data(arguments: Namespace, dataset: Dataset | None) -> Trajectories:
                 f"--{name} is for a folder of ROS bags, and {arguments.data} is none: leave it out"
             )
     chosen = {name: getattr(arguments, name) for name in ("features", "split", "episode_column")}
+    camera = getattr(arguments, "camera", None)
     if dataset:
-        return dataset.load(**chosen)
+        return dataset.load(**chosen, camera=camera)
     for name, value in chosen.items():
         if value is not None:
             raise InputError(
@@ -62,5 +63,5 @@ def load_data(arguments: Namespace, dataset: Dataset | None) -> Trajectories:
                 "ROS bags: choose with --field or --joints"
             )
     return load_demonstrations(
-        arguments.data, arguments.topic, arguments.field, arguments.joints or ()
+        arguments.data, arguments.topic, arguments.field, arguments.joints or (), camera
     )

@@ -74,6 +74,18 @@ def add_topic(group: Any) -> None:
     )
 
 
+def add_camera(parser: ArgumentParser) -> None:
+    """--camera."""
+    parser.add_argument(
+        "--camera",
+        metavar="NAME",
+        help="camera whose images are read, too: a feature of a LeRobot data set, as "
+        "observation.images.top or top, or a topic of ROS bags. For other data, a folder with a "
+        "video or a folder of images for each demonstration, in the order of their names (default: "
+        "none)",
+    )
+
+
 def add_resolution(group: Any) -> None:
     """--resolution."""
     group.add_argument(

@@ -9,11 +9,13 @@ import json
 import os
 from collections.abc import Callable, Container
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from infoatlas_rt.errors import InputError
 
+from ..cameras.folders import folder_camera
 from ..trajectories import Trajectories
 from .hdf5.aloha import read_aloha
 from .hdf5.d4rl import read_d4rl
@@ -46,7 +48,7 @@ class Format(NamedTuple):
     read : function of a path and options
         Returns `Trajectories`.
     options : tuple of str
-        Those of `OPTIONS` that `read` has.
+        Those of `OPTIONS` that `read` has, and "camera" if the data contain images.
     annotations : tuple of str
         Formats that `annotate` writes for such data alone, the default first.
     """
@@ -64,7 +66,13 @@ def _ends(path: Path, suffixes: Container[str]) -> bool:
 
 _SUBTASKS = ("mimicgen-config", "isaaclab-config", "autodata")
 FORMATS = (  # in the order of recognition
-    Format("LeRobot", lambda path, _: is_lerobot(path), read_lerobot, annotations=("lerobot",)),
+    Format(
+        "LeRobot",
+        lambda path, _: is_lerobot(path),
+        read_lerobot,
+        ("features", "camera"),
+        ("lerobot",),
+    ),
     Format(
         "Isaac Lab",
         lambda _, file: is_isaaclab(file),
@@ -124,12 +132,17 @@ class Dataset(NamedTuple):
     def load(self, **options: Any) -> Trajectories:
         """Read it, with options as in `load_trajectories`; None is the default of each."""
         given = {name: value for name, value in options.items() if value is not None}
+        beside = None if "camera" in self.format.options else given.pop("camera", None)
         for name in given:
             if name not in self.format.options:
                 raise InputError(
                     f"{name} is for {OPTIONS[name]}, and {self.path} is none: leave it out"
                 )
-        return self.format.read(self.path, **given)
+        found = self.format.read(self.path, **given)
+        if beside is None:
+            return found
+        camera = folder_camera(beside, found.episodes, len(found.lengths))
+        return replace(found, camera=camera)
 
 
 def open_dataset(path: str | os.PathLike[str]) -> Dataset:

@@ -31,6 +31,7 @@ def load_trajectories(
     env_states: bool | None = None,
     split: str | None = None,
     episode_column: str | None = None,
+    camera: Any = None,
     **described: Any,
 ) -> Trajectories:
     """Read trajectories.
@@ -67,6 +68,10 @@ def load_trajectories(
         For a table: name of the column that separates trajectories: a label, or a counter or time
         that restarts with each. "none" if all rows are of one trajectory. Recognised by its name
         unless given (`episode`, `traj_id`, `Demo`, `run`, ...).
+    camera : str, or sequence of N arrays [T_i, H, W, 3] uint8, optional
+        For a LeRobot data set: name of a feature of images or videos, or its end, as "top" for
+        "observation.images.top". For other data: a folder with a video or a folder of images for
+        each demonstration. For any data: images, as in `Trajectories`.
     **described
         Fields of `Trajectories` that describe the data: `rate`, `names`, `stride`, `gripper`,
         `ignore`, `orientation`, `resolution`.
@@ -91,12 +96,15 @@ def load_trajectories(
     >>> demos.rate, len(demos.lengths), [demos.names[c] for c in demos.gripper][:2]
     (20.0, 100, ['finger1.position', 'finger2.position'])
     """
+    if not isinstance(camera, str | None):
+        described["camera"], camera = camera, None
     found = open_dataset(path).load(
         features=features,
         only_successful=only_successful,
         env_states=env_states,
         split=split,
         episode_column=episode_column,
+        camera=camera,
     )
     return replace(found, **described) if described else found
 

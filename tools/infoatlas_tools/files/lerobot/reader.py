@@ -3,7 +3,8 @@
 `meta/info.json` describes the features. `data/` has .parquet files with a row for each frame, of
 one episode (v2) or many (v3). The lengths of episodes are in `meta/episodes.jsonl` (v2) or in
 `meta/episodes/` (v3). The layouts are those of huggingface/lerobot, `lerobot/datasets/utils.py`.
-Videos are not read. Only pyarrow is needed. `annotate/lerobot_writer.py` writes such data sets.
+Images of one camera are read if it is named (`images.py`). Without it, only pyarrow is needed.
+`annotate/lerobot_writer.py` writes such data sets.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError, first_names
 from infoatlas_rt.inputs.arrays import side_by_side
 
+from ...cameras.camera import Camera
+from ...cameras.images import Images
 from ...trajectories import Trajectories
 from ..numbers import LARGEST
 from ..rates import EVEN, stated_rate
 from .features import choose_features, column_names, shape_of
 from .frames import Frames, Int, data_files, read_frames
+from .images import choose_camera, images_of_episodes
 from .meta import episode_lengths, info_file, lance_tables, read_info
 
 NAMED = 3  # episodes that a message describes
@@ -38,12 +42,14 @@ def is_lerobot(path: str | os.PathLike[str]) -> bool:
 
 
 def read_lerobot(
-    path: str | os.PathLike[str], features: Sequence[str] | None = None
+    path: str | os.PathLike[str],
+    features: Sequence[str] | None = None,
+    camera: str | None = None,
 ) -> Trajectories:
     """Read features of the episodes of a LeRobot data set, in order of `episode_index`.
 
-    Episodes that are not on this machine, lack frames, or lack a number of a feature are left out;
-    the notes name them.
+    Episodes that are not on this machine, lack frames or images of the camera, or lack a number of
+    a feature are left out; the notes name them.
 
     Parameters
     ----------
@@ -52,6 +58,8 @@ def read_lerobot(
     features : sequence of str, optional
         Features of numbers, such as "observation.state" or "action", side by side if several; truth
         values become 0 and 1. The default is that of `choose_features`.
+    camera : str, optional
+        Feature of images or videos, or the end of its name, as "top" for "observation.images.top".
 
     Returns
     -------
@@ -62,6 +70,7 @@ def read_lerobot(
     folder = Path(path)
     info = read_info(folder)
     chosen, notes = choose_features(info["features"], features, folder)
+    pictures = None if camera is None else choose_camera(info["features"], camera, folder)
     read = _read_files(data_files(folder), chosen, info)
     names: list[str] = []
     for feature, values in zip(chosen, read.values, strict=True):
@@ -71,6 +80,16 @@ def read_lerobot(
     episodes, first, lengths = np.unique(read.episodes, return_index=True, return_counts=True)
     expected = episode_lengths(folder, info)
     reasons = _incomplete(read, chosen, expected, (episodes, first, lengths), folder)
+    images: dict[int, Images] = {}
+    if pictures is not None:
+        images, lost = images_of_episodes(folder, info, pictures, expected)
+        last = read.frames[first + lengths - 1]
+        for episode, length, end in zip(
+            *(own.tolist() for own in (episodes, lengths, last)), strict=True
+        ):
+            if end != length - 1:
+                lost[episode] = f"ends at frame {end}, and its images at {length - 1}"
+        reasons = {e: why for e, why in lost.items() if e in episodes} | reasons
     complete = np.array([episode not in reasons for episode in episodes.tolist()])
     left_out = _left_out(reasons, len(set(expected) | set(reasons)))
     if not complete.any():
@@ -86,13 +105,15 @@ def read_lerobot(
     rows: Any = slice(None) if complete.all() else np.repeat(complete, lengths)
     rate, note = _rate(info, read.times[rows], lengths[complete])
     notes += [note] if note else []
+    kept = episodes[complete].tolist()
     return Trajectories(
         side_by_side([values[rows] for values in read.values]),
         lengths[complete],
         tuple(names),
         rate,
-        tuple(map(str, episodes[complete].tolist())),
+        tuple(map(str, kept)),
         tuple(notes),
+        camera=pictures and Camera(str(camera), lengths[complete], [images[e] for e in kept]),
     )
 
 

@@ -1,0 +1,112 @@
+"""Cameras of arrays and folders, and the field `camera` of trajectories."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import cv2
+import numpy as np
+import pytest
+
+from infoatlas_rt import InputError
+from infoatlas_tools import Trajectories, load_trajectories
+from numbered_videos import numbers, picture, write_video
+
+LENGTHS = (12, 9, 11)
+STATES = [np.random.default_rng(i).normal(size=(n, 2)) for i, n in enumerate(LENGTHS)]
+IMAGES = [np.stack([picture(20 * i + s) for s in range(n)]) for i, n in enumerate(LENGTHS)]
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """States in a file of NumPy, without names of episodes."""
+    np.savez(tmp_path / "demos.npz", states=np.concatenate(STATES), lengths=LENGTHS)
+    return tmp_path / "demos.npz"
+
+
+def check(camera):
+    assert camera.lengths.tolist() == [*LENGTHS]
+    for i, n in enumerate(LENGTHS):
+        assert numbers(camera.read(i, range(n), 32)) == [20 * i + s for s in range(n)]
+
+
+def test_arrays(saved):
+    found = Trajectories(STATES, camera=IMAGES)
+    check(found.camera)
+    np.testing.assert_array_equal(found.camera.read(1, [2, 4, 4], 64), IMAGES[1][[2, 4, 4]])
+    small = found.camera.read(1, [2], 16)
+    assert small.shape == (1, 12, 16, 3) and small.dtype == np.uint8
+    assert found.camera.video(0) is None
+    check(load_trajectories(saved, camera=IMAGES).camera)
+
+
+def test_the_camera_is_kept_with_the_same_demonstrations_alone():
+    found = Trajectories(STATES, camera=IMAGES)
+    assert replace(found, states=found.states * 2, rate=5).camera is found.camera
+    with pytest.raises(InputError, match="camera has 3 demonstrations, and there are 2"):
+        Trajectories(STATES[:2], camera=found.camera)
+    with pytest.raises(InputError, match="demonstration 1 has 9 images and 8 steps"):
+        Trajectories([STATES[0], STATES[1][1:], STATES[2]], camera=found.camera)
+
+
+@pytest.mark.parametrize(
+    ("camera", "why"),
+    [
+        ("top", r"'top': pass N arrays .* or its name to load_trajectories"),
+        ([i[..., 0] for i in IMAGES], r"demonstration 0 have shape \(12, 48, 64\) uint8"),
+        ([i / 255 for i in IMAGES], "float64: pass RGB"),
+    ],
+    ids=str,
+)
+def test_what_is_no_camera(camera, why):
+    with pytest.raises(InputError, match=why):
+        Trajectories(STATES, camera=camera)
+
+
+def test_steps_and_proportions_are_checked():
+    images = [IMAGES[0], IMAGES[1], IMAGES[2][:, :40]]
+    camera = Trajectories(STATES, camera=images).camera
+    for steps in ([], [3, 2], [12], [-1]):
+        with pytest.raises(InputError, match="ascending ones below 12"):
+            camera.read(0, steps, 32)
+    camera.read(0, [0], 32)
+    with pytest.raises(InputError, match="in demonstration 2, and other proportions before"):
+        camera.read(2, [0], 16)
+
+
+def test_folders_of_images_and_videos(saved, tmp_path):
+    folder = tmp_path / "front"
+    for i in (0, 2):  # demo_10 is after demo_9
+        (folder / f"demo_{8 + i}").mkdir(parents=True)
+        for step, image in enumerate(IMAGES[i]):
+            file = folder / f"demo_{8 + i}" / f"{step}.png"
+            cv2.imwrite(str(file), image[..., ::-1])
+    write_video(folder / "demo_9.mp4", range(20, 29))
+    found = load_trajectories(saved, camera=str(folder))
+    assert found.camera.name == "front"
+    check(found.camera)
+    assert found.camera.video(1) == (folder / "demo_9.mp4", 0.0, pytest.approx(0.45))
+    (folder / "demo_8" / "0.png").write_bytes(b"no image")
+    with pytest.raises(InputError, match=r"0.png is no image that OpenCV decodes"):
+        found.camera.read(0, [0], 32)
+    (folder / "demo_8" / "0.png").unlink()
+    with pytest.raises(InputError, match="demonstration 0 has 11 images and 12 steps"):
+        load_trajectories(saved, camera=str(folder))
+    (folder / "demo_9.mp4").unlink()
+    with pytest.raises(InputError, match="has 2 videos and folders, and there are 3"):
+        load_trajectories(saved, camera=str(folder))
+    with pytest.raises(InputError, match="camera is 'top', and the data contain no camera"):
+        load_trajectories(saved, camera="top")
+
+
+def test_the_extra_is_named(saved, tmp_path):
+    code = (
+        "import sys; sys.modules['cv2'] = None; from infoatlas_tools import load_trajectories\n"
+        f"load_trajectories({str(saved)!r}, camera={str(tmp_path)!r})"
+    )
+    for i in range(len(LENGTHS)):
+        (tmp_path / str(i)).mkdir()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "pip install 'infoatlas-rt[camera]'" in done.stderr.splitlines()[-1]

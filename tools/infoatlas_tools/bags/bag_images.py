@@ -1,0 +1,97 @@
+"""Images of a camera in ROS bags, by the times at which they and the states arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+
+from ..cameras.images import Image, decoded, required, resized
+from .states import Bag
+
+FARTHEST = 0.5  # s between a state and the nearest image, at most
+# Bytes of a pixel, and the conversion by OpenCV to RGB.
+ENCODINGS = {
+    "rgb8": (3, ""),
+    "bgr8": (3, "BGR2RGB"),
+    "8UC3": (3, "BGR2RGB"),
+    "rgba8": (4, "RGBA2RGB"),
+    "bgra8": (4, "BGRA2RGB"),
+    "mono8": (1, "GRAY2RGB"),
+    "8UC1": (1, "GRAY2RGB"),
+    **{f"bayer_{own}8": (1, f"Bayer{own.upper()}2RGB") for own in ("rggb", "bggr", "gbrg", "grbg")},
+    **dict.fromkeys(("yuv422", "uyvy"), (2, "YUV2RGB_UYVY")),
+    **dict.fromkeys(("yuv422_yuy2", "yuyv"), (2, "YUV2RGB_YUY2")),
+}
+
+
+class BagImages(NamedTuple):
+    """Images on a topic of a bag; `times` [T] are those at which the states arrived, seconds."""
+
+    path: Path
+    topic: str
+    times: NDArray[np.float64]
+
+    def read(self, steps: Sequence[int], width: int) -> Iterator[Image]:
+        """As in `Images`: of each state the image that arrived nearest in time."""
+        with Bag(self.path) as bag:
+            messages = bag.messages(self.topic)
+            earlier = later = next(messages, None)
+            used, image = None, np.zeros(0, np.uint8)
+            for time in self.times[np.asarray(steps)]:
+                while later and later[1] < time:
+                    earlier, later = later, next(messages, None)
+                near = min((own for own in (earlier, later) if own), key=lambda m: abs(m[1] - time))
+                if abs(near[1] - time) > FARTHEST:
+                    raise InputError(
+                        f"{self.path}: the image on {self.topic} nearest to a state is "
+                        f"{abs(near[1] - time):.2g} s away, more than {FARTHEST} s: cut the bag to "
+                        "the time of both, or leave it out"
+                    )
+                if near is not used:
+                    used = near
+                    image = resized(image_of(near[2], f"{self.path}: {self.topic}"), width)
+                yield image
+
+
+def check_camera(bag: Bag, topic: str) -> None:
+    """Raise InputError if a bag has no images on a topic; the message lists those that have."""
+    required("cv2")
+    cameras = [
+        name
+        for name, about in bag.topics.items()
+        if about.type.rpartition("/")[2] in ("Image", "CompressedImage")
+    ]
+    if topic not in cameras:
+        held = f"topics of images are {', '.join(cameras)}" if cameras else bag.listing()
+        raise InputError(f"{bag.path} has no images on {topic!r}: {held}")
+    bag.schema(topic)
+
+
+def image_of(message: Any, what: str) -> Image:
+    """The image in a message of type Image or CompressedImage; `what` names it in errors."""
+    if hasattr(message, "format"):
+        return decoded(bytes(message.data), what)
+    if message.encoding not in ENCODINGS:
+        raise InputError(
+            f"{what} has the encoding {message.encoding!r}: record one of {', '.join(ENCODINGS)}"
+        )
+    width, code = ENCODINGS[message.encoding]
+    rows = np.frombuffer(message.data, np.uint8)
+    size = message.width * width
+    if message.step < size or len(rows) < message.height * message.step or not size:
+        raise InputError(
+            f"{what} has {len(rows)} bytes for {message.width} x {message.height} pixels of "
+            f"{message.encoding}: record it again"
+        )
+    rows = rows[: message.height * message.step].reshape(message.height, message.step)[:, :size]
+    pixels = np.ascontiguousarray(rows).reshape(message.height, message.width, width)
+    if not code:
+        return pixels
+    cv2 = required("cv2")
+    return np.asarray(cv2.cvtColor(pixels, getattr(cv2, f"COLOR_{code}")))

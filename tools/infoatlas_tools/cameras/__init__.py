@@ -1,0 +1,1 @@
+"""What cameras recorded beside the states."""

@@ -1,0 +1,98 @@
+"""`Camera`: the images of one camera, step by step beside the states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+
+from .images import ArrayImages, Image, Images, size_at
+from .videos import Video
+
+
+class Camera:
+    """Images of one camera for N demonstrations; nothing is decoded before `read`.
+
+    Parameters
+    ----------
+    name : str
+    lengths : [N] int64
+        Steps of each demonstration.
+    demonstrations : sequence of Images, N of them
+    """
+
+    def __init__(
+        self, name: str, lengths: NDArray[np.int64], demonstrations: Sequence[Images]
+    ) -> None:
+        self.name, self.lengths = name, lengths
+        self._demonstrations = demonstrations
+        self._shape: tuple[int, ...] = ()
+
+    def read(self, demonstration: int, steps: Sequence[int], width: int) -> Image:
+        """Images [n, h, width, 3] of ascending steps, uint8 RGB, each pixel a mean over its area.
+
+        Raises
+        ------
+        InputError
+            An image is missing, cannot be decoded, or has other proportions than those before.
+        """
+        wanted = np.asarray(steps, np.int64)
+        length = int(self.lengths[demonstration])
+        if not len(wanted) or wanted[0] < 0 or wanted[-1] >= length or (np.diff(wanted) < 0).any():
+            raise InputError(f"steps are {list(steps)[:8]}: pass ascending ones below {length}")
+        once, places = np.unique(wanted, return_inverse=True)
+        found = [*self._demonstrations[demonstration].read(once.tolist(), width)]
+        self._shape = self._shape or found[0].shape
+        for image in found:
+            if image.shape[:2] != size_at(width, self._shape)[::-1]:
+                raise InputError(
+                    f"images of camera {self.name} have {image.shape[:2]} pixels in demonstration "
+                    f"{demonstration}, and other proportions before: leave that recording out"
+                )
+        return np.stack(found)[places]
+
+    def video(self, demonstration: int) -> tuple[Path, float, float] | None:
+        """The video of a demonstration, and the seconds at which it begins and ends there."""
+        own = self._demonstrations[demonstration]
+        if not isinstance(own, Video):
+            return None
+        return own.path, own.begin, own.begin + own.length / own.rate
+
+
+def as_camera(given: Any, lengths: NDArray[np.int64]) -> Camera:
+    """A camera of demonstrations with these lengths, from one or from N arrays [T_i, H, W, 3]."""
+    camera = given
+    if not isinstance(camera, Camera):
+        if isinstance(given, str) or not hasattr(given, "__len__"):
+            raise InputError(
+                f"camera is {given!r:.60}: pass N arrays [T, H, W, 3], or its name to "
+                "load_trajectories"
+            )
+        for i, images in enumerate(given):
+            shape: tuple[int, ...] = tuple(getattr(images, "shape", ()))
+            dtype = getattr(images, "dtype", None)
+            if len(shape) != 4 or shape[3] != 3 or not all(shape) or dtype != np.uint8:
+                raise InputError(
+                    f"images of demonstration {i} have shape {shape} {dtype}: pass RGB "
+                    "[T, H, W, 3] uint8"
+                )
+        counts = np.array([len(images) for images in given], np.int64)
+        camera = Camera("images", counts, [ArrayImages(images) for images in given])
+    if len(camera.lengths) != len(lengths):
+        raise InputError(
+            f"the camera has {len(camera.lengths)} demonstrations, and there are {len(lengths)}: "
+            "pass images of the same"
+        )
+    other = np.flatnonzero(camera.lengths != lengths)
+    if len(other):
+        i = int(other[0])
+        raise InputError(
+            f"demonstration {i} has {camera.lengths[i]} images and {lengths[i]} steps: pass an "
+            "image for each step"
+        )
+    return camera

@@ -1,0 +1,68 @@
+"""The camera of a folder with a video or a folder of images for each demonstration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from infoatlas_rt.errors import InputError
+
+from .camera import Camera
+from .images import SUFFIXES, FileImages, Images, required
+from .videos import whole_video
+
+VIDEOS = (".mp4", ".mkv", ".avi", ".mov", ".webm")
+
+
+def folder_camera(given: str, episodes: Sequence[str], count: int) -> Camera:
+    """The camera of a folder, in which each image or frame is a step.
+
+    Parameters
+    ----------
+    given : str
+        Path of the folder. It has an entry for each demonstration: a video, or a folder of images.
+    episodes : sequence of str
+        Names of the demonstrations. If each is the name of an entry, the others are left out.
+        Otherwise the entries are in the order of their names, with numbers in them as numbers.
+    count : int
+        Number of demonstrations.
+    """
+    folder = Path(given)
+    if not folder.is_dir():
+        raise InputError(
+            f"camera is {given!r}, and the data contain no camera that is read: pass a folder with "
+            "a video or a folder of images for each demonstration"
+        )
+    entries = _in_order(e for e in folder.iterdir() if e.is_dir() or e.suffix.lower() in VIDEOS)
+    named = {entry.stem: entry for entry in entries}
+    if episodes and set(episodes) <= set(named):
+        entries = [named[episode] for episode in episodes]
+    if len(entries) != count:
+        raise InputError(
+            f"{folder} has {len(entries)} videos and folders, and there are {count} "
+            "demonstrations: store one for each"
+        )
+    required("cv2")
+    images: list[Images] = []
+    lengths = []
+    for entry in entries:
+        if entry.is_dir():
+            files = _in_order(file for file in entry.iterdir() if file.suffix.lower() in SUFFIXES)
+            images.append(FileImages(tuple(files)))
+            lengths.append(len(files))
+        else:
+            images.append(video := whole_video(entry))
+            lengths.append(video.length)
+    return Camera(folder.name, np.array(lengths, np.int64), images)
+
+
+def _in_order(paths: Iterable[Path]) -> list[Path]:
+    """Paths in the order of their names, with 2 before 10."""
+
+    def key(path: Path) -> list[tuple[str, int]]:
+        return [(text, int(n or -1)) for text, n in re.findall(r"(\D*)(\d*)", path.name)]
+
+    return sorted(paths, key=key)

@@ -1,0 +1,83 @@
+"""Images of a demonstration: arrays and encoded files, in RGB and at the width that is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+
+Image = NDArray[np.uint8]  # [h, w, 3], RGB
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
+
+
+class Images(Protocol):
+    """Images of one demonstration."""
+
+    def read(self, steps: Sequence[int], width: int) -> Iterable[Image]:
+        """The images of ascending steps, each `width` pixels wide."""
+
+
+def required(module: str) -> Any:
+    """A package of the extra `camera`; InputError if it is not installed."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        name = {"cv2": "opencv-python-headless"}.get(module, module)
+        raise InputError(
+            f"images of cameras need {name}, which is not installed: pip install "
+            "'infoatlas-rt[camera]'"
+        ) from error
+
+
+def size_at(width: int, shape: Sequence[int]) -> tuple[int, int]:
+    """Width and height of an image of this shape [h, w, ...] at another width."""
+    return width, max(1, round(shape[0] * width / shape[1]))
+
+
+def resized(image: Image, width: int) -> Image:
+    """An image at this width; each pixel is a mean over its area."""
+    if image.shape[1] == width:
+        return image
+    cv2 = required("cv2")
+    return np.asarray(cv2.resize(image, size_at(width, image.shape), interpolation=cv2.INTER_AREA))
+
+
+def decoded(content: bytes, what: str) -> Image:
+    """The image in the bytes of a file of PNG, JPEG or the like; `what` names it in the error."""
+    cv2 = required("cv2")
+    found = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR) if content else None
+    if found is None:
+        raise InputError(f"{what} is no image that OpenCV decodes: load or record it again")
+    return np.asarray(cv2.cvtColor(found, cv2.COLOR_BGR2RGB))
+
+
+class ArrayImages(NamedTuple):
+    """Images in an array-like [T, H, W, 3] uint8, of which only the rows that are used are read."""
+
+    array: Any
+
+    def read(self, steps: Sequence[int], width: int) -> Iterator[Image]:
+        """As in `Images`."""
+        for step in steps:
+            yield resized(np.ascontiguousarray(self.array[step]), width)
+
+
+class FileImages(NamedTuple):
+    """Files of images, one for each step."""
+
+    files: tuple[Path, ...]
+
+    def read(self, steps: Sequence[int], width: int) -> Iterator[Image]:
+        """As in `Images`."""
+        for step in steps:
+            try:
+                content = self.files[step].read_bytes()
+            except OSError as error:
+                raise InputError(f"{self.files[step]} cannot be read: {error}") from error
+            yield resized(decoded(content, str(self.files[step])), width)

@@ -1,0 +1,144 @@
+"""Decodes the frames of a video that are used, at the size that is used.
+
+A jump to a later frame seeks to the last key frame before it if that saves decoding: LeRobot's
+videos have a key frame every two frames, others one in 250.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from infoatlas_rt.errors import InputError
+
+from .images import Image, required, size_at
+
+NEAR = 3  # frames that are decoded rather than sought
+RATES_APART = 0.01  # share by which the rate of a video may differ from the stated one
+
+
+class Video(NamedTuple):
+    """A demonstration in a video.
+
+    Attributes
+    ----------
+    path : Path
+    begin : float
+        Time of its first step in the video, seconds.
+    rate : float
+        Its steps a second, Hz; each step is a frame.
+    length : int
+        Its steps.
+    """
+
+    path: Path
+    begin: float
+    rate: float
+    length: int
+
+    def read(self, steps: Sequence[int], width: int) -> Iterator[Image]:
+        """As in `Images`; a step is the frame whose time is nearest."""
+        half = 0.5 / self.rate
+        with _opened(self.path) as (container, stream), _opened(self.path) as (probe, sought):
+            begin = self.begin + float((stream.start_time or 0) * stream.time_base)
+            frames, now = container.decode(stream), -1.0
+            frame: Any = None
+            for step in steps:
+                time = begin + step / self.rate
+                far = time - now > NEAR / self.rate
+                if far and now < _key_before(probe, sought, time + half) <= time + half:
+                    container.seek(int((time + half) / stream.time_base), stream=stream)
+                    frames = container.decode(stream)
+                while now < time - half:
+                    frame = next(frames, None)
+                    if frame is None:
+                        raise InputError(
+                            f"{self.path} ends {time - now:.3g} s before step {step} of its "
+                            "demonstration: load the data set again"
+                        )
+                    now = float(frame.time)
+                if now > time + half:
+                    raise InputError(
+                        f"{self.path} has no frame at {time:.4g} s, the next is at {now:.4g} s: "
+                        "load the data set again"
+                    )
+                at, height = size_at(width, (frame.height, frame.width))
+                yield frame.reformat(at, height, "rgb24", interpolation="AREA").to_ndarray()
+
+
+def whole_video(path: Path) -> Video:
+    """A demonstration that is all of a video, with its own rate."""
+    with _opened(path) as (_, stream):
+        rate = float(stream.average_rate or stream.guessed_rate or 0)
+    if not rate:
+        raise InputError(f"{path} has no frame rate: convert it, as with ffmpeg -r 30")
+    video = Video(path, 0.0, rate, 0)
+    frames = _frames_in(video)
+    if isinstance(frames, str):
+        raise InputError(frames)
+    return video._replace(length=frames)
+
+
+def video_faults(videos: Mapping[int, Video]) -> dict[int, str]:
+    """Why demonstrations cannot be read, by their numbers, as "has 3 of its 9 frames in ...".
+
+    Raises
+    ------
+    InputError
+        A video has another frame rate than the demonstrations in it.
+    """
+    held: dict[Path, int | str] = {}
+    found = {}
+    for number, video in videos.items():
+        if video.path not in held:
+            held[video.path] = _frames_in(video)
+        frames, first = held[video.path], round(video.begin * video.rate)
+        if isinstance(frames, str):
+            found[number] = f"has no video that can be read ({frames})"
+        elif frames < first + video.length:
+            own = max(0, frames - first)
+            found[number] = f"has {own} of its {video.length} frames in {video.path}"
+    return found
+
+
+def _frames_in(video: Video) -> int | str:
+    """The number of frames in a file, or why it cannot be decoded."""
+    try:
+        with _opened(video.path) as (_, stream):
+            rate = stream.average_rate or stream.guessed_rate
+            seconds = float((stream.duration or 0) * stream.time_base)
+            frames = round(seconds * video.rate) or stream.frames
+    except InputError as error:
+        return str(error)
+    if rate and abs(float(rate) / video.rate - 1) > RATES_APART:
+        raise InputError(
+            f"{video.path} has {float(rate):g} frames a second, and its data set states "
+            f"{video.rate:g}: load the data set again, or correct its rate"
+        )
+    return int(frames)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
+    """A container and its stream of images; errors of the decoder become an InputError."""
+    av = required("av")
+    try:
+        with av.open(str(path)) as container:
+            if not container.streams.video:
+                raise InputError(f"{path} contains no video: load the data set again")
+            stream = container.streams.video[0]
+            stream.thread_type = "AUTO"
+            yield container, stream
+    except InputError:
+        raise
+    except (av.FFmpegError, OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be decoded ({error}): load the data set again") from error
+
+
+def _key_before(container: Any, stream: Any, time: float) -> float:
+    """Time of the last key frame up to a time, seconds."""
+    container.seek(int(time / stream.time_base), stream=stream)
+    packet = next(container.demux(stream))
+    return float("-inf") if packet.pts is None else float(packet.pts * stream.time_base)
