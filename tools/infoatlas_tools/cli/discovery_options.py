@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def add_discovery(parser: ArgumentParser) -> None:
-    """Add --count to --resolution, for `discover`."""
+    """Add --count and --label, and those of `add_description`, for `discover`."""
     parser.add_argument(
         "--count",
         metavar="K",
@@ -35,6 +35,11 @@ def add_discovery(parser: ArgumentParser) -> None:
         "step}}. DEMO is the number of the "
         "episode in the file, or its position, from 0, if episodes have no numbers",
     )
+    add_description(parser)
+
+
+def add_description(parser: ArgumentParser) -> None:
+    """Add --gripper to --resolution, for `described`."""
     parser.add_argument(
         "--gripper", metavar="COLUMNS", help="coordinates of the gripper: only their changes count"
     )
@@ -69,7 +74,16 @@ def discover(arguments: Namespace, trajectories: Trajectories) -> KeyStates:
     """Find key states with these options."""
     from ..keystates.discovery import discover_keystates
 
-    described = replace(
+    return discover_keystates(
+        described(arguments, trajectories),
+        arguments.count if arguments.count == "auto" else int(arguments.count),
+        labels=parse_labels(arguments.label or [], trajectories.episodes),
+    )
+
+
+def described(arguments: Namespace, trajectories: Trajectories) -> Trajectories:
+    """Trajectories with what the options of `add_description` say about them."""
+    return replace(
         trajectories,
         rate=trajectories.rate if arguments.rate is None else arguments.rate,
         stride=arguments.stride,
@@ -77,11 +91,6 @@ def discover(arguments: Namespace, trajectories: Trajectories) -> KeyStates:
         ignore=listed(arguments.ignore),
         orientation=parse_orientation(arguments.orientation or []),
         resolution=arguments.resolution,
-    )
-    return discover_keystates(
-        described,
-        arguments.count if arguments.count == "auto" else int(arguments.count),
-        labels=parse_labels(arguments.label or [], trajectories.episodes),
     )
 
 

@@ -19,7 +19,12 @@ from infoatlas_rt.errors import InfoAtlasError, InputError
 from .session import Session, Stale
 
 ADDRESS = "127.0.0.1"
-TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+}
 POLICY = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; form-action 'none'"
 LARGEST = 1 << 16  # bytes of a request
 BLOCK = 1 << 20  # bytes of a video that are read at a time

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.live.timing import NOMINAL
 
 from ..keystates.discovery import discover_keystates
 from ..keystates.key_states import KeyStates
@@ -78,8 +80,8 @@ class Session:
                             None if step is np.ma.masked else int(step),
                             None if sure is None else round(float(sure[i, j]), 3),
                         ]
-            unsure = [
-                sum(1 - (p[1] or 0) for name, p in own.items() if name not in self._of(i))
+            unsure: list[float] = [
+                sum(1.0 - (p[1] or 0.0) for name, p in own.items() if name not in self._of(i))
                 for i, own in enumerate(proposals)
             ]
             return {
@@ -254,12 +256,14 @@ def unlike(found: KeyStates) -> list[list[str]]:
     ]  # fmt: skip
     names = ["the begin", *(found.name(j) for j in range(found.steps.shape[1])), "the end"]
     lengths = found.trajectories.lengths[:, None]
-    steps = np.ma.concatenate([0 * lengths, found.steps, lengths], axis=1)  # type: ignore[no-untyped-call]
-    for j, (name, after) in enumerate(zip(names[:-1], names[1:], strict=True)):
-        lasts = np.log(np.ma.filled(np.maximum(steps[:, j + 1] - steps[:, j], 1), np.nan) + 0.0)
-        middle = np.nanmedian(lasts)
-        width = max(1.4826 * float(np.nanmedian(np.abs(lasts - middle))), 0.1)
-        for i in np.flatnonzero(np.abs(lasts - middle) > UNLIKE * width).tolist():
+    second = found.trajectories.rate or NOMINAL
+    steps = np.concatenate([0 * lengths, found.steps.astype(float).filled(np.nan), lengths], axis=1)
+    for j, (name, after) in enumerate(pairwise(names)):
+        lasts = steps[:, j + 1] - steps[:, j]
+        middle = float(np.nanmedian(lasts))
+        usual = 1.4826 * float(np.nanmedian(np.abs(lasts - middle)))
+        limit = UNLIKE * max(usual, 0.1 * middle, 0.25 * second)
+        for i in np.flatnonzero(np.abs(lasts - middle) > limit).tolist():
             word = "long" if lasts[i] > middle else "short"
             reasons[i].append(f"{word} from {name} to {after}")
     return reasons

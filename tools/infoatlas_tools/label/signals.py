@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -52,16 +53,23 @@ class Signals:
         self.high = [float(every[:, columns].max()) for columns in self.groups]
 
     def _group(self, column: int) -> str:
-        names = self.trajectories.names
-        if not names:
+        """Name of the group of a column that is of no body: "tool q" of tool.qw."""
+        if not self.trajectories.names:
             first = column // UNNAMED * UNNAMED
             return f"columns {first} to {first + UNNAMED - 1}"
-        return short_name(names[column]).rpartition(".")[0].rstrip("_0123456789") or "others"
+        of, _, own = short_name(self.trajectories.names[column]).rpartition(".")
+        words = [text.strip("_/0123456789") for text in (of, own.rstrip("wxyz0123456789") or own)]
+        return " ".join(filter(None, words)) or "others"
 
-    def name(self, column: int) -> str:
-        """Last part of a column's name, as "x"."""
-        names = self.trajectories.names
-        return short_name(names[column]).rpartition(".")[2] if names else str(column)
+    def _labels(self, columns: list[int]) -> list[str]:
+        """The parts of names by which the columns of a group differ, as "x"."""
+        if not self.trajectories.names:
+            return [str(c) for c in columns]
+        names = [short_name(self.trajectories.names[c]).rpartition(".") for c in columns]
+        same = len(names) > 1 and len({own for *_, own in names}) == 1
+        parts = [of if same else own for of, _, own in names]
+        common = len(os.path.commonprefix(parts)) if len(parts) > 1 else 0
+        return [part[common:] or part for part in parts]
 
     def piece(self, episode: int, first: int, last: int, width: int) -> dict[str, Any]:
         """Signals from step `first` to `last`, included, with two values for each pixel at most.
@@ -83,8 +91,8 @@ class Signals:
         ):
             values = _levels(states[:, columns], low, high, LEVELS)
             lines = [
-                {"name": self.name(c), "values": values[:, k].tolist()}
-                for k, c in enumerate(columns)
+                {"name": name, "values": values[:, k].tolist()}
+                for k, name in enumerate(self._labels(columns))
             ]
             groups.append({"name": title, "low": low, "high": high, "lines": lines})
         return {"first": first, "step": stride / 2 if stride > 1 else 1, "groups": groups}
