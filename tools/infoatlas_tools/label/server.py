@@ -84,8 +84,7 @@ class Handler(BaseHTTPRequestHandler):
         except Stale:
             self._json({"error": ELSEWHERE, "state": self._state()}, HTTPStatus.CONFLICT)
         except InfoAtlasError as error:
-            text = str(error)
-            self._refuse(HTTPStatus.UNPROCESSABLE_ENTITY, text[:1].upper() + text[1:])
+            self._refuse(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             self._refuse(HTTPStatus.BAD_REQUEST, f"The request is not understood ({error!r}).")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -68,7 +67,8 @@ class Signals:
         names = [short_name(self.trajectories.names[c]).rpartition(".") for c in columns]
         same = len(names) > 1 and len({own for *_, own in names}) == 1
         parts = [of if same else own for of, _, own in names]
-        common = len(os.path.commonprefix(parts)) if len(parts) > 1 else 0
+        letters = enumerate(zip(*parts, strict=False))
+        common = next((k for k, own in letters if len(set(own)) > 1), 0)
         return [part[common:] or part for part in parts]
 
     def piece(self, episode: int, first: int, last: int, width: int) -> dict[str, Any]:

@@ -21,18 +21,18 @@ function say(text, error = false) {
 // One request at a time; the answer is the new state.
 let busy = Promise.resolve();
 
-function request(path, value, done = "") {
+function request(path, value) {
+  const { moved } = ui;
   busy = busy.then(async () => {
     document.body.setAttribute("aria-busy", "true");
     try {
       const given = path === "change" ? { ...value, revision: ui.state.revision } : value;
       const state = await post(path, given);
-      say(state.said ?? done);
-      take(state);
+      say(state.said ?? "");
+      take(state, moved);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      ui.moved = null;
-      take(error.state ?? ui.state);
+      take(error.state ?? ui.state, moved);
       say(error.message, true);
     }
     document.body.removeAttribute("aria-busy");
@@ -40,9 +40,10 @@ function request(path, value, done = "") {
   return busy;
 }
 
-function take(state) {
+// A mark that was moved again since then is still being moved.
+function take(state, moved = null) {
   ui.state = state;
-  ui.moved = null;
+  if (ui.moved === moved) ui.moved = null;
   if (ui.kind !== null && !state.kinds.includes(ui.kind)) ui.kind = null;
   draw();
 }
@@ -117,8 +118,9 @@ function preview(kind, step) {
 
 const marked = () => entries().filter((entry) => entry.step != null);
 
-function ask(question, value, ok, extra = "") {
+function ask(question, value, ok, extra = "", longest = 60) {
   $("question").textContent = question;
+  $("answer").maxLength = longest;
   $("answer").value = value;
   $("ok").textContent = ok;
   $("extra").textContent = extra;
@@ -149,7 +151,9 @@ const actions = {
   async add() {
     const step = ui.step;
     const [answer, name] = await ask("Name of the key state, as grasp:", "", "Mark");
-    if (answer === "ok") request("change", { do: "mark", episode: ui.episode, kind: name, step });
+    if (answer !== "ok") return;
+    await request("change", { do: "mark", episode: ui.episode, kind: name, step });
+    ui.kind = name;
   },
   select(kind) {
     ui.kind = kind;
@@ -157,9 +161,10 @@ const actions = {
   },
   selectBeside(way) {
     const own = marked().sort((a, b) => a.step - b.step);
-    if (!own.length) return;
-    const at = own.findIndex((entry) => entry.kind === ui.kind);
-    const to = own[at < 0 ? (way > 0 ? 0 : own.length - 1) : clamp(at + way, 0, own.length - 1)];
+    const at = own.findIndex((e) => (ui.kind === null ? e.step === ui.step : e.kind === ui.kind));
+    const beside = way > 0 ? own.find((e) => e.step > ui.step) : own.findLast((e) => e.step < ui.step);
+    const to = at < 0 ? beside : own[ui.kind === null ? at : at + way];
+    if (!to) return;
     go(to.step);
     findMark(to.kind)?.focus({ preventScroll: true });
   },
@@ -206,7 +211,7 @@ const actions = {
     draw();
   },
   async copy() {
-    const [answer, out] = await ask("File or folder of the annotated copy:", ui.state.copy, "Write");
+    const [answer, out] = await ask("File or folder of the annotated copy:", ui.state.copy, "Write", "", 1000);
     if (answer !== "ok") return;
     say("Annotating …");
     request("annotate", { out });
@@ -252,7 +257,10 @@ async function start() {
     choose(row);
   };
   // A mark that arrow keys moved is saved when the key is released.
-  addEventListener("keyup", () => ui.moved && document.activeElement?.dataset?.kind && actions.mark(ui.moved.kind, ui.moved.step));
+  addEventListener("keyup", ({ key }) => {
+    const focused = document.activeElement?.dataset?.kind;
+    if (/^Arrow/.test(key) && ui.moved && focused === ui.moved.kind) actions.mark(focused, ui.moved.step);
+  });
   addEventListener("resize", draw);
   dark.addEventListener("change", draw);
   addEventListener("focus", () => refresh());
