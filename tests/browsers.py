@@ -83,7 +83,8 @@ class Person:
         for key in keys:
             self.page.keyboard.press(key)
             self.actions += 1
-        return self.settled()
+            self.settled()
+        return self
 
     def place(self, step):
         """Where a step is on the page."""

@@ -6,6 +6,7 @@ PICTURES=1 renews docs/label_*.png.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -19,7 +20,7 @@ import numpy as np
 import pytest
 
 from benchmarks.tasks.demonstrations import load
-from browsers import PEOPLE, Person, open_browser, people, serving, write_videos
+from browsers import PEOPLE, ROOT, Person, open_browser, people, serving, write_videos
 from infoatlas_tools import discover_keystates, load_trajectories
 
 TRUTH = load("sawyer_place").times.astype(int)  # grasp and release of each
@@ -381,3 +382,40 @@ def test_time_on_task(opened):
             assert abs(person.step(kind) - truth) <= NEAR
     print(f"{person.actions} actions, {corrected} corrections")
     assert person.actions <= 40
+
+
+@pytest.mark.slow
+def test_pictures_of_the_tutorial(browser, tmp_path, monkeypatch):
+    """At 1280 and 390 px, light and dark: nothing is wider than the page."""
+    states, names = people()
+    used = states[:10]
+    videos = write_videos(tmp_path / "side", used)
+    data = tmp_path / "demos.npz"
+    np.savez(
+        data, states=np.concatenate(used), lengths=[len(s) for s in used], names=names, rate=20
+    )
+    folder = ROOT / "docs" if os.environ.get("PICTURES") else tmp_path
+    monkeypatch.chdir(tmp_path)
+    with serving(data, "--camera", videos) as server:
+        context = browser.new_context(viewport={"width": 1280, "height": 820})
+        person = Person(context.new_page(), server.url)
+        page = person.page
+        label_two(person)
+        person.press("f", "g", "[")
+
+        def shot(name, width=1280, scheme="light"):
+            page.set_viewport_size({"width": width, "height": 820 if width > 400 else 844})
+            page.emulate_media(color_scheme=scheme)
+            person.settled()
+            page.wait_for_timeout(400)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            page.screenshot(path=folder / f"label_{name}.png")
+
+        shot("episode")
+        shot("dark", scheme="dark")
+        shot("narrow", 390)
+        shot("narrow_dark", 390, "dark")
+        person.press("a")
+        shot("all")
+        assert not person.errors
+        context.close()

@@ -72,7 +72,7 @@ function mark(entry, actions) {
   button.setAttribute("aria-label", `${kind}, step ${step}, ${how}`);
   const text = person ? `${step}` : sure === null ? `${step}` : `${step} · ${percent(sure)}`;
   const note = element("span", { className: "note", textContent: text, title: seconds(step) });
-  const right = share(step) < 80;
+  const right = ((100 - share(step)) / 100) * $("plot").clientWidth > 84;
   if (!right) note.classList.add("left");
   note.style.left = `calc(${share(step)}% ${right ? "+" : "-"} 12px)`;
   return [button, note];

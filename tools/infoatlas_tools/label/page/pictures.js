@@ -14,7 +14,8 @@ export async function openPictures() {
   views = own;
   $("pictures").replaceChildren(
     ...own.map((view) => {
-      view.caption.textContent = view.name;
+      view.title = view.name.replace(/.*[/.]/, "");
+      view.caption.textContent = view.title;
       view.figure = element("figure", {}, view.caption);
       return view.figure;
     }),
@@ -38,13 +39,13 @@ async function openVideo(view) {
 }
 
 function openFrames(view) {
-  view.image = element("img", { alt: `Camera ${view.name}` });
+  view.image = element("img", { alt: `Camera ${view.title}` });
   view.image.onload = () => next(view);
   view.image.onerror = async () => {
     const refused = await get("frame", Object.fromEntries(query(view, { step: view.shown }))).catch((e) => e);
     view.image.remove();
     view.image = null;
-    view.caption.textContent = `${view.name}: ${refused.message ?? "this frame cannot be shown."}`;
+    view.caption.textContent = `${view.title}: ${refused.message ?? "this frame cannot be shown."}`;
   };
   view.figure.prepend(view.image);
 }
