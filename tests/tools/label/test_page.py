@@ -256,7 +256,7 @@ def test_requests_without_token_or_from_elsewhere_are_refused(opened, browser):
             "credentials: 'include', body: '{}'}); return r.status } catch { return 'blocked' } }",
             server.origin,
         )
-        assert asked == "blocked" and server.session.found is None
+        assert asked == "blocked" and server.session.state()["followed"] is False
         page.close()
         other.shutdown()
 

@@ -48,8 +48,7 @@ export function drawNext(choose) {
   }
   const proposed = episodes.some((one) => Object.keys(one.proposals).length);
   let text = "No proposals yet. Mark all key states of one episode, then press Follow.";
-  if (proposed && next.gain === null) text = "Least known:";
-  else if (proposed)
+  if (proposed)
     text = `About ${unsure.toFixed(1)} proposals are off by more than 0.25 s. The next label settles ${next.gain.toFixed(1)}.`;
   if (proposed && !followed) text = "Marks have changed since: press Follow for new proposals.";
   $("next").replaceChildren(
