@@ -134,7 +134,7 @@ class Session:
             steps = {i: {k: own[k] for k in own if k in seen} for i, own in of.items()}
             labels = Marks(tuple(k for k in marks.kinds if k in seen), steps) if seen else None
             found = discover_keystates(self.trajectories, "auto", labels=labels)
-            table = found.steps.astype(object).filled(None).tolist()
+            table = found.steps.tolist()  # None where an episode lacks a kind
             sure = found.found.certainty
             rows = np.full(found.steps.shape, None) if sure is None else sure.round(3)
             each = [zip(*row, strict=True) for row in zip(table, rows.tolist(), strict=True)]
