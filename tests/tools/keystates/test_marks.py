@@ -62,7 +62,7 @@ def test_marks_never_land_on_other_data(tmp_path):
     [
         ("{", "cannot be read"),
         ("[]", "cannot be read"),
-        ('{"kinds": ["a"], "episodes": {"demo_2": {}}}', r"cannot be read \('length'\)"),
+        ('{"kinds": ["a"], "episodes": {"demo_2": {}}}', r"cannot be read \('marks'\)"),
         ('{"a": 3}', "cannot be read"),
         ('{"kinds": [], "episodes": {}}', "empty: mark key states"),
         ('{"kinds": ["a"], "episodes": {}}', "no demonstration has a label of 'a'"),
@@ -79,7 +79,7 @@ def test_steps_beyond_a_demonstration_are_refused(tmp_path):
     file = tmp_path / "labels.json"
     write_marks(file, MARKS, DEMOS)
     file.write_text(file.read_text().replace('"step": 110', '"step": 180'))
-    with pytest.raises(InputError, match=r"mark 'lift' of demonstration demo_2 .* its 180 steps"):
+    with pytest.raises(InputError, match=r"'lift' of demo_2 is of no kind .* 180 steps"):
         read_labels(file, DEMOS)
 
 

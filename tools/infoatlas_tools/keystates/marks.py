@@ -98,51 +98,39 @@ def read_labels(path: str | os.PathLike[str], trajectories: Trajectories) -> Mar
     InputError
         The file cannot be read, or its marks are of other data.
     """
+    plain: dict[int, Any] = {}
+    kinds: tuple[str, ...] = ()
+    marked: list[tuple[str, int, str, dict[str, int | None]]] = []
     try:
         given = json.loads(Path(path).read_text(encoding="utf-8"))
         if "kinds" not in given:
             plain = {int(demonstration): steps for demonstration, steps in given.items()}
-            return placed_labels(plain, trajectories.episodes)
-        kinds = tuple(str(kind) for kind in given["kinds"])
-        episodes = {
-            str(name): (
-                int(one["length"]),
-                str(one["fingerprint"]),
-                {k: None if m is None else int(m["step"]) for k, m in one["marks"].items()},
-            )
-            for name, one in given["episodes"].items()
-        }
+        else:
+            kinds = tuple(map(str, given["kinds"]))
+            for name, one in given["episodes"].items():
+                own = {k: None if m is None else int(m["step"]) for k, m in one["marks"].items()}
+                marked.append((name, one["length"], one["fingerprint"], own))
     except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
         raise InputError(
             f"labels {path} cannot be read ({error}): pass a file that infoatlas-rt label wrote, "
             'or JSON as {"0": {"grasp": 75, "release": 150}}'
         ) from error
+    if plain:
+        return placed_labels(plain, trajectories.episodes)
     places = {name: i for i, name in enumerate(episode_names(trajectories))}
-    states = trajectories.split()
-    steps: dict[int, dict[str, int | None]] = {}
-    for name, (length, digest, own) in episodes.items():
-        if name not in places:
-            raise InputError(
-                f"labels {path} are of other data: there is no demonstration {name}, but "
-                f"{first_names(places, 8)}: {WAY_OUT}"
-            )
-        i = places[name]
-        if length != len(states[i]):
-            raise InputError(
-                f"labels {path} are of other data: demonstration {name} has {len(states[i])} "
-                f"steps, and had {length}: {WAY_OUT}"
-            )
-        if digest != fingerprint(states[i]):
-            raise InputError(
-                f"labels {path} are of other data: the states of demonstration {name} differ from "
-                f"those that were marked: {WAY_OUT}"
-            )
-        wrong = [k for k, step in own.items() if k not in kinds or not 0 <= (step or 0) < length]
-        if wrong:
-            raise InputError(
-                f"labels {path}: the mark {wrong[0]!r} of demonstration {name} is of no kind in "
-                f"the list, or is outside its {length} steps: correct the file"
-            )
+    states, steps = trajectories.split(), {}
+    for name, length, digest, own in marked:
+        i, fault = places.get(name), ""
+        if i is None:
+            fault = f"there is no demonstration {name}, but {first_names(places, 8)}"
+        elif length != len(states[i]):
+            fault = f"demonstration {name} has {len(states[i])} steps, and had {length}"
+        elif digest != fingerprint(states[i]):
+            fault = f"the states of demonstration {name} differ from those that were marked"
+        elif wrong := [k for k, at in own.items() if k not in kinds or not 0 <= (at or 0) < length]:
+            fault = f"{wrong[0]!r} of {name} is of no kind in the list, or beyond {length} steps"
+        if i is None or fault:
+            raise InputError(f"labels {path} are of other data: {fault}: {WAY_OUT}")
         steps[i] = own
     return Marks(kinds, steps)
 

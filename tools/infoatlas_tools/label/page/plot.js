@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { $, clamp, colour, element, entries, ui } from "./model.js";
 import { share } from "./lanes.js";
 
-const BAND = 74; // pixels, as in label.css
+const BAND = 78; // pixels, as in label.css
 const LEVELS = 10000; // of a value, as in signals.py
 const LIGHT = ["#c04a1c", "#25804a", "#3d5bc4", "#8b6a00", "#a23b84", "#14808a", "#6d5a4c", "#5f6b76"];
 const DARK = ["#f08c5f", "#6cc78d", "#90a8ff", "#d8b94c", "#e08cc6", "#5fc4cd", "#c0a995", "#a5b0ba"];
@@ -75,7 +75,7 @@ export function drawLegend() {
     const at = Math.round((ui.step - piece.first) / piece.step);
     const spans = lines.map((line, k) => {
       const value = low + (line.values[at] / LEVELS) * (high - low);
-      const text = isNaN(value) ? "" : ` ${value.toFixed(digits)}`;
+      const text = isNaN(value) ? "" : ` ${value.toFixed(digits)}`.replace(/-(0\.?0*)$/, "$1");
       const span = element("span", {}, line.name, element("i", { textContent: text }));
       span.style.color = colours[k % colours.length];
       return span;
