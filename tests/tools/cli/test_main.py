@@ -427,7 +427,7 @@ def test_help_lists_all_commands_and_imports_nothing_slow():
         "finally: print(sorted({'numpy', 'torch', 'onnx'} & set(sys.modules)))"
     )
     text = subprocess.check_output([sys.executable, "-c", code], text=True)
-    commands = "keystates annotate curve bag estimate test bench info build export".split()
+    commands = "keystates label annotate curve bag estimate test bench info build export".split()
     assert re.findall(r"^    (\w+)", text, re.M) == commands
     assert text.endswith("[]\n")
 
