@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 
 import cv2
+import h5py
 import numpy as np
 import pytest
 
@@ -40,6 +41,9 @@ def test_arrays(saved):
     assert small.shape == (1, 12, 16, 3) and small.dtype == np.uint8
     assert found.camera.video(0) is None
     check(load_trajectories(saved, camera=IMAGES).camera)
+    with h5py.File(saved.with_suffix(".h5"), "w") as file:  # array-likes are read row by row
+        stored = [file.create_dataset(str(i), data=own) for i, own in enumerate(IMAGES)]
+        check(Trajectories(STATES, camera=stored).camera)
 
 
 def test_the_camera_is_kept_with_the_same_demonstrations_alone():
@@ -83,18 +87,18 @@ def test_folders_of_images_and_videos(saved, tmp_path):
         for step, image in enumerate(IMAGES[i]):
             file = folder / f"demo_{8 + i}" / f"{step}.png"
             cv2.imwrite(str(file), image[..., ::-1])
-    write_video(folder / "demo_9.mp4", range(20, 29))
+    write_video(folder / "demo_9.mkv", range(20, 29))
     found = load_trajectories(saved, camera=str(folder))
     assert found.camera.name == "front"
     check(found.camera)
-    assert found.camera.video(1) == (folder / "demo_9.mp4", 0.0, pytest.approx(0.45))
+    assert found.camera.video(1) == (folder / "demo_9.mkv", 0.0, pytest.approx(0.45))
     (folder / "demo_8" / "0.png").write_bytes(b"no image")
     with pytest.raises(InputError, match=r"0.png is no image that OpenCV decodes"):
         found.camera.read(0, [0], 32)
     (folder / "demo_8" / "0.png").unlink()
     with pytest.raises(InputError, match="demonstration 0 has 11 images and 12 steps"):
         load_trajectories(saved, camera=str(folder))
-    (folder / "demo_9.mp4").unlink()
+    (folder / "demo_9.mkv").unlink()
     with pytest.raises(InputError, match="has 2 videos and folders, and there are 3"):
         load_trajectories(saved, camera=str(folder))
     with pytest.raises(InputError, match="camera is 'top', and the data contain no camera"):

@@ -61,6 +61,9 @@ def test_a_damaged_video_is_an_input_error(video, tmp_path):
     bad.write_bytes(b"no video" * 100)
     found = video_faults({0: Video(bad, 0.0, 20.0, 10)})
     assert re.search(r"no video that can be read .*bad.mp4 cannot be decoded", found[0])
+    half = video.read_bytes()
+    bad.write_bytes(half[: len(half) // 2])
+    assert "no video that can be read" in video_faults({0: Video(bad, 0.0, 20.0, 10)})[0]
     content = bytearray(video.read_bytes())
     start = content.index(b"mdat") + 4
     content[start : start + len(content) // 2] = bytes(len(content) // 2)

@@ -52,7 +52,7 @@ def test_no_state_is_a_flag():
 
 def test_loaded_states_contain_no_flags(tmp_path):
     recorded = load_trajectories(PICKCUBE)
-    described = {"stride", "gripper", "ignore", "orientation", "resolution"}
+    described = {"stride", "gripper", "ignore", "orientation", "resolution", "camera"}
     kept = {"states", "lengths", "names", "rate", "episodes", "notes"}
     assert set(vars(recorded)) == described | kept
     # unreadable flags have no effect

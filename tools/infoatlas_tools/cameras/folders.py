@@ -14,7 +14,7 @@ from .camera import Camera
 from .images import SUFFIXES, FileImages, Images, required
 from .videos import whole_video
 
-VIDEOS = (".mp4", ".mkv", ".avi", ".mov", ".webm")
+VIDEOS = (".mp4", ".mkv", ".mov", ".webm")
 
 
 def folder_camera(given: str, episodes: Sequence[str], count: int) -> Camera:

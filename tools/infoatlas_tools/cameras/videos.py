@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 from infoatlas_rt.errors import InputError
 
-from .images import Image, required, size_at
+from .images import Image, required, resized
 
-NEAR = 3  # frames that are decoded rather than sought
 RATES_APART = 0.01  # share by which the rate of a video may differ from the stated one
 
 
@@ -47,7 +46,7 @@ class Video(NamedTuple):
             frame: Any = None
             for step in steps:
                 time = begin + step / self.rate
-                far = time - now > NEAR / self.rate
+                far = time - now > 3 * half
                 if far and now < _key_before(probe, sought, time + half) <= time + half:
                     container.seek(int((time + half) / stream.time_base), stream=stream)
                     frames = container.decode(stream)
@@ -59,13 +58,13 @@ class Video(NamedTuple):
                             "demonstration: load the data set again"
                         )
                     now = float(frame.time)
-                if now > time + half:
+                if now > time + half or frame.is_corrupt:
                     raise InputError(
-                        f"{self.path} has no frame at {time:.4g} s, the next is at {now:.4g} s: "
-                        "load the data set again"
+                        f"{self.path} has no intact frame at {time:.4g} s, the next is at "
+                        f"{now:.4g} s: load the data set again"
                     )
-                at, height = size_at(width, (frame.height, frame.width))
-                yield frame.reformat(at, height, "rgb24", interpolation="AREA").to_ndarray()
+                # Scaling by FFmpeg would halve the resolution of colours.
+                yield resized(frame.to_ndarray(format="rgb24"), width)
 
 
 def whole_video(path: Path) -> Video:
@@ -106,9 +105,10 @@ def video_faults(videos: Mapping[int, Video]) -> dict[int, str]:
 def _frames_in(video: Video) -> int | str:
     """The number of frames in a file, or why it cannot be decoded."""
     try:
-        with _opened(video.path) as (_, stream):
+        with _opened(video.path) as (container, stream):
             rate = stream.average_rate or stream.guessed_rate
             seconds = float((stream.duration or 0) * stream.time_base)
+            seconds = seconds or (container.duration or 0) / 1e6  # .mkv and .webm
             frames = round(seconds * video.rate) or stream.frames
     except InputError as error:
         return str(error)
@@ -129,12 +129,14 @@ def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
             if not container.streams.video:
                 raise InputError(f"{path} contains no video: load the data set again")
             stream = container.streams.video[0]
-            stream.thread_type = "AUTO"
+            # More threads double the work where frames are apart, as each seek empties all of them.
+            stream.codec_context.thread_count = 1
             yield container, stream
     except InputError:
         raise
     except (av.FFmpegError, OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be decoded ({error}): load the data set again") from error
+        what = getattr(error, "strerror", None) or error
+        raise InputError(f"{path} cannot be decoded ({what}): load the data set again") from error
 
 
 def _key_before(container: Any, stream: Any, time: float) -> float:

@@ -71,7 +71,7 @@ def load_trajectories(
     camera : str, or sequence of N arrays [T_i, H, W, 3] uint8, optional
         For a LeRobot data set: name of a feature of images or videos, or its end, as "top" for
         "observation.images.top". For other data: a folder with a video or a folder of images for
-        each demonstration. For any data: images, as in `Trajectories`.
+        each demonstration. For any data: arrays of images.
     **described
         Fields of `Trajectories` that describe the data: `rate`, `names`, `stride`, `gripper`,
         `ignore`, `orientation`, `resolution`.
