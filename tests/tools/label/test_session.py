@@ -117,3 +117,10 @@ def test_signals_are_grouped_and_down_sampled():
 def test_columns_without_names_are_groups_of_six():
     signals = Signals(Trajectories([s[:, :8].astype(float) for s in STATES]))
     assert signals.titles[-2:] == ["columns 0 to 5", "columns 6 to 11"]
+
+
+def test_states_that_show_nothing(tmp_path):
+    quiet = Trajectories([s[:80, :7] for s in STATES[:2]], rate=20)
+    found = Session(quiet, tmp_path, tmp_path / "labels.json", lambda labels, out: "", "copy")
+    assert "no contact or switch: mark the key states of one" in found.follow()
+    assert found.state()["kinds"] == []

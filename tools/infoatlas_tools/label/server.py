@@ -146,7 +146,7 @@ class Handler(BaseHTTPRequestHandler):
         if what == "/change":
             session.change(**given)
         elif what == "/follow":
-            session.follow()
+            said = {"said": session.follow()}
         elif what == "/annotate":
             said = {"said": session.annotate(**given)}
         else:

@@ -125,8 +125,11 @@ class Session:
             self._marks, self._past, self._saved = new, past, _stamp(self.path)
             self.revision += 1
 
-    def follow(self) -> None:
-        """Find the marked kinds in all episodes; without marks, what the states show."""
+    def follow(self) -> str:
+        """Find the marked kinds in all episodes; without marks, what the states show.
+
+        Returns a sentence if nothing is found.
+        """
         with self.lock:
             self._check()
             marks, of = self._marks, self._marks.steps
@@ -141,6 +144,8 @@ class Session:
             names = found.found.names
             self._proposals = [dict(zip(names, own, strict=True)) for own in each]
             self._unlike, self._followed = unlike(found), marks
+            nothing = "The states show no contact or switch: mark the key states of one episode."
+            return "" if names else nothing
 
     def annotate(self, out: str) -> str:
         """Write an annotated copy, and return a sentence."""

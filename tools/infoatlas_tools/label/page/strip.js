@@ -13,7 +13,7 @@ export async function drawStrip() {
   const group = Math.max(ui.state.groups.indexOf($("shade").value), 0);
   if (group !== wanted) {
     wanted = group;
-    shades = await get("overview", { group });
+    shades = ui.state.groups.length ? await get("overview", { group }) : [];
   }
   if (shades) draw();
 }
@@ -94,7 +94,7 @@ function draw() {
   });
 }
 
-function shade(pen, levels, from, to, y, height, ink) {
+function shade(pen, levels = [], from, to, y, height, ink) {
   pen.fillStyle = ink;
   const edge = (k) => Math.round(from + (k / levels.length) * (to - from));
   levels.forEach((level, k) => {
