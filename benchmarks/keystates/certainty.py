@@ -2,7 +2,8 @@
 
     python -m benchmarks.keystates.certainty
 
-Each set of `known.py` is labelled in 1, 2, 3 and 5 demonstrations, twice. Sets have the same weight.
+Each set of `known.py` is labelled in 1, 2, 3 and 5 demonstrations, twice.
+Sets have the same weight.
 """
 
 from __future__ import annotations

@@ -106,7 +106,6 @@ def test_mark_two_follow_correct_a_third_reload_and_annotate(opened, data, tmp_p
     page.locator("#answer").fill(str(tmp_path / "copy.csv"))
     page.locator("#ok").click()
     person.until("/^Written/.test(document.querySelector('#message span')?.textContent)")
-    print(person.message())
     rows = (tmp_path / "copy.csv").read_text().splitlines()
     header = rows[0].split(",")
     assert any(str(corrected["release"]) in row.split(",") for row in rows if row.startswith("2,"))
