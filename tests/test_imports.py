@@ -15,7 +15,8 @@ PACKAGES = "infoatlas_rt infoatlas_tools infoatlas_train infoatlas_export infoat
 # From top to bottom: a module imports only modules of its own line and of those below.
 ORDER = """
     benchmarks infoatlas_export infoatlas_train
-    infoatlas_tools.generation infoatlas_tools.cli infoatlas_tools.plots infoatlas_tools.annotate
+    infoatlas_tools.generation infoatlas_tools.cli infoatlas_tools.plots infoatlas_tools.label
+    infoatlas_tools.annotate
     infoatlas_tools.bags infoatlas_tools.files infoatlas_tools.keystates infoatlas_tools.curves
     infoatlas_tools.analysis infoatlas_tools.trajectories infoatlas_tools.cameras infoatlas_tools
     infoatlas_ros2

@@ -33,6 +33,17 @@ SEEDS = 25  # draws of data without events
 LABELLED = ("recall_5_steps", "recall_250_ms", "share_250_ms")
 
 
+def random_labels(demos: Demonstrations, count: int, seed: int) -> dict[int, dict[str, int | None]]:
+    """True steps of `count` demonstrations; None where one lacks an event that another has."""
+    given = np.random.default_rng(seed).permutation(len(demos.trajectories))[:count]
+    known = np.flatnonzero(~np.isnan(demos.times[given]).all(axis=0)).tolist()
+    times = demos.times
+    return {
+        i: {demos.events[e]: None if np.isnan(times[i, e]) else int(times[i, e]) for e in known}
+        for i in given.tolist()
+    }
+
+
 def labelled(name: str, count: int, draws: int = DRAWS) -> dict[str, Any] | None:
     """Recall in unlabelled demonstrations from `count` labelled ones; None if there are too few."""
     demos = load(name)
@@ -42,21 +53,13 @@ def labelled(name: str, count: int, draws: int = DRAWS) -> dict[str, Any] | None
     near = 0.25 * (demos.rate or np.nan)
     hits: dict[str, list[bool]] = {"steps": [], "seconds": [], "share": []}
     for seed in range(draws):
-        given = np.random.default_rng(seed).permutation(total)[:count]
-        labels = {
-            int(i): {
-                event: int(t)
-                for event, t in zip(demos.events, demos.times[i], strict=True)
-                if not np.isnan(t)
-            }
-            for i in given
-        }
+        labels = random_labels(demos, count, seed)
         states = as_recorded(demos)
         found = discover_keystates(states, labels=labels)
         columns = {found.name(j): found.steps[:, j].filled(-1000) for j in range(len(found.kind))}
         for e, event in enumerate(demos.events):
-            own = [labels[i][event] / demos.lengths[i] for i in labels if event in labels[i]]
-            for i in np.setdiff1d(np.arange(total), given).tolist():
+            own = [row[event] / demos.lengths[i] for i, row in labels.items() if row.get(event)]
+            for i in np.setdiff1d(np.arange(total), list(labels)).tolist():
                 if (truth := demos.times[i, e]) == truth:
                     step = columns[event][i] if own else np.inf
                     place = np.mean(own) * demos.lengths[i] if own else np.inf

@@ -43,6 +43,7 @@ TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end of table -->)", re.
 SHARED = "estimator"  # title of a group of arguments
 LINKS = {  # pages about what a command does
     "keystates": "[key states](key-states.md)",
+    "label": "[a page to mark and correct](label.md)",
     "annotate": "[annotations of data sets](annotate.md)",
     "bag": "[ROS bags](bags.md)",
     "test": "[when to trust a number](when-to-trust.md)",

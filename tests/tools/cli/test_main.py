@@ -16,7 +16,7 @@ from infoatlas_rt import Task
 from infoatlas_rt.cli import main
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
-from infoatlas_tools.cli.discovery_options import placed_labels
+from infoatlas_tools.keystates.marks import placed_labels
 from pictures import series
 
 PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
@@ -427,7 +427,7 @@ def test_help_lists_all_commands_and_imports_nothing_slow():
         "finally: print(sorted({'numpy', 'torch', 'onnx'} & set(sys.modules)))"
     )
     text = subprocess.check_output([sys.executable, "-c", code], text=True)
-    commands = "keystates annotate curve bag estimate test bench info build export".split()
+    commands = "keystates label annotate curve bag estimate test bench info build export".split()
     assert re.findall(r"^    (\w+)", text, re.M) == commands
     assert text.endswith("[]\n")
 

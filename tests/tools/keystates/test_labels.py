@@ -9,7 +9,7 @@ from infoatlas_rt import InputError
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.keystates.labels import as_labels
 
-LENGTHS = np.array([200, 200, 200])
+RECORDED = Trajectories(np.zeros((600, 1)), [200, 200, 200])
 RATE = 20.0
 
 
@@ -71,7 +71,7 @@ def test_kinds_away_from_events_are_found_by_their_motion():
     ],
 )
 def test_labels_that_can_be_matched(labels, expected):
-    steps, names = as_labels(labels, LENGTHS)
+    steps, names = as_labels(labels, RECORDED)
     own = {name: row[~np.isnan(row)].tolist() for name, row in zip(names, steps.T, strict=True)}
     assert own == expected
 
@@ -88,6 +88,6 @@ def test_labels_that_can_be_matched(labels, expected):
 )
 def test_labels_that_cannot_be_matched_are_refused(labels):
     with pytest.raises(InputError, match=r"cannot be matched \(0: .*; 1: .*give them names"):
-        as_labels(labels, LENGTHS)
+        as_labels(labels, RECORDED)
     with pytest.raises(InputError, match=r"cannot be matched \(0: none\)"):
-        as_labels({0: []}, LENGTHS)
+        as_labels({0: []}, RECORDED)

@@ -29,6 +29,8 @@ class Camera:
     ----------
     on_read : function
         Is called after each `read`, as to show progress.
+    changes : result of `find_changes`, or None
+        It is kept here, because all images are read for it.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class Camera:
         self._demonstrations = demonstrations
         self._shape: tuple[int, ...] = ()
         self.on_read: Callable[[], object] = lambda: None
+        self.changes: Any = None
 
     def read(self, demonstration: int, steps: Sequence[int], width: int) -> Image:
         """Images [n, h, width, 3] of ascending steps, uint8 RGB, each pixel a mean over its area.

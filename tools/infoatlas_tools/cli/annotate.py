@@ -51,21 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="what to write (default: by DATA: lerobot, mimicgen, isaaclab, maniskill, mcap for "
         "bags, else csv)",
     )
-    parser.add_argument(
-        "--tool",
-        action="append",
-        metavar="BODY",
-        help="coordinates of the tool, written as those of --object; give it once for each arm "
-        "(default: the poses of tools and objects in datagen_info of an .hdf5)",
-    )
-    parser.add_argument(
-        "--object",
-        action="append",
-        metavar="BODY",
-        help="coordinates of an object that a sub-task may be about; give it once for each object. "
-        "NAME[:KIND][=COLUMNS], where KIND is position, pose or a kind of orientation. Examples: "
-        "cube (cube.x to cube.qz), goal:position, cube=28:35, cube:quaternion_wxyz=28:35",
-    )
+    add_bodies(parser)
     parser.add_argument(
         "--object-name",
         action="append",
@@ -105,6 +91,25 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_estimator(parser, slices=10)
 
 
+def add_bodies(parser: ArgumentParser) -> None:
+    """--tool and --object."""
+    parser.add_argument(
+        "--tool",
+        action="append",
+        metavar="BODY",
+        help="coordinates of the tool, written as those of --object; give it once for each arm "
+        "(default: the poses of tools and objects in datagen_info of an .hdf5)",
+    )
+    parser.add_argument(
+        "--object",
+        action="append",
+        metavar="BODY",
+        help="coordinates of an object that a sub-task may be about; give it once for each object. "
+        "NAME[:KIND][=COLUMNS], where KIND is position, pose or a kind of orientation. Examples: "
+        "cube (cube.x to cube.qz), goal:position, cube=28:35, cube:quaternion_wxyz=28:35",
+    )
+
+
 def run(arguments: Namespace) -> None:
     """Run the command."""
     from ..annotate.csv_and_json import as_tree
@@ -114,14 +119,7 @@ def run(arguments: Namespace) -> None:
     check_discovery(arguments)
     name = check_format(arguments, dataset)
     trajectories = load_data(arguments, dataset)
-    tools = parse_bodies("--tool", arguments.tool or [], trajectories)
-    objects = parse_bodies("--object", arguments.object or [], trajectories)
-    if bool(tools) != bool(objects):
-        missing, given = ("--object", "--tool") if tools else ("--tool", "--object")
-        raise InputError(f"{given} is given without {missing}: a part is about both, so name both")
-    if not tools:
-        tools, objects = known_bodies(dataset, trajectories)
-    annotations = annotate(arguments, trajectories, tools, objects)
+    annotations = annotate(arguments, dataset, trajectories)
     picture = None
     which = choose_episodes(annotations, arguments.episode or [])
     if arguments.plot and annotations.subtasks.seen and not arguments.episode:
@@ -189,11 +187,18 @@ def check_format(arguments: Namespace, dataset: Dataset | None) -> str:
 
 
 def annotate(
-    arguments: Namespace, trajectories: Trajectories, tools: dict[str, Any], objects: dict[str, Any]
+    arguments: Namespace, dataset: Dataset | None, trajectories: Trajectories
 ) -> Annotations:
     """Key states and sub-tasks of the data."""
     from ..annotate.content import Annotations
 
+    tools = parse_bodies("--tool", arguments.tool or [], trajectories)
+    objects = parse_bodies("--object", arguments.object or [], trajectories)
+    if bool(tools) != bool(objects):
+        missing, given = ("--object", "--tool") if tools else ("--tool", "--object")
+        raise InputError(f"{given} is given without {missing}: a part is about both, so name both")
+    if not tools:
+        tools, objects = known_bodies(dataset, trajectories)
     estimator = make_estimator(arguments)
     named = parse_object_names(arguments.object_name or [])
     if named and not arguments.camera:
@@ -212,13 +217,13 @@ def annotate(
             tools or None, objects or None, object_names=named, estimator=estimator
         )
     if arguments.names:
-        given = tuple(part.strip() for part in arguments.names.split(","))
-        if len(given) != len(subtasks.parts):
+        named = tuple(part.strip() for part in arguments.names.split(","))
+        if len(named) != len(subtasks.parts):
             raise InputError(
-                f"--names has {len(given)} names, and {len(subtasks.parts)} parts were found "
+                f"--names has {len(named)} names, and {len(subtasks.parts)} parts were found "
                 f"({', '.join(subtasks.names)}): pass one for each"
             )
-        subtasks = replace(subtasks, given_names=given)
+        subtasks = replace(subtasks, given_names=named)
     episodes = trajectories.episodes or tuple(str(i) for i in range(len(trajectories.lengths)))
     return Annotations(found, subtasks, episodes)
 

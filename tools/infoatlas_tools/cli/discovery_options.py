@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infoatlas_rt.errors import InputError, first_names
+from infoatlas_rt.errors import InputError
 
 from .recording_arguments import add_resolution
 
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def add_discovery(parser: ArgumentParser) -> None:
-    """Add --count to --resolution, for `discover`."""
+    """Add --count and --label, and those of `add_description`, for `discover`."""
     parser.add_argument(
         "--count",
         metavar="K",
@@ -33,9 +31,15 @@ def add_discovery(parser: ArgumentParser) -> None:
         metavar="DEMO:STEPS",
         help="known steps of a demonstration, as 0:75,150 or 0:grasp=75,release=150: the safe way; "
         "the same kinds are found in the others. Give it for one to three demonstrations, with the "
-        "same names, or once with a .json file of {demo: {name: step}}. DEMO is the number of the "
+        "same names, or once with a .json file that infoatlas-rt label wrote, or of {demo: {name: "
+        "step}}. DEMO is the number of the "
         "episode in the file, or its position, from 0, if episodes have no numbers",
     )
+    add_description(parser)
+
+
+def add_description(parser: ArgumentParser) -> None:
+    """Add --gripper to --resolution, for `described`."""
     parser.add_argument(
         "--gripper", metavar="COLUMNS", help="coordinates of the gripper: only their changes count"
     )
@@ -70,7 +74,16 @@ def discover(arguments: Namespace, trajectories: Trajectories) -> KeyStates:
     """Find key states with these options."""
     from ..keystates.discovery import discover_keystates
 
-    described = replace(
+    return discover_keystates(
+        described(arguments, trajectories),
+        arguments.count if arguments.count == "auto" else int(arguments.count),
+        labels=parse_labels(arguments.label or [], trajectories.episodes),
+    )
+
+
+def described(arguments: Namespace, trajectories: Trajectories) -> Trajectories:
+    """Trajectories with what the options of `add_description` say about them."""
+    return replace(
         trajectories,
         rate=trajectories.rate if arguments.rate is None else arguments.rate,
         stride=arguments.stride,
@@ -79,28 +92,21 @@ def discover(arguments: Namespace, trajectories: Trajectories) -> KeyStates:
         orientation=parse_orientation(arguments.orientation or []),
         resolution=arguments.resolution,
     )
-    return discover_keystates(
-        described,
-        arguments.count if arguments.count == "auto" else int(arguments.count),
-        labels=placed_labels(parse_labels(arguments.label or []), trajectories.episodes) or None,
-    )
 
 
-def parse_labels(texts: list[str]) -> dict[int, Any]:
-    """Labels of `--label`: steps by demonstration.
+def parse_labels(texts: list[str], episodes: Sequence[str]) -> Any:
+    """Labels of `--label`: a path, or steps by index in the data; None without any.
 
     Raises
     ------
     InputError
-        Text of another form, or a file that cannot be read.
+        Text of another form, or an episode that does not exist.
     """
+    from ..keystates.marks import placed_labels
+
     way_out = "write 0:75,150 or 0:grasp=75,release=150, or name a .json file of them"
     if len(texts) == 1 and texts[0].endswith(".json"):
-        try:
-            given = json.loads(Path(texts[0]).read_text(encoding="utf-8"))
-            return {int(demonstration): steps for demonstration, steps in given.items()}
-        except (OSError, ValueError, AttributeError) as error:
-            raise InputError(f"--label {texts[0]} cannot be read ({error}): {way_out}") from error
+        return texts[0]
     labels: dict[int, Any] = {}
     for text in texts:
         demonstration, _, steps = text.partition(":")
@@ -116,29 +122,7 @@ def parse_labels(texts: list[str]) -> dict[int, Any]:
                 f"--label {text!r}: {way_out}, each demonstration once, each name once"
             )
         labels[int(demonstration)] = [int(step) for *_, step in pairs] if plain else named
-    return labels
-
-
-def placed_labels(labels: dict[int, Any], episodes: Sequence[str]) -> dict[int, Any]:
-    """Labels by index in the data, from labels by number of the episode.
-
-    Numbers of episodes may not begin at 0, and some may be absent.
-
-    Raises
-    ------
-    InputError
-        There is no such episode.
-    """
-    if not episodes or not all(name.isdecimal() for name in episodes):
-        return labels
-    places = {int(name): i for i, name in enumerate(episodes)}
-    if len(places) < len(episodes):  # "1" and "01" are names, not numbers
-        return labels
-    absent = [number for number in labels if number not in places]
-    if absent:
-        shown = first_names(episodes, 8)
-        raise InputError(f"--label: there is no demonstration {absent[0]}, but {shown}")
-    return {places[number]: steps for number, steps in labels.items()}
+    return placed_labels(labels, episodes) or None
 
 
 def parse_orientation(texts: list[str]) -> Any:

@@ -16,6 +16,7 @@ available for plots only (`mi_curve`, command `curve`).
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -38,6 +39,7 @@ from .fit_timing import choose_timing
 from .key_states import KeyStates
 from .kinds import Others, group, repeated
 from .labels import as_labels, spread_labels
+from .marks import Marks
 from .quality import assess
 from .recordings import Recordings
 from .steps import SHARED, Steps, empty_steps
@@ -54,7 +56,7 @@ def discover_keystates(
     trajectories: Sequence[Any] | Trajectories,
     count: int | str = 5,
     *,
-    labels: Mapping[int, Any] | None = None,
+    labels: Mapping[int, Any] | Marks | str | os.PathLike[str] | None = None,
 ) -> KeyStates:
     """Find key states of demonstrations of one task.
 
@@ -74,10 +76,12 @@ def discover_keystates(
         and switches of grippers that half of the demonstrations have, up to 8 of each
         demonstration; without any, the strongest changes of the motion, or none if the motion has
         no bursts.
-    labels : dict of int to sequence of int, or to dict of str to int, optional
-        Known steps of one to three demonstrations, as {0: [75, 150]} or {0: {"grasp": 75,
-        "release": 150}}. Key states of the same kinds are found in the others; `count` is ignored.
-        One demonstration has all names. Steps without names are matched in order of time.
+    labels : dict of int to sequence of int or to dict of str to int, or path, optional
+        Known steps of one or more demonstrations, as {0: [75, 150]} or {0: {"grasp": 75,
+        "release": 150}}, or a file of them, such as `infoatlas-rt label` writes. Labels are kept
+        exactly. Other key states of the same kinds are found; `count` is ignored. None in place of
+        a step: the demonstration lacks this kind. One demonstration has all names. Steps without
+        names are matched in order of time.
 
     Returns
     -------
@@ -128,9 +132,9 @@ def discover_keystates(
     seen: list[str] = []
     if given.camera is not None and not evidence.common:
         evidence, seen = add_changes(evidence, given.camera, states, frequency)
-    known, labelled = as_labels(labels, lengths)
+    known, labelled = as_labels(labels, given)
     if len(known):
-        found = _labelled(labelled, spread_labels(recordings, evidence.events, known))
+        found = _labelled(labelled, *spread_labels(recordings, evidence.events, known))
     else:
         others = _others(recordings, evidence, paths, states, frequency)
         found = _columns(recordings, evidence, others, lengths, most, frequency)
@@ -280,11 +284,12 @@ def _automatic(found: Steps, recordings: Recordings) -> Steps:
     return found.take(np.flatnonzero(strong) if bursts else np.arange(0))
 
 
-def _labelled(names: tuple[str, ...], steps: Float) -> Steps:
-    """Key states of the labelled kinds, from their recorded steps [N, K]."""
+def _labelled(names: tuple[str, ...], steps: Float, certainty: Float) -> Steps:
+    """Key states of the labelled kinds, from their recorded steps and certainties [N, K]."""
     found = np.ma.masked_array(np.nan_to_num(steps).astype(np.int64), np.isnan(steps))
     strength, count = (~np.isnan(steps)).mean(axis=0), len(names)
-    return Steps(found, strength, names, (LABEL,) * count, np.arange(count), np.ones(count, bool))
+    kinds, shared = np.arange(count), np.ones(count, bool)
+    return Steps(found, strength, names, (LABEL,) * count, kinds, shared, certainty)
 
 
 def _working(found: Steps, stride: int, lengths: Int) -> Float:

@@ -146,13 +146,15 @@ def add_changes(
     evidence: Evidence, camera: Camera, states: Sequence[Float], frequency: float
 ) -> tuple[Evidence, list[str]]:
     """Evidence with objects that leave their places and arrive before a camera, and notes."""
-    changes, notes = find_changes(camera, states, frequency)
+    if camera.changes is None:
+        camera.changes = find_changes(camera, states, frequency)
+    changes, notes = camera.changes
     numbers = {change.number for row in changes for change in row}
     rows = []
     for own, row in zip(evidence.events, changes, strict=True):
         events = [*own]
         for change in row:
-            body = "object" if len(numbers) == 1 else f"object {change.number}"
+            body = "object" if len(numbers) == 1 else f"object {chr(64 + change.number)}"
             name = f"{body} {'leaves its place' if change.leaves else 'arrives'}"
             events.append(Event(change.step, name, CONTACT, 1 + change.agreement, body))
         rows.append(events)

@@ -56,7 +56,8 @@ def fit_detectors(features: Sequence[Float], steps: Float) -> tuple[Float, Float
     features : sequence of N arrays [T_i, f]
         Features of demonstrations.
     steps : [N, K] float64
-        Working steps of the key states; NaN where a demonstration has none.
+        Working steps of the key states; NaN where a demonstration has none, and infinite where that
+        is not known, so that it is not used.
 
     Returns
     -------
@@ -71,7 +72,9 @@ def fit_detectors(features: Sequence[Float], steps: Float) -> tuple[Float, Float
     for j in range(width):
         away = np.concatenate(
             [
-                np.full(len(f), np.inf) if np.isnan(t) else np.abs(np.arange(len(f)) - t)
+                np.abs(np.arange(len(f)) - t)
+                if np.isfinite(t)
+                else np.full(len(f), np.inf if np.isnan(t) else np.nan)
                 for f, t in zip(features, steps[:, j], strict=True)
             ]
         )

@@ -237,8 +237,9 @@ class KeyStates:
         """Sub-tasks (parts) of each demonstration, and the reference object of each.
 
         With poses of objects in the states, cuts are contacts of the tool with them, at the steps
-        of key states; otherwise they are the shared key states. The chosen sequence has the most
-        information between the places where parts end and the poses of their references.
+        of key states or of their labels; otherwise they are the shared key states. The chosen
+        sequence has the most information between the places where parts end and the poses of their
+        references.
 
         Without poses, a camera of the demonstrations gives references: objects whose points in the
         first images have information about the joints at the end of a part. This takes eight
@@ -296,7 +297,7 @@ class KeyStates:
             return replace(seen, rate=data.rate)
         parts, places, notes = find_subtasks(
             data.split(), data.names, self.steps[:, columns], labels, frequency, tool, objects,
-            self.evidence.switches, estimator,
+            self.evidence.switches, estimator, bool(self.labels),
         )  # fmt: skip
         if data.rate is None and objects:
             notes.append(

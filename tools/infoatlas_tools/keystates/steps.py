@@ -29,6 +29,9 @@ class Steps:
         Columns with the same number are one kind of event, repeated.
     shared : [K] bool
         False for columns that gather events like no other.
+    certainty : [N, K] float64, optional
+        With labels: estimated probability that a step is within 0.25 s of where a person would
+        mark it; 1 for labels.
     """
 
     steps: Any
@@ -37,6 +40,7 @@ class Steps:
     source: tuple[str, ...]
     kind: NDArray[np.int64]
     shared: NDArray[np.bool_]
+    certainty: NDArray[np.float64] | None = None
 
     @property
     def common(self) -> NDArray[np.bool_]:
@@ -53,6 +57,7 @@ class Steps:
             tuple(self.source[j] for j in columns.tolist()),
             np.unique(self.kind[columns], return_inverse=True)[1].astype(np.int64),
             self.shared[columns],
+            None if self.certainty is None else self.certainty[:, columns],
         )
 
     def in_time(self, lengths: NDArray[np.int64]) -> Steps:

@@ -7,6 +7,7 @@ as much, and if no other object comes near it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -33,8 +34,8 @@ LEAST = 0.2  # nats of a reference
 LEVEL = 0.01  # share of shuffles in which some object has as much information, at most
 CHANGED = 0.4  # share of unusual pixels, from which the camera itself moves
 GREY = 2.0  # delta E: images whose colours vary less are grey
-TAKES = ("gripper closes", "grasp", "object leaves")
-PUTS = ("gripper opens", "release", "object arrives")
+TAKES = re.compile(r"gripper closes|grasp|object( [A-Z])? leaves")
+PUTS = re.compile(r"gripper opens|release|object( [A-Z])? arrives")
 
 
 class Measured(NamedTuple):
@@ -120,9 +121,9 @@ def camera_subtasks(
         notes += [f"{label}: {note}"] if note else []
         references.append(reference)
         carried.append("" if held == WORLD else held)
-        if label.startswith(TAKES):
+        if TAKES.match(label):
             held = reference
-        elif label.startswith(PUTS):
+        elif PUTS.match(label):
             if held in names:
                 put[names.index(held)] = own
             on[held] = reference
@@ -229,9 +230,9 @@ def _with_object(label: str, reference: str, held: str) -> str:
         return f"grasp {reference}"
     if label.startswith("gripper opens") and held:
         return f"release {held}"
-    if label.startswith("object leaves") and reference != WORLD:
+    if " leaves its place" in label and reference != WORLD:
         return f"{reference} leaves its place"
-    return f"{held} arrives" if label.startswith("object arrives") and held else ""
+    return f"{held} arrives" if " arrives" in label and held else ""
 
 
 def _without(cuts: Cuts, why: str) -> Subtasks:

@@ -20,6 +20,7 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 
 from ..gripper import Switch
+from ..labels import NEAR
 from .cuts import END, PRESENT, Cuts, make_cuts
 from .object_motions import object_cuts
 from .poses import Track, as_bodies, as_body, tracks
@@ -222,6 +223,7 @@ def find_subtasks(
     objects: Any,
     switches: Sequence[Sequence[Switch]],
     estimator: Estimator | str | os.PathLike[str] | None,
+    labelled: bool,
 ) -> tuple[list[Subtask], dict[str, tuple[int, ...]], list[str]]:
     """Sub-tasks of demonstrations; see `KeyStates.subtasks`.
 
@@ -236,6 +238,8 @@ def find_subtasks(
         Recorded steps a second, Hz.
     switches : sequence of N sequences of Switch
         Of the grippers.
+    labelled : bool
+        A person marked the key states: cuts at the same contacts have their steps.
 
     Returns
     -------
@@ -284,6 +288,8 @@ def find_subtasks(
                 "for references are found by distances."
             )
         cuts = every[name]
+        if labelled:
+            cuts = cuts.moved_to(steps, NEAR * frequency)
         if cuts.rare:
             notes.append(f"{name}: too rare for a cut: {', '.join(cuts.rare)}.")
         if cuts.labels:

@@ -1,0 +1,420 @@
+"""The page of `infoatlas-rt label`, in a browser.
+
+PICTURES=1 renews docs/label_*.png.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+from urllib.request import Request, urlopen
+
+import numpy as np
+import pytest
+
+from benchmarks.tasks.demonstrations import load
+from browsers import PEOPLE, ROOT, Person, open_browser, people, serving, write_videos
+from infoatlas_tools import discover_keystates, load_trajectories
+
+TRUTH = load("sawyer_place").times.astype(int)  # grasp and release of each
+NEAR = 5  # steps
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory):
+    return write_videos(tmp_path_factory.mktemp("cameras") / "side", people()[0])
+
+
+@pytest.fixture
+def data(tmp_path):
+    return shutil.copy(PEOPLE, tmp_path / "place.npz")
+
+
+@pytest.fixture
+def opened(browser, data, tmp_path):
+    """The page of 14 people's demonstrations; the person, the server and the file of labels."""
+    labels = tmp_path / "labels.json"
+    with serving(data, "--rate", 20, "--labels", labels) as server:
+        context = browser.new_context(viewport={"width": 1280, "height": 860})
+        person = Person(context.new_page(), server.url)
+        yield person, server, labels
+        context.close()
+        assert not person.errors
+
+
+def kept(labels):
+    """Steps in a file of labels, by episode."""
+    episodes = json.loads(labels.read_text())["episodes"]
+    return {
+        name: {kind: mark and mark["step"] for kind, mark in one["marks"].items()}
+        for name, one in episodes.items()
+    }
+
+
+def label_two(person, first=0, second=5):
+    for number, which in enumerate((first, second)):
+        person.page.locator("#episodes button").nth(which).click()
+        person.settled()
+        for key, name, step in zip("12", ("grasp", "release"), TRUTH[which], strict=True):
+            person.mark(int(step), name, key if number else None)
+
+
+def test_mark_two_follow_correct_a_third_reload_and_annotate(opened, data, tmp_path):
+    person, _, labels = opened
+    page = person.page
+    assert "No key states yet" in page.locator("#lanes").inner_text()
+    assert set(person.states()) == {"open"}
+    label_two(person)
+    assert person.states()[0] == person.states()[5] == "labelled"
+    marked = kept(labels)
+    assert all(abs(marked["0"][k] - t) <= 1 for k, t in zip(marked["0"], TRUTH[0], strict=True))
+
+    person.press("f")
+    assert len([text for text in person.states() if re.fullmatch(r"\d+% sure", text)]) == 12
+    assert "proposals are off by more than 0.25 s" in page.locator("#next").inner_text()
+    page.locator("#episodes button").nth(2).click()
+    before = person.settled().step("release")
+    assert page.locator(".mark.proposed").count() == 2
+    person.drag("release", before - 20)
+    assert abs(person.step("release") - (before - 20)) <= 1
+    assert person.states()[2] == "corrected" and page.locator(".mark.proposed").count() == 1
+    corrected = kept(labels)["2"]
+    assert list(corrected) == ["release"]
+    person.press("f")
+    assert person.step("release") == corrected["release"]  # a correction wins
+
+    page.reload()
+    page.wait_for_selector("#legend div")
+    person.settled()
+    assert person.episode() == 2 and person.step("release") == corrected["release"]
+    assert person.states()[0] == "labelled"
+
+    person.press("w")
+    page.locator("#answer").fill(str(tmp_path / "copy.csv"))
+    page.locator("#ok").click()
+    person.until("/^Written/.test(document.querySelector('#message span')?.textContent)")
+    rows = (tmp_path / "copy.csv").read_text().splitlines()
+    header = rows[0].split(",")
+    assert any(str(corrected["release"]) in row.split(",") for row in rows if row.startswith("2,"))
+    assert "demonstration" in header[0] or "episode" in header[0]
+    demos = load_trajectories(data, rate=20)
+    found = discover_keystates(demos, labels=labels)
+    assert found.steps[2].compressed()[1] == corrected["release"]
+
+
+def test_everything_by_keyboard(opened):
+    person, _, labels = opened
+    page = person.page
+    person.press("ArrowDown", "Home", *["Shift+ArrowRight"] * 3, "ArrowRight", "n")
+    page.keyboard.type("grasp")
+    person.press("Enter")
+    there = str(person.episode())
+    assert kept(labels)[there] == {"grasp": 31}
+    person.press("End", "ArrowLeft", "n")
+    page.keyboard.type("rest")
+    person.press("Enter", "[")
+    person.press("Shift+ArrowRight", "ArrowRight")  # moves the selected mark
+    assert kept(labels)[there]["grasp"] == 42
+    person.press("Delete")
+    assert "grasp" not in kept(labels)[there]
+    person.press("u")
+    assert kept(labels)[there]["grasp"] == 42
+    person.press("]", "r")
+    page.keyboard.type("stop")
+    person.press("Enter")
+    assert list(kept(labels)[there]) == ["grasp", "stop"]
+    person.press("f", "ArrowDown", "[", "Delete")  # of a proposal: it is not here
+    assert None in kept(labels)[str(person.episode())].values()
+    person.press("Enter")
+    assert set(kept(labels)[str(person.episode())]) == {"grasp", "stop"}
+    assert person.states()[person.episode()] == "labelled"
+    person.press("+", "+")
+    wide = page.locator("#axis").inner_text()
+    person.press("0")
+    assert page.locator("#axis").inner_text() != wide
+    person.press("Home", "Space")
+    page.wait_for_timeout(400)
+    person.press("Space")
+    assert 1 <= int(page.locator("#clock").inner_text().split()[1]) < 40
+    person.press("a")
+    assert page.locator("#strip").is_visible() and not page.locator("#plot").is_visible()
+    person.press("a", "?")
+    assert page.locator("#help").is_visible()
+    person.press("Escape", "g")
+    assert str(person.episode()) in page.locator("#go").inner_text()
+
+
+def test_a_second_tab_never_overwrites_the_first(opened, browser):
+    person, server, labels = opened
+    page = person.page.context.new_page()
+    other = Person(page, f"{server.origin}/#0")  # the cookie admits it
+    person.page.bring_to_front()
+    person.press("ArrowDown").mark(60, "grasp")
+    there = person.episode()
+    page.evaluate("history.replaceState(null, '', '#0')")
+    other.press("n")
+    page.keyboard.type("release")
+    other.press("Enter")
+    assert "changed in another tab" in other.message()
+    assert list(kept(labels)) == [str(there)] and other.states()[there] == "labelled"
+    other.press("n")
+    page.keyboard.type("release")
+    other.press("Enter")
+    assert sum(len(own) for own in kept(labels).values()) == 2
+    page.close()
+
+
+def test_a_file_that_changed_under_it(opened, data):
+    person, _, labels = opened
+    person.mark(60, "grasp")
+    text = labels.read_text()
+    labels.write_text(text.replace('"step": 60', '"step": 66').replace("3.0", "3.3"))
+    step = kept(labels)[str(person.episode())]["grasp"]
+    person.press("1")
+    assert "in the file. They are shown now" in person.message()
+    assert person.step("grasp") == step
+    labels.write_text("{")
+    person.press("1")
+    assert "cannot be read" in person.message() and labels.read_text() == "{"
+    labels.write_text(text)
+    person.press("f")
+    with np.load(data) as file:
+        np.savez(data, **{**file, "states": file["states"][::-1]})
+    person.press("1")
+    assert "place.npz has changed since it was opened" in person.message()
+    assert labels.read_text() == text
+    with pytest.raises(Exception, match="of other data: the states of demonstration"):
+        discover_keystates(load_trajectories(data, rate=20), labels=labels)
+
+
+def answer(url, **headers):
+    """Status and body of a request."""
+    from urllib.error import HTTPError
+
+    data = headers.pop("data", None)
+    try:
+        with urlopen(Request(url, data, headers), timeout=10) as response:
+            return response.status, response.read(), response.headers
+    except HTTPError as error:
+        return error.code, error.read(), error.headers
+
+
+def test_requests_without_token_or_from_elsewhere_are_refused(opened, browser):
+    person, server, _ = opened
+    token = {"X-Token": server.token}
+    for path in (
+        "/",
+        "/state",
+        "/app.js",
+        "/signals?episode=0&first=0&last=9&width=99",
+        "/?token=x",
+    ):
+        status, body, _ = answer(server.origin + path)
+        assert status == 403 and b"needs its token" in body
+    assert answer(f"{server.origin}/state", **token)[0] == 200
+    for name, value in (("Origin", "http://example.org"), ("Host", "example.org")):
+        for path in ("/state", "/follow"):
+            status, body, _ = answer(server.origin + path, **token, **{name: value})
+            assert status == 403 and b"is for http://127.0.0.1" in body
+    bad = {**token, "Content-Type": "application/json"}
+    for data in (b"{", b"[]", b"{}", b'{"revision": 0, "do": "nothing"}', b"x" * 70_000):
+        assert answer(f"{server.origin}/change", data=data, **bad)[0] in (400, 422)
+    for path in ("/page/../../session.py", "/session.py", "/..%2fsession.py", "/none.js"):
+        assert answer(server.origin + path, **token)[0] == 404
+    assert server.server_address[0] == "127.0.0.1"
+
+    # A page of another origin, in the same browser, with the cookie of this one.
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<p>elsewhere")
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Elsewhere) as other:
+        Thread(target=other.serve_forever, daemon=True).start()
+        page = person.page.context.new_page()
+        page.goto(f"http://127.0.0.1:{other.server_port}/")
+        asked = page.evaluate(
+            "async (origin) => { try { const r = await fetch(origin + '/follow', {method: 'POST', "
+            "credentials: 'include', body: '{}'}); return r.status } catch { return 'blocked' } }",
+            server.origin,
+        )
+        assert asked == "blocked" and server.session.state()["followed"] is False
+        page.close()
+        other.shutdown()
+
+
+def test_videos_are_in_step_and_sent_in_ranges(browser, data, videos, tmp_path):
+    arguments = ("--rate", 20, "--labels", tmp_path / "labels.json", "--camera", videos)
+    with serving(data, *arguments) as server:
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        person = Person(page, server.url)
+        person.until("document.querySelector('video')?.readyState >= 2")
+        person.point(100)
+        shown = page.evaluate("document.querySelector('video').currentTime * 20")
+        assert abs(shown - 100.5) < 1.5
+        person.press("Home", "Space")
+        page.wait_for_timeout(700)
+        person.press("Space")
+        time_ = page.evaluate("document.querySelector('video').currentTime")
+        assert (
+            abs(time_ * 20 - int(page.locator("#clock").inner_text().split()[1])) < 3
+            and time_ > 0.2
+        )
+        url = f"{server.origin}/video?camera={videos}&episode=0"
+        token = {"X-Token": server.token}
+        status, body, headers = answer(url, Range="bytes=4-11", **token)
+        whole = (videos / "00.mp4").read_bytes()
+        assert status == 206 and body == whole[4:12]
+        assert headers["Content-Range"] == f"bytes 4-11/{len(whole)}"
+        assert answer(url, Range="bytes=-5", **token)[1] == whole[-5:]
+        assert answer(url, Range=f"bytes={len(whole)}-", **token)[0] == 416
+        page.close()
+
+
+@pytest.mark.parametrize("kind", ["of a codec that browsers lack", "broken"])
+def test_a_video_that_the_browser_cannot_decode(browser, data, tmp_path, kind):
+    states, _ = people(14)
+    folder = write_videos(tmp_path / "front", [s[:60] for s in states[:1]], codec="mpeg4")
+    np.savez(data, states=states[0][:60], lengths=[60])
+    if kind == "broken":
+        video = folder / "00.mp4"
+        content = bytearray(video.read_bytes())
+        at = content.index(b"mdat") + 4
+        content[at : at + 4000] = bytes(4000)
+        video.write_bytes(content)
+    with serving(data, "--labels", tmp_path / "labels.json", "--camera", folder) as server:
+        page = browser.new_page()
+        person = Person(page, server.url)
+        if kind == "broken":
+            person.until("/decoded|read/.test(document.querySelector('figcaption').innerText)")
+            assert page.locator("figure img").count() == 0
+        else:
+            person.until("document.querySelector('figure img')?.naturalWidth > 0")
+        person.mark(20, "grasp")  # marks do not need it
+        assert person.step("grasp") is not None and not person.errors
+        page.close()
+
+
+def test_a_port_that_is_taken_and_the_end_by_ctrl_c(data, tmp_path):
+    command = [
+        *(sys.executable, "-m", "infoatlas_rt", "label", str(data), "--rate", "20", "--no-browser"),
+        *("--labels", str(tmp_path / "labels.json")),
+    ]
+    run = {"cwd": tmp_path, "text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    first = subprocess.Popen(command, **run)
+    try:
+        url = first.stdout.readline().split()[-1]
+        port = re.search(r":(\d+)/\?token=", url)[1]
+        taken = subprocess.run([*command, "--port", port], **run, timeout=60)
+        assert taken.returncode == 2 and f"port {port} cannot be used" in taken.stderr
+        assert "another --port" in taken.stderr
+        token = {"X-Token": url.partition("=")[2], "Content-Type": "application/json"}
+        change = {"revision": 0, "do": "mark", "episode": 1, "kind": "grasp", "step": 50}
+        body = json.dumps(change).encode()
+        assert answer(f"http://127.0.0.1:{port}/change", data=body, **token)[0] == 200
+        first.send_signal(2)
+        text, errors = first.communicate(timeout=20)
+        assert first.returncode == 0 and "Marks are in" in text and not errors
+    finally:
+        first.kill()
+    assert kept(tmp_path / "labels.json") == {"1": {"grasp": 50}}
+
+
+def test_five_hundred_episodes_open_at_once(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    states = rng.standard_normal((500 * 400, 20)).cumsum(axis=0).astype(np.float32)
+    data = tmp_path / "many.npz"
+    np.savez(data, states=states, lengths=np.r_[20_000, np.full(450, 400)])
+    with serving(data, "--rate", 20, "--labels", tmp_path / "labels.json") as server:
+        page = browser.new_page(viewport={"width": 1280, "height": 860})
+        began = time.perf_counter()
+        person = Person(page, server.url)
+        assert time.perf_counter() - began < 5
+        assert page.locator("#episodes button").count() == 451
+        status, body, _ = answer(
+            f"{server.origin}/signals?episode=0&first=0&last=19999&width=900",
+            **{"X-Token": server.token},
+        )
+        assert status == 200 and len(body) < 300_000  # 20,000 steps of 20 columns
+        person.press("a", "a", "ArrowDown")
+        assert not person.errors
+        page.close()
+
+
+def test_time_on_task(opened):
+    """Two of fourteen labelled, and all fourteen corrected to within five steps."""
+    person, _, _ = opened
+    for number in range(2):
+        which = person.episode()
+        person.mark(int(TRUTH[which, 0]), "grasp", "1" if number else None)
+        person.mark(int(TRUTH[which, 1]), "release", "2" if number else None)
+        person.press("f")
+        if not number:
+            person.press("g")
+    corrected = 0
+    while person.episode() > 0:
+        person.press("ArrowUp")
+    for which in range(14):
+        if which:
+            person.press("ArrowDown")
+        for kind, truth in zip(("grasp", "release"), TRUTH[which].tolist(), strict=True):
+            if abs((person.step(kind) or -99) - truth) > NEAR:
+                person.drag(kind, truth)
+                corrected += 1
+            assert abs(person.step(kind) - truth) <= NEAR
+    print(f"{person.actions} actions, {corrected} corrections")
+    assert person.actions <= 40
+
+
+@pytest.mark.slow
+def test_pictures_of_the_tutorial(browser, tmp_path, monkeypatch):
+    """At 1280 and 390 px, light and dark: nothing is wider than the page."""
+    states, names = people()
+    used = states[:10]
+    videos = write_videos(tmp_path / "side", used)
+    data = tmp_path / "demos.npz"
+    np.savez(
+        data, states=np.concatenate(used), lengths=[len(s) for s in used], names=names, rate=20
+    )
+    folder = ROOT / "docs" if os.environ.get("PICTURES") else tmp_path
+    monkeypatch.chdir(tmp_path)
+    with serving(data, "--camera", videos) as server:
+        context = browser.new_context(viewport={"width": 1280, "height": 820})
+        person = Person(context.new_page(), server.url)
+        page = person.page
+        label_two(person)
+        person.press("f", "g", "[")
+
+        def shot(name, width=1280, scheme="light"):
+            page.set_viewport_size({"width": width, "height": 820 if width > 400 else 844})
+            page.emulate_media(color_scheme=scheme)
+            person.settled()
+            page.wait_for_timeout(400)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            page.screenshot(path=folder / f"label_{name}.png")
+
+        shot("episode")
+        shot("dark", scheme="dark")
+        shot("narrow", 390)
+        shot("narrow_dark", 390, "dark")
+        person.press("a")
+        shot("all")
+        assert not person.errors
+        context.close()

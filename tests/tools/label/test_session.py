@@ -1,0 +1,126 @@
+"""What the page shows and changes, without a browser."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from browsers import people
+from infoatlas_rt.errors import InputError
+from infoatlas_tools import Trajectories
+from infoatlas_tools.label.session import Session, Stale
+from infoatlas_tools.label.signals import LEVELS, Signals
+
+STATES, NAMES = people(6)
+DEMOS = Trajectories(STATES, names=tuple(NAMES), rate=20)
+
+
+@pytest.fixture
+def session(tmp_path):
+    data = tmp_path / "demos.npz"
+    data.write_text("")
+    return Session(DEMOS, data, tmp_path / "labels.json", lambda labels, out: f"{out}.", "copy")
+
+
+def change(session, do, **given):
+    session.change(session.revision, do, **given)
+    return session.state()
+
+
+def test_states_after_each_change(session):
+    first = session.state()
+    assert first["next"] == {"episode": 0, "why": "of median length", "gain": 0}
+    assert first["kinds"] == [] and first["followed"] is False and not first["undo"]
+    change(session, "mark", episode=0, kind=" first  grasp ", step=132)
+    change(session, "mark", episode=0, kind="release", step=212)
+    state = change(session, "mark", episode=1, kind="release", step=None)
+    assert state["episodes"][0]["marks"] == {"first grasp": 132, "release": 212}
+    assert state["episodes"][1]["marks"] == {"release": None}
+    session.follow()
+    state = session.state()
+    assert state["followed"] and 0 < state["unsure"] < 9
+    assert state["episodes"][1]["proposals"]["release"] == (None, 1.0)
+    step, sure = state["episodes"][2]["proposals"]["first grasp"]
+    assert abs(step - 176) <= 5 and 0.5 < sure < 1
+    assert state["next"]["episode"] not in (0,) and state["next"]["gain"] > 0
+    state = change(session, "rename", kind="first grasp", name="grasp")
+    assert state["kinds"] == ["grasp", "release"] and not state["followed"]
+    assert state["episodes"][2]["proposals"]["grasp"] == (step, sure)
+    state = change(session, "accept", episode=2)
+    assert state["episodes"][2]["marks"]["grasp"] == step
+    state = change(session, "undo")
+    assert state["episodes"][2]["marks"] == {}
+    state = change(session, "undo")
+    assert state["kinds"] == ["first grasp", "release"]
+    assert change(session, "rename", kind="release", name=None)["kinds"] == ["first grasp"]
+
+
+def test_all_episodes_labelled(session):
+    for i in range(6):
+        change(session, "mark", episode=i, kind="grasp", step=100)
+    assert session.state()["next"] is None
+
+
+@pytest.mark.parametrize(
+    ("do", "given", "message"),
+    [
+        ("mark", {"episode": 0, "kind": "a", "step": 223}, "Step 223 is outside .* use 0 to 222"),
+        ("mark", {"episode": 0, "kind": " ", "step": 2}, "1 to 60 characters"),
+        ("rename", {"kind": "grasp", "name": "release"}, "release is another kind"),
+        ("undo", {}, "nothing to undo"),
+    ],
+)
+def test_changes_that_are_refused(session, do, given, message):
+    if do == "rename":
+        for kind in ("grasp", "release"):
+            change(session, "mark", episode=0, kind=kind, step=3)
+    with pytest.raises(InputError, match=message):
+        change(session, do, **given)
+    with pytest.raises(Stale):
+        session.change(session.revision - 1, "undo")
+    with pytest.raises(InputError, match=r"no marks|has no name"):
+        session.annotate(" ")
+
+
+def test_a_plain_file_of_labels_is_refused(session, tmp_path):
+    session.path.write_text('{"0": [3]}')
+    with pytest.raises(InputError, match="no fingerprint of its data: pass another --labels"):
+        session.state()
+
+
+def test_unlike_episodes_are_named(session):
+    session.follow()
+    unlike = session.state()["unlike"]
+    assert "gripper closes on nothing at step 153" in unlike[3]
+    assert unlike[0] == unlike[1] == []
+
+
+def test_signals_are_grouped_and_down_sampled():
+    signals = Signals(DEMOS)
+    assert signals.titles == ["gripper", "object", "tool", "joint position", "tool q", "object q"]
+    whole = signals.piece(0, 0, 222, 900)
+    assert whole["step"] == 1 and len(whole["groups"][0]["lines"][0]["values"]) == 223
+    (tool,) = [group for group in whole["groups"] if group["name"] == "tool"]
+    assert [line["name"] for line in tool["lines"]] == ["x", "y", "z"]
+    values = tool["low"] + np.array(tool["lines"][1]["values"]) / LEVELS * (
+        tool["high"] - tool["low"]
+    )
+    np.testing.assert_allclose(values, STATES[0][:, NAMES.index("tool.y")], atol=1e-4)
+    part = signals.piece(0, 20, 219, 50)
+    assert part["first"] == 20 and part["step"] == 2  # least and largest of each four steps
+    assert len(part["groups"][0]["lines"][0]["values"]) == 100
+    rows = signals.overview(2)
+    assert [len(row) for row in rows] == [160] * 6
+    assert 0 <= min(map(min, rows)) and max(map(max, rows)) <= 255
+
+
+def test_columns_without_names_are_groups_of_six():
+    signals = Signals(Trajectories([s[:, :8].astype(float) for s in STATES]))
+    assert signals.titles[-2:] == ["columns 0 to 5", "columns 6 to 11"]
+
+
+def test_states_that_show_nothing(tmp_path):
+    quiet = Trajectories([s[:80, :7] for s in STATES[:2]], rate=20)
+    found = Session(quiet, tmp_path, tmp_path / "labels.json", lambda labels, out: "", "copy")
+    assert "no contact or switch: mark the key states of one" in found.follow()
+    assert found.state()["kinds"] == []

@@ -1,0 +1,157 @@
+"""Files of labels: what a person marked in demonstrations, with fingerprints of the data.
+
+`infoatlas-rt label` writes them. A plain file of {demonstration: steps} is read, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError, OutputError, first_names
+
+from ..trajectories import Trajectories
+
+WAY_OUT = (
+    "pass the data and the options (such as --features) that they were made with, or mark these "
+    "data in a new file"
+)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Key states that a person marked.
+
+    Attributes
+    ----------
+    kinds : tuple of str
+        Names of all kinds, in the order in which they were added.
+    steps : dict of int to dict of str to (int or None)
+        Recorded steps by demonstration and kind; None where a person says that the demonstration
+        lacks the kind. Kinds that are not there are to be found.
+    """
+
+    kinds: tuple[str, ...] = ()
+    steps: Mapping[int, Mapping[str, int | None]] = field(default_factory=dict)
+
+
+def episode_names(trajectories: Trajectories) -> tuple[str, ...]:
+    """Names of the demonstrations in their file, or else their positions."""
+    return trajectories.episodes or tuple(map(str, range(len(trajectories.lengths))))
+
+
+def fingerprint(states: NDArray[Any]) -> str:
+    """Digest of the states [T, d] of a demonstration, in single precision."""
+    return hashlib.sha256(np.ascontiguousarray(states, np.float32).tobytes()).hexdigest()[:16]
+
+
+def write_marks(path: Path, marks: Marks, trajectories: Trajectories) -> None:
+    """Write marks; a file that exists is replaced atomically.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+    """
+    names, states = episode_names(trajectories), trajectories.split()
+    rate = trajectories.rate
+    episodes = {
+        names[i]: {
+            "length": len(states[i]),
+            "fingerprint": fingerprint(states[i]),
+            "marks": {
+                kind: None
+                if step is None
+                else {"step": step, "seconds": None if rate is None else round(step / rate, 6)}
+                for kind, step in own.items()
+            },
+        }
+        for i, own in sorted(marks.steps.items())
+        if own
+    }
+    text = json.dumps({"kinds": marks.kinds, "rate": rate, "episodes": episodes}, indent=1)
+    new = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with open(new, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    except OSError as error:
+        new.unlink(missing_ok=True)
+        raise OutputError(f"{path} cannot be written ({error}): choose another place") from error
+
+
+def read_labels(path: str | os.PathLike[str], trajectories: Trajectories) -> Marks | dict[int, Any]:
+    """Marks of a file that `label` wrote, or the steps by index of a plain one.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or its marks are of other data.
+    """
+    plain: dict[int, Any] = {}
+    kinds: tuple[str, ...] = ()
+    marked: list[tuple[str, int, str, dict[str, int | None]]] = []
+    try:
+        given = json.loads(Path(path).read_text(encoding="utf-8"))
+        if "kinds" not in given:
+            plain = {int(demonstration): steps for demonstration, steps in given.items()}
+        else:
+            kinds = tuple(map(str, given["kinds"]))
+            for name, one in given["episodes"].items():
+                own = {k: None if m is None else int(m["step"]) for k, m in one["marks"].items()}
+                marked.append((name, one["length"], one["fingerprint"], own))
+    except (OSError, ValueError, TypeError, AttributeError, KeyError) as error:
+        raise InputError(
+            f"labels {path} cannot be read ({error}): pass a file that infoatlas-rt label wrote, "
+            'or JSON as {"0": {"grasp": 75, "release": 150}}'
+        ) from error
+    if plain:
+        return placed_labels(plain, trajectories.episodes)
+    places = {name: i for i, name in enumerate(episode_names(trajectories))}
+    states, steps = trajectories.split(), {}
+    for name, length, digest, own in marked:
+        i, fault = places.get(name), ""
+        if i is None:
+            fault = f"there is no demonstration {name}, but {first_names(places, 8)}"
+        elif length != len(states[i]):
+            fault = f"demonstration {name} has {len(states[i])} steps, and had {length}"
+        elif digest != fingerprint(states[i]):
+            fault = f"the states of demonstration {name} differ from those that were marked"
+        elif wrong := [k for k, at in own.items() if k not in kinds or not 0 <= (at or 0) < length]:
+            fault = f"{wrong[0]!r} of {name} is of no kind in the list, or beyond {length} steps"
+        if i is None or fault:
+            raise InputError(f"labels {path} are of other data: {fault}: {WAY_OUT}")
+        steps[i] = own
+    return Marks(kinds, steps)
+
+
+def placed_labels(labels: dict[int, Any], episodes: Sequence[str]) -> dict[int, Any]:
+    """Labels by index in the data, from labels by number of the episode.
+
+    Numbers of episodes may not begin at 0, and some may be absent.
+
+    Raises
+    ------
+    InputError
+        There is no such episode.
+    """
+    if not episodes or not all(name.isdecimal() for name in episodes):
+        return labels
+    places = {int(name): i for i, name in enumerate(episodes)}
+    if len(places) < len(episodes):  # "1" and "01" are names, not numbers
+        return labels
+    absent = [number for number in labels if number not in places]
+    if absent:
+        shown = first_names(episodes, 8)
+        raise InputError(f"labels: there is no demonstration {absent[0]}, but {shown}")
+    return {places[number]: steps for number, steps in labels.items()}

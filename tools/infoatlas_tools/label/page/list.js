@@ -1,0 +1,81 @@
+// The header's line, the list of episodes with their state, and the one that would help most.
+
+import { $, DOUBTFUL, element, episode, leastSure, percent, seconds, status, ui } from "./model.js";
+
+function word(i) {
+  const state = status(i);
+  const sure = leastSure(i);
+  return state === "proposed" && sure !== null ? `${percent(sure)} sure` : state;
+}
+
+export function drawList(choose) {
+  const { state } = ui;
+  const items = state.episodes.map((one, i) => {
+    const why = state.unlike[i]?.[0];
+    const button = element(
+      "button",
+      { className: status(i), tabIndex: i === ui.episode ? 0 : -1, onclick: () => choose(i) },
+      element("span", { textContent: one.name }),
+      element("span", { className: "state", textContent: word(i) }),
+      ...(why ? [element("span", { className: "why", textContent: why })] : []),
+    );
+    if (i === ui.episode) button.setAttribute("aria-current", "true");
+    return element("li", {}, button);
+  });
+  const focused = $("episodes").contains(document.activeElement);
+  $("episodes").replaceChildren(...items);
+  const current = items[ui.episode].firstChild;
+  if (focused) current.focus({ preventScroll: true });
+  scrollTo(current);
+}
+
+// Within the list alone, which scrolls to the side on narrow screens.
+function scrollTo(item) {
+  for (const box of [$("episodes"), $("episodes").parentElement]) {
+    const [a, b] = [item.getBoundingClientRect(), box.getBoundingClientRect()];
+    if (box.scrollWidth > box.clientWidth && (a.left < b.left || a.right > b.right))
+      box.scrollLeft += a.left - b.left - 40;
+    if (box.scrollHeight > box.clientHeight && (a.top < b.top || a.bottom > b.bottom))
+      box.scrollTop += a.top - b.top - 80;
+  }
+}
+
+export function drawNext(choose) {
+  const { next, unsure, followed, episodes } = ui.state;
+  if (!next) {
+    $("next").replaceChildren("All episodes are labelled.");
+    return;
+  }
+  const proposed = episodes.some((one) => Object.keys(one.proposals).length);
+  let text = "No proposals yet. Mark all key states of one episode, then press Follow.";
+  if (proposed)
+    text = `About ${unsure.toFixed(1)} proposals are off by more than 0.25 s. The next label settles ${next.gain.toFixed(1)}.`;
+  if (proposed && !followed) text = "Marks have changed since: press Follow for new proposals.";
+  $("next").replaceChildren(
+    text,
+    element(
+      "button",
+      { id: "go", onclick: () => choose(next.episode), title: next.why },
+      `Next: ${episodes[next.episode].name}, ${next.why}`,
+    ),
+  );
+}
+
+export function drawHeader() {
+  const { state } = ui;
+  const states = state.episodes.map((_, i) => status(i));
+  const count = (name) => states.filter((one) => one === name).length;
+  const doubtful = state.episodes.filter((_, i) => (leastSure(i) ?? 1) < DOUBTFUL).length;
+  const words = [`${count("labelled")} of ${states.length} episodes labelled`];
+  if (count("corrected") + count("begun")) words.push(`${count("corrected") + count("begun")} in part`);
+  if (count("proposed")) words.push(`${count("proposed")} proposed`);
+  if (doubtful) words.push(`${doubtful} doubtful`);
+  $("title").textContent = state.title;
+  document.title = `${state.title}: label`;
+  $("progress").textContent = `${words.join(", ")}. Saved in ${state.labels}.`;
+  $("episode").textContent = `Episode ${episode().name}`;
+  const about = [`${episode().length} steps`, seconds(episode().length), status(ui.episode)];
+  $("about").textContent = [...about.filter(Boolean), ...(state.unlike[ui.episode] ?? [])].join(" · ");
+  $("undo").disabled = !state.undo;
+  $("accept").disabled = !Object.keys(episode().proposals).some((kind) => !(kind in episode().marks));
+}

@@ -1,0 +1,113 @@
+"""Signals of the page: columns by body and gripper, down-sampled to what a screen shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.live.timing import NOMINAL
+
+from ..columns import short_name
+from ..keystates.bodies import find_bodies, find_grippers
+from ..trajectories import Trajectories
+
+LEVELS = 10_000  # of a value between the limits of its group
+BINS = 160  # of an episode in the chart of all episodes
+UNNAMED = 6  # columns without names in one group
+
+
+class Signals:
+    """Columns of states in groups, with limits that all episodes share.
+
+    Attributes
+    ----------
+    titles : list of str
+        Names of the groups: grippers, moved bodies, the robot's, others.
+    groups : list of list of int
+        Columns of each.
+    """
+
+    def __init__(self, trajectories: Trajectories) -> None:
+        self.trajectories, self.states = trajectories, trajectories.split()
+        names, ignored = trajectories.names, trajectories.ignore
+        moving = np.ptp(trajectories.states, axis=0) > 0
+        bodies = find_bodies(names, trajectories.states, ignored)
+        bodies.sort(key=lambda body: body.of_robot)
+        taken = [*ignored, *(c for body in bodies for c in body.columns)]
+        frequency = trajectories.rate or NOMINAL
+        given = [c for c in trajectories.gripper if moving[c]]
+        grippers = find_grippers(names, self.states, frequency, given, taken)
+        found = {gripper.name: list(gripper.columns) for gripper in grippers}
+        for body in bodies:
+            found.setdefault(body.name, []).extend(body.columns)
+        shown = {c for columns in found.values() for c in columns}
+        for c in np.flatnonzero(moving).tolist():
+            if c not in shown:
+                found.setdefault(self._group(c), []).append(c)
+        self.titles, self.groups = list(found), list(found.values())
+        every = trajectories.states
+        self.low = [float(every[:, columns].min()) for columns in self.groups]
+        self.high = [float(every[:, columns].max()) for columns in self.groups]
+
+    def _group(self, column: int) -> str:
+        """Name of the group of a column that is of no body: "tool q" of tool.qw."""
+        if not self.trajectories.names:
+            first = column // UNNAMED * UNNAMED
+            return f"columns {first} to {first + UNNAMED - 1}"
+        of, _, own = short_name(self.trajectories.names[column]).rpartition(".")
+        words = [text.strip("_/0123456789") for text in (of, own.rstrip("wxyz0123456789") or own)]
+        return " ".join(filter(None, words)) or "others"
+
+    def _labels(self, columns: list[int]) -> list[str]:
+        """The parts of names by which the columns of a group differ, as "x"."""
+        if not self.trajectories.names:
+            return [str(c) for c in columns]
+        names = [short_name(self.trajectories.names[c]).rpartition(".") for c in columns]
+        same = len(names) > 1 and len({own for *_, own in names}) == 1
+        parts = [of if same else own for of, _, own in names]
+        letters = enumerate(zip(*parts, strict=False))
+        common = next((k for k, own in letters if len(set(own)) > 1), 0)
+        return [part[common:] or part for part in parts]
+
+    def piece(self, episode: int, first: int, last: int, width: int) -> dict[str, Any]:
+        """Signals from step `first` to `last`, included, with two values for each pixel at most.
+
+        A value is a share of the limits, from 0 to `LEVELS`. Of several steps in a pixel, the least
+        and the largest values are kept.
+        """
+        states = self.states[episode][first : last + 1]
+        stride = max(1, -(-len(states) // max(width, 50)))
+        if stride > 1:
+            states = np.pad(states, ((0, -len(states) % stride), (0, 0)), mode="edge")
+            parts = states.reshape(-1, stride, states.shape[1])
+            states = np.stack([parts.min(axis=1), parts.max(axis=1)], axis=1).reshape(
+                -1, states.shape[1]
+            )
+        groups = []
+        for title, columns, low, high in zip(
+            self.titles, self.groups, self.low, self.high, strict=True
+        ):
+            values = _levels(states[:, columns], low, high, LEVELS)
+            lines = [
+                {"name": name, "values": values[:, k].tolist()}
+                for k, name in enumerate(self._labels(columns))
+            ]
+            groups.append({"name": title, "low": low, "high": high, "lines": lines})
+        return {"first": first, "step": stride / 2 if stride > 1 else 1, "groups": groups}
+
+    def overview(self, group: int) -> list[list[int]]:
+        """The first column of a group in all episodes: up to 160 means of each, 0 to 255."""
+        column, low, high = self.groups[group][0], self.low[group], self.high[group]
+        rows = []
+        for states in self.states:
+            parts = np.array_split(states[:, column], min(BINS, len(states)))
+            means = np.array([part.mean() for part in parts])
+            rows.append(_levels(means, low, high, 255).tolist())
+        return rows
+
+
+def _levels(values: NDArray[Any], low: float, high: float, count: int) -> NDArray[np.int64]:
+    share = (values - low) / max(high - low, 1e-12)
+    return np.rint(count * np.clip(share, 0, 1)).astype(np.int64)
