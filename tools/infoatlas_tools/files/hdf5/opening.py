@@ -34,14 +34,12 @@ def opened(path: Path) -> Iterator[tuple[Any, Any]]:
         if isinstance(error, InputError | OutputError):
             raise
         what = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"{path} cannot be read ({what}): {_way_out(path, what)}") from error
+        raise InputError(f"{path} cannot be read ({what}): {_way_out(what)}") from error
 
 
-def _way_out(path: Path, what: str) -> str:
+def _way_out(what: str) -> str:
     if "signature not found" in what:
-        with path.open("rb") as file:
-            pointer = file.read(40).startswith(b"version https://git-lfs")
-        return "it is a pointer of Git LFS: run git lfs pull" if pointer else "it is no HDF5 file"
+        return "it is no HDF5 file"
     if "lock file" in what:
         return "close the program that writes it"
     if "truncated" in what:
