@@ -80,9 +80,8 @@ def likely_units(times: NDArray[np.floating], lengths: NDArray[np.int64]) -> lis
     steps = _steps(times, lengths)
     step = float(np.median(steps[steps > 0])) if (steps > 0).any() else np.inf
     units = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-    return [
-        f"{u} ({1 / (step * s):.4g} Hz)" for u, s in units.items() if 0.5 < 1 / (step * s) < 2e3
-    ]
+    rates = {unit: 1 / (step * size) for unit, size in units.items()}
+    return [f"{unit} ({rate:.4g} Hz)" for unit, rate in rates.items() if 0.5 < rate < 2e3]
 
 
 def time_faults(
@@ -108,8 +107,8 @@ def time_faults(
     median = float(np.median(ahead)) if len(ahead) else np.inf
     texts = []
     for rows, what in (
-        (np.flatnonzero(step < 0), "it goes back at {}"),
-        (np.flatnonzero(step > longest * median), f"{{}} last more than {longest:g} usual ones"),
+        (np.flatnonzero(step < 0), "{} go back"),
+        (np.flatnonzero(step > longest * median), f"{{}} are longer than {longest:g} usual ones"),
     ):
         if len(rows):
             which = int(np.searchsorted(np.cumsum(lengths), rows[0], side="right"))

@@ -92,8 +92,18 @@ def test_robosuite(tmp_path):
     np.testing.assert_array_equal(found.states[40:], walk(30, 4, 1))
     assert any("states.0, the simulator's time" in note for note in found.notes)
 
+    def back(file):
+        file["data/demo_2/states"][7:, 0] -= 0.2
+
+    found = load_trajectories(changed(path, back), features=["states"])
+    assert found.names[0] == "states.1" and found.rate == 20.0
+    assert any(
+        "1 of 68 steps go back, first before step 7 of demonstration demo_2" in n
+        for n in found.notes
+    )
+
     def uneven(file):  # not a clock: an ordinary coordinate
-        file["data/demo_1/states"][5, 0] += 0.01
+        file["data/demo_1/states"][::2, 0] += 0.01
 
     found = load_trajectories(changed(path, uneven), features=["states"])
     assert found.names[0] == "states.0" and found.rate is None

@@ -204,7 +204,7 @@ def _incomplete(
             hole = int((steps != np.median(steps)).argmax())
             reasons[episode] = f"lacks frames between {own[hole]} and {own[hole + 1]}"
         elif (back := np.diff(read.times[first : first + length]) < 0).any():
-            reasons[episode] = f"has times that go back after frame {own[int(back.argmax())]}"
+            reasons[episode] = f"has time stamps that go back after frame {own[int(back.argmax())]}"
         elif absent:
             row = int(gone_at[np.searchsorted(gone_at, first)])
             lost = [f for f, one in zip(features, read.missing[row], strict=True) if one]
@@ -242,7 +242,7 @@ def _rate(
     steps = np.delete(np.diff(times), np.cumsum(lengths)[:-1] - 1)
     steps = steps[np.isfinite(steps)]
     faults = time_faults(times, lengths, episodes)
-    note = f"Time stamps: {faults}. The rate is that of most steps." if faults else ""
+    note = f"In the time stamps, {faults}: the rate is that of most steps." if faults else ""
     if rate is None or not len(steps):
         return rate, note
     step = float(np.median(steps))
