@@ -72,21 +72,6 @@ def by_number(name: str) -> tuple[bool, int, str]:
     return not numbers, int(numbers[-1][:18]) if numbers else 0, name
 
 
-def files_in(folder: Path) -> list[Path]:
-    """HDF5 files of a folder, in the order of their numbers."""
-    try:
-        names = [
-            entry.name
-            for entry in folder.iterdir()
-            if entry.suffix in HDF5_SUFFIXES
-            and not entry.name.startswith(".")
-            and not entry.is_dir()
-        ]
-    except OSError as error:
-        raise InputError(f"{folder} cannot be read ({error}): check the path") from error
-    return [folder / name for name in sorted(names, key=lambda name: by_number(Path(name).stem))]
-
-
 @contextmanager
 def changed_copy(path: Path, out: Path) -> Iterator[Any]:
     """A copy of an HDF5 file, open for changes."""
