@@ -77,9 +77,7 @@ def read_folder(folder: Path, read: Callable[[Path], Trajectories]) -> Trajector
         notes.append(f"Set aside, because they are of another kind: {names}.")
     even = len(rates) == len(every) and max(rates) / min(rates) - 1 <= EVEN
     if rates and not even:
-        notes.append(
-            f"Rates of the files differ ({min(rates):.4g} to {max(rates):.4g} Hz, or none)."
-        )
+        notes.append(f"No rate: files have {min(rates):.4g} to {max(rates):.4g} Hz, or none.")
     return Trajectories(
         np.concatenate([each.states for each in every]),
         np.concatenate([each.lengths for each in every]),

@@ -174,7 +174,7 @@ def no_reader(path: Path) -> InputError:
         return InputError(f"{path} is no .csv, .parquet, .npy or .npz file: {way}")
     other = f"; {info_file(path)} has no codebase_version, so it is not LeRobot's"
     return InputError(
-        f"{path} is neither the folder of a data set (LeRobot, Minari), nor one with a ROS bag or a "
+        f"{path} is neither the folder of a data set (LeRobot, Minari) nor one with a ROS bag or a "
         "file (.hdf5, .parquet, .npy, .csv, .txt) for each demonstration"
         f"{other * is_others(path)}: check the path"
     )

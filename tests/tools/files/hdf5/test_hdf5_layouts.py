@@ -175,7 +175,7 @@ def test_aloha(tmp_path):
 
 def test_a_folder_of_files_with_many_demonstrations(tmp_path):
     write_mimicgen(tmp_path / "a.hdf5")
-    with pytest.raises(InputError, match="a.hdf5 contains 3 demonstrations: pass that file"):
+    with pytest.raises(InputError, match=r"a.hdf5 contains 3 demonstrations: pass that file"):
         load_trajectories(tmp_path)
 
 

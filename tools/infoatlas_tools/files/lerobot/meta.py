@@ -80,7 +80,7 @@ def stated_files(
 ) -> list[Path]:
     """Tables of frames that the metadata name; all if they name none of them."""
     try:
-        pattern, size = info["data_path"], info["chunks_size"]
+        pattern, size = info["data_path"], info.get("chunks_size", 1000)
         if is_new(info):
             places: set[tuple[int, int]] = set()
             for file in sorted((folder / "meta" / "episodes").glob("*/*.parquet")):
