@@ -359,7 +359,7 @@ def between_ends(column: Float, first: Bool) -> Bool:
     least = np.minimum(np.abs(step[1:]), np.abs(step[:-1]))
     both = np.where(step[1:] * step[:-1] > 0, np.abs(step[1:] + step[:-1]), 0.0)
     inner = ~first[1:-1] & ~first[2:]
-    found[1:-1] = inner & (both > 0.9 * span) & (both < 1.5 * span) & (least > 0.05 * span)
+    found[1:-1] = inner & (both > 0.75 * span) & (both < 1.5 * span) & (least > 0.05 * span)
     return found
 
 
