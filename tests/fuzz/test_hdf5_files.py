@@ -24,6 +24,7 @@ LAYOUTS: dict[str, Any] = {
     "minari": lambda path: hdf5_sets.write_minari(path / "set"),
     "minari of groups": lambda path: hdf5_sets.write_minari(path / "set", dictionary=True),
 }
+SHAPES = ((), (1,), (3,), (7,), (1, 3), (3, 1), (1, 1, 2), (1, 1))  # of a row
 STEMS = ("data/demo_{}/obs", "data/demo{}/obs", "data/episode_{}/obs", "traj_{}/obs")
 
 
@@ -33,7 +34,7 @@ STEMS = ("data/demo_{}/obs", "data/demo{}/obs", "data/episode_{}/obs", "traj_{}/
     st.lists(st.integers(0, 40), min_size=1, max_size=5, unique=True), st.booleans(), st.data(),
 )  # fmt: skip
 def test_arrays_of_any_kind_are_read_as_recorded(keys, stem, rng, numbers, packed, data):
-    shapes = {key: data.draw(chosen(((), (1,), (3,), (7,)))) for key in keys}
+    shapes = {key: data.draw(chosen(SHAPES)) for key in keys}
     kinds = {key: data.draw(chosen(("f4", "f8", "f2", ">f4", ">f8"))) for key in keys}
     recorded = {}
     with folder() as path:
@@ -73,6 +74,7 @@ def replacement(draw: Any, file: Any, name: str) -> str:
         "void": np.zeros(shape[0], "V5"),
         "compound": np.zeros(shape[0], [("x", "f8"), ("y", "i4")]),
         "3d": np.ones((shape[0], 2, 2)),
+        "3d in one": np.ones((shape[0], 1, 2 + int(np.prod(shape[1:])))),
         "0d": np.float64(1),
         "wide": np.ones((shape[0], 0)),
         "empty": h5py.Empty("f4"),
@@ -140,7 +142,7 @@ def test_replaced_arrays_are_refused_or_left_out(data, layout):
         with h5py.File(file, "r+") as opened:
             kind = replacement(data.draw, opened, name)
         found = read(given)
-        if kind in ("longer", "shorter", "wider") and layout == "d4rl":
+        if kind in ("longer", "shorter", "wider", "3d in one") and layout == "d4rl":
             return
         check_part(found, sound)
         if kind in ("NaN", "infinite") and not (layout == "aloha" and "qpos" not in name):

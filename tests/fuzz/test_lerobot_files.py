@@ -18,6 +18,10 @@ from fuzz.reading import JUNK, check_part, check_same, damage, read
 pytestmark = pytest.mark.filterwarnings("error")
 SHAPES = ((), (1,), (2,), (3,), (4,), (2, 2), (2, 3))
 FEATURE = "observation.state"
+PLACES = (
+    "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet",
+    "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet",
+)
 
 
 class DataSet:
@@ -37,6 +41,8 @@ class DataSet:
     """
 
     def __init__(self, draw: Any) -> None:
+        self.mixed = False
+        self.later = (-1, 0, 0.0)  # episode, frame, s
         self.version = draw(chosen(("v2.0", "v2.1", "v3.0")))
         self.shape, kind = draw(chosen(SHAPES)), draw(chosen(("f2", "f4", "f8", "i4", "i8", "u1")))
         self.fps, width, rng = draw(chosen((20, 30, 7.5))), int(np.prod(self.shape)), draw(seeds)
@@ -61,6 +67,8 @@ class DataSet:
             "total_frames": sum(sizes.values()),
             "features": self.features,
         }
+        if draw(st.booleans()):
+            self.info["data_path"] = PLACES[self.version == "v3.0"]
         self.lengths = [(e, len(own)) for e, own in self.states.items()]
         self.files = [
             [[e, t, row.tolist()] for t, row in enumerate(own)] for e, own in self.states.items()
@@ -69,6 +77,8 @@ class DataSet:
             rows = draw(st.permutations([row for file in self.files for row in file]))
             cut = draw(st.integers(1, len(rows)))
             self.files = [part for part in (rows[:cut], rows[cut:]) if part]
+            self.info.pop("data_path", None)  # it is for episodes in one file each
+            self.mixed = True
         self.kind = pa.from_numpy_dtype(np.dtype(kind))
         make = draw(chosen((pa.list_, pa.large_list, None)))
         for size in reversed(self.shape):
@@ -77,6 +87,11 @@ class DataSet:
 
     def rows(self, episode: int) -> list[list[Any]]:
         return [row for file in self.files for row in file if row[0] == episode]
+
+    def time(self, episode: int, frame: int) -> float:
+        """Time of a frame, s; from `later` on, by so much more or less."""
+        which, first, more = self.later
+        return frame / self.fps + more * (episode == which and frame >= first)
 
     def table(self, rows: list[Any]) -> pa.Table:
         def nested(row: Any) -> Any:
@@ -91,7 +106,7 @@ class DataSet:
             {
                 FEATURE: pa.array([nested(r[2]) for r in rows], self.kind),
                 "action": pa.array([[0.0, 1.0]] * len(rows), pa.list_(pa.float32())),
-                "timestamp": pa.array([r[1] / self.fps for r in rows], pa.float32()),
+                "timestamp": pa.array([self.time(*r[:2]) for r in rows], pa.float32()),
                 "frame_index": pa.array(frames, self.counter),
                 "episode_index": pa.array(episodes, self.counter),
                 "index": pa.array(range(len(rows)), pa.int64()),
@@ -104,10 +119,13 @@ class DataSet:
         (path / "meta" / "episodes" / "chunk-000").mkdir(parents=True)
         (path / "meta" / "info.json").write_text(json.dumps(self.info), encoding="utf-8")
         for number, rows in enumerate(self.files):
-            name = f"file-{number:03d}" if new else f"episode_{number:06d}"
+            first = rows[0][0] if rows and "data_path" in self.info else number
+            name = f"file-{number:03d}" if new else f"episode_{first:06d}"
             pq.write_table(self.table(rows), chunk / f"{name}.parquet", 7)
         rows = [{"episode_index": e, "tasks": ["x"], "length": n} for e, n in self.lengths]
         if new:
+            for i, row in enumerate(rows if "data_path" in self.info else ()):
+                row |= {"data/chunk_index": 0, "data/file_index": i % len(self.files)}
             file = path / "meta" / "episodes" / "chunk-000" / "file-000.parquet"
             pq.write_table(pa.Table.from_pylist(rows), file)
         else:
@@ -170,6 +188,7 @@ def unknown(data: DataSet, episode: int) -> None:
 
 
 def twice(data: DataSet, episode: int) -> None:
+    data.info.pop("data_path", None)
     data.files.append(copy.deepcopy(data.rows(episode)))
 
 
@@ -212,6 +231,61 @@ def test_sound_data_sets_are_read_as_recorded(data, harmless, junk):
     assert own.expected is None or found.names == own.expected
     if harmless != "steps":
         assert found.rate == (None if harmless == "fps" else own.fps)
+
+
+STRAYS = {
+    "other columns": {"episode": [65, 65], "t": [0.0, 0.05]},
+    "no columns": {},
+    "text": {"episode_index": ["a"], "frame_index": ["b"]},
+    "same numbers": None,
+}
+
+
+@fuzzed(40)
+@given(st.data(), chosen((*STRAYS, "no table", "pointer")))
+def test_stray_files_are_set_aside(data, kind):
+    own = DataSet(data.draw)
+    if own.mixed:
+        return
+    own.info["data_path"] = PLACES[own.version == "v3.0"]
+    with folder() as path:
+        given = own.write(path / "set")
+        stray = given / "data" / data.draw(chosen(("chunk-000", "chunk-007"))) / "extra_99.parquet"
+        stray.parent.mkdir(exist_ok=True)
+        if kind == "no table":
+            stray.write_bytes(b"PAR1")
+        elif kind == "pointer":
+            stray.write_text("version https://git-lfs.github.com/spec/v1\n")
+        else:
+            content = STRAYS[kind]
+            table = own.table(own.files[0]) if content is None else pa.table(content)
+            pq.write_table(table, stray)
+        found = read(given)
+    check_same(found, {str(e): states for e, states in own.states.items()})
+    assert (kind == "pointer") == (not any("extra_99" in note for note in found.notes))
+
+
+@fuzzed(40)
+@given(st.data(), st.floats(0.03, 5.0), st.booleans())
+def test_times_with_holes_are_noted_and_those_that_go_back_left_out(data, more, back):
+    own = DataSet(data.draw)
+    longest = {e: len(states) for e, states in own.states.items() if len(states) > 2}
+    if not longest:
+        return
+    episode = data.draw(chosen(longest))
+    step = data.draw(st.integers(1, longest[episode] - 1))
+    own.later = (episode, step, -(1.1 + more) / own.fps if back else (0.6 + more) / own.fps)
+    with folder() as path:
+        found = read(own.write(path / "set"))
+    if back and len(own.states) == 1:
+        assert found is REFUSED
+        return
+    left_out = {str(episode)} if back else set()
+    check_same(found, {str(e): states for e, states in own.states.items()}, left_out)
+    said = f"before step {step} of demonstration {episode}"
+    said = f"back after frame {step - 1}" if back else said
+    usual = sum(len(states) - 1 for states in own.states.values()) > 4  # else it may be the rate
+    assert not usual or any(said in note for note in found.notes)
 
 
 @fuzzed(60)

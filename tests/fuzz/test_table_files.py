@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +26,13 @@ CLOCKS = {
     **{"time": 1.0, "t": 1.0, "timestamp": 1.0, "Time [s]": 1.0, "header.stamp": 1.0},
     **{"t_ms": 1e-3, "Time (ms)": 1e-3, "stamp_us": 1e-6, "timestamp_ns": 1e-9, "__time": 1.0},
 }
-STATES = ("q{}", "arm.joint_{}", "x{}", "position[{}]", "\u00fc{}")
+STATES = (
+    *("q_w{} []", "roll{} [rad]", "p{}_x (m)"),
+    *("q{}", "arm.joint_{}", "x{}", "position[{}]", "\u00fc{}"),
+)
 KINDS = ("label", "label", "nothing", "counter", "none", "by counter")
+SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npy", ".npz")
+EMPTY = ("frame_id", "field.header.frame_id", "empty")
 MARKS = ("{}", "demo_{}", '"{}", a; b')
 
 
@@ -79,6 +85,8 @@ def tables(draw: Any, kinds: tuple[str, ...] = KINDS, least: int = 1) -> Table:
         options = {"episode_column": counter if kind == "by counter" else "none"}
     elif kind == "counter" and len(lengths) > 1:
         parts = None  # nothing names the demonstrations
+    if draw(chosen((False, False, True))):
+        columns[draw(chosen(EMPTY))] = [None] * len(number)
     order = draw(st.permutations([*columns]))
     names = [name for name in order if name in names]
     if parts is not None:
@@ -92,7 +100,10 @@ def write(draw: Any, path: Any, table: Table) -> Any:
     """Write a Parquet file, or a text file with quotes as needed or everywhere."""
     if draw(st.booleans()):
         path = path / draw(chosen(("a.parquet", "a.pq")))
-        own = {name: pa.array(values) for name, values in table.columns.items()}
+        own = {
+            name: pa.array(values, pa.float32() if name in EMPTY else None)
+            for name, values in table.columns.items()
+        }
         pq.write_table(pa.table(own), path, draw(st.integers(5, 100)))
         return path
     path = path / draw(chosen(("a.csv", "a.CSV", "a.txt")))
@@ -147,6 +158,55 @@ def test_rows_of_a_demonstration_are_together(data, table, last):
 def test_damaged_tables_end_with_one_error(data, table):
     with folder() as path:
         file = write(data.draw, path, table)
-        data.draw(damage(path))
-        read(file, **table.options)
-        read(file, load_samples)
+        kind = data.draw(damage(path))
+        found = [read(file, **table.options), read(file, load_samples)]
+        assert kind != "pointer" or found == [REFUSED] * 2
+
+
+@fuzzed(40)
+@given(st.data(), tables(kinds=("label",)), st.floats(1.7, 50.0), st.booleans())
+def test_faults_of_times_are_noted(data, table, longer, back):
+    """A clock that goes back a little, or has a hole, in one demonstration."""
+    for name in CLOCKS:
+        table.columns.pop(name, None)
+    lengths = [len(part) for part in table.recorded.values()]
+    which = data.draw(st.integers(0, len(lengths) - 1))
+    step = data.draw(st.integers(lengths[which] // 2 + 1, lengths[which] - 1))
+    times = [np.arange(n) * 0.05 + 3 for n in lengths]
+    times[which][step:] += 0.05 * (-2 if back else longer)
+    table.columns["stamp"] = np.concatenate(times).round(6).tolist()
+    with folder() as path:
+        found = read(write(data.draw, path, table), **table.options)
+    check_same(found, table.recorded)
+    said = f"1 of {sum(lengths) - len(lengths)} steps {'go back' if back else 'are longer'}"
+    assert any(f"{said}" in note and f"before step {step} of" in note for note in found.notes)
+
+
+@fuzzed(40)
+@given(st.data(), tables(kinds=("nothing",)), st.integers(1, 4), chosen(SUFFIXES))
+def test_folders_with_a_file_for_each_demonstration(data, table, files, suffix):
+    states = table.recorded["0"]
+    cuts = np.linspace(0, len(states), files + 1).astype(int)
+    recorded = {f"ep{9 * i}": states[a:b] for i, (a, b) in enumerate(pairwise(cuts))}
+    with folder() as path:
+        (path / "all").mkdir()
+        for name, own in recorded.items():
+            file = path / "all" / f"{name}{suffix}"
+            if suffix in (".npy", ".npz"):
+                np.save(file, own) if suffix == ".npy" else np.savez(file, states=own)
+            elif suffix == ".parquet":
+                pq.write_table(pa.table(dict(zip(table.names, own.T, strict=True))), file)
+            else:
+                mark = "," if suffix == ".csv" else "\t"
+                np.savetxt(file, own, "%.17g", mark, header=mark.join(table.names), comments="")
+        stray = data.draw(chosen(("", "README.md", "pointer", "other")))
+        if stray == "README.md":
+            (path / "all" / stray).write_text("x")
+        elif stray:
+            text = "version https://git-lfs.github.com/spec/v1\n" if stray == "pointer" else "\0no"
+            (path / "all" / f"z{suffix}").write_text(text)
+        found = read(path / "all")
+    if stray in ("pointer", "other"):
+        assert found is REFUSED
+    else:
+        check_same(found, recorded)

@@ -13,18 +13,22 @@ from infoatlas_rt.errors import InputError, first_names
 from infoatlas_rt.live.quaternions import ANGLE, EULER, MATRIX, QUATERNION, SIX, SIZES, VECTOR
 
 STATE = "observation.state."  # LeRobot's names of coordinates begin with it
-# Kind, order of the columns, and whether it is in degrees (None: decided by the values).
-KINDS: dict[str, tuple[str, tuple[int, ...] | None, bool | None]] = {
+_UNIT = re.compile(
+    r"(\s+[\[(][^\])]*[\])]|[\[(](?!([wxyz]|\d+)[\])])[^\])]*[\])]|[._ ](rad|deg|degrees))\s*$",
+    re.I,
+)  # "qw []", "q_w()", "roll [rad]" and "roll_deg", but not "q[w]" and "q[0]"
+# Kind, order of the columns, and a full turn of angles (None: decided by the values).
+KINDS: dict[str, tuple[str, tuple[int, ...] | None, float | None]] = {
     "quaternion_wxyz": (QUATERNION, (0, 1, 2, 3), None),
     "quaternion_xyzw": (QUATERNION, (3, 0, 1, 2), None),
     "rotation_vector": (VECTOR, None, None),
-    "rotation_vector_degrees": (VECTOR, None, True),
+    "rotation_vector_degrees": (VECTOR, None, 360.0),
     "euler": (EULER, None, None),
-    "euler_degrees": (EULER, None, True),
+    "euler_degrees": (EULER, None, 360.0),
     "matrix": (MATRIX, None, None),
     "rotation_6d": (SIX, None, None),
     "angle": (ANGLE, None, None),
-    "angle_degrees": (ANGLE, None, True),
+    "angle_degrees": (ANGLE, None, 360.0),
 }
 
 
@@ -107,6 +111,11 @@ def short_name(name: str) -> str:
     """A name without LeRobot's "observation.state.", unless a number is left; see `full_name`."""
     short = name.removeprefix(STATE)
     return name if short.isdecimal() else short
+
+
+def without_unit(name: str) -> str:
+    """A name without the unit at its end, as "q_w" of "q_w []"."""
+    return _UNIT.sub("", name)
 
 
 def columns_of(key: Any, names: Sequence[str], d: int, what: str) -> list[int]:

@@ -42,11 +42,11 @@ class Coordinates:
         """From the values of a file; ValueError, KeyError or TypeError if they do not fit."""
         width = int(values["width"])
         groups = tuple(
-            Group(str(g["kind"]), tuple(indices(g, "columns", width).tolist()), bool(g["degrees"]))
+            Group(str(g["kind"]), tuple(indices(g, "columns", width).tolist()), float(g["turn"]))
             for g in values["groups"]
         )
         for group in groups:
-            if len(set(group.columns)) != SIZES.get(group.kind, -1):
+            if len(set(group.columns)) != SIZES.get(group.kind, -1) or not 0 < group.turn < np.inf:
                 raise ValueError(f"a group {group.kind!r} of {len(group.columns)} columns")
         parts = tuple((int(g), int(axis)) for g, axis in values["parts"])
         for g, axis in parts:

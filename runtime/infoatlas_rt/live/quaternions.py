@@ -66,18 +66,14 @@ class Group:
         "matrix": row by row. "rotation_6d": its first two columns.
     columns : tuple of int
         In the order of the kind: w, x, y, z of a quaternion; roll, pitch, yaw.
-    degrees : bool
-        Whether angles, rotation vectors or Euler angles are in degrees; otherwise radians.
+    turn : float
+        A full turn in the unit of angles, rotation vectors or Euler angles: 2 pi, 360, or the range
+        of an encoder.
     """
 
     kind: str
     columns: tuple[int, ...]
-    degrees: bool = False
-
-    @property
-    def turn(self) -> float:
-        """A full turn in the unit of the columns."""
-        return 360.0 if self.degrees else 2 * np.pi
+    turn: float = 2 * np.pi
 
 
 def valid(group: Group, values: Float) -> Bool:

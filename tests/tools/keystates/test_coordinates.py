@@ -254,6 +254,128 @@ def test_wrapped_angle(turn, low):
         np.testing.assert_allclose(np.diff(path, axis=0), np.diff(s, axis=0), atol=1e-9 * turn)
 
 
+UNITS = {
+    "ticks": lambda turns: np.rint(turns * 4096) % 4096,
+    "ticks from 20000": lambda turns: 20000 + np.rint(turns * 16384) % 16384,
+    "turns": lambda turns: turns % 1,
+    "-100..100": lambda turns: (np.rint(turns * 4096) % 4096) / 4095 * 200 - 100,
+    "a range of its own": lambda turns: turns % 1 * 777,
+    "degrees": lambda turns: turns % 1 * 360,
+}
+SIZES = (4096, 16384, 1, 200, 777, 360)
+
+
+def through_the_seam(rng, steps=120):
+    t = np.arange(steps)
+    return 0.3 + 0.6 * rng.random() + np.cumsum(0.012 + 0.003 * np.sin(t / 7)) + t * 1e-7
+
+
+def back_and_forth(rng, steps=120):
+    return 0.95 + 0.2 * np.sin(np.arange(steps) / 12 + 6 * rng.random())
+
+
+@pytest.mark.parametrize("way", [through_the_seam, back_and_forth, lambda r: -through_the_seam(r)])
+@pytest.mark.parametrize("interpolated", [False, True])
+@pytest.mark.parametrize(("unit", "size"), [*zip(UNITS, SIZES, strict=True)])
+def test_wraps_in_any_unit(unit, size, interpolated, way):
+    rng = np.random.default_rng(0)
+    turns = [way(rng) for _ in range(8)]
+    wrapped = [UNITS[unit](own) for own in turns]
+    for own in wrapped if interpolated else ():
+        for row in 1 + np.flatnonzero(np.abs(np.diff(own[1:])) > size / 2):
+            own[row] = (own[row - 1] + own[row + 1]) / 2
+    made, _, paths, _ = read(
+        [np.c_[own, own * 0 + own[0], rng.standard_normal(120)] for own in wrapped]
+    )
+    assert made.kinds == ("angle", "plain") and "that wraps" in made.notes[0]
+    for path, own in zip(paths, turns, strict=True):
+        np.testing.assert_allclose(np.diff(path[:, 0]) / size, np.diff(own), atol=0.01)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        lambda rng: np.where(np.arange(120) // 30 % 2, 0.0, 0.08) + rng.normal(0, 5e-4, 120),
+        lambda rng: np.r_[np.full(60, 0.08), np.linspace(0, 0.08, 60)] + rng.normal(0, 1e-4, 120),
+        lambda rng: np.r_[np.linspace(0, 0.2, 50), np.zeros(70)] + rng.normal(0, 1e-4, 120),
+        lambda rng: np.clip(0.04 + 0.08 * np.sin(np.arange(120) / 10), 0, 0.08),
+        lambda rng: rng.normal(0, 0.1, 120) + 20 * (rng.random(120) < 0.05),
+        lambda rng: rng.standard_normal(120),
+    ],
+)
+def test_grippers_drops_and_forces_do_not_wrap(column):
+    rng = np.random.default_rng(0)
+    made, *_ = read([np.c_[column(rng), rng.standard_normal(120)] for _ in range(8)])
+    assert made.kinds == ("plain", "plain")
+
+
+# Names of quaternions, w x y z, as they are in files of these programs.
+QUATERNIONS = {
+    "TUM": ("qw", "qx", "qy", "qz"),
+    "EuRoC": ("q_RS_w []", "q_RS_x []", "q_RS_y []", "q_RS_z []"),
+    "robomimic": tuple(f"robot0_eef_quat.{i}" for i in range(4)),
+    "LeRobot": tuple(f"observation.state.ee_quat_{a}" for a in "wxyz"),
+    "LeRobot, two arms": tuple(f"left_{a}" for a in ("qw", "qx", "qy", "qz")),
+    "Isaac Lab": tuple(f"articulation.robot.root_pose.{i}" for i in range(4)),
+    "Isaac Lab, world": tuple(f"body_quat_w.{i}" for i in range(4)),
+    "RLBench": tuple(f"gripper_pose.{i}" for i in range(3, 7)),
+    "rostopic echo -p": tuple(f"field.pose.pose.orientation.{a}" for a in "wxyz"),
+    "ros2 topic echo --csv": tuple(f"column {i}" for i in range(4)),
+    "MuJoCo": tuple(f"Root_Quat_{a}" for a in "WXYZ"),
+    "motion capture": tuple(f"Hips quaternion {a}" for a in "WXYZ"),
+    "mocap_ori": tuple(f"Mocap_ori_{a}" for a in "wxyz"),
+    "reference": tuple(f"base_ori_ref_{a}" for a in "wxyz"),
+    "empty brackets": ("q_w()", "q_x()", "q_y()", "q_z()"),
+    "unit 1": ("qw [1]", "qx [1]", "qy [1]", "qz [1]"),
+    "index": ("q[w]", "q[x]", "q[y]", "q[z]"),
+    "ending": ("qw_actual", "qx_actual", "qy_actual", "qz_actual"),
+}
+
+
+@pytest.mark.parametrize("program", QUATERNIONS)
+@pytest.mark.parametrize("last", [False, True])
+def test_names_of_quaternions(program, last):
+    """Signs that flip must not be motion; KITTI has matrices and DROID Euler angles."""
+    names, rng = QUATERNIONS[program], np.random.default_rng(0)
+    order = [1, 2, 3, 0] if last and "w" in names[0].lower().replace("_w.", "") else [0, 1, 2, 3]
+    tool = turning()
+    states = [s.copy() for s in joined(tool)]
+    for s in states:
+        s[:, 3:] *= rng.choice([-1, 1], (len(s), 1))
+    states = [s[:, [0, 1, 2, *(3 + i for i in order)]] for s in states]
+    made, _, paths, _ = read(states, ("x", "y", "z", *(names[i] for i in order)))
+    assert made.kinds[3:] == ("quaternion",) * 3, made.notes
+    assert_turns(paths, tool)
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        (("roll [rad]", "pitch [rad]", "yaw [rad]"), "euler"),
+        (("roll(rad)", "pitch(rad)", "yaw(rad)"), "euler"),
+        (
+            ("cartesian_position.roll", "cartesian_position.pitch", "cartesian_position.yaw"),
+            "euler",
+        ),
+        (("rotvec_x [rad]", "rotvec_y [rad]", "rotvec_z [rad]"), "rotation_vector"),
+        (("roll [rad/s]", "pitch [rad/s]", "yaw [rad/s]"), "plain"),
+        (("b_w_RS_S_x [rad s^-1]", "b_w_RS_S_y [rad s^-1]", "b_w_RS_S_z [rad s^-1]"), "plain"),
+    ],
+)
+def test_units_of_angles_and_rates(names, kind):
+    states = joined(turning(size=0.3), euler)
+    assert read(states, ("x", "y", "z", *names))[0].kinds[3:] == (kind,) * 3
+
+
+def test_the_unit_in_a_name_is_used():
+    small = joined(turning(size=0.3), euler)  # below 2 pi in degrees, too
+    _, _, paths, _ = read(small, ("x", "y", "z", "roll_deg", "pitch_deg", "yaw_deg"))
+    true = [np.c_[s[:, :3], np.radians(s[:, 3:])] for s in small]
+    _, _, same, _ = read(true, ("x", "y", "z", "roll", "pitch", "yaw"))
+    for a, b in zip(paths, same, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-9)
+
+
 def test_no_false_rotations():
     rng = np.random.default_rng(3)
     made = []

@@ -24,7 +24,7 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_choice
 
 from ..files.lerobot.frames import counters, data_files, read_parquet, require_pyarrow, scalars
-from ..files.lerobot.meta import episode_lengths, is_new, read_info
+from ..files.lerobot.meta import episode_lengths, is_new, read_info, stated_files
 from ..files.lerobot.written_tables import (
     LANGUAGE,
     Columns,
@@ -74,7 +74,7 @@ def write_lerobot(
     if path.resolve() in out.resolve().parents:
         raise InputError(f"{out} is inside {path}: choose a folder outside of it")
     new = is_new(info)
-    files = data_files(path)
+    files = stated_files(data_files(path), path, info, lengths)
     frames = _Frames(files, episodes, annotations.lengths)
     numbers = _numbers(annotations, quality)
     spoken = new and style != "none"
@@ -122,6 +122,7 @@ class _Frames:
         Times of the frames of each episode, seconds.
     index : list of [T] int64
         Numbers of its frames in the data set.
+    files : list of Path
     notes : list of str
     """
 
@@ -130,6 +131,7 @@ class _Frames:
         columns = ["episode_index", "frame_index", "timestamp", "index"]
         own = {file: read_parquet(file, columns) for file in files}
         frames: list[list[Any]] = [[] for _ in episodes]
+        self.files = files
         self.notes: list[str] = []
         self._rows: dict[Path, tuple[Int, Int]] = {}
         for file, table in own.items():
@@ -212,7 +214,7 @@ def _language(annotations: Annotations, frames: _Frames, style: str, path: Path)
     kept: list[list[Any]] = [[] for _ in annotations.lengths]
     if LANGUAGE in read_info(path)["features"]:
         lost = 0
-        for file in data_files(path):
+        for file in frames.files:
             rows, _ = frames.places(file)
             column = read_parquet(file, [LANGUAGE]).column(LANGUAGE)
             for row in np.unique(rows).tolist():

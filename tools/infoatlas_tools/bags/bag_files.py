@@ -68,6 +68,7 @@ class BagFiles:
             raise InputError(
                 f"{folder} needs ruamel.yaml: pip install 'infoatlas-rt[bags]'"
             ) from error
+        check_regular(folder / "metadata.yaml")
         text = (folder / "metadata.yaml").read_text("utf-8")
         stated = YAML(typ="safe").load(text)["rosbag2_bagfile_information"]
         kind = stated.get("compression_format")

@@ -17,10 +17,12 @@ from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.receiver import Receiver
 
 from ..cameras.camera import Camera
+from ..files.rates import time_faults
 from ..trajectories import Trajectories
 from .bag_images import BagImages, check_camera
 from .states import Bag, bags_in, shortened
 
+LOST = 10.0  # median intervals between messages: a longer one is a hole
 RATES_APART = 0.2  # of the median: rates of demonstrations differ from it by at most so much
 
 
@@ -84,6 +86,10 @@ def load_demonstrations(
             f"{own.passed[fate]} in {name}" for name, own in found.items() if own.passed[fate]
         ]
         notes.append(f"Messages on {topic} passed over ({fate}): {shortened(counts)}.")
+    lengths = np.array([len(own.states) for own in found.values()], np.int64)
+    times = np.concatenate([own.times for own in found.values()])
+    if faults := time_faults(times, lengths, tuple(found), LOST):
+        notes.append(f"Times of messages on {topic}: {faults}.")
     try:
         rate = _common_rate({name: np.diff(own.times) for name, own in found.items()})
     except InputError as error:

@@ -217,13 +217,13 @@ def annotate(
             tools or None, objects or None, object_names=named, estimator=estimator
         )
     if arguments.names:
-        named = tuple(part.strip() for part in arguments.names.split(","))
-        if len(named) != len(subtasks.parts):
+        part_names = tuple(part.strip() for part in arguments.names.split(","))
+        if len(part_names) != len(subtasks.parts):
             raise InputError(
-                f"--names has {len(named)} names, and {len(subtasks.parts)} parts were found "
+                f"--names has {len(part_names)} names, and {len(subtasks.parts)} parts were found "
                 f"({', '.join(subtasks.names)}): pass one for each"
             )
-        subtasks = replace(subtasks, given_names=named)
+        subtasks = replace(subtasks, given_names=part_names)
     episodes = trajectories.episodes or tuple(str(i) for i in range(len(trajectories.lengths)))
     return Annotations(found, subtasks, episodes)
 

@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from ..trajectories import Trajectories
 
 DATA_SET = (
-    "a LeRobot folder, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, D4RL or Minari, a "
-    "folder of ALOHA's .hdf5 files, a .csv or .parquet table, or an .npz. The .npz contains "
-    "states, the rows of all demonstrations, and lengths, the number of rows of each"
+    "a LeRobot folder, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, ALOHA, D4RL or "
+    "Minari, a .csv or .parquet table, or an .npz. The .npz contains states, the rows of all "
+    "demonstrations, and lengths, the number of rows of each. Or a folder with one of these files "
+    "for each demonstration"
 )
 DEMONSTRATIONS = f"{DATA_SET}. Or a folder of ROS bags, one for each demonstration"
 

@@ -17,13 +17,15 @@ from infoatlas_rt.errors import InputError
 
 from ..cameras.folders import folder_camera
 from ..trajectories import Trajectories
+from .folders import files_in, read_folder
 from .hdf5.aloha import read_aloha
 from .hdf5.d4rl import read_d4rl
 from .hdf5.demonstrations import ARRAYS_SHOWN
 from .hdf5.maniskill import maniskill_episodes, read_maniskill
 from .hdf5.minari import minari_episodes, minari_file, read_minari
-from .hdf5.opening import HDF5_SUFFIXES, files_in, first_names, opened, shown_name
+from .hdf5.opening import HDF5_SUFFIXES, first_names, opened, shown_name
 from .hdf5.robomimic import holds_demos, is_isaaclab, read_robomimic
+from .lerobot.meta import info_file, is_others
 from .lerobot.reader import is_lerobot, read_lerobot
 from .numbers import NUMPY_SUFFIXES, read_arrays
 from .tables.table_readers import READERS, read_table
@@ -64,6 +66,14 @@ def _ends(path: Path, suffixes: Container[str]) -> bool:
     return path.suffix.lower() in suffixes and not path.is_dir()
 
 
+def _has_files(path: Path) -> bool:
+    return path.is_dir() and bool(files_in(path)[0])
+
+
+def _read_folder(path: Path, **options: Any) -> Trajectories:
+    return read_folder(path, lambda file: open_dataset(file).load(**options))
+
+
 _SUBTASKS = ("mimicgen-config", "isaaclab-config", "autodata")
 FORMATS = (  # in the order of recognition
     Format(
@@ -97,6 +107,7 @@ FORMATS = (  # in the order of recognition
     Format("Minari", lambda _, file: bool(minari_episodes(file)), read_minari),
     Format("D4RL", lambda _, file: hasattr(file.get("observations"), "shape"), read_d4rl),
     Format("ALOHA", lambda _, file: hasattr(file.get("observations"), "keys"), read_aloha),
+    Format("folder", lambda path, _: _has_files(path), _read_folder, tuple(OPTIONS)),
     Format("table", lambda path, _: _ends(path, READERS), read_table, ("episode_column",)),
     Format("NumPy", lambda path, _: _ends(path, NUMPY_SUFFIXES), read_arrays, ()),
 )
@@ -106,19 +117,21 @@ SUPPORTED = (
     "observations/qpos (ALOHA), observations with terminals (D4RL) and episode_0/observations "
     "(Minari) are read; or save .npz with states [sum, d] and lengths [N]"
 )
-_FROM_PYTHON = "in Python, save its numbers with numpy.save, or numpy.savez with states and lengths"
+_SAVE = "save its numbers with numpy.save, or numpy.savez with states and lengths"
+_FROM_PYTHON = f"in Python, {_SAVE}"
 _WAYS = {
     ".ulg": "convert it with `ulog2csv FILE` (pip install pyulog), and pass one of the .csv files",
     ".bin": "a log of ArduPilot becomes .csv with `mavlogdump.py --format csv` (pip install "
     "pymavlink)",
     ".mat": "in Matlab, use writematrix(x, 'x.csv'); " + _FROM_PYTHON,
     ".pkl .pickle .p": "it can run programs when it is read: " + _FROM_PYTHON,
-    ".json": "save it as a table: pandas.read_json(FILE).to_csv('x.csv', index=False)",
-    ".jsonl .ndjson": "save it as a table: pandas.read_json(FILE, lines=True).to_csv('x.csv', "
-    "index=False)",
+    ".json": f"load it in Python with json.load, and {_SAVE}",
+    ".jsonl .ndjson": f"load each line in Python with json.loads, and {_SAVE}",
     ".xlsx .xls .ods": "save the sheet as CSV (UTF-8) in the program that made it",
-    ".feather .arrow": "save it as .parquet: pandas.read_feather(FILE).to_parquet('x.parquet')",
-    ".pt .pth": "save its tensors as .npy: numpy.save('x.npy', torch.load(FILE).numpy())",
+    ".feather": "save it as .parquet: pandas.read_feather(FILE).to_parquet('x.parquet')",
+    ".arrow": "save it as .parquet: pyarrow.parquet.write_table(pyarrow.ipc.open_stream(FILE)"
+    ".read_all(), 'x.parquet'), or open_file if it is no stream",
+    ".pt .pth": f"load it in Python with torch.load, and {_SAVE}",
     ".gz .zip .zst .bz2 .xz": "unpack it",
 }
 
@@ -153,8 +166,8 @@ def open_dataset(path: str | os.PathLike[str]) -> Dataset:
         if way := known_way(path):
             raise InputError(f"{path} is of a kind that is not read: {way}")
         if path.is_dir():
-            hdf5 = minari_file(path) or next(iter(files_in(path)), None)
-        elif path.suffix in HDF5_SUFFIXES:
+            hdf5 = minari_file(path)
+        elif path.suffix.lower() in HDF5_SUFFIXES:
             hdf5 = path
     content: Any = opened(hdf5) if hdf5 else nullcontext(({}, None))
     with content as (file, _):
@@ -164,11 +177,6 @@ def open_dataset(path: str | os.PathLike[str]) -> Dataset:
             raise InputError(f"{hdf5} has {inside or 'nothing'}: {SUPPORTED}")
     if found is None:
         raise no_reader(path)
-    if hdf5 and path.is_dir() and found.name not in ("ALOHA", "Minari"):
-        raise InputError(
-            f"{path} is a folder with {hdf5.name}, a file of {found.name}, which contains all "
-            "demonstrations: pass that file"
-        )
     return Dataset(path, found)
 
 
@@ -177,14 +185,11 @@ def no_reader(path: Path) -> InputError:
     if (way := known_way(path)) or not path.is_dir():
         way = way or _way_out(path)
         return InputError(f"{path} is no .csv, .parquet, .npy or .npz file: {way}")
-    if any(file.suffix in (".csv", ".parquet", ".npz") for file in path.iterdir()):
-        return InputError(
-            f"{path} is a folder of tables, which is not read: join them into one with a column "
-            "`episode`, as pandas.concat does"
-        )
+    other = f"; {info_file(path)} has no codebase_version, so it is not LeRobot's"
     return InputError(
-        f"{path} is neither the folder of a data set (LeRobot, Minari, ALOHA's .hdf5) nor one of "
-        "ROS bags: check the path"
+        f"{path} is neither the folder of a data set (LeRobot, Minari) nor one with a ROS bag or a "
+        "file (.hdf5, .parquet, .npy, .csv, .txt) for each demonstration"
+        f"{other * is_others(path)}: check the path"
     )
 
 

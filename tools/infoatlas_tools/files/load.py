@@ -49,8 +49,8 @@ def load_trajectories(
         .h5, .hdf5: files of robomimic, MimicGen, Isaac Lab, robosuite, ManiSkill, ALOHA, D4RL or
         Minari, which are recognised by their content (`hdf5/`).
 
-        A folder: a LeRobot data set (`lerobot/`), a Minari data set, or files of ALOHA, one for
-        each episode.
+        A folder: a LeRobot data set (`lerobot/`), a Minari data set, or any of the files above, one
+        for each trajectory (`folders.py`).
     features : sequence of str, optional
         For a LeRobot data set: features of numbers, side by side, as in ["observation.state",
         "action"]; `observation.state` unless given. For an HDF5 file: names of arrays, as

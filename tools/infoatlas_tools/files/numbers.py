@@ -18,11 +18,12 @@ from ..trajectories import Trajectories
 
 LARGEST = 10**8  # numbers in a file (0.8 GB): a small archive can expand to any number of zeros
 LONGEST_HEADER = 10_000  # bytes, of an .npy
+POINTER = b"version https://git-lfs"
 NUMPY_SUFFIXES = (".npy", ".npz")
 
 
 def check_regular(path: Path) -> int:
-    """Size of a file, in bytes."""
+    """Size of a file, in bytes; InputError if it cannot be read, or is a pointer of Git LFS."""
     try:
         found = path.stat()
     except FileNotFoundError as error:
@@ -31,7 +32,18 @@ def check_regular(path: Path) -> int:
         raise InputError(f"{path} cannot be read ({error}): check the path") from error
     if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
         raise InputError(f"{path} is a pipe or a device: save what it gives to a file")
+    if is_pointer(path):
+        raise InputError(f"{path} is a pointer of Git LFS, not the file itself: run git lfs pull")
     return found.st_size
+
+
+def is_pointer(path: Path) -> bool:
+    """Whether a file is a pointer of Git LFS to one that was not downloaded."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(POINTER)) == POINTER
+    except OSError:  # a folder; other errors are raised when the file is opened
+        return False
 
 
 def read_arrays(path: Path) -> Trajectories:

@@ -13,6 +13,8 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_rate
 
 EVEN = 0.1  # of the median: steps of time differ from it by at most so much
+HOLE = 1.5  # times the median: a longer step of time is a hole
+SINCE_1970 = 1e9, 4.2e9  # s; times of 2001 to 2103
 _UNIT = r"(?:\s*[\[(]\s*(\w+)\s*[\])]|[_.](\w+))?"
 _WORDS = "time_?stamp|time|stamp|seconds|elapsed|clock"
 _TIME = re.compile(rf"(?:(?:.*[\W_])?({_WORDS})|\W*(t)(?:_rel)?){_UNIT}", re.IGNORECASE)
@@ -62,6 +64,65 @@ def time_unit(name: str) -> float | None:
     return _SECONDS.get(unit.casefold())
 
 
+def unit_by_digits(first: float, unit: float | None) -> float | None:
+    """Unit of times in seconds: as stated, unless the first time is then beyond the year 2280.
+
+    Times since 1970 have 13, 16 or 19 digits in milliseconds, microseconds and nanoseconds.
+    """
+    if first * (unit or 1.0) < 1e10:
+        return unit
+    low, high = SINCE_1970
+    return next((u for u in (1e-3, 1e-6, 1e-9) if low <= first * u < high), unit)
+
+
+def likely_units(times: NDArray[np.floating], lengths: NDArray[np.int64]) -> list[str]:
+    """Units, each with its rate, that give a rate of 0.5 Hz to 2 kHz."""
+    steps = _steps(times, lengths)
+    step = float(np.median(steps[steps > 0])) if (steps > 0).any() else np.inf
+    units = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+    rates = {unit: 1 / (step * size) for unit, size in units.items()}
+    return [f"{unit} ({rate:.4g} Hz)" for unit, rate in rates.items() if 0.5 < rate < 2e3]
+
+
+def time_faults(
+    times: NDArray[np.floating],
+    lengths: NDArray[np.int64],
+    names: Sequence[str] = (),
+    longest: float = HOLE,
+) -> str:
+    """Text about times that go back, or have holes, within a trajectory; empty if they do not.
+
+    Parameters
+    ----------
+    times : [n]
+    lengths : [N] int64
+    names : sequence of str, N of them, or empty
+    longest : float
+        Times the median step: a longer step is a hole.
+    """
+    with np.errstate(invalid="ignore"):
+        step = np.diff(times)
+    step[np.cumsum(lengths)[:-1] - 1] = np.nan
+    ahead = step[step > 0]
+    median = float(np.median(ahead)) if len(ahead) else np.inf
+    texts = []
+    for rows, what in (
+        (np.flatnonzero(step < 0), "{} go back"),
+        (np.flatnonzero(step > longest * median), f"{{}} are longer than {longest:g} usual ones"),
+    ):
+        if len(rows):
+            which = int(np.searchsorted(np.cumsum(lengths), rows[0], side="right"))
+            at = int(rows[0] + 1 - np.sum(lengths[:which]))
+            name = names[which] if names else which
+            count = what.format(f"{len(rows)} of {np.isfinite(step).sum()} steps")
+            texts.append(f"{count}, first before step {at} of demonstration {name}")
+    return "; ".join(texts)
+
+
+def _steps(times: NDArray[np.floating], lengths: NDArray[np.int64]) -> NDArray[np.floating]:
+    return np.delete(np.diff(times), np.cumsum(lengths)[:-1] - 1)
+
+
 def even_rate(
     times: NDArray[np.floating], lengths: NDArray[np.int64], unit: float | None
 ) -> float | None:
@@ -85,7 +146,7 @@ def even_rate(
     if unit is None and (times == np.rint(times)).all():
         return None
     with np.errstate(all="ignore"):  # infinite times are refused later
-        steps = np.delete(np.diff(times), np.cumsum(lengths)[:-1] - 1)
+        steps = _steps(times, lengths)
         steps = steps[~(steps < 0)]
         if not len(steps):
             return None

@@ -10,13 +10,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..columns import short_name
+from ..columns import short_name, without_unit
 
 Float = NDArray[np.float64]
 
 AXIS = re.compile(r"(.+)[._/]([xyz])")  # cube.x
 PLACE = re.compile(r"[._/](position|pos|pose|translation)$")  # cube.position.x is of cube
-NO_POSITION = re.compile(r"_to_|relative|veloc|\bvel\b|accel|effort|force|torque|size")
+NO_POSITION = re.compile(
+    r"_to_|relative|veloc|\bvel\b|accel|effort|force|torque|size|/ ?s\b|s\^?-\d"
+)
 ROBOT = re.compile(
     r"(?<![a-z])(tool|tcp|eef?|hand|palm|gripper|finger|flange|wrist|effector|arm|elbow|shoulder"
     r"|robot|agent)(?![a-z])"
@@ -94,8 +96,8 @@ def find_bodies(names: Sequence[str], states: Float, ignored: Sequence[int]) -> 
     moving = np.ptp(states, axis=0) > 0
     found: dict[str, dict[str, int]] = {}
     for column, name in enumerate(names):
-        match = AXIS.fullmatch(short_name(name))
-        if match and column not in ignored and not NO_POSITION.search(match[1]):
+        match = AXIS.fullmatch(without_unit(short_name(name)))
+        if match and column not in ignored and not NO_POSITION.search(name):
             found.setdefault(match[1], {})[match[2]] = column
     bodies = []
     for text, at in found.items():

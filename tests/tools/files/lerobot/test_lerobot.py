@@ -62,7 +62,7 @@ def test_unreadable_data_sets(states, tmp_path):
     with pytest.raises(InputError, match="has no column action"):
         load_trajectories(folder, features=["action"])
     (folder / "meta" / "info.json").write_text("[" * 100_000)
-    with pytest.raises(InputError, match="no LeRobot data set"):
+    with pytest.raises(InputError, match=r"info.json cannot be read .*load the data set again"):
         load_trajectories(folder)
     (folder / "meta").rename(folder / "meta_data")  # as in v1
     (folder / "meta_data" / "info.json").write_text('{"codebase_version": "v1.4", "fps": 10}')
@@ -241,3 +241,46 @@ def test_names_that_fit_in_part(states, tmp_path, names, expected, notes):
     found = load_trajectories(folder)
     assert found.names == tuple(f"observation.state.{name}" for name in expected)
     assert len(found.notes) == notes
+
+
+def change_times(folder, episode, change):
+    """Change the time stamps of an episode in a data set with a file for each."""
+    file = folder / f"data/chunk-000/episode_{episode:06d}.parquet"
+    table = pq.read_table(file)
+    times = pa.array(change(table["timestamp"].to_numpy().copy()), pa.float32())
+    place = table.column_names.index("timestamp")
+    pq.write_table(table.set_column(place, "timestamp", times), file)
+
+
+def test_time_stamps_with_holes_and_restarts(states, tmp_path):
+    folder = write_lerobot(tmp_path / "set", states[:12], "v2.1", None)
+    assert load_trajectories(folder).notes == ()
+    change_times(folder, 11, lambda t: np.r_[t[:30], t[30:] + 2])  # far beyond 1,000 rows
+    found = load_trajectories(folder)
+    assert found.rate == 20.0 and len(found.lengths) == 12
+    assert "1 of " in found.notes[0] and "before step 30 of demonstration 11" in found.notes[0]
+    change_times(folder, 10, lambda t: np.r_[t[:30], t[:-30]])
+    found = load_trajectories(folder)
+    assert found.episodes == tuple(str(i) for i in range(12) if i != 10)
+    assert "episode 10 has time stamps that go back after frame 29" in found.notes[0]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("content", ["other", "damaged", "frames"])
+def test_stray_files_are_set_aside(states, tmp_path, version, content):
+    folder = write_lerobot(tmp_path / "set", states[:6], version, None)
+    stray = folder / "data/chunk-001"
+    stray.mkdir()
+    stray /= "episode_000065.parquet" if version == "v2.1" else "file-007.parquet"
+    if content == "damaged":
+        stray.write_bytes(b"PAR1 or not")
+    elif content == "other":
+        pq.write_table(pa.table({"episode": [65, 65], "t": [0.0, 0.05]}), stray)
+    else:  # of another recording, with the same numbers
+        own = sorted((folder / "data").glob("*/*.parquet"))[0]
+        stray.write_bytes(own.read_bytes())
+    found = load_trajectories(folder)
+    np.testing.assert_array_equal(found.states, np.concatenate(states[:6]))
+    assert found.notes == (
+        f"Set aside, because meta/ does not name it: {stray.relative_to(folder)}.",
+    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +90,9 @@ class DemoReader:
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._numbers = 0
 
-    def add(self, demo: Demo, path: Path | None = None) -> None:
-        """Read a demonstration; `path` is its file, if it has one of its own."""
-        path = path or self.path
+    def add(self, demo: Demo) -> None:
+        """Read a demonstration."""
+        path = self.path
         if self._first is None:
             if not self.chosen:
                 self._choose(path, demo)
@@ -139,7 +141,7 @@ class DemoReader:
         states, names = [], list[str]()
         for i, key in enumerate(self.keys):
             values = np.concatenate([part[i] for part in self._parts])
-            own = _column_names(key, values.shape[1], self._pose_of(key))
+            own = _column_names(key, self._shapes[key], self._pose_of(key))
             if values.dtype.kind != "f" or values.dtype.itemsize > 8:
                 values, origins = as_shifted(values, key)
                 self._shifts += shift_notes(origins, own)
@@ -281,14 +283,16 @@ def _fault(node: Any, kinds: str, widest: int | None, pose: bool = False) -> str
         return f"{what}, no {'float' if kinds == FLOATS else 'number'}"
     if pose:
         return None if node.shape[1:] in ((4, 4), (7,)) else f"of shape {node.shape}, no [T, 4, 4]"
-    if node.ndim not in (1, 2):
-        return f"of shape {node.shape}" if widest is None else f"shape {node.shape}"
-    if node.ndim == 2 and not 0 < node.shape[1] <= (widest or LARGEST):
-        return f"shape {node.shape}"
+    width = math.prod(node.shape[1:])
+    if width != max(node.shape[1:], default=1):  # of several dimensions, as images are, too
+        widest = WIDEST_OBSERVATION if widest is None and node.dtype != np.uint8 else 0
+    if not node.ndim or not 0 < width <= (LARGEST if widest is None else widest):
+        return f"{'' if kinds == FLOATS else 'of '}shape {node.shape}"
     return None
 
 
-def _column_names(key: str, width: int, pose: bool) -> list[str]:
+def _column_names(key: str, shape: tuple[int, ...], pose: bool) -> list[str]:
     if pose:
         return [f"{key}.{axis}" for axis in POSE]
-    return [key] if width == 1 else [f"{key}.{i}" for i in range(width)]
+    places = product(*(range(size) for size in shape if size > 1))
+    return [".".join([key, *map(str, place)]) for place in places]

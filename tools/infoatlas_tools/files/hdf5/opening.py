@@ -34,14 +34,12 @@ def opened(path: Path) -> Iterator[tuple[Any, Any]]:
         if isinstance(error, InputError | OutputError):
             raise
         what = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"{path} cannot be read ({what}): {_way_out(path, what)}") from error
+        raise InputError(f"{path} cannot be read ({what}): {_way_out(what)}") from error
 
 
-def _way_out(path: Path, what: str) -> str:
+def _way_out(what: str) -> str:
     if "signature not found" in what:
-        with path.open("rb") as file:
-            pointer = file.read(40).startswith(b"version https://git-lfs")
-        return "it is a pointer of Git LFS: run git lfs pull" if pointer else "it is no HDF5 file"
+        return "it is no HDF5 file"
     if "lock file" in what:
         return "close the program that writes it"
     if "truncated" in what:
@@ -72,21 +70,6 @@ def by_number(name: str) -> tuple[bool, int, str]:
     """Key for sorting: the last number in a name, then the name."""
     numbers = re.findall(r"[0-9]+", name)
     return not numbers, int(numbers[-1][:18]) if numbers else 0, name
-
-
-def files_in(folder: Path) -> list[Path]:
-    """HDF5 files of a folder, in the order of their numbers."""
-    try:
-        names = [
-            entry.name
-            for entry in folder.iterdir()
-            if entry.suffix in HDF5_SUFFIXES
-            and not entry.name.startswith(".")
-            and not entry.is_dir()
-        ]
-    except OSError as error:
-        raise InputError(f"{folder} cannot be read ({error}): check the path") from error
-    return [folder / name for name in sorted(names, key=lambda name: by_number(Path(name).stem))]
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 
 from ...trajectories import Trajectories
-from ..rates import stated_rate
+from ..rates import stated_rate, time_faults
 from .arrays import Source, find_arrays, names_under, open_node
 from .demonstrations import FLOATS, Demo, DemoReader, made
 from .opening import first_names, numbered, opened, shown_name
@@ -34,6 +34,7 @@ OBJECT_POSES = ("object_poses", "object_pose")  # in datagen_info of MimicGen an
 STATES = "states"  # states of the simulator; those of MuJoCo begin with its time
 _DEMO = re.compile(r"(demo|episode|ep|traj|trajectory)[_-]?[0-9]{1,18}")
 _DATAGEN = "datagen_info"
+MOSTLY = 0.9  # share of steps that are even; others are faults of a clock
 EVEN_CLOCK = 1e-3  # of the median: steps of a simulator's time differ from it by at most so much
 _HINT = (
     "pass features=['states'] (--features states) or others of them, or extract observations, as "
@@ -81,9 +82,14 @@ def read_robomimic(
         clock = columns.index(f"{STATES}.0")
         step = _clock(states[:, clock], np.array(reader.lengths))
         if step is not None:
-            states, columns = np.delete(states, clock, axis=1), [*columns]
+            columns = [*columns]
             columns.remove(f"{STATES}.0")
-            notes.append(f"Left out: {STATES}.0, the simulator's time (steps of {step:.4g} s).")
+            faults = time_faults(states[:, clock], np.array(reader.lengths), reader.episodes)
+            notes.append(
+                f"Left out: {STATES}.0, the simulator's time (steps of {step:.4g} s"
+                f"{'; ' * bool(faults)}{faults})."
+            )
+            states = np.delete(states, clock, axis=1)
             rate = stated_rate(round(1 / step, 6)) if rate is None else rate
     return made(reader, states, columns, rate, notes)
 
@@ -269,7 +275,8 @@ def _clock(column: NDArray[np.floating], lengths: NDArray[np.int64]) -> float | 
     if len(steps) < 2:
         return None
     step = float(np.median(steps))
-    return step if step > 0 and (np.abs(steps - step) <= EVEN_CLOCK * step).all() else None
+    even = np.abs(steps - step) <= EVEN_CLOCK * step
+    return step if step > 0 and even.mean() >= MOSTLY else None
 
 
 def _rate(data: Any) -> float | None:

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 
-from ..numbers import LARGEST
+from ..numbers import LARGEST, check_regular, is_pointer
 
 Int = NDArray[np.int64]
-POINTER = b"version https://git-lfs"  # in place of a file that Git LFS has not downloaded
 EPISODE, FRAME, TIME = "episode_index", "frame_index", "timestamp"
 
 
@@ -44,18 +43,9 @@ def data_files(folder: Path) -> list[Path]:
     return here
 
 
-def is_pointer(file: Path) -> bool:
-    """Whether a file is a pointer of Git LFS to one that was not downloaded."""
-    try:
-        if file.stat().st_size > 1024:
-            return False
-        return file.read_bytes().startswith(POINTER)
-    except OSError:  # the error is raised when the file is opened
-        return False
-
-
 def read_parquet(file: Path, columns: Sequence[str] | None = None, most: int | None = None) -> Any:
     """A table of some columns, or of all."""
+    check_regular(file)
     pyarrow, parquet = require_pyarrow(file)
     try:
         with parquet.ParquetFile(file) as opened:
@@ -76,9 +66,8 @@ def read_parquet(file: Path, columns: Sequence[str] | None = None, most: int | N
     except InputError:
         raise
     except (OSError, ValueError, MemoryError, pyarrow.ArrowException) as error:
-        what = "a pointer of Git LFS" if is_pointer(file) else str(error).split("\n")[0]
-        way = "run git lfs pull" if is_pointer(file) else "load the data set again"
-        raise InputError(f"{file} cannot be read ({what}): {way}") from error
+        what = str(error).split("\n")[0]
+        raise InputError(f"{file} cannot be read ({what}): load the data set again") from error
 
 
 def require_pyarrow(path: Path) -> tuple[Any, Any]:

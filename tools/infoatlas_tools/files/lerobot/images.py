@@ -16,6 +16,7 @@ from infoatlas_rt.errors import InputError
 
 from ...cameras.images import Image, Images, decoded, required, resized
 from ...cameras.videos import Video, video_faults
+from ..numbers import is_pointer
 from ..rates import stated_rate
 from .features import PICTURES, kind_of_feature
 from .frames import (
@@ -24,12 +25,11 @@ from .frames import (
     Int,
     counters,
     data_files,
-    is_pointer,
     read_parquet,
     require_pyarrow,
     scalars,
 )
-from .meta import is_new
+from .meta import is_new, stated_files
 
 OLD_PATH = "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4"
 NEW_PATH = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
@@ -55,7 +55,8 @@ def images_of_episodes(
     """Images of episodes with these lengths, and why others have none, by their numbers."""
     required("cv2")
     if str(info["features"][camera]["dtype"]).startswith("image"):
-        return _in_tables(folder, camera, lengths)
+        files = stated_files(data_files(folder), folder, info, lengths)
+        return _in_tables(folder, files, camera)
     required("av")
     videos = _videos(folder, info, camera, lengths)
     lost = {}
@@ -150,12 +151,12 @@ class TableImages(NamedTuple):
 
 
 def _in_tables(
-    folder: Path, camera: str, lengths: dict[int, int]
+    folder: Path, files: Sequence[Path], camera: str
 ) -> tuple[dict[int, Images], dict[int, str]]:
     """As in `images_of_episodes`, of a feature of images."""
     found: dict[int, Images] = {}
     lost: dict[int, str] = {}
-    for file in data_files(folder):
+    for file in files:
         table = read_parquet(file, [EPISODE, FRAME])
         episodes, frames = (counters(table, name, file) for name in (EPISODE, FRAME))
         for episode in np.unique(episodes).tolist():

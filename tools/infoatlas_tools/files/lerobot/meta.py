@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from infoatlas_rt.errors import InputError
 
+from ..numbers import check_regular
 from .frames import counters, read_parquet
+
+PLACES = ("data/chunk_index", "data/file_index")  # of an episode's frames (v3)
 
 
 def info_file(folder: Path) -> Path:
@@ -25,19 +29,28 @@ def lance_tables(folder: Path) -> list[Path]:
         return []
 
 
-def read_info(folder: Path) -> dict[str, Any]:
-    """`meta/info.json` of a data set; InputError if it is not LeRobot's, or of another version."""
-    tables = lance_tables(folder)
+def is_others(folder: Path) -> bool:
+    """Whether `meta/info.json` is of another program: LeRobot's has `codebase_version`."""
     try:
         info = json.loads(info_file(folder).read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(info, dict) and "codebase_version" not in info
+
+
+def read_info(folder: Path) -> dict[str, Any]:
+    """`meta/info.json` of a data set; InputError if it is not LeRobot's, or of another version."""
+    tables, file = lance_tables(folder), info_file(folder)
+    if tables and not file.is_file():
+        raise InputError(_lance_text(tables[0]))
+    size = check_regular(file)
+    try:
+        info = json.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
-        if tables:
-            raise InputError(_lance_text(tables[0])) from error
-        raise InputError(
-            f"{folder} is no LeRobot data set ({error}): pass the folder of meta/info.json"
-        ) from error
+        what = error if size else "it is empty"
+        raise InputError(f"{file} cannot be read ({what}): load the data set again") from error
     if not isinstance(info, dict):
-        raise InputError(f"{folder}/meta/info.json is no table of values: load the data set again")
+        raise InputError(f"{file} is no table of values: load the data set again")
     stored = info.get("storage_format")
     if (isinstance(stored, str) and stored.lower() == "lance") or (
         tables and not any((folder / "data").glob("*/*.parquet"))
@@ -62,6 +75,27 @@ def _lance_text(path: Path) -> str:
     )
 
 
+def stated_files(
+    files: list[Path], folder: Path, info: dict[str, Any], episodes: Iterable[int]
+) -> list[Path]:
+    """Tables of frames that the metadata name; all if they name none of them."""
+    try:
+        pattern, size = info["data_path"], info.get("chunks_size", 1000)
+        if is_new(info):
+            places: set[tuple[int, int]] = set()
+            for file in sorted((folder / "meta" / "episodes").glob("*/*.parquet")):
+                table = read_parquet(file, PLACES)
+                places |= {*zip(*(counters(table, n, file).tolist() for n in PLACES), strict=True)}
+            named = {folder / pattern.format(chunk_index=c, file_index=f) for c, f in places}
+        else:
+            named = {
+                folder / pattern.format(episode_chunk=e // size, episode_index=e) for e in episodes
+            }
+    except (InputError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+        return files  # older writers have no such places
+    return [file for file in files if file in named] or files
+
+
 def is_new(info: dict[str, Any]) -> bool:
     """Whether a data set is of v3."""
     return str(info["codebase_version"]).startswith("v3.")
@@ -79,6 +113,8 @@ def episode_lengths(folder: Path, info: dict[str, Any]) -> dict[int, int]:
             pairs += zip(*(column.tolist() for column in columns), strict=True)
     else:
         what = folder / "meta" / "episodes.jsonl"
+        if what.is_file():
+            check_regular(what)
         try:
             text = what.read_text(encoding="utf-8-sig") if what.is_file() else ""
             rows = [json.loads(line) for line in text.splitlines() if line.strip()]

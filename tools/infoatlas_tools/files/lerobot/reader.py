@@ -25,20 +25,21 @@ from ...cameras.camera import Camera
 from ...cameras.images import Images
 from ...trajectories import Trajectories
 from ..numbers import LARGEST
-from ..rates import EVEN, stated_rate
+from ..rates import EVEN, stated_rate, time_faults
 from .features import choose_features, column_names, shape_of
 from .frames import Frames, Int, data_files, read_frames
 from .images import choose_camera, images_of_episodes
-from .meta import episode_lengths, info_file, lance_tables, read_info
+from .meta import episode_lengths, info_file, is_others, lance_tables, read_info, stated_files
 
 NAMED = 3  # episodes that a message describes
-TIMED = 1000  # rows whose time stamps are compared with the rate, at most
 
 
 def is_lerobot(path: str | os.PathLike[str]) -> bool:
     """Whether a path is the folder of a LeRobot data set, of any version and storage."""
     folder = Path(path)
-    return folder.is_dir() and (info_file(folder).is_file() or bool(lance_tables(folder)))
+    if not folder.is_dir() or is_others(folder):
+        return False
+    return info_file(folder).is_file() or bool(lance_tables(folder))
 
 
 def read_lerobot(
@@ -71,14 +72,19 @@ def read_lerobot(
     info = read_info(folder)
     chosen, notes = choose_features(info["features"], features, folder)
     pictures = None if camera is None else choose_camera(info["features"], camera, folder)
-    read = _read_files(data_files(folder), chosen, info)
+    expected = episode_lengths(folder, info)
+    files = data_files(folder)
+    stated = stated_files(files, folder, info, expected)
+    if len(stated) < len(files):
+        others = [str(file.relative_to(folder)) for file in files if file not in stated]
+        notes.append(f"Set aside, because meta/ does not name it: {first_names(others, NAMED)}.")
+    read = _read_files(stated, chosen, info)
     names: list[str] = []
     for feature, values in zip(chosen, read.values, strict=True):
         found, note = column_names(feature, info["features"][feature], values.shape[1])
         names += found
         notes += [note] if note else []
     episodes, first, lengths = np.unique(read.episodes, return_index=True, return_counts=True)
-    expected = episode_lengths(folder, info)
     reasons = _incomplete(read, chosen, expected, (episodes, first, lengths), folder)
     images: dict[int, Images] = {}
     if pictures is not None:
@@ -103,7 +109,8 @@ def read_lerobot(
         )
     notes += [left_out] if left_out else []
     rows: Any = slice(None) if complete.all() else np.repeat(complete, lengths)
-    rate, note = _rate(info, read.times[rows], lengths[complete])
+    names_of = tuple(map(str, episodes[complete].tolist()))
+    rate, note = _rate(info, read.times[rows], lengths[complete], names_of)
     notes += [note] if note else []
     kept = episodes[complete].tolist()
     return Trajectories(
@@ -111,7 +118,7 @@ def read_lerobot(
         lengths[complete],
         tuple(names),
         rate,
-        tuple(map(str, kept)),
+        names_of,
         tuple(notes),
         camera=pictures and Camera(str(camera), lengths[complete], [images[e] for e in kept]),
     )
@@ -135,11 +142,9 @@ def _read_files(files: list[Path], features: list[str], info: dict[str, Any]) ->
     least = sum(width if width <= LARGEST else 1 for width in widths)  # a shape may be wrong
     parts: list[Frames] = []
     used: list[Path] = []
-    room, rows = LARGEST, 0
+    room = LARGEST
     for file in files:
         part = read_frames(file, features, timed, room // least)
-        rows += len(part.episodes)
-        timed &= rows < TIMED
         room -= sum(values.size for values in part.values)
         if room < 0:
             raise InputError(f"{file}: more than {LARGEST} numbers: take a part of the episodes")
@@ -219,6 +224,8 @@ def _incomplete(
         elif length > 1 and (steps := step[first : first + length - 1]).min() != steps.max():
             hole = int((steps != np.median(steps)).argmax())
             reasons[episode] = f"lacks frames between {own[hole]} and {own[hole + 1]}"
+        elif (back := np.diff(read.times[first : first + length]) < 0).any():
+            reasons[episode] = f"has time stamps that go back after frame {own[int(back.argmax())]}"
         elif absent:
             row = int(gone_at[np.searchsorted(gone_at, first)])
             lost = [f for f, one in zip(features, read.missing[row], strict=True) if one]
@@ -249,17 +256,19 @@ def _ranges(numbers: list[int]) -> str:
 
 
 def _rate(
-    info: dict[str, Any], times: NDArray[np.float64], lengths: Int
+    info: dict[str, Any], times: NDArray[np.float64], lengths: Int, episodes: Sequence[str]
 ) -> tuple[float | None, str]:
-    """Rate by `fps`, Hz, and a sentence if the time stamps [s] contradict it."""
+    """Rate by `fps`, Hz, and a sentence if the time stamps [s] contradict it or are uneven."""
     rate = stated_rate(info.get("fps"))
     steps = np.delete(np.diff(times), np.cumsum(lengths)[:-1] - 1)
     steps = steps[np.isfinite(steps)]
+    faults = time_faults(times, lengths, episodes)
+    note = f"In the time stamps, {faults}: the rate is that of most steps." if faults else ""
     if rate is None or not len(steps):
-        return rate, ""
+        return rate, note
     step = float(np.median(steps))
     if abs(step * rate - 1) <= EVEN:
-        return rate, ""
+        return rate, note
     return None, (
         f"meta/info.json has {rate:g} frames a second, and the time stamps are {step:g} s apart: "
         "the rate is unknown; give it (--rate)."

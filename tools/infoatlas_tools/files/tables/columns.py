@@ -19,7 +19,16 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.arrays import shift_notes
 
 from ...trajectories import Trajectories
-from ..rates import EVEN, even_rate, is_rest, is_time, time_unit
+from ..rates import (
+    EVEN,
+    even_rate,
+    is_rest,
+    is_time,
+    likely_units,
+    time_faults,
+    time_unit,
+    unit_by_digits,
+)
 from .table import Table
 
 Float = NDArray[np.float64]
@@ -60,7 +69,6 @@ class _Running(NamedTuple):
     column: int
     what: str  # counter, time, or index
     restarts: Int
-    backwards: int  # steps back that are not restarts
 
 
 class _Clock(NamedTuple):
@@ -69,7 +77,6 @@ class _Clock(NamedTuple):
     name: str
     times: Float
     unit: float | None
-    backwards: int
 
 
 def as_demonstrations(table: Table, chosen: str | None) -> Trajectories:
@@ -223,10 +230,10 @@ def _running(table: Table, starts: Int) -> Iterator[_Running]:
         down = np.setdiff1d(np.flatnonzero(np.diff(values) < 0) + 1, starts)
         whole = bool((values == np.rint(values)).all())
         if index and whole and len(np.unique(values)) == n:
-            yield _Running(c, INDEX, np.empty(0, np.int64), 0)  # in any order, as of sorted tables
+            yield _Running(c, INDEX, np.empty(0, np.int64))  # in any order, as of sorted tables
             continue
         if time and is_rest(name, table.names):
-            yield _Running(c, TIME, np.empty(0, np.int64), 0)
+            yield _Running(c, TIME, np.empty(0, np.int64))
             continue
         up = steps[steps > 0]
         # Times may repeat: messages can have one stamp, and clocks can count seconds. Counters do
@@ -234,9 +241,8 @@ def _running(table: Table, starts: Int) -> Iterator[_Running]:
         runs = len(up) > 0 if time else len(up) + len(down) == len(steps) and (whole or index)
         regular = len(up) > 0 and np.ptp(up) == 0 and bool((values[down] == values[0]).all())
         if runs and (SHORTEST * len(down) <= len(up) or regular):
-            anew = _restarts(values, starts)
             what = TIME if time else INDEX if index else COUNTER
-            yield _Running(c, what, anew, len(down) - len(anew))
+            yield _Running(c, what, _restarts(values, starts))
 
 
 def _restarts(values: Float, starts: Int) -> Int:
@@ -250,7 +256,7 @@ def _restarts(values: Float, starts: Int) -> Int:
 def _ask(table: Table, running: list[_Running], labelled: bool) -> None:
     """Raise InputError if there are several demonstrations that no column names."""
     n = len(table.values)
-    for c, _, restarts, _ in running:
+    for c, _, restarts in running:
         if len(restarts):
             _refuse(table, c, "begins anew", restarts)
     if labelled:
@@ -305,42 +311,46 @@ def _clocks(table: Table, running: list[_Running], column: str | None) -> list[_
     found = []
     values = None if column is None or not is_time(column) else _numbers(table.labels[column])
     if column is not None and values is not None:
-        found.append(_Clock(repr(column), values, time_unit(column), 0))
-    for c, what, _, backwards in running:
+        unit = unit_by_digits(float(values[0]), time_unit(column))
+        found.append(_Clock(repr(column), values, unit))
+    for c, what, _ in running:
         if what == TIME and not is_rest(name := _name(table, c), table.names):
-            unit = table.clocks.get(c) or time_unit(name)
-            found.append(_Clock(_shown(table, c), table.values[:, c], unit, backwards))
+            values = table.values[:, c]
+            digits = unit_by_digits(values[0] + table.origins.get(c, 0), time_unit(name))
+            found.append(_Clock(_shown(table, c), values, table.clocks.get(c) or digits))
     return found
 
 
 def _rate(clocks: list[_Clock], lengths: Int) -> tuple[float | None, list[str]]:
     """Rate in Hz by the first clock with even steps, and notes."""
     notes, found = [], list[tuple[str, float]]()
-    for name, times, unit, backwards in clocks:
-        rate = even_rate(times, lengths, unit)
+    for name, times, unit in clocks:
+        rate, faults = even_rate(times, lengths, unit), time_faults(times, lengths)
         if rate is not None:
             found.append((name, rate))
+            notes += [f"Times in column {name}: {faults}."] if faults else []
             continue
         steps = np.delete(np.diff(times), np.cumsum(lengths)[:-1] - 1)
         steps = steps[steps >= 0]
         if not len(steps):
             continue
         if unit is None and (times == np.rint(times)).all():
-            why = "it has integers without a unit: call it time_ms, or pass the rate"
+            likely = [f"time_{each}" for each in likely_units(times, lengths)]
+            call = f"call it {' or '.join(likely)}, or " if likely else ""
+            why = f"it has integers without a unit: {call}pass the rate"
         else:
             mean = float(steps[steps <= GAP * np.median(steps)].mean())  # without pauses
             why = f"its steps are from {steps.min():.3g} to {steps.max():.3g}, mean {mean:.3g}"
             if mean > 0:
                 why += f" without pauses: pass rate={1 / (mean * (unit or 1)):.3g} if that is meant"
-        if backwards:
-            why += f"; it goes back at {backwards} rows"
-        notes.append(f"No rate by column {name}: {why}.")
+        notes.append(f"No rate by column {name}: {why}{'; ' * bool(faults)}{faults}.")
     if not found:
         return None, notes
     name, rate = found[0]
     others = [f"{each} {own:.6g} Hz" for each, own in found[1:] if abs(own / rate - 1) > EVEN]
     conflict = f", but {', '.join(others)}: pass the rate if that is right" if others else ""
-    return rate, [f"Rate by column {name}: {rate:.6g} Hz{conflict}."]
+    faulty = [note for note in notes if note.startswith("Times")]
+    return rate, [f"Rate by column {name}: {rate:.6g} Hz{conflict}.", *faulty]
 
 
 def _name(table: Table, column: int) -> str:

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.errors import InputError
+from infoatlas_rt.errors import InputError, first_names
 from infoatlas_rt.inputs.arrays import as_shifted
 
 from ..numbers import LARGEST
 
+SHOWN = 5  # columns in a note, at most
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
@@ -60,6 +61,7 @@ class Columns:
         self._labels: dict[str, list[str]] = {}
         self._clocks: dict[int, float] = {}
         self._flags: list[int] = []
+        self._empty: list[str] = []
 
     def add(self, name: str, column: Any) -> None:
         """A column of pyarrow with numbers or with lists of them."""
@@ -75,6 +77,9 @@ class Columns:
                 )
             width, values = lengths[0].as_py(), values.flatten()
         kind, gone = values.type, np.asarray(values.is_null())
+        if gone.all():
+            self._empty.append(repr(name) if name else "a column without a name")
+            return
         if types.is_timestamp(kind) or types.is_duration(kind):
             self._clocks.update({first + i: _UNITS[kind.unit] for i in range(width)})
             values = values.cast(int64())
@@ -93,10 +98,11 @@ class Columns:
         """Numbers [n, width]; some of them are missing."""
         first, width = len(self._names), values.shape[1]
         if gone.any() and not self._missing:
+            way = "the row (and its partner in the other file, which --drop-missing of `estimate` "
+            way = "that column" if gone.mean() > 0.5 else f"{way}and `test` does)"
             raise InputError(
                 f"{self._path}, {self._where(int(gone.any(axis=1).argmax()))}: {name!r} is a "
-                "missing value: fill it, or remove the row (and its partner in the other file, "
-                "which --drop-missing of `estimate` and `test` does)"
+                f"missing value: fill it, or remove {way}"
             )
         try:
             numbers, origins = as_shifted(values, repr(name))
@@ -124,6 +130,8 @@ class Columns:
         """All columns; InputError if there are no numbers."""
         if not self._values or not len(self._values[0]):
             raise InputError(f"{self._path}: no rows, or no columns of numbers: save a full table")
+        if self._empty:
+            notes = (*notes, f"Left out: {first_names(self._empty, SHOWN)} (empty).")
         values, names, flags = np.hstack(self._values), tuple(self._names), tuple(self._flags)
         return Table(values, names, self._labels, self._clocks, flags, notes, self._origins)
 

@@ -124,6 +124,8 @@ def _cells(path: Path, dialect: Dialect, text: bytes, strings: list[int]) -> _Ce
         count, hint = ragged[0].actual_columns, "save a full table"
         if dialect.separator == "," and count == 2 * dialect.width:
             hint = "if commas are decimal marks too, separate cells by semicolons"
+        elif count == dialect.width + 1:
+            hint = "if lines end with a separator, give that column a name or remove it"
         raise InputError(
             f"{path}, {found.where(ragged[0].number - dialect.skipped - 1)}: rows of different "
             f"length ({count} cells, separated by {SEPARATORS[dialect.separator]}, instead of "

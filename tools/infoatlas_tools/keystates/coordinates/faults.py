@@ -12,7 +12,7 @@ from infoatlas_rt.live.quaternions import ANGLE, EULER, Bool, Float, Group, quat
 
 from .motion_paths import angles_between, held
 from .outliers import FAR_OUT, JUMP, Int, dropped_frames, far_out
-from .recognition import few_values
+from .recognition import between_ends, few_values
 
 SHOWN = 8  # frames with a note of their own, at most
 
@@ -141,6 +141,8 @@ def find_faults(columns: Float, first: Bool, groups: Sequence[Group], plain: Boo
     for g, group in enumerate(groups):
         values = columns[list(group.columns)].T
         of_groups[g] |= ~valid(group, values)
+        if group.kind == ANGLE:
+            of_groups[g] |= between_ends(values[:, 0], first)
         values = values[held(~of_groups[g], first)]
         distance, spread = _turned(group, values)
         rows = np.arange(1, n)

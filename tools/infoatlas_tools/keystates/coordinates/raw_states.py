@@ -29,7 +29,7 @@ from ...columns import KINDS
 from ...trajectories import Trajectories
 from .faults import find_faults
 from .motion_paths import paths
-from .recognition import allowed, angle_in_degrees, label, recognised
+from .recognition import allowed, label, recognised, turn_of
 from .rounding import roundings
 
 REST_SHARE = 1e-4  # of a coordinate's scale: a smaller increment is rest
@@ -165,11 +165,11 @@ def _given_groups(
     """Groups of the columns [d, n] whose kind is given."""
     found = []
     for at, kind in orientation.items():
-        base, order, degrees = KINDS[kind]
+        base, order, turn = KINDS[kind]
         values = columns[list(at)].T
-        if base in MOST_TURNS and degrees is None:
-            degrees = angle_in_degrees(values.T)
-        group = Group(base, tuple(at[i] for i in order or range(len(at))), bool(degrees))
+        if base in MOST_TURNS and turn is None:
+            turn = turn_of(values.T)
+        group = Group(base, tuple(at[i] for i in order or range(len(at))), turn or 2 * np.pi)
         bad = ~valid(group, values)
         if bad.sum() > allowed(len(bad)):
             key = tuple(names[c] for c in at) if names else at
@@ -263,11 +263,11 @@ def _columns(columns: Sequence[int], names: Sequence[str]) -> str:
 
 
 def _group_note(group: Group, names: Sequence[str], given: bool) -> str:
-    unit = "degrees" if group.degrees else "radians"
+    unit = {2 * np.pi: "in radians", 360.0: "in degrees"}.get(group.turn, f"of {group.turn:.6g}")
     kind = {
-        ANGLE: f"an angle in {unit} that wraps: its turns are counted",
-        VECTOR: f"a rotation vector in {unit}",
-        EULER: f"roll, pitch and yaw in {unit}",
+        ANGLE: f"an angle {unit} that wraps: its turns are counted",
+        VECTOR: f"a rotation vector {unit}",
+        EULER: f"roll, pitch and yaw {unit}",
         MATRIX: "a rotation matrix",
         SIX: "two columns of a rotation matrix",
     }.get(group.kind, "")

@@ -20,6 +20,7 @@ from infoatlas_rt.live.quaternions import (
     ANGLE,
     EULER,
     MATRIX,
+    MOST_TURNS,
     QUATERNION,
     SIX,
     VECTOR,
@@ -30,6 +31,7 @@ from infoatlas_rt.live.quaternions import (
     valid,
 )
 
+from ...columns import without_unit
 from .motion_paths import angles_between, held
 
 UNIT = 5e-3  # tolerance of squared norms and products of unit vectors with three decimals
@@ -37,12 +39,19 @@ NAMED = 0.1  # the same if the names are those of a quaternion
 GROSS = 0.2  # rows with a larger error are faults of the recording
 SQUARABLE = 1e30  # squares of larger values overflow
 SAMPLE = 64  # rows that are checked first
+TURN = 2 * np.pi
+UNITS = ("deg", 360.0), ("rad", TURN)
+RUN = 3  # steps on either side of a wrap that show motion
+AROUND = np.r_[-RUN:0, 1 : RUN + 1]
+USUAL = np.array(  # ranges of encoders
+    [2.0**k for k in range(8, 33)] + [a * 10.0**k for a in (1.0, 2.0, 3.6) for k in range(6)]
+)
 FEW = 16  # largest number of different values of a column that is not continuous
 # Roll, pitch and yaw of these joints are single joint angles, not Euler angles of a body.
 JOINTS = re.compile(
     r"shoulder|hip|waist|torso|wrist|ankle|elbow|neck|head|knee|finger|thumb|leg|arm|joint"
 )
-RATES = re.compile(r"vel|rate|acc|omega|torque|force|effort|wrench")
+RATES = re.compile(r"vel|rate|acc|omega|torque|force|effort|wrench|/ ?s|s\^?-1|dps")
 VECTORS = re.compile(r"rot_?vec|rotation_?vector|axis_?angle|axang")
 HINTS = re.compile(r"q|rot|ori")
 
@@ -87,14 +96,14 @@ def recognised(columns: Float, first: Bool, names: Sequence[str], free: Bool) ->
     jump[:, first] = 0.0
     apart = np.array([bool(JOINTS.search(name) or RATES.search(name)) for name in lower])
     take(_jumping_triples(columns, jump, first, free & ~apart if names else free))
-    take(_angles(columns, jump, free))
+    take(_angles(columns, first, free))
     return sorted(found, key=lambda group: min(group.columns))
 
 
-def angle_in_degrees(values: Float) -> bool:
-    """Whether angles [m, n] are in degrees: above a turn in radians, and at most 720."""
+def turn_of(values: Float) -> float:
+    """A full turn of angles [m, n]: degrees are above a turn in radians, and at most 720."""
     size = np.abs(values).max(axis=0)
-    return bool((size[size <= 720.0] > 2.1 * np.pi).sum() > allowed(values.shape[1]))
+    return 360.0 if (size[size <= 720.0] > 2.1 * np.pi).sum() > allowed(values.shape[1]) else TURN
 
 
 def few_values(column: Float) -> bool:
@@ -112,9 +121,7 @@ def label(columns: Sequence[int], names: Sequence[str]) -> str:
     own = [names[c] for c in columns]
     if len(own) == 1:
         return own[0]
-    short, long = min(own), max(own)
-    same = next((i for i, a in enumerate(short) if a != long[i : i + 1]), len(short))
-    stem = short[:same]
+    stem = own[0][: _shared(own)]
     # "tool.q" of tool.qw to tool.qz, "tool.r" of tool.rx to tool.rz
     return re.sub(r"(^|[._/ -])[qr]$", r"\1", stem).rstrip("._/ -[(")
 
@@ -202,9 +209,17 @@ def _quaternions(columns: Float, first: Bool, names: Sequence[str]) -> list[Grou
 
 
 def _letters(names: Sequence[str]) -> tuple[int, ...] | None:
-    """Places of w, x, y, z among four names that end in these letters."""
-    last = [re.sub(r"[\])]$", "", name)[-1:] for name in names]
+    """Places of w, x, y, z among four names that end in these letters, and in what all share."""
+    bare = [without_unit(name) for name in names]
+    shared = _shared([name[::-1] for name in bare])
+    last = [name[: len(name) - shared][-1:] for name in bare]
     return tuple(last.index(a) for a in "wxyz") if sorted(last) == sorted("wxyz") else None
+
+
+def _shared(texts: Sequence[str]) -> int:
+    """Number of characters at the beginning that texts share."""
+    low, high = min(texts), max(texts)
+    return next((i for i, a in enumerate(low) if a != high[i : i + 1]), len(low))
 
 
 def _anonymous(names: Sequence[str]) -> bool:
@@ -215,12 +230,14 @@ def _anonymous(names: Sequence[str]) -> bool:
 def _named_triples(columns: Float, first: Bool, names: Sequence[str]) -> list[Group]:
     found = []
     for c in range(len(names) - 2):
-        own = [re.sub(r"[._ ]?(rad|deg|degrees)$", "", name) for name in names[c : c + 3]]
-        kinds = [] if any(RATES.search(name) for name in own) else _kinds(own)
+        own = names[c : c + 3]
+        kinds = [] if any(map(RATES.search, own)) else _kinds([*map(without_unit, own)])
         choices = []
         for kind, order in kinds:
             at = tuple(c + i for i in order)
-            group = Group(kind, at, angle_in_degrees(columns[list(at)]))
+            units = [name[len(without_unit(name)) :] for name in own]
+            stated = [size for unit, size in UNITS if all(unit in text for text in units)]
+            group = Group(kind, at, stated[0] if stated else turn_of(columns[list(at)]))
             values = columns[list(at)].T
             good = valid(group, values)
             if (~good).sum() <= allowed(len(good)):
@@ -264,8 +281,7 @@ def _jumping_triples(columns: Float, jump: Float, first: Bool, free: Bool) -> li
         at = [c, c + 1, c + 2]
         if not free[at].all() or np.sort(top[at])[1:].sum() < 2.0:
             continue
-        degrees = angle_in_degrees(columns[at])
-        for group in (Group(VECTOR, tuple(at)), Group(EULER, tuple(at), degrees)):
+        for group in (Group(VECTOR, tuple(at)), Group(EULER, tuple(at), turn_of(columns[at]))):
             worst = _jumps_explained(group, columns[at], first)
             if worst is not None:
                 found.append((worst, group))
@@ -319,30 +335,78 @@ def _jumps_explained(group: Group, columns: Float, first: Bool) -> float | None:
     return float(turns[explained].max()) if proof else None
 
 
-def _angles(columns: Float, jump: Float, free: Bool) -> list[Group]:
+def _angles(columns: Float, first: Bool, free: Bool) -> list[Group]:
     found = []
-    for c in np.flatnonzero(free & (jump.max(axis=1) >= 1.8 * np.pi)).tolist():
-        for turn, degrees in ((2 * np.pi, False), (360.0, True)):
-            if _wraps(columns[c], jump[c], turn):
-                found.append(Group(ANGLE, (c,), degrees))
+    for c in np.flatnonzero(free).tolist():
+        middle = between_ends(columns[c], first)
+        column = columns[c][held(~middle, first)]
+        jump = np.abs(np.diff(column, prepend=column[:1]))
+        jump[first] = 0.0
+        if 2 * jump.max() < _span(column):
+            continue
+        own = _own_range(column, jump, first, middle)
+        for turn, lows in ((TURN, (-TURN / 2, 0.0)), (360.0, (-180.0, 0.0)), *own):
+            if any(_wraps(column, jump, turn, low) for low in lows):
+                found.append(Group(ANGLE, (c,), turn))
                 break
     return found
 
 
-def _wraps(column: Float, jump: Float, turn: float) -> bool:
-    for low, high in ((-turn / 2, turn / 2), (0.0, turn)):
-        inside = (column >= low - 0.02 * turn) & (column <= high + 0.02 * turn)
-        if (~inside).sum() > allowed(len(column)):
-            continue
-        size = np.where(inside, jump, 0.0)
-        size[1:][~inside[:-1]] = 0.0
-        wraps = (size > 0.9 * turn) & (size < 1.1 * turn)
-        # Smaller jumps are those into a faulty frame and out of it.
-        between = ~wraps & (size > turn / 4)
-        regular = float(size[~wraps & ~between].max(initial=0.0))
-        if between.sum() > min(2 * allowed(len(column)), 2 * wraps.sum()) or not wraps.any():
-            continue
-        if regular == 0 or few_values(column):
-            continue
-        return bool((np.abs(size[wraps] - turn) <= 2 * regular + 0.02 * turn).all())
-    return False
+def between_ends(column: Float, first: Bool) -> Bool:
+    """Rows [n] on the way of a jump through the range in two steps, as of interpolated angles."""
+    span = _span(column)
+    step, found = np.diff(column), np.zeros(len(column), bool)
+    least = np.minimum(np.abs(step[1:]), np.abs(step[:-1]))
+    both = np.where(step[1:] * step[:-1] > 0, np.abs(step[1:] + step[:-1]), 0.0)
+    inner = ~first[1:-1] & ~first[2:]
+    found[1:-1] = inner & (both > 0.75 * span) & (both < 1.5 * span) & (least > 0.05 * span)
+    return found
+
+
+def _span(column: Float) -> float:
+    return float(np.subtract(*np.quantile(column, (0.99, 0.01))))
+
+
+def _own_range(
+    column: Float, jump: Float, first: Bool, middle: Bool
+) -> list[tuple[float, tuple[float]]]:
+    """The range of a column that jumps from end to end in mid-motion, and its low end, if any.
+
+    The column moves towards one end in the steps before, and away from the other in those after. A
+    gripper or a switch rests there.
+    """
+    span = _span(column)
+    large = np.flatnonzero((jump > 0.75 * span) & (jump < 1.5 * span))
+    free = np.ones(len(column), bool)
+    free[large] = free[first] = False
+    near = large[(large > RUN) & (large < len(column) - RUN)]
+    near = near[[bool(free[row + AROUND].all()) for row in near.tolist()]]
+    if not len(near):
+        return []
+    step = np.diff(column, prepend=column[:1])
+    around = -np.sign(step[near])[:, None] * step[near[:, None] + AROUND]
+    sides = around.reshape(len(near), 2, RUN)
+    moves = (sides >= 0).all(axis=(1, 2)) & (sides.sum(axis=2) > 0).all(axis=1)
+    if moves.mean() < 0.75 or np.median(np.abs(column)) > MOST_TURNS[ANGLE] * jump[near[0]]:
+        return []
+    two = middle[near - 1]  # of two steps, the first of which is 0 in `column`
+    turn = float(np.median(jump[near] + around.sum(axis=1) / (2 * RUN - two) * (1 + two)))
+    nearest = float(USUAL[np.abs(USUAL / turn - 1).argmin()])
+    turn = nearest if abs(nearest / turn - 1) < 2e-3 else turn
+    return [(turn, (float(np.minimum(column[near], column[near - 1]).min()),))]
+
+
+def _wraps(column: Float, jump: Float, turn: float, low: float) -> bool:
+    inside = (column >= low - 0.02 * turn) & (column <= low + 1.02 * turn)
+    if (~inside).sum() > allowed(len(column)) or few_values(column):
+        return False
+    size = np.where(inside, jump, 0.0)
+    size[1:][~inside[:-1]] = 0.0
+    wraps = (size > 0.9 * turn) & (size < 1.1 * turn)
+    # Smaller jumps are those into a faulty frame and out of it.
+    between = ~wraps & (size > turn / 4)
+    regular = float(size[~wraps & ~between].max(initial=0.0))
+    if between.sum() > min(2 * allowed(len(column)), 2 * wraps.sum()) or regular == 0:
+        return False
+    near = np.abs(size[wraps] - turn) <= 2 * regular + 0.02 * turn
+    return bool(wraps.any() and near.all())

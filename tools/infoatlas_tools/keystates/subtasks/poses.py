@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.live.quaternions import ANGLE, SIZES, Group, quaternions, valid
 
-from ...columns import KINDS, columns_of, full_name
+from ...columns import KINDS, columns_of, full_name, without_unit
 from ..bodies import Body
 
 Float = NDArray[np.float64]
@@ -126,9 +126,9 @@ def tracks(
     at, axes, kind = _columns(names, np.shape(states[0])[1], where, what)
     group = None
     if kind is not None:
-        base, order, degrees = KINDS[kind]
+        base, order, turn = KINDS[kind]
         rest = at[3:]
-        group = Group(base, tuple(rest[i] for i in order or range(len(rest))), bool(degrees))
+        group = Group(base, tuple(rest[i] for i in order or range(len(rest))), turn or 2 * np.pi)
     found = []
     for i, s in enumerate(states):
         position = np.zeros((len(s), 3))
@@ -234,7 +234,7 @@ def _named(names: Sequence[str], prefix: str, where: Position | Pose) -> list[in
         wanted |= {letter for order in ORDERS for letter in order}
     found = [
         c
-        for c, name in enumerate(names)
+        for c, name in enumerate(map(without_unit, names))
         if name.startswith(start)
         and re.fullmatch(r"[._/ \[]*(\w+)\]?", name[len(start) :])
         and name[len(start) :].strip("._/ []").lower() in wanted
@@ -245,4 +245,4 @@ def _named(names: Sequence[str], prefix: str, where: Position | Pose) -> list[in
 
 def _last(name: str) -> str:
     """Last part of a name: qw of cube.qw."""
-    return re.split(r"[^0-9A-Za-z]+", name.strip("[]"))[-1].lower()
+    return re.split(r"[^0-9A-Za-z]+", without_unit(name).strip("[]"))[-1].lower()

@@ -1,0 +1,100 @@
+"""Folders with a file for each demonstration."""
+
+from __future__ import annotations
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hdf5_sets import write_aloha
+from infoatlas_rt.errors import InputError
+from infoatlas_tools.files.load import load_trajectories
+
+STATES = [np.random.default_rng(i).standard_normal((20 + i, 3)).round(4) for i in range(3)]
+NUMBERS = (2, 10, 0)  # in this order by number: 0, 2, 10
+
+
+def text(separator, header, clock=None):
+    def write(path, states):
+        names = ["x", "y", "z"] if header else []
+        rows = [[*row] for row in states.tolist()]
+        if clock:
+            names, rows = ["time_s", *names], [[i / clock, *row] for i, row in enumerate(rows)]
+        lines = [separator.join(map(str, row)) for row in ([names] if header else []) + rows]
+        path.write_text("\n".join(lines) + "\n")
+
+    return write
+
+
+WRITERS = {
+    ".txt": text("  ", False),  # as of JIGSAWS
+    ".csv": text(",", True, 50),
+    ".tsv": text("\t", True),
+    ".npy": np.save,
+    ".npz": lambda path, states: np.savez(path, states=states),
+    ".parquet": lambda path, states: pq.write_table(
+        pa.table({name: states[:, i] for i, name in enumerate("xyz")}), path
+    ),
+}
+
+
+def write(folder, suffix):
+    for number, states in zip(NUMBERS, STATES, strict=True):
+        WRITERS[suffix](folder / f"demo_{number}{suffix}", states)
+    return folder
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_files_are_joined_in_the_order_of_their_numbers(tmp_path, suffix):
+    found = load_trajectories(write(tmp_path, suffix))
+    assert found.episodes == ("demo_0", "demo_2", "demo_10")
+    for own, states in zip(found.split(), (STATES[2], STATES[0], STATES[1]), strict=True):
+        np.testing.assert_array_equal(own, states)
+    assert found.rate == (pytest.approx(50) if suffix == ".csv" else None)
+    assert found.names == (("x", "y", "z") if suffix in (".csv", ".tsv", ".parquet") else ())
+
+
+def test_what_does_not_fit_is_named(tmp_path):
+    folder = write(tmp_path, ".csv")
+    (folder / "README.txt").write_text("nothing\n")
+    (folder / "demo_2.png").write_bytes(b"x")
+    assert any("Set aside" in n and "README.txt" in n for n in load_trajectories(folder).notes)
+    text(",", True, 20)(folder / "demo_2.csv", STATES[0])
+    found = load_trajectories(folder)
+    assert found.rate is None and "No rate: files have 20 to 50 Hz, or none." in found.notes
+    assert any(n.startswith("demo_2: Rate by column 'time_s': 20 Hz") for n in found.notes)
+    (folder / "demo_2.csv").write_text("x,y\n" + "1.5,2\n3,4.5\n" * 5)
+    with pytest.raises(InputError, match=r"demo_2.csv has 2 .* \(it lacks z and adds none\)"):
+        load_trajectories(folder)
+    (folder / "demo_2.csv").write_text("run,x,y,z\n" + "0,1,2,3\n" * 9 + "1,2,3,4\n" * 9)
+    with pytest.raises(InputError, match=r"demo_2.csv contains 2 demonstrations: pass that file"):
+        load_trajectories(folder)
+    (folder / "demo_2.csv").write_text("a recording of x\n")
+    with pytest.raises(InputError, match=r"demo_2.csv.* If it is no demonstration, move it out of"):
+        load_trajectories(folder)
+    (folder / "demo_2.csv").unlink()
+    (folder / "demo_0.tsv").write_bytes((folder / "demo_0.csv").read_bytes().replace(b",", b"\t"))
+    with pytest.raises(InputError, match="two files demo_0"):
+        load_trajectories(folder)
+
+
+def test_files_without_a_reader(tmp_path):
+    """As of DROID and RoboSet; what the message says works."""
+    with h5py.File(tmp_path / "trajectory.h5", "w") as file:
+        file["observation/robot_state/cartesian_position"] = STATES[0]
+    with pytest.raises(InputError, match=r"has observation \(robot_state\).*or save \.npz"):
+        load_trajectories(tmp_path)
+    with h5py.File(tmp_path / "trajectory.h5") as file:
+        states = file["observation/robot_state/cartesian_position"][()]
+    np.savez(tmp_path / "x.npz", states=states, lengths=[len(states)])
+    np.testing.assert_array_equal(load_trajectories(tmp_path / "x.npz").states, STATES[0])
+
+
+def test_options_are_those_of_the_files(tmp_path):
+    for i in range(2):
+        write_aloha(tmp_path / f"episode_{i}.HDF5", seed=i)
+    assert load_trajectories(tmp_path, features=["qvel"]).names[0] == "qvel.0"
+    with pytest.raises(InputError, match=r"split is for .*episode_0.HDF5 is none"):
+        load_trajectories(tmp_path, split="train")

@@ -1,0 +1,88 @@
+"""Joins the files of a folder, one for each demonstration, as trajectories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from infoatlas_rt.errors import InputError, first_names
+
+from ..trajectories import Trajectories
+from .hdf5.opening import HDF5_SUFFIXES, by_number
+from .numbers import LARGEST, NUMPY_SUFFIXES
+from .rates import EVEN
+
+# The first kind of which a folder has files is read: others may describe the demonstrations.
+KINDS = (HDF5_SUFFIXES, (".parquet", ".pq"), NUMPY_SUFFIXES, (".csv", ".tsv"), (".txt",))
+SHOWN = 3  # files in a note, at most
+
+
+def files_in(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Files of demonstrations in the order of their numbers, and files of other kinds."""
+    try:
+        files = [f for f in folder.iterdir() if not f.name.startswith(".") and not f.is_dir()]
+    except OSError as error:
+        raise InputError(f"{folder} cannot be read ({error}): check the path") from error
+    files.sort(key=lambda file: by_number(file.stem))
+    of_kinds = [[file for file in files if file.suffix.lower() in kind] for kind in KINDS]
+    found = [own for own in of_kinds if own]
+    return (found[0], [file for own in found[1:] for file in own]) if found else ([], [])
+
+
+def read_folder(folder: Path, read: Callable[[Path], Trajectories]) -> Trajectories:
+    """Trajectories of the files of a folder, each read by `read`; episodes have their names.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, contains several demonstrations, or has other columns than the first.
+    """
+    files, others = files_in(folder)
+    parts: dict[str, Trajectories] = {}
+    said: dict[str, list[str]] = {}
+    for file in files:
+        move = f"move it out of {folder}" if len(files) > 1 else "pass a folder of others"
+        try:
+            own = read(file)
+        except InputError as error:
+            raise InputError(f"{error}. If it is no demonstration, {move}") from error
+        if len(own.lengths) > 1:
+            raise InputError(f"{file} contains {len(own.lengths)} demonstrations: pass that file")
+        if file.stem in parts:
+            raise InputError(f"{folder} has two files {file.stem}: keep one of them")
+        first = next(iter(parts.values()), own)
+        if own.names != first.names or own.states.shape[1] != first.states.shape[1]:
+            lacks = first_names((n for n in first.names if n not in own.names), SHOWN)
+            more = first_names((n for n in own.names if n not in first.names), SHOWN)
+            raise InputError(
+                f"{file} has {own.states.shape[1]} columns and {files[0].name} "
+                f"{first.states.shape[1]} (it lacks {lacks or 'none'} and adds {more or 'none'}): "
+                f"store the same ones in the same order, or {move}"
+            )
+        parts[file.stem] = own
+        if sum(each.states.size for each in parts.values()) > LARGEST:
+            raise InputError(f"{folder}: more than {LARGEST} numbers: take a part of the files")
+        for note in own.notes:
+            said.setdefault(note.replace(str(file), file.name), []).append(file.stem)
+    every = [*parts.values()]
+    rates = [each.rate for each in every if each.rate is not None]
+    notes = [
+        note if len(names) == len(every) else f"{first_names(names, SHOWN)}: {note}"
+        for note, names in said.items()
+    ]
+    if others:
+        names = first_names((file.name for file in others), SHOWN)
+        notes.append(f"Set aside, because they are of another kind: {names}.")
+    even = len(rates) == len(every) and max(rates) / min(rates) - 1 <= EVEN
+    if rates and not even:
+        notes.append(f"No rate: files have {min(rates):.4g} to {max(rates):.4g} Hz, or none.")
+    return Trajectories(
+        np.concatenate([each.states for each in every]),
+        np.concatenate([each.lengths for each in every]),
+        every[0].names,
+        float(np.median(rates)) if even else None,
+        tuple(parts),
+        tuple(notes),
+    )
