@@ -102,7 +102,7 @@ def test_in_place(folder, tmp_path, capsys, monkeypatch):
 
 
 def test_rare_parts_are_announced_unless_bodies_are_named(folder, twelve, capsys):
-    rare = re.compile(r"(\d+) of (\d+) parts are in fewer than half .*--count auto.*--label")
+    rare = re.compile(r"(\d+) of (\d+) parts are in fewer than half .*count auto.*label two")
     assert main(["annotate", str(folder), "--count", "5"]) == 0
     text = capsys.readouterr().out
     (found,) = rare.findall(text)
@@ -167,6 +167,23 @@ def test_names_of_maniskill_episodes(states, tmp_path, capsys):
     result = json.loads(capsys.readouterr().out)
     names = [f"traj_{i}" for i in range(12) if i != 4]
     assert [episode["episode"] for episode in result["episodes"]] == names
+
+
+def test_remedies_are_options_of_the_command(states, tmp_path, capsys):
+    path, walks = tmp_path / "demos.h5", tmp_path / "walks.npz"
+    with h5py.File(path, "w") as file:
+        for i, own in enumerate(states):
+            file[f"traj_{i}/obs"], file[f"traj_{i}/success"] = own, np.zeros(len(own) - 1, bool)
+    steps = np.random.default_rng(0).normal(size=(1200, 2)).cumsum(axis=0)
+    np.savez(walks, states=steps, lengths=[100] * 12)
+    assert main(["keystates", str(path)]) == 2
+    assert "--no-only-successful" in capsys.readouterr().err
+    assert main(["keystates", str(path), "--no-only-successful"]) == 0
+    for command in ("keystates", "annotate", "curve"):
+        main([command, str(walks)])
+    found = capsys.readouterr()
+    for word in ("load_trajectories", "OnlineEstimator", "Trajectories(", "labels=", "rate="):
+        assert word not in found.out + found.err
 
 
 @pytest.mark.parametrize(

@@ -181,13 +181,13 @@ def _check(annotations: Annotations, path: Path, lengths: dict[int, int]) -> lis
         raise InputError(
             f"{path} has {len(lengths)} episodes, and the annotations are of {len(names)}, "
             f"{sum(episode not in lengths for episode in episodes)} of them not among these: "
-            f"discover them with load_trajectories({str(path)!r})"
+            "annotate the data set itself"
         )
     for episode, given in zip(episodes, annotations.lengths.tolist(), strict=True):
         if lengths[episode] != given:
             raise InputError(
                 f"{path}: episode {episode} has {lengths[episode]} frames, and its annotations "
-                f"{given}: discover them with load_trajectories({str(path)!r})"
+                f"{given}: annotate the data set itself"
             )
     return episodes
 

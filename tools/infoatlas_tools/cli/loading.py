@@ -35,6 +35,13 @@ def add_loading(parser: ArgumentParser) -> None:
         help="list of demonstrations in `mask` of an .hdf5 (default: all demonstrations)",
     )
     group.add_argument(
+        "--no-only-successful",
+        dest="only_successful",
+        action="store_false",
+        default=None,
+        help="keep episodes of a ManiSkill file that do not end in success",
+    )
+    group.add_argument(
         "--episode-column",
         metavar="NAME",
         help="column of a table (.csv, .parquet) with the label of each row's demonstration, or "
@@ -52,7 +59,8 @@ def load_data(arguments: Namespace, dataset: Dataset | None) -> Trajectories:
             raise InputError(
                 f"--{name} is for a folder of ROS bags, and {arguments.data} is none: leave it out"
             )
-    chosen = {name: getattr(arguments, name) for name in ("features", "split", "episode_column")}
+    options = ("features", "split", "only_successful", "episode_column")
+    chosen = {name: getattr(arguments, name) for name in options}
     if dataset:
         return dataset.load(**chosen)
     for name, value in chosen.items():
