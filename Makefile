@@ -17,13 +17,14 @@ ROS  = .venv-ros/bin
 BMI  = .venv-bmi/bin
 META = .venv-metaworld/bin
 DIST = .venv-dist/bin
+LERO = .venv-lerobot/bin
 GPU ?= .venv-gpu/bin
 INSTALL = install --quiet --disable-pip-version-check --no-compile
 # ManiSkill's planner needs NumPy 1, which does not support Python 3.13 and later.
 SIMULATED := $(shell $(PYTHON) -c 'import sys; print(int(sys.version_info < (3, 13)))')
 
 .DEFAULT_GOAL := help
-.PHONY: accuracy applications bench clean demo dist docs engines environments fuzz generation gpu help keystates keystates-data lint native-aarch64 native-sanitize policies pretrain remake ros-demo ship summary test test-core test-fast test-maniskill test-native test-rest test-ros2
+.PHONY: accuracy applications bench clean demo dist docs engines environments fuzz generation gpu help keystates keystates-data lint native-aarch64 native-sanitize policies pretrain remake ros-demo ship summary test test-core test-fast test-lerobot test-maniskill test-native test-rest test-ros2
 help: ## this list
 	@sed -nE 's/^([a-z][a-z0-9 -]*):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "%-22s %s\n", $$1, $$2}'
 

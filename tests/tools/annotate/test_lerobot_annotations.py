@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ from lerobot_sets import write_lerobot as write_set
 from regimes import demonstrations
 
 VERSIONS = ("v2.1", "v3.0")
-NAMES = ["reach cube", "carry cube to goal", "part 3"]
+NAMES = ["reach cube", "carry cube to goal", "move cube"]
 COUNT = 8
 
 
@@ -45,7 +46,7 @@ def make(found, tools=("tool",)):
     for shift, tool in enumerate(tools):
         ends = [*(cuts + shift), lengths]
         for start, end, reference, held in zip(
-            [np.zeros(COUNT, int), *ends], ends, ("cube", "goal", "world"), ("", "cube", ""),
+            [np.zeros(COUNT, int), *ends], ends, ("cube", "goal", "world"), ("", "cube", "cube"),
             strict=False,
         ):  # fmt: skip
             parts.append(Subtask(tool, start, end, reference=reference, held=held))
@@ -66,7 +67,7 @@ def folder(request, states, tmp_path_factory):
 @pytest.fixture(scope="module")
 def copy(folder, annotations):
     out = folder.parent / "copy"
-    notes = write_lerobot(annotations, folder, out, quality=True)
+    notes = write_lerobot(annotations, folder, out, style="subtask", quality=True)
     assert len(notes) == (0 if is_new(folder) else 1)
     return out
 
@@ -260,14 +261,19 @@ def test_a_second_annotation_replaces_the_first(folder, copy, found, annotations
     pq.write_table(table.append_column("progress_sparse", sparse), progress)
     again, subtasks = copy.parent / "again", found.subtasks()
     names = tuple(map(str, range(COUNT)))
-    notes = write_lerobot(Annotations(found, subtasks, names), copy, again)
+    plain = Annotations(found, subtasks, names)
+    (note, *_) = write_lerobot(plain, copy, copy.parent / "plain", style="motion")
+    assert note.startswith("text of sub-tasks, because 'until change B' does not say what is done")
+    assert not list((copy.parent / "plain/meta").glob("subtasks.*"))
+    named = Annotations(found, replace(subtasks, given_names=("a", "b", "c")), names)
+    notes = write_lerobot(named, copy, again, style="subtask")
     assert len(set(frames(again).column_names)) == len(frames(again).column_names)
     kept = pq.read_table(again / "sarm_progress.parquet")
     assert kept["progress_sparse"].combine_chunks().equals(sparse)
-    assert episodes(again)[0]["dense_subtask_names"][0] == "until change B"
+    assert episodes(again)[0]["dense_subtask_names"][0] == "a"
     if is_new(folder):
         rows = frames(again)["language_persistent"].to_pylist()
-        assert [row["content"] for row in rows[0]][:2] == ["a plan", "until change B"]
+        assert [row["content"] for row in rows[0]][:2] == ["a plan", "a"]
         assert not any(row["content"] in NAMES for row in rows[0])
         assert any("rows of language_persistent of style subtask are replaced" in n for n in notes)
 
@@ -277,7 +283,7 @@ def test_styles_of_language(states, annotations, tmp_path):
     write_lerobot(annotations, folder, tmp_path / "motion", style="motion")
     rows = frames(tmp_path / "motion")["language_persistent"].to_pylist()
     assert {row["style"] for row in rows[0]} == {"motion"}
-    write_lerobot(annotations, folder, tmp_path / "none", style="none")
+    write_lerobot(annotations, folder, tmp_path / "none")
     assert "language_persistent" not in frames(tmp_path / "none").column_names
     assert "language_persistent" not in (tmp_path / "none/meta/info.json").read_text()
     with pytest.raises(InputError, match="style is 'plan'"):

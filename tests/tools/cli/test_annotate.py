@@ -65,7 +65,7 @@ def test_without_a_target_nothing_is_written(folder, capsys):
     assert main(["annotate", str(folder), "--count", "2"]) == 0
     text = capsys.readouterr().out
     assert "3 sub-tasks of 12 demonstrations" in text and "20 Hz" in text and "until change" in text
-    assert "No data set is written. --out COPY writes lerobot: columns language_persistent" in text
+    assert "No data set is written. --out COPY writes lerobot: columns subtask_index" in text
     assert everything(folder.parent) == before
 
 

@@ -19,7 +19,7 @@ from infoatlas_rt.errors import InputError
 
 from ..keystates.key_states import KeyStates
 from ..keystates.quality import at_rest
-from ..keystates.subtasks import Subtasks
+from ..keystates.subtasks import WORLD, Subtasks
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -116,6 +116,15 @@ class Annotations:
         as "left: reach cube; right: part 1".
         """
         return self._labelled[0]
+
+    @property
+    def unnamed(self) -> str:
+        """Why the names are no text to train with; empty if each says what is done."""
+        parts = zip(self.subtasks.parts, self.subtasks.names, strict=True)
+        plain = [n for part, n in parts if part.reference in ("", WORLD) and not part.held]
+        if self.subtasks.given_names or not plain:
+            return ""
+        return f"{plain[0]!r} does not say what is done: pass --names, or --tool and --object"
 
     def active(self, demonstration: int) -> Int:
         """Index in `labels` of each step [T]."""

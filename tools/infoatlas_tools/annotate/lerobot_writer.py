@@ -2,8 +2,8 @@
 
 What is written, with the software that reads it (huggingface/lerobot unless named):
 
-- column `language_persistent` (v3.0): rows of style "subtask", one for each part, at the time of
-  its first frame: LeRobot 0.6; earlier versions cannot open such a data set;
+- on request, column `language_persistent` (v3.0): a row for each part, at the time of its first
+  frame: LeRobot 0.6; earlier versions cannot open such a data set;
 - column `subtask_index`, with names in `meta/subtasks.parquet` (v2: `.jsonl`): LeRobot 0.4 and 0.5;
 - `dense_subtask_*` of episodes, `meta/temporal_proportions_dense.json`: SARM, a reward model;
 - `sarm_progress.parquet`: policies trained with RA-BC weights;
@@ -40,7 +40,7 @@ from .quality_flags import episode_reasons, frame_flags
 Int = NDArray[np.int64]
 
 KEY_STATE, SUBTASK, QUALITY = "key_state", "subtask_index", "quality_flag"
-STYLES = ("subtask", "motion", "none")
+STYLES = ("subtask", "motion")
 STAGES = ("names", "start_frames", "end_frames", "start_times", "end_times")  # of SARM
 
 
@@ -49,7 +49,7 @@ def write_lerobot(
     path: Path,
     out: Path,
     *,
-    style: str = "subtask",
+    style: str | None = None,
     quality: bool = False,
 ) -> tuple[str, ...]:
     """Write a copy of a LeRobot data set with the annotations.
@@ -61,13 +61,14 @@ def write_lerobot(
     ----------
     annotations, path, out
         The episodes are those that `read_lerobot(path)` returns.
-    style : {"subtask", "motion", "none"}
-        Style of the rows of `language_persistent`. LeRobot before 0.6 cannot open a data set with
-        this column; "none" leaves it out.
+    style : {"subtask", "motion"}, optional
+        Style of the rows of `language_persistent`; no rows without it. PyTorch's default_collate
+        refuses such rows, and LeRobot before 0.6 the data set.
     quality : bool
         Write the column `quality_flag` and the reasons to drop an episode.
     """
-    as_choice(style, "style", STYLES)
+    if style is not None:
+        as_choice(style, "style", STYLES)
     info = read_info(path)
     lengths = episode_lengths(path, info)
     episodes = _check(annotations, path, lengths)
@@ -77,10 +78,12 @@ def write_lerobot(
     files = data_files(path)
     frames = _Frames(files, episodes, annotations.lengths)
     numbers = _numbers(annotations, quality)
-    spoken = new and style != "none"
-    language = _language(annotations, frames, style, path) if spoken else None
+    language = None
+    if style and new and not annotations.unnamed:
+        language = _language(annotations, frames, style, path)
     meta = sorted((path / "meta" / "episodes").glob("*/*.parquet"))
     rewritten = {path / "meta" / "info.json", *files, *meta}
+    rewritten |= {path / "meta" / name for name in ("subtasks.parquet", "subtasks.jsonl")}
     shutil.copytree(
         path,
         out,
@@ -99,10 +102,14 @@ def write_lerobot(
             f"{len(lengths) - len(episodes)} of {len(lengths)} episodes are not on this machine "
             "and not annotated: load the entire data set before files of the copy join the others"
         )
-    if not new:
+    if annotations.unnamed:
+        notes.append(f"text of sub-tasks, because {annotations.unnamed}")
+    elif style and not new:
         notes.append(
             f"LeRobot {info['codebase_version']} has no place for {LANGUAGE}: convert to v3.0 first"
         )
+    if language is None and LANGUAGE in info["features"]:
+        notes.append(f"changes of {LANGUAGE}: the data set has rows, which are kept")
     if len(annotations.subtasks.tools) > 1:
         notes.append("SARM has one sequence of stages: those of several tools are not written")
     elif annotations.reordered:
@@ -335,10 +342,10 @@ def _update_lines(file: Path, key: str | None, new: dict[int, dict[str, Any]]) -
 
 def _write_names(annotations: Annotations, out: Path, new: bool) -> None:
     meta = out / "meta"
-    if new:
+    if new and not annotations.unnamed:
         _, parquet = require_pyarrow(meta)
         parquet.write_table(names_table(annotations.labels), meta / "subtasks.parquet")
-    else:
+    elif not annotations.unnamed:
         lines = [
             json.dumps({"subtask_index": i, "subtask": label}, ensure_ascii=False)
             for i, label in enumerate(annotations.labels)

@@ -74,9 +74,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--language",
-        choices=("subtask", "motion", "none"),
-        help="style of the rows of LeRobot's language_persistent (default: subtask). none: no "
-        "rows, for LeRobot before 0.6",
+        choices=("subtask", "motion"),
+        help="also write the names of the sub-tasks as rows of this style of LeRobot's "
+        "language_persistent, for LeRobot from 0.6 and its lerobot_collate_fn",
     )
     add_loading(parser)
     add_discovery(parser)

@@ -24,7 +24,7 @@ class Format(NamedTuple):
 FORMATS = {
     "lerobot": Format(
         "lerobot_writer.write_lerobot",
-        "columns language_persistent (v3.0), subtask_index and key_state, names of sub-tasks, "
+        "columns subtask_index and key_state, names of sub-tasks, "
         "SARM's stages, proportions and progress",
         in_place=True,
         quality=True,
