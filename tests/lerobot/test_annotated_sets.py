@@ -16,7 +16,7 @@ SIZE = 64
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Episodes that rest at both ends; the brightness of a picture is the number of its frame."""
+    """Episodes that rest at both ends; a picture is brighter than that before."""
     path, states = tmp_path_factory.mktemp("lerobot") / "set", demonstrations(count=6, seed=1)[0]
     numbers = {"dtype": "float32", "shape": (states[0].shape[1],), "names": None}
     picture = {"dtype": "video", "shape": (SIZE, SIZE, 3), "names": ["height", "width", "channels"]}
@@ -63,3 +63,27 @@ def test_rows_of_language_on_request(folder):
     assert [row["content"] for row in rows] == ["reach", "carry", "rest"]
     loader = torch.utils.data.DataLoader(dataset, batch_size=16, collate_fn=lerobot_collate_fn)
     assert sum(len(batch["index"]) for batch in loader) == len(dataset)
+
+
+def test_a_copy_without_its_ends_at_rest(folder):
+    dataset, before = annotate(folder, "--trim"), opened(folder)
+    assert dataset.num_episodes == before.num_episodes
+    assert len(dataset) == sum(dataset.meta.episodes["length"]) < len(before) - 6 * REST
+    first = np.append(0, np.cumsum(before.meta.episodes["length"]))
+    for i, length in enumerate(dataset.meta.episodes["length"]):
+        start = dataset.meta.episodes[i]["dataset_from_index"]
+        assert dataset.meta.episodes[i]["dataset_to_index"] == start + length
+        for frame in (0, length // 2, length - 1):
+            item = dataset[start + frame]
+            assert item["episode_index"] == i and item["frame_index"] == frame
+            assert item["index"] == start + frame
+            assert item["timestamp"] == pytest.approx(frame / 20, abs=1e-5)
+            old = before[int(first[i]) + REST - 1 + frame]  # the first action is a step ahead
+            for name in ("observation.state", "action", CAMERA):
+                torch.testing.assert_close(item[name], old[name], rtol=0, atol=0)
+        assert not torch.equal(item[CAMERA], before[int(first[i]) + REST - 2 + frame][CAMERA])
+    states = np.stack([dataset[i]["observation.state"] for i in range(len(dataset))])
+    stats = dataset.meta.stats["observation.state"]
+    np.testing.assert_allclose(stats["mean"], states.mean(axis=0), rtol=1e-4)
+    np.testing.assert_allclose(stats["max"], states.max(axis=0), rtol=1e-6)
+    assert stats["count"] == len(dataset)

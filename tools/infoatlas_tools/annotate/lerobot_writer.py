@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_choice
 
-from ..files.lerobot.frames import counters, data_files, read_parquet, require_pyarrow, scalars
+from ..files.lerobot.features import NUMBERS, kind_of_feature, shape_of
+from ..files.lerobot.frames import data_files, read_frames, read_parquet, require_pyarrow
 from ..files.lerobot.meta import episode_lengths, is_new, read_info
 from ..files.lerobot.written_tables import (
     LANGUAGE,
@@ -34,7 +35,9 @@ from ..files.lerobot.written_tables import (
     summary,
     with_columns,
 )
+from ..files.numbers import LARGEST
 from .content import Annotations
+from .lerobot_frames import DatasetFrames
 from .quality_flags import episode_reasons, frame_flags
 
 Int = NDArray[np.int64]
@@ -51,6 +54,7 @@ def write_lerobot(
     *,
     style: str | None = None,
     quality: bool = False,
+    trim: bool = False,
 ) -> tuple[str, ...]:
     """Write a copy of a LeRobot data set with the annotations.
 
@@ -66,6 +70,9 @@ def write_lerobot(
         refuses such rows, and LeRobot before 0.6 the data set.
     quality : bool
         Write the column `quality_flag` and the reasons to drop an episode.
+    trim : bool
+        Leave out the frames that `Annotations.trimmed` cuts. Videos stay as they are: in v3.0 their
+        times in `meta/episodes` change. v2 has no such times, so its videos are refused.
     """
     if style is not None:
         as_choice(style, "style", STYLES)
@@ -76,10 +83,22 @@ def write_lerobot(
         raise InputError(f"{out} is inside {path}: choose a folder outside of it")
     new = is_new(info)
     files = data_files(path)
-    frames = _Frames(files, episodes, annotations.lengths)
+    frames = DatasetFrames(files, episodes, annotations.lengths)
+    if trim:
+        _check_trim(path, info, len(episodes) < len(lengths))
+        annotations = annotations.trimmed()
+        frames.trim(np.asarray(annotations.first), annotations.lengths)
     numbers = _numbers(annotations, quality)
     language = None
-    if style and new and not annotations.unnamed:
+    if annotations.unnamed:
+        frames.notes.append(f"text of sub-tasks, because {annotations.unnamed}")
+    elif style and not new:
+        frames.notes.append(
+            f"LeRobot {info['codebase_version']} has no place for {LANGUAGE}: convert to v3.0 first"
+        )
+    if annotations.unnamed or not new:
+        style = None
+    if style or (trim and LANGUAGE in info["features"]):
         language = _language(annotations, frames, style, path)
     meta = sorted((path / "meta" / "episodes").glob("*/*.parquet"))
     rewritten = {path / "meta" / "info.json", *files, *meta}
@@ -91,9 +110,14 @@ def write_lerobot(
         ignore=lambda folder, names: [n for n in names if Path(folder, n) in rewritten],
     )
     for file in files:
-        rewrite_frames(file, out / file.relative_to(path), frames.places(file), numbers, language)
-    _write_info(info, out, numbers, language is not None)
-    _write_episodes(annotations, path, out, meta, episodes, frames, numbers, quality)
+        target, columns = out / file.relative_to(path), {**frames.cut, **numbers}
+        rewrite_frames(file, target, frames.places(file), columns, language)
+    _write_info(info, out, numbers, language is not None, int(annotations.lengths.sum()))
+    values: dict[str, list[NDArray[Any]]] = dict(numbers)
+    if trim:
+        values, note = _values(info, out, episodes, values)
+        frames.notes += note
+    _write_episodes(annotations, path, out, meta, episodes, frames, values, quality, info)
     _write_names(annotations, out, new)
     _write_progress(annotations, path, out, frames)
     notes = list(frames.notes)
@@ -102,13 +126,7 @@ def write_lerobot(
             f"{len(lengths) - len(episodes)} of {len(lengths)} episodes are not on this machine "
             "and not annotated: load the entire data set before files of the copy join the others"
         )
-    if annotations.unnamed:
-        notes.append(f"text of sub-tasks, because {annotations.unnamed}")
-    elif style and not new:
-        notes.append(
-            f"LeRobot {info['codebase_version']} has no place for {LANGUAGE}: convert to v3.0 first"
-        )
-    if language is None and LANGUAGE in info["features"]:
+    if style is None and LANGUAGE in info["features"]:
         notes.append(f"changes of {LANGUAGE}: the data set has rows, which are kept")
     if len(annotations.subtasks.tools) > 1:
         notes.append("SARM has one sequence of stages: those of several tools are not written")
@@ -118,66 +136,6 @@ def write_lerobot(
             "counts as going back"
         )
     return tuple(notes)
-
-
-class _Frames:
-    """Episode, step, time and number of every frame of a data set.
-
-    Attributes
-    ----------
-    times : list of [T] float32
-        Times of the frames of each episode, seconds.
-    index : list of [T] int64
-        Numbers of its frames in the data set.
-    notes : list of str
-    """
-
-    def __init__(self, files: list[Path], episodes: list[int], lengths: Int) -> None:
-        row_of = {episode: row for row, episode in enumerate(episodes)}
-        columns = ["episode_index", "frame_index", "timestamp", "index"]
-        own = {file: read_parquet(file, columns) for file in files}
-        frames: list[list[Any]] = [[] for _ in episodes]
-        self.notes: list[str] = []
-        self._rows: dict[Path, tuple[Int, Int]] = {}
-        for file, table in own.items():
-            given, frame, index = (counters(table, columns[i], file) for i in (0, 1, 3))
-            time = scalars(table, "timestamp", file)
-            unknown = set(given.tolist()) - set(row_of)
-            if unknown:
-                raise InputError(
-                    f"{file} has episode {min(unknown)}, which has no annotation (incomplete "
-                    "episodes are left out): delete it with LeRobot's delete_episodes, or load the "
-                    "data set again"
-                )
-            rows = np.array([row_of[episode] for episode in given.tolist()], np.int64)
-            self._rows[file] = rows, frame
-            for row in np.unique(rows).tolist():
-                here = rows == row
-                frames[row].append(np.stack([frame[here], index[here]]).astype(np.int64))
-                frames[row].append(time[here].astype(np.float32))
-        self.times: list[NDArray[np.float32]] = []
-        self.index: list[Int] = []
-        self._order: list[Int] = []
-        for episode, parts, length in zip(episodes, frames, lengths.tolist(), strict=True):
-            count = sum(part.shape[1] for part in parts[0::2])
-            if count != length:
-                raise InputError(
-                    f"{files[0].parent.parent} has {count} frames of episode {episode}, and its "
-                    f"annotations {length}: discover them again"
-                )
-            frame, index = np.concatenate(parts[0::2], axis=1)
-            order = np.argsort(frame, kind="stable")
-            self._order.append(frame[order])
-            self.index.append(index[order])
-            self.times.append(np.concatenate(parts[1::2])[order])
-
-    def places(self, file: Path) -> tuple[Int, Int]:
-        """Demonstration and step of each row of a file [n]."""
-        rows, frame = self._rows[file]
-        steps = np.zeros(len(rows), np.int64)
-        for row in np.unique(rows).tolist():
-            steps[rows == row] = np.searchsorted(self._order[row], frame[rows == row])
-        return rows, steps
 
 
 def _check(annotations: Annotations, path: Path, lengths: dict[int, int]) -> list[int]:
@@ -199,6 +157,35 @@ def _check(annotations: Annotations, path: Path, lengths: dict[int, int]) -> lis
     return episodes
 
 
+def _check_trim(path: Path, info: dict[str, Any], partly: bool) -> None:
+    """Raise InputError if frames cannot be cut."""
+    if partly:
+        raise InputError(f"{path} lacks episodes: load the entire data set before --trim")
+    every = [about for about in info["features"].values() if isinstance(about, dict)]
+    if any(about.get("dtype") == "video" for about in every) and not is_new(info):
+        raise InputError(
+            f"{path} is of {info['codebase_version']} with a video for each episode, which has no "
+            "place for its first frame: convert to v3.0 first, or leave --trim out"
+        )
+
+
+def _values(
+    info: dict[str, Any], out: Path, episodes: list[int], new: dict[str, list[NDArray[Any]]]
+) -> tuple[dict[str, list[NDArray[Any]]], list[str]]:
+    """Features of numbers of the frames in the copy, by name: of each episode [T, d]."""
+    every = info["features"]
+    named = [n for n, about in every.items() if kind_of_feature(about) == NUMBERS]
+    named = [n for n in named if len(shape_of(every[n]) or (1,)) == 1]
+    parts = [read_frames(file, named, False, LARGEST) for file in data_files(out)]
+    which = np.concatenate([part.episodes for part in parts])
+    found = dict(new)
+    for i, name in enumerate(named):
+        values = np.concatenate([part.values[i] for part in parts])
+        found[name] = [values[which == episode] for episode in episodes]
+    kept = sorted(set(every) - set(found) - {LANGUAGE})
+    return found, [f"new statistics of {', '.join(kept)}"] * bool(kept)
+
+
 def _numbers(annotations: Annotations, quality: bool) -> Columns:
     """New columns of numbers, by name: of each demonstration [T] int64."""
     every = range(len(annotations.lengths))
@@ -211,7 +198,9 @@ def _numbers(annotations: Annotations, quality: bool) -> Columns:
     return found
 
 
-def _language(annotations: Annotations, frames: _Frames, style: str, path: Path) -> list[Any]:
+def _language(
+    annotations: Annotations, frames: DatasetFrames, style: str | None, path: Path
+) -> list[Any]:
     """Rows of `language_persistent` of each demonstration: new ones, and old ones of other styles.
 
     The text of a label is repeated where the label recurs: a row applies until the next one.
@@ -224,8 +213,10 @@ def _language(annotations: Annotations, frames: _Frames, style: str, path: Path)
             column = read_parquet(file, [LANGUAGE]).column(LANGUAGE)
             for row in np.unique(rows).tolist():
                 old = column[int((rows == row).argmax())].as_py() or []
-                kept[row] = [_plain(one) for one in old if one["style"] != style]
-                lost += len(old) - len(kept[row])
+                before = len(old)
+                old = [one for one in old if style is None or one["style"] != style]
+                kept[row] = [_plain(one, frames.starts[row]) for one in old]
+                lost += before - len(old)
         if lost:
             frames.notes.append(f"{lost} rows of {LANGUAGE} of style {style} are replaced")
     found = []
@@ -239,22 +230,26 @@ def _language(annotations: Annotations, frames: _Frames, style: str, path: Path)
                 "camera": None,
                 "tool_calls": None,
             }
-            for span in annotations.spans(i)
+            for span in (annotations.spans(i) if style else ())
         ]
         found.append(sorted([*old, *new], key=lambda one: (one["timestamp"], one["style"] or "")))
     return found
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of the file, with calls of tools as JSON."""
+def _plain(row: dict[str, Any], start: float) -> dict[str, Any]:
+    """A row of the file, with calls of tools as JSON, and its time since the first frame."""
     calls = row.get("tool_calls")
     if calls is not None:
         calls = [call if isinstance(call, str) else json.dumps(call) for call in calls]
-    return {**row, "tool_calls": calls}
+    return {**row, "tool_calls": calls, "timestamp": max(row["timestamp"] - start, 0.0)}
 
 
-def _write_info(info: dict[str, Any], out: Path, numbers: Columns, language: bool) -> None:
+def _write_info(
+    info: dict[str, Any], out: Path, numbers: Columns, language: bool, total: int
+) -> None:
     features = info["features"]
+    if "total_frames" in info:
+        info["total_frames"] = total
     for name in numbers:
         features[name] = {"dtype": "int64", "shape": [1], "names": None}
     if language:
@@ -269,9 +264,10 @@ def _write_episodes(
     out: Path,
     meta: list[Path],
     episodes: list[int],
-    frames: _Frames,
-    numbers: Columns,
+    frames: DatasetFrames,
+    numbers: dict[str, list[NDArray[Any]]],
     quality: bool,
+    info: dict[str, Any],
 ) -> None:
     """SARM's stages, reasons to drop an episode, and statistics of the new columns."""
     about: dict[int, dict[str, Any]] = {episode: {} for episode in episodes}
@@ -281,12 +277,20 @@ def _write_episodes(
     if quality:
         for i, episode in enumerate(episodes):
             about[episode]["quality_reasons"] = episode_reasons(annotations, i)
+    for i, episode in enumerate(episodes if frames.cut else ()):
+        about[episode]["length"] = len(frames.times[i])
+        if meta:
+            first, last = int(frames.index[i].min()), int(frames.index[i].max())
+            about[episode] |= {"dataset_from_index": first, "dataset_to_index": last + 1}
     stats = {
         episode: {name: summary(columns[i]) for name, columns in numbers.items()}
         for i, episode in enumerate(episodes)
     }
     for file in meta:
-        table = with_columns(read_parquet(file), about, stats)
+        table = read_parquet(file)
+        if frames.cut:
+            _cut_videos(table, about, episodes, frames, float(info["fps"]))
+        table = with_columns(table, about, stats)
         require_pyarrow(file)[1].write_table(table, out / file.relative_to(path))
     lines: tuple[tuple[str, str | None, dict[int, dict[str, Any]]], ...] = (
         ("episodes.jsonl", None, about),
@@ -304,6 +308,23 @@ def _write_episodes(
             whole = summary(np.concatenate(columns))
             known[name] = {key: v for key, v in whole.items() if key in quantiles or not known}
         file.write_text(json.dumps(known, indent=4), encoding="utf-8")
+
+
+def _cut_videos(
+    table: Any,
+    about: dict[int, dict[str, Any]],
+    episodes: list[int],
+    frames: DatasetFrames,
+    fps: float,
+) -> None:
+    """New times of the episodes in the videos, from a table of episodes."""
+    own = [episodes.index(episode) for episode in table.column("episode_index").to_pylist()]
+    for name in (n for n in table.column_names if n.endswith("/from_timestamp")):
+        for i, begins in zip(own, table.column(name).to_pylist(), strict=True):
+            start = begins + round(float(frames.starts[i]) * fps) / fps
+            ends = start + len(frames.times[i]) / fps
+            until = name.replace("/from_", "/to_")
+            about[episodes[i]] |= {name: start, until: ends}
 
 
 def _stages(annotations: Annotations, i: int, times: NDArray[np.float32]) -> dict[str, Any]:
@@ -357,7 +378,7 @@ def _write_names(annotations: Annotations, out: Path, new: bool) -> None:
         (meta / "temporal_proportions_dense.json").write_text(text, encoding="utf-8")
 
 
-def _write_progress(annotations: Annotations, path: Path, out: Path, frames: _Frames) -> None:
+def _write_progress(annotations: Annotations, path: Path, out: Path, frames: DatasetFrames) -> None:
     """Write `sarm_progress.parquet`; other columns of an existing file are kept."""
     pyarrow, parquet = require_pyarrow(path)
     every = range(len(frames.times))

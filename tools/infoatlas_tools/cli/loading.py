@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from infoatlas_rt.errors import InputError
 
@@ -72,3 +72,18 @@ def load_data(arguments: Namespace, dataset: Dataset | None) -> Trajectories:
     return load_demonstrations(
         arguments.data, arguments.topic, arguments.field, arguments.joints or ()
     )
+
+
+def load_actions(
+    arguments: Namespace, dataset: Dataset | None, trajectories: Trajectories
+) -> list[Any] | None:
+    """Actions [T or T - 1, q] of each demonstration; None if the data set has none of them."""
+    for name in ("action", "actions") if dataset else ():
+        try:
+            found = load_data(Namespace(**{**vars(arguments), "features": [name]}), dataset)
+        except InputError:
+            continue
+        if found.episodes == trajectories.episodes:
+            missing = trajectories.lengths - found.lengths
+            return found.split() if set(missing.tolist()) <= {0, 1} else None
+    return None
