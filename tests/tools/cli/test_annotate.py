@@ -147,6 +147,9 @@ def test_json(twelve, tmp_path, capsys):
     assert [part["reference"] for part in result["subtasks"]] == ["cube", "goal"]
     assert sum(part["share"] for part in result["subtasks"]) == pytest.approx(1)
     episode = result["episodes"][5]
+    assert sorted(one["quality"]["review"] for one in result["episodes"]) == list(range(1, 13))
+    assert result["episodes"][5]["quality"]["lag"] is None
+    assert "idle" in episode["quality"]["why"] and sum(map(len, result["orders"].values())) == 12
     assert episode["quality"]["idle"] > 0.5 and episode["quality"]["idle_start"] > 50
     assert episode["subtasks"][-1]["end"] == episode["frames"]
     out = tmp_path / "a.json"
@@ -196,6 +199,7 @@ def test_remedies_are_options_of_the_command(states, tmp_path, capsys):
         (["--out", "{set}/new"], "is inside"),
         (["--out", "{set}/absent/new"], "its folder is missing"),
         (["--language", "motion", "--format", "csv"], "--language is for LeRobot"),
+        (["--trim", "--format", "csv"], "--trim is for copies of LeRobot data sets"),
         (["--episode", "1"], "pass --plot FILE, or leave it out"),
         (["--topic", "/joints"], "--topic is for a folder of ROS bags"),
         (["--count", "many"], "pass a number of key states, or auto"),

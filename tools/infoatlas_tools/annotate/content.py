@@ -230,6 +230,15 @@ class Annotations:
                 newest = np.where(there, part.start, newest)
         return int(other.sum())
 
+    @property
+    def orders(self) -> dict[str, list[str]]:
+        """Episodes by the order of their sub-tasks, as "reach cube > move cube", most first."""
+        found: dict[str, list[str]] = {}
+        for i, episode in enumerate(self.episodes):
+            order = " > ".join(self.labels[span.label] for span in self.spans(i))
+            found.setdefault(order, []).append(episode)
+        return dict(sorted(found.items(), key=lambda one: -len(one[1])))
+
     def keystate_name(self, column: int) -> str:
         """Name of a key state: its label, or its number from 1."""
         return self.keystates.name(column)

@@ -62,7 +62,8 @@ class Review:
             return "The lag is not known: no actions were read, or the episodes are few or short."
         if np.isnan(self.set_lag):
             return f"Speeds of actions and states correlate by {self.correlation:.2f}: no lag."
-        steps = f"{abs(self.set_lag):.0f} steps (correlation {self.correlation:.2f})"
+        count = int(abs(self.set_lag))
+        steps = f"{count} step{'s' * (count != 1)} (correlation {self.correlation:.2f})"
         if self.set_lag < 0:
             return f"The motion precedes its commands by {steps}: check how actions were stored."
         return f"The motion follows its commands by {steps}."

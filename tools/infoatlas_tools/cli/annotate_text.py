@@ -10,7 +10,7 @@ from infoatlas_rt.cli.console import table
 from ..annotate.content import Annotations
 from ..annotate.quality_flags import RESTING, quality_table
 
-LISTED = 10  # episodes to review, at most
+LISTED = 10  # episodes to review, at most, and orders
 
 
 def print_annotations(
@@ -49,6 +49,9 @@ def print_annotations(
     trust = [annotations.keystates.trust] if annotations.keystates.trust else []
     for text in (*trust, *result["notes"], *result["warnings"]):
         print(text)
+    if arguments.qa or arguments.format == "splits":
+        for number, (order, own) in enumerate(list(annotations.orders.items())[:LISTED], start=1):
+            print(f"Order {number}, in {len(own)} of {total} episodes: {order}")
     if arguments.qa:
         _print_quality(annotations)
     for text in result["left_out"]:

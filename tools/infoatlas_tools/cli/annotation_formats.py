@@ -63,5 +63,8 @@ FORMATS = {
         "a row for each part and each key state of each demonstration",
         quality=True,
     ),
+    "splits": Format(
+        "csv_and_json.write_splits", "JSON lists of the episodes of each order of sub-tasks"
+    ),
     "json": Format("csv_and_json.write_json", "parts, key states and demonstrations", quality=True),
 }
