@@ -84,6 +84,8 @@ def write_lerobot(
         _check_trim(path, info, len(episodes) < len(lengths))
         annotations = annotations.trimmed()
         frames.trim(np.asarray(annotations.first), annotations.lengths)
+        if annotations.actions is None:
+            frames.notes.append("actions, of which none were read: rest is that of the states")
     numbers = _numbers(annotations, quality)
     language = None
     if annotations.unnamed:
