@@ -17,21 +17,25 @@ ROS  = .venv-ros/bin
 BMI  = .venv-bmi/bin
 META = .venv-metaworld/bin
 DIST = .venv-dist/bin
+LERO = .venv-lerobot/bin
 GPU ?= .venv-gpu/bin
 INSTALL = install --quiet --disable-pip-version-check --no-compile
 # ManiSkill's planner needs NumPy 1, which does not support Python 3.13 and later.
 SIMULATED := $(shell $(PYTHON) -c 'import sys; print(int(sys.version_info < (3, 13)))')
 
 .DEFAULT_GOAL := help
-.PHONY: accuracy applications bench cameras-data clean demo dist docs engines environments fuzz generation gpu help keystates keystates-data lint native-aarch64 native-sanitize policies pretrain remake ros-demo ship summary test test-core test-fast test-maniskill test-native test-rest test-ros2
+.PHONY: accuracy applications bench cameras-data clean demo dist docs engines environments fuzz generation gpu help keystates keystates-data lint native-aarch64 native-sanitize policies pretrain remake ros-demo ship summary test test-core test-fast test-lerobot test-maniskill test-native test-rest test-ros2
 help: ## this list
 	@sed -nE 's/^([a-z][a-z0-9 -]*):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "%-22s %s\n", $$1, $$2}'
 
-demo: .venv/ready ## key states of a planner's and of people's demonstrations, with pictures and true events (no torch, no compiler)
-	$(RUN)/infoatlas-rt keystates examples/data/pickcube.npz --rate 20 --count auto \
+# In the active environment if it is that of the README.
+ACTIVE := $(shell $(PYTHON) -c 'from importlib.util import find_spec as f; print(int(all(map(f, ("infoatlas_tools", "matplotlib")))))')
+demo: DEMO = $(if $(filter 1,$(ACTIVE)),$(PYTHON),$(RUN)/python)
+demo: $(if $(filter 1,$(ACTIVE)),,.venv/ready) ## key states of a planner's and of people's demonstrations, with pictures and true events (no torch, no compiler)
+	$(DEMO) -m infoatlas_rt keystates examples/data/pickcube.npz --rate 20 --count auto \
 		--group tool=tool.x,tool.y,tool.z --group cube=cube.x,cube.y,cube.z --plot keystates.png
-	$(RUN)/infoatlas-rt keystates benchmarks/tasks/data/sawyer_place.npz --rate 20 --count auto --plot keystates_people.png
-	$(RUN)/python -m benchmarks.keystates.flags examples/data/pickcube.npz \
+	$(DEMO) -m infoatlas_rt keystates benchmarks/tasks/data/sawyer_place.npz --rate 20 --count auto --plot keystates_people.png
+	$(DEMO) -m benchmarks.keystates.flags examples/data/pickcube.npz \
 		benchmarks/tasks/data/sawyer_place.npz --rate 20
 
 ros-demo: build/ros2/ready ## the ROS 2 node, live: it reports when the robot grasps the cube

@@ -65,6 +65,13 @@ build/ros2/ready: .venv-ros/ready $(shell find ros2_node/infoatlas_* -type f -no
 	$(call LIVE,$(SIM))
 	touch $@
 
+# LeRobot needs older packages than the tests, so it has a separate environment.
+.venv-lerobot/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-lerobot
+	$(LERO)/pip $(INSTALL) 'lerobot[dataset]==0.6.1' 'pytest>=8' -e '.[cpu,datasets]'
+	$(call LIVE,$(LERO))
+	touch $@
+
 # BMI needs an old jax and NumPy 1, so it has a separate environment and writes .npz files.
 build/bmi/ready: benchmarks/tasks/bmi_samples.py
 	$(PYTHON) -m venv .venv-bmi

@@ -8,6 +8,9 @@ dist: .venv-dist/ready ## sdist and wheels in dist/, tested with the installed P
 	rm -rf dist
 	$(DIST)/python tests/release.py
 
+test-lerobot: .venv-lerobot/ready ## LeRobot's own classes read what annotate writes (Python 3.12)
+	$(LERO)/python -m pytest tests/lerobot
+
 # On a Jetson, with the environment of docs/jetson.md and pytest in it: make gpu GPU=~/infoatlas/bin
 gpu: $(if $(filter .venv-gpu/bin,$(GPU)),.venv-gpu/ready) ## tests on a GPU: engines, CUDA graphs, GPU arrays (docs/tensorrt.md)
 	$(GPU)/python -m pytest -m gpu -rs tests/runtime

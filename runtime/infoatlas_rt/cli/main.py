@@ -62,6 +62,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if (error.name or "").startswith("infoatlas_"):
             raise  # a fault of this project
         return _fail(f"{error}: install that package in this environment ({sys.prefix})", 2)
+    except BrokenPipeError:  # stdout was closed, as by head
+        drop_output()
+        return 0
     except OSError as error:  # not from input files: their readers raise InputError
         drop_output()
         return _fail(f"the result cannot be written ({error})", 1)

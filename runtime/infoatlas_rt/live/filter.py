@@ -201,9 +201,8 @@ def _pace(timing: Timing, rate: float | None) -> tuple[int, int]:
     rate = as_rate(rate, "rate")
     if timing.rate is None:
         raise InputError(
-            f"rate is {rate:g} Hz, and that of the demonstrations is unknown: pass "
-            "Trajectories(..., rate=) to discover_keystates, or push states at the same rate and "
-            "leave it out here"
+            f"rate is {rate:g} Hz, and that of the demonstrations is unknown: find "
+            "the key states with their rate, or push states at the same rate and leave it out here"
         )
     ratio = rate / timing.frequency
     return (max(1, round(ratio)), 1) if ratio >= 0.75 else (1, max(1, round(1 / ratio)))

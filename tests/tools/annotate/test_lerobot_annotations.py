@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ import pytest
 from infoatlas_rt import InputError
 from infoatlas_tools import Trajectories, discover_keystates, load_trajectories
 from infoatlas_tools.annotate.content import Annotations
+from infoatlas_tools.annotate.csv_and_json import write_splits
 from infoatlas_tools.annotate.lerobot_writer import write_lerobot
 from infoatlas_tools.annotate.quality_flags import episode_reasons
 from infoatlas_tools.keystates.subtasks import Subtask, Subtasks
@@ -22,7 +24,7 @@ from lerobot_sets import write_lerobot as write_set
 from regimes import demonstrations
 
 VERSIONS = ("v2.1", "v3.0")
-NAMES = ["reach cube", "carry cube to goal", "part 3"]
+NAMES = ["reach cube", "carry cube to goal", "move cube"]
 COUNT = 8
 
 
@@ -45,7 +47,7 @@ def make(found, tools=("tool",)):
     for shift, tool in enumerate(tools):
         ends = [*(cuts + shift), lengths]
         for start, end, reference, held in zip(
-            [np.zeros(COUNT, int), *ends], ends, ("cube", "goal", "world"), ("", "cube", ""),
+            [np.zeros(COUNT, int), *ends], ends, ("cube", "goal", "world"), ("", "cube", "cube"),
             strict=False,
         ):  # fmt: skip
             parts.append(Subtask(tool, start, end, reference=reference, held=held))
@@ -66,7 +68,7 @@ def folder(request, states, tmp_path_factory):
 @pytest.fixture(scope="module")
 def copy(folder, annotations):
     out = folder.parent / "copy"
-    notes = write_lerobot(annotations, folder, out, quality=True)
+    notes = write_lerobot(annotations, folder, out, style="subtask", quality=True)
     assert len(notes) == (0 if is_new(folder) else 1)
     return out
 
@@ -260,14 +262,19 @@ def test_a_second_annotation_replaces_the_first(folder, copy, found, annotations
     pq.write_table(table.append_column("progress_sparse", sparse), progress)
     again, subtasks = copy.parent / "again", found.subtasks()
     names = tuple(map(str, range(COUNT)))
-    notes = write_lerobot(Annotations(found, subtasks, names), copy, again)
+    plain = Annotations(found, subtasks, names)
+    (note, *_) = write_lerobot(plain, copy, copy.parent / "plain", style="motion")
+    assert note.startswith("text of sub-tasks, because 'until change B' does not say what is done")
+    assert not list((copy.parent / "plain/meta").glob("subtasks.*"))
+    named = Annotations(found, replace(subtasks, given_names=("a", "b", "c")), names)
+    notes = write_lerobot(named, copy, again, style="subtask")
     assert len(set(frames(again).column_names)) == len(frames(again).column_names)
     kept = pq.read_table(again / "sarm_progress.parquet")
     assert kept["progress_sparse"].combine_chunks().equals(sparse)
-    assert episodes(again)[0]["dense_subtask_names"][0] == "until change B"
+    assert episodes(again)[0]["dense_subtask_names"][0] == "a"
     if is_new(folder):
         rows = frames(again)["language_persistent"].to_pylist()
-        assert [row["content"] for row in rows[0]][:2] == ["a plan", "until change B"]
+        assert [row["content"] for row in rows[0]][:2] == ["a plan", "a"]
         assert not any(row["content"] in NAMES for row in rows[0])
         assert any("rows of language_persistent of style subtask are replaced" in n for n in notes)
 
@@ -277,7 +284,7 @@ def test_styles_of_language(states, annotations, tmp_path):
     write_lerobot(annotations, folder, tmp_path / "motion", style="motion")
     rows = frames(tmp_path / "motion")["language_persistent"].to_pylist()
     assert {row["style"] for row in rows[0]} == {"motion"}
-    write_lerobot(annotations, folder, tmp_path / "none", style="none")
+    write_lerobot(annotations, folder, tmp_path / "none")
     assert "language_persistent" not in frames(tmp_path / "none").column_names
     assert "language_persistent" not in (tmp_path / "none/meta/info.json").read_text()
     with pytest.raises(InputError, match="style is 'plan'"):
@@ -397,3 +404,62 @@ def test_other_features(states, tmp_path):
     write_lerobot(made, folder, tmp_path / "copy")
     expected = np.concatenate([made.newest(i) for i in range(COUNT)])
     np.testing.assert_array_equal(frames(tmp_path / "copy")["key_state"].to_numpy(), expected)
+
+
+REST = 6  # frames at rest before and after the motion
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_copy_without_ends_at_rest(states, tmp_path, version):
+    padded = [np.pad(s, ((REST, REST), (0, 0)), mode="edge") for s in states]
+    folder = write_set(tmp_path / "set", padded, version, None, per_file=3)
+    read = load_trajectories(folder)
+    found = discover_keystates(read, count=2)
+    made = Annotations(found, replace(found.subtasks(), given_names=("a", "b", "c")), read.episodes)
+    if version == "v2.1":
+        with pytest.raises(InputError, match="first, or leave --trim out"):
+            write_lerobot(made, folder, tmp_path / "copy", trim=True)
+        file = folder / "meta" / "info.json"
+        info = json.loads(file.read_text())
+        info["features"].pop("observation.images.top")
+        file.write_text(json.dumps(info))
+        lines = [{"episode_index": i, "stats": {n: {"mean": [9.0]} for n in ("index", "action")}}
+                 for i in range(COUNT)]  # fmt: skip
+        text = "\n".join(map(json.dumps, lines))
+        (folder / "meta" / "episodes_stats.jsonl").write_text(text)
+    (note, *_) = write_lerobot(made, folder, tmp_path / "copy", style="subtask", trim=True)
+    short = made.trimmed()
+    assert note == f"{2 * REST * COUNT} of {made.lengths.sum()} frames, at rest at an end"
+    assert (short.first == REST).all() and (short.lengths == [len(s) for s in states]).all()
+    copied = load_trajectories(tmp_path / "copy")
+    np.testing.assert_array_equal(copied.states, np.concatenate(states))
+    table = frames(tmp_path / "copy")
+    assert table["index"].to_pylist() == list(range(sum(map(len, states))))
+    one = np.concatenate([np.arange(len(s)) for s in states])
+    np.testing.assert_array_equal(table["frame_index"].to_numpy(), one)
+    np.testing.assert_allclose(table["timestamp"].to_numpy(), one / 20, atol=2e-6)
+    expected = np.concatenate([made.active(i)[REST:-REST] for i in range(COUNT)])
+    np.testing.assert_array_equal(table["subtask_index"].to_numpy(), expected)
+    assert [row["length"] for row in episodes(tmp_path / "copy")] == [len(s) for s in states]
+    if version == "v2.1":
+        lines = (tmp_path / "copy/meta/episodes_stats.jsonl").read_text().splitlines()
+        assert json.loads(lines[0])["stats"]["index"]["mean"] == [(len(states[0]) - 1) / 2]
+        return
+    # Rows of a language that are kept begin earlier by the frames that are cut.
+    other = [np.pad(s, ((REST, REST), (0, 0)), mode="edge") for s in states]
+    folder = write_set(tmp_path / "other", other, version, None, per_file=3)
+    write_lerobot(made, folder, tmp_path / "spoken", style="subtask")
+    write_lerobot(made, tmp_path / "spoken", tmp_path / "kept", trim=True)
+    rows, kept = (
+        [r["timestamp"] for r in frames(tmp_path / name)["language_persistent"][0].as_py()]
+        for name in ("spoken", "kept")
+    )
+    np.testing.assert_allclose(kept, np.maximum(np.array(rows) - REST / 20, 0), atol=1e-6)
+
+
+def test_episodes_by_the_order_of_their_sub_tasks(annotations, tmp_path):
+    assert list(annotations.orders.values()) == [list("0123456"), ["7"]]
+    assert list(annotations.orders)[1] == "reach cube > move cube"
+    write_splits(annotations, tmp_path, tmp_path / "splits.json")
+    splits = json.loads((tmp_path / "splits.json").read_text())
+    assert splits == {"order_1": list(range(7)), "order_2": [7]}

@@ -65,7 +65,7 @@ def test_without_a_target_nothing_is_written(folder, capsys):
     assert main(["annotate", str(folder), "--count", "2"]) == 0
     text = capsys.readouterr().out
     assert "3 sub-tasks of 12 demonstrations" in text and "20 Hz" in text and "until change" in text
-    assert "No data set is written. --out COPY writes lerobot: columns language_persistent" in text
+    assert "No data set is written. --out COPY writes lerobot: columns subtask_index" in text
     assert everything(folder.parent) == before
 
 
@@ -102,7 +102,7 @@ def test_in_place(folder, tmp_path, capsys, monkeypatch):
 
 
 def test_rare_parts_are_announced_unless_bodies_are_named(folder, twelve, capsys):
-    rare = re.compile(r"(\d+) of (\d+) parts are in fewer than half .*--count auto.*--label")
+    rare = re.compile(r"(\d+) of (\d+) parts are in fewer than half .*count auto.*label two")
     assert main(["annotate", str(folder), "--count", "5"]) == 0
     text = capsys.readouterr().out
     (found,) = rare.findall(text)
@@ -147,6 +147,9 @@ def test_json(twelve, tmp_path, capsys):
     assert [part["reference"] for part in result["subtasks"]] == ["cube", "goal"]
     assert sum(part["share"] for part in result["subtasks"]) == pytest.approx(1)
     episode = result["episodes"][5]
+    assert sorted(one["quality"]["review"] for one in result["episodes"]) == list(range(1, 13))
+    assert result["episodes"][5]["quality"]["lag"] is None
+    assert "idle" in episode["quality"]["why"] and sum(map(len, result["orders"].values())) == 12
     assert episode["quality"]["idle"] > 0.5 and episode["quality"]["idle_start"] > 50
     assert episode["subtasks"][-1]["end"] == episode["frames"]
     out = tmp_path / "a.json"
@@ -169,6 +172,23 @@ def test_names_of_maniskill_episodes(states, tmp_path, capsys):
     assert [episode["episode"] for episode in result["episodes"]] == names
 
 
+def test_remedies_are_options_of_the_command(states, tmp_path, capsys):
+    path, walks = tmp_path / "demos.h5", tmp_path / "walks.npz"
+    with h5py.File(path, "w") as file:
+        for i, own in enumerate(states):
+            file[f"traj_{i}/obs"], file[f"traj_{i}/success"] = own, np.zeros(len(own) - 1, bool)
+    steps = np.random.default_rng(0).normal(size=(1200, 2)).cumsum(axis=0)
+    np.savez(walks, states=steps, lengths=[100] * 12)
+    assert main(["keystates", str(path)]) == 2
+    assert "--no-only-successful" in capsys.readouterr().err
+    assert main(["keystates", str(path), "--no-only-successful"]) == 0
+    for command in ("keystates", "annotate", "curve"):
+        main([command, str(walks)])
+    found = capsys.readouterr()
+    for word in ("load_trajectories", "OnlineEstimator", "Trajectories(", "labels=", "rate="):
+        assert word not in found.out + found.err
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
@@ -179,6 +199,7 @@ def test_names_of_maniskill_episodes(states, tmp_path, capsys):
         (["--out", "{set}/new"], "is inside"),
         (["--out", "{set}/absent/new"], "its folder is missing"),
         (["--language", "motion", "--format", "csv"], "--language is for LeRobot"),
+        (["--trim", "--format", "csv"], "--trim is for copies of LeRobot data sets"),
         (["--episode", "1"], "pass --plot FILE, or leave it out"),
         (["--topic", "/joints"], "--topic is for a folder of ROS bags"),
         (["--count", "many"], "pass a number of key states, or auto"),

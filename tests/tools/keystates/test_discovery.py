@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -287,8 +288,8 @@ def test_a_clock_is_left_out_and_named():
 
 def test_even_motion_has_no_key_state():
     line = np.linspace(0, 1, 150)[:, None] * [1.0, -2.0, 0.5]
-    for dtype in (np.float64, np.float32):
-        found = discover_keystates([line.astype(dtype) + i for i in range(5)], count="auto")
+    for dtype, count in product((np.float64, np.float32), ("auto", 3)):
+        found = discover_keystates([line.astype(dtype) + i for i in range(5)], count=count)
         assert found.steps.shape == (5, 0)
         assert "show no contact" in found.warnings[0] and not found.trust
 
@@ -373,10 +374,13 @@ def test_states_of_a_tool_alone_say_that_they_are_guesses():
     alone = Trajectories([s[:, :7] for s in data.split()], names=data.names[:7], rate=RATE)
     found = discover_keystates(alone, count=3)
     (warning,) = found.warnings
-    assert "gripper=" in warning and "labels=" in warning and np.isnan(found.met)
+    assert "column of a gripper" in warning and np.isnan(found.met)
     assert set(found.found.source) == {"motion"}
     for word in ("gripper", "cube", "contact"):
         assert word not in str(found).partition("The states show")[0]
+    rare = [np.c_[s, (np.arange(len(s)) > 50) * (i == 0)] for i, s in enumerate(alone.split())]
+    found = discover_keystates(Trajectories(rare, rate=RATE, gripper=7), count=3)
+    assert "column of a gripper" not in found.warnings[0]
 
 
 @pytest.mark.parametrize("with_names", [True, False])

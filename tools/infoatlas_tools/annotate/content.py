@@ -7,7 +7,8 @@ the format has no place for. `out` must not exist: `replacing.py` moves it to it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,12 +18,16 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 
+from ..keystates.coordinates import read_coordinates
 from ..keystates.key_states import KeyStates
-from ..keystates.quality import at_rest
-from ..keystates.subtasks import Subtasks
+from ..keystates.quality import IDLE, at_rest
+from ..keystates.subtasks import WORLD, Subtasks
+from .review import Review, review
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
+
+ENDS = ("start", "end")
 
 
 class Event(NamedTuple):
@@ -53,11 +58,16 @@ class Annotations:
         Sub-tasks, with reference "" if no objects were named.
     episodes : tuple of N str
         Names of the demonstrations in the data set: "demo_0", "traj_3", "0", or the name of a bag.
+    actions : sequence of N arrays [T or T - 1, q], optional
+    first : [N] int64, optional
+        Steps that are cut from the start of each demonstration; see `trimmed`.
     """
 
     keystates: KeyStates
     subtasks: Subtasks
     episodes: tuple[str, ...]
+    actions: Sequence[Float] | None = None
+    first: Int | None = None
 
     def __post_init__(self) -> None:
         counts = len(self.keystates.steps), len(self.subtasks.lengths), len(self.episodes)
@@ -67,10 +77,42 @@ class Annotations:
                 "of one data set".format(*counts)
             )
 
+    @cached_property
+    def review(self) -> Review:
+        """Measures by which demonstrations are ranked for review."""
+        paths = read_coordinates(self.keystates.trajectories)[2]
+        idle = np.array([quality.idle for quality in self.keystates.quality])
+        return review(paths, self.actions, idle, self.rate)
+
+    def trimmed(self) -> Annotations:
+        """The same without the steps at either end while nothing moves and no action changes."""
+        bounds = []
+        for i, length in enumerate(self.lengths.tolist()):
+            moving = ~self.idle(i)
+            if self.actions is not None:
+                steps = np.concatenate([np.diff(own, axis=0) for own in self.actions])
+                limit = IDLE * np.sqrt((steps**2).mean(axis=0))
+                changes = (np.abs(np.diff(self.actions[i], axis=0)) > limit).any(axis=1)
+                moving[: len(changes)] |= changes
+            at = np.flatnonzero(moving[:-1])
+            bounds.append((at[0], at[-1] + 2) if len(at) else (0, length))
+        first, last = np.array(bounds, np.int64).T
+        parts = tuple(
+            replace(part, **{k: (getattr(part, k) - first).clip(0, last - first) for k in ENDS})
+            for part in self.subtasks.parts
+        )
+        subtasks = replace(self.subtasks, parts=parts, lengths=last - first)
+        return replace(self, subtasks=subtasks, first=first)
+
     @property
     def lengths(self) -> Int:
-        """Recorded steps of each demonstration [N]."""
+        """Recorded steps of each demonstration [N], without those that are cut."""
         return self.subtasks.lengths
+
+    def _own(self, demonstration: int) -> slice:
+        """The recorded steps that are not cut."""
+        first = 0 if self.first is None else int(self.first[demonstration])
+        return slice(first, first + int(self.lengths[demonstration]))
 
     @property
     def rate(self) -> float | None:
@@ -116,6 +158,15 @@ class Annotations:
         as "left: reach cube; right: part 1".
         """
         return self._labelled[0]
+
+    @property
+    def unnamed(self) -> str:
+        """Why the names are no text to train with; empty if each says what is done."""
+        parts = zip(self.subtasks.parts, self.subtasks.names, strict=True)
+        plain = [n for part, n in parts if part.reference in ("", WORLD) and not part.held]
+        if self.subtasks.given_names or not plain:
+            return ""
+        return f"{plain[0]!r} does not say what is done: pass --names, or --tool and --object"
 
     def active(self, demonstration: int) -> Int:
         """Index in `labels` of each step [T]."""
@@ -179,6 +230,15 @@ class Annotations:
                 newest = np.where(there, part.start, newest)
         return int(other.sum())
 
+    @property
+    def orders(self) -> dict[str, list[str]]:
+        """Episodes by the order of their sub-tasks, as "reach cube > move cube", most first."""
+        found: dict[str, list[str]] = {}
+        for i, episode in enumerate(self.episodes):
+            order = " > ".join(self.labels[span.label] for span in self.spans(i))
+            found.setdefault(order, []).append(episode)
+        return dict(sorted(found.items(), key=lambda one: -len(one[1])))
+
     def keystate_name(self, column: int) -> str:
         """Name of a key state, with the object that a camera sees."""
         name = self.keystates.name(column)
@@ -188,6 +248,8 @@ class Annotations:
         """Key states of all demonstrations, or of one, in order of time."""
         steps = self.keystates.steps
         which, columns = np.nonzero(~np.ma.getmaskarray(steps))
+        if self.first is not None:
+            steps = (steps - self.first[:, None]).clip(0, self.lengths[:, None] - 1)
         found = [
             Event(i, int(steps[i, j]), self.keystate_name(j), j)
             for i, j in zip(which.tolist(), columns.tolist(), strict=True)
@@ -206,15 +268,15 @@ class Annotations:
         """Whether every coordinate is at rest at each step [T]."""
         recordings = self.keystates.recordings
         still = at_rest(recordings.changes, recordings.states[demonstration])
-        length = int(self.lengths[demonstration])
+        length = int(self.keystates.trajectories.lengths[demonstration])
         found = np.zeros(length, bool)
         own = np.repeat(np.r_[still, still[-1:]], recordings.timing.stride)[:length]
         found[: len(own)] = own
         found[len(own) :] = own[-1:].any()
-        return found
+        return found[self._own(demonstration)]
 
     def outliers(self, demonstration: int) -> NDArray[np.bool_]:
         """Whether a step was an outlier, and was replaced before the search [T]."""
-        found = np.zeros(int(self.lengths[demonstration]), bool)
+        found = np.zeros(int(self.keystates.trajectories.lengths[demonstration]), bool)
         found[list(self.keystates.quality[demonstration].outliers)] = True
-        return found
+        return found[self._own(demonstration)]

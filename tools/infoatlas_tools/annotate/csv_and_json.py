@@ -1,4 +1,4 @@
-"""Writes annotations as a tidy table (.csv) and as a tree (.json)."""
+"""Writes annotations as a tidy table (.csv), as a tree (.json), and as splits (.json)."""
 
 from __future__ import annotations
 
@@ -55,6 +55,17 @@ def write_json(
     return ()
 
 
+def write_splits(annotations: Annotations, path: Path, out: Path) -> tuple[str, ...]:
+    """Write the episodes of each order of sub-tasks, the commonest first: {"order_1": [0, 2]}."""
+    numbered = all(name.isdecimal() for name in annotations.episodes)
+    splits = {
+        f"order_{i}": [int(name) if numbered else name for name in names]
+        for i, names in enumerate(annotations.orders.values(), start=1)
+    }
+    out.write_text(json.dumps(splits) + "\n", encoding="utf-8")
+    return ()
+
+
 def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any]:
     """Annotations as plain values for JSON.
 
@@ -65,10 +76,11 @@ def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any
         `name`, `tool`, `reference`, `orientation`, `held`, `information`, `runner_up`,
         `runner_up_information`, `stderr` (nats), `certain`, `share` (of the duration) and `steps`
         (median). `episodes` is a list with `episode`, `frames`, `subtasks` (number, name, start,
-        end), `key_states` (number, name, step) and, with `quality`, `quality`. `drop` has the names
-        of episodes to drop (None without `quality`). `objects` lists those that a camera sees, with
-        `number`, `name`, `camera`, `seen` (share of the demonstrations) and `cuts`: the label of
-        each, the information (`nats`) with its `stderr`, and whether it is the `reference`.
+        end), `key_states` (number, name, step) and, with `quality`, `quality`. `orders` has the
+        episodes of each order of sub-tasks, and `drop` those to drop (None without `quality`).
+        `objects` lists those that a camera sees, with `number`, `name`, `camera`, `seen` (share of
+        the demonstrations) and `cuts`: the label of each, the information (`nats`) with its
+        `stderr`, and whether it is the `reference`.
     """
     subtasks, keystates = annotations.subtasks, annotations.keystates
     shares = [share for tool in subtasks.tools for share in annotations.shares(tool).tolist()]
@@ -100,6 +112,7 @@ def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any
         "subtasks": parts,
         "episodes": episodes,
         "objects": _objects(subtasks.seen) if subtasks.seen else [],
+        "orders": annotations.orders,
         "drop": [q["episode"] for q in about_quality if q["drop"]] if quality else None,
         "notes": [*keystates.trajectories.notes, *keystates.notes, *subtasks.notes],
         "warnings": [*keystates.warnings, *subtasks.warnings],

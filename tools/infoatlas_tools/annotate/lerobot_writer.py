@@ -2,8 +2,8 @@
 
 What is written, with the software that reads it (huggingface/lerobot unless named):
 
-- column `language_persistent` (v3.0): rows of style "subtask", one for each part, at the time of
-  its first frame: LeRobot 0.6; earlier versions cannot open such a data set;
+- on request, column `language_persistent` (v3.0): a row for each part, at the time of its first
+  frame: LeRobot 0.6; earlier versions cannot open such a data set;
 - column `subtask_index`, with names in `meta/subtasks.parquet` (v2: `.jsonl`): LeRobot 0.4 and 0.5;
 - `dense_subtask_*` of episodes, `meta/temporal_proportions_dense.json`: SARM, a reward model;
 - `sarm_progress.parquet`: policies trained with RA-BC weights;
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_choice
 
-from ..files.lerobot.frames import counters, data_files, read_parquet, require_pyarrow, scalars
+from ..files.lerobot.frames import data_files, read_parquet, require_pyarrow
 from ..files.lerobot.meta import episode_lengths, is_new, read_info, stated_files
 from ..files.lerobot.written_tables import (
     LANGUAGE,
@@ -31,17 +31,16 @@ from ..files.lerobot.written_tables import (
     link_or_copy,
     names_table,
     rewrite_frames,
-    summary,
-    with_columns,
 )
 from .content import Annotations
-from .quality_flags import episode_reasons, frame_flags
+from .lerobot_episodes import feature_values, write_episodes
+from .lerobot_frames import DatasetFrames
+from .quality_flags import frame_flags
 
 Int = NDArray[np.int64]
 
 KEY_STATE, SUBTASK, QUALITY = "key_state", "subtask_index", "quality_flag"
-STYLES = ("subtask", "motion", "none")
-STAGES = ("names", "start_frames", "end_frames", "start_times", "end_times")  # of SARM
+STYLES = ("subtask", "motion")
 
 
 def write_lerobot(
@@ -49,8 +48,9 @@ def write_lerobot(
     path: Path,
     out: Path,
     *,
-    style: str = "subtask",
+    style: str | None = None,
     quality: bool = False,
+    trim: bool = False,
 ) -> tuple[str, ...]:
     """Write a copy of a LeRobot data set with the annotations.
 
@@ -61,13 +61,17 @@ def write_lerobot(
     ----------
     annotations, path, out
         The episodes are those that `read_lerobot(path)` returns.
-    style : {"subtask", "motion", "none"}
-        Style of the rows of `language_persistent`. LeRobot before 0.6 cannot open a data set with
-        this column; "none" leaves it out.
+    style : {"subtask", "motion"}, optional
+        Style of the rows of `language_persistent`; no rows without it. PyTorch's default_collate
+        refuses such rows, and LeRobot before 0.6 the data set.
     quality : bool
         Write the column `quality_flag` and the reasons to drop an episode.
+    trim : bool
+        Leave out the frames that `Annotations.trimmed` cuts. Videos stay as they are: in v3.0 their
+        times in `meta/episodes` change. v2 has no such times, so its videos are refused.
     """
-    as_choice(style, "style", STYLES)
+    if style is not None:
+        as_choice(style, "style", STYLES)
     info = read_info(path)
     lengths = episode_lengths(path, info)
     episodes = _check(annotations, path, lengths)
@@ -75,12 +79,28 @@ def write_lerobot(
         raise InputError(f"{out} is inside {path}: choose a folder outside of it")
     new = is_new(info)
     files = stated_files(data_files(path), path, info, lengths)
-    frames = _Frames(files, episodes, annotations.lengths)
+    frames = DatasetFrames(files, episodes, annotations.lengths)
+    if trim:
+        _check_trim(path, info, len(episodes) < len(lengths))
+        annotations = annotations.trimmed()
+        frames.trim(np.asarray(annotations.first), annotations.lengths)
+        if annotations.actions is None:
+            frames.notes.append("actions, of which none were read: rest is that of the states")
     numbers = _numbers(annotations, quality)
-    spoken = new and style != "none"
-    language = _language(annotations, frames, style, path) if spoken else None
+    language = None
+    if annotations.unnamed:
+        frames.notes.append(f"text of sub-tasks, because {annotations.unnamed}")
+    elif style and not new:
+        frames.notes.append(
+            f"LeRobot {info['codebase_version']} has no place for {LANGUAGE}: convert to v3.0 first"
+        )
+    if annotations.unnamed or not new:
+        style = None
+    if style or (trim and LANGUAGE in info["features"]):
+        language = _language(annotations, frames, style, path)
     meta = sorted((path / "meta" / "episodes").glob("*/*.parquet"))
     rewritten = {path / "meta" / "info.json", *files, *meta}
+    rewritten |= {path / "meta" / name for name in ("subtasks.parquet", "subtasks.jsonl")}
     shutil.copytree(
         path,
         out,
@@ -88,9 +108,14 @@ def write_lerobot(
         ignore=lambda folder, names: [n for n in names if Path(folder, n) in rewritten],
     )
     for file in files:
-        rewrite_frames(file, out / file.relative_to(path), frames.places(file), numbers, language)
-    _write_info(info, out, numbers, language is not None)
-    _write_episodes(annotations, path, out, meta, episodes, frames, numbers, quality)
+        target, columns = out / file.relative_to(path), {**frames.cut, **numbers}
+        rewrite_frames(file, target, frames.places(file), columns, language)
+    _write_info(info, out, numbers, language is not None, int(annotations.lengths.sum()))
+    values: dict[str, list[NDArray[Any]]] = dict(numbers)
+    if trim:
+        values, note = feature_values(info, out, episodes, values)
+        frames.notes += note
+    write_episodes(annotations, path, out, meta, episodes, frames, values, quality, info)
     _write_names(annotations, out, new)
     _write_progress(annotations, path, out, frames)
     notes = list(frames.notes)
@@ -99,10 +124,8 @@ def write_lerobot(
             f"{len(lengths) - len(episodes)} of {len(lengths)} episodes are not on this machine "
             "and not annotated: load the entire data set before files of the copy join the others"
         )
-    if not new:
-        notes.append(
-            f"LeRobot {info['codebase_version']} has no place for {LANGUAGE}: convert to v3.0 first"
-        )
+    if style is None and LANGUAGE in info["features"]:
+        notes.append(f"changes of {LANGUAGE}: the data set has rows, which are kept")
     if len(annotations.subtasks.tools) > 1:
         notes.append("SARM has one sequence of stages: those of several tools are not written")
     elif annotations.reordered:
@@ -113,68 +136,6 @@ def write_lerobot(
     return tuple(notes)
 
 
-class _Frames:
-    """Episode, step, time and number of every frame of a data set.
-
-    Attributes
-    ----------
-    times : list of [T] float32
-        Times of the frames of each episode, seconds.
-    index : list of [T] int64
-        Numbers of its frames in the data set.
-    files : list of Path
-    notes : list of str
-    """
-
-    def __init__(self, files: list[Path], episodes: list[int], lengths: Int) -> None:
-        row_of = {episode: row for row, episode in enumerate(episodes)}
-        columns = ["episode_index", "frame_index", "timestamp", "index"]
-        own = {file: read_parquet(file, columns) for file in files}
-        frames: list[list[Any]] = [[] for _ in episodes]
-        self.files = files
-        self.notes: list[str] = []
-        self._rows: dict[Path, tuple[Int, Int]] = {}
-        for file, table in own.items():
-            given, frame, index = (counters(table, columns[i], file) for i in (0, 1, 3))
-            time = scalars(table, "timestamp", file)
-            unknown = set(given.tolist()) - set(row_of)
-            if unknown:
-                raise InputError(
-                    f"{file} has episode {min(unknown)}, which has no annotation (incomplete "
-                    "episodes are left out): delete it with LeRobot's delete_episodes, or load the "
-                    "data set again"
-                )
-            rows = np.array([row_of[episode] for episode in given.tolist()], np.int64)
-            self._rows[file] = rows, frame
-            for row in np.unique(rows).tolist():
-                here = rows == row
-                frames[row].append(np.stack([frame[here], index[here]]).astype(np.int64))
-                frames[row].append(time[here].astype(np.float32))
-        self.times: list[NDArray[np.float32]] = []
-        self.index: list[Int] = []
-        self._order: list[Int] = []
-        for episode, parts, length in zip(episodes, frames, lengths.tolist(), strict=True):
-            count = sum(part.shape[1] for part in parts[0::2])
-            if count != length:
-                raise InputError(
-                    f"{files[0].parent.parent} has {count} frames of episode {episode}, and its "
-                    f"annotations {length}: discover them again"
-                )
-            frame, index = np.concatenate(parts[0::2], axis=1)
-            order = np.argsort(frame, kind="stable")
-            self._order.append(frame[order])
-            self.index.append(index[order])
-            self.times.append(np.concatenate(parts[1::2])[order])
-
-    def places(self, file: Path) -> tuple[Int, Int]:
-        """Demonstration and step of each row of a file [n]."""
-        rows, frame = self._rows[file]
-        steps = np.zeros(len(rows), np.int64)
-        for row in np.unique(rows).tolist():
-            steps[rows == row] = np.searchsorted(self._order[row], frame[rows == row])
-        return rows, steps
-
-
 def _check(annotations: Annotations, path: Path, lengths: dict[int, int]) -> list[int]:
     """Number of the episode of each demonstration."""
     names = annotations.episodes
@@ -183,15 +144,27 @@ def _check(annotations: Annotations, path: Path, lengths: dict[int, int]) -> lis
         raise InputError(
             f"{path} has {len(lengths)} episodes, and the annotations are of {len(names)}, "
             f"{sum(episode not in lengths for episode in episodes)} of them not among these: "
-            f"discover them with load_trajectories({str(path)!r})"
+            "annotate the data set itself"
         )
     for episode, given in zip(episodes, annotations.lengths.tolist(), strict=True):
         if lengths[episode] != given:
             raise InputError(
                 f"{path}: episode {episode} has {lengths[episode]} frames, and its annotations "
-                f"{given}: discover them with load_trajectories({str(path)!r})"
+                f"{given}: annotate the data set itself"
             )
     return episodes
+
+
+def _check_trim(path: Path, info: dict[str, Any], partly: bool) -> None:
+    """Raise InputError if frames cannot be cut."""
+    if partly:
+        raise InputError(f"{path} lacks episodes: load the entire data set before --trim")
+    every = [about for about in info["features"].values() if isinstance(about, dict)]
+    if any(about.get("dtype") == "video" for about in every) and not is_new(info):
+        raise InputError(
+            f"{path} is of {info['codebase_version']} with a video for each episode, which has no "
+            "place for its first frame: convert to v3.0 first, or leave --trim out"
+        )
 
 
 def _numbers(annotations: Annotations, quality: bool) -> Columns:
@@ -206,7 +179,9 @@ def _numbers(annotations: Annotations, quality: bool) -> Columns:
     return found
 
 
-def _language(annotations: Annotations, frames: _Frames, style: str, path: Path) -> list[Any]:
+def _language(
+    annotations: Annotations, frames: DatasetFrames, style: str | None, path: Path
+) -> list[Any]:
     """Rows of `language_persistent` of each demonstration: new ones, and old ones of other styles.
 
     The text of a label is repeated where the label recurs: a row applies until the next one.
@@ -219,8 +194,10 @@ def _language(annotations: Annotations, frames: _Frames, style: str, path: Path)
             column = read_parquet(file, [LANGUAGE]).column(LANGUAGE)
             for row in np.unique(rows).tolist():
                 old = column[int((rows == row).argmax())].as_py() or []
-                kept[row] = [_plain(one) for one in old if one["style"] != style]
-                lost += len(old) - len(kept[row])
+                before = len(old)
+                old = [one for one in old if style is None or one["style"] != style]
+                kept[row] = [_plain(one, frames.starts[row]) for one in old]
+                lost += before - len(old)
         if lost:
             frames.notes.append(f"{lost} rows of {LANGUAGE} of style {style} are replaced")
     found = []
@@ -234,22 +211,26 @@ def _language(annotations: Annotations, frames: _Frames, style: str, path: Path)
                 "camera": None,
                 "tool_calls": None,
             }
-            for span in annotations.spans(i)
+            for span in (annotations.spans(i) if style else ())
         ]
         found.append(sorted([*old, *new], key=lambda one: (one["timestamp"], one["style"] or "")))
     return found
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of the file, with calls of tools as JSON."""
+def _plain(row: dict[str, Any], start: float) -> dict[str, Any]:
+    """A row of the file, with calls of tools as JSON, and its time since the first frame."""
     calls = row.get("tool_calls")
     if calls is not None:
         calls = [call if isinstance(call, str) else json.dumps(call) for call in calls]
-    return {**row, "tool_calls": calls}
+    return {**row, "tool_calls": calls, "timestamp": max(row["timestamp"] - start, 0.0)}
 
 
-def _write_info(info: dict[str, Any], out: Path, numbers: Columns, language: bool) -> None:
+def _write_info(
+    info: dict[str, Any], out: Path, numbers: Columns, language: bool, total: int
+) -> None:
     features = info["features"]
+    if "total_frames" in info:
+        info["total_frames"] = total
     for name in numbers:
         features[name] = {"dtype": "int64", "shape": [1], "names": None}
     if language:
@@ -258,89 +239,12 @@ def _write_info(info: dict[str, Any], out: Path, numbers: Columns, language: boo
     (out / "meta" / "info.json").write_text(text, encoding="utf-8")
 
 
-def _write_episodes(
-    annotations: Annotations,
-    path: Path,
-    out: Path,
-    meta: list[Path],
-    episodes: list[int],
-    frames: _Frames,
-    numbers: Columns,
-    quality: bool,
-) -> None:
-    """SARM's stages, reasons to drop an episode, and statistics of the new columns."""
-    about: dict[int, dict[str, Any]] = {episode: {} for episode in episodes}
-    if len(annotations.subtasks.tools) == 1:
-        for i, episode in enumerate(episodes):
-            about[episode] = _stages(annotations, i, frames.times[i])
-    if quality:
-        for i, episode in enumerate(episodes):
-            about[episode]["quality_reasons"] = episode_reasons(annotations, i)
-    stats = {
-        episode: {name: summary(columns[i]) for name, columns in numbers.items()}
-        for i, episode in enumerate(episodes)
-    }
-    for file in meta:
-        table = with_columns(read_parquet(file), about, stats)
-        require_pyarrow(file)[1].write_table(table, out / file.relative_to(path))
-    lines: tuple[tuple[str, str | None, dict[int, dict[str, Any]]], ...] = (
-        ("episodes.jsonl", None, about),
-        ("episodes_stats.jsonl", "stats", stats),
-    )
-    for name, key, new in lines:
-        file = out / "meta" / name
-        if file.is_file():
-            _update_lines(file, key, new)
-    file = out / "meta" / "stats.json"
-    if file.is_file():
-        known = json.loads(file.read_text(encoding="utf-8"))
-        quantiles = {key for one in known.values() for key in one}
-        for name, columns in numbers.items():
-            whole = summary(np.concatenate(columns))
-            known[name] = {key: v for key, v in whole.items() if key in quantiles or not known}
-        file.write_text(json.dumps(known, indent=4), encoding="utf-8")
-
-
-def _stages(annotations: Annotations, i: int, times: NDArray[np.float32]) -> dict[str, Any]:
-    """SARM's columns of an episode; its end frames are the last ones of a stage."""
-    spans = annotations.spans(i)
-    start, end = [span.start for span in spans], [span.end - 1 for span in spans]
-    values = (
-        [annotations.labels[span.label] for span in spans],
-        start,
-        end,
-        times[start].astype(np.float64).tolist(),
-        times[end].astype(np.float64).tolist(),
-    )
-    return {f"dense_subtask_{name}": v for name, v in zip(STAGES, values, strict=True)}
-
-
-def _update_lines(file: Path, key: str | None, new: dict[int, dict[str, Any]]) -> None:
-    """Add values to the lines of a file of v2, one for each episode."""
-    lines = []
-    for line in filter(str.strip, file.read_text(encoding="utf-8").splitlines()):
-        row = json.loads(line)
-        own = row if key is None else row.setdefault(key, {})
-        added = new.get(int(row["episode_index"]))
-        if added is None:  # the data of the episode are not on this machine
-            for name in next(iter(new.values())):
-                own.pop(name, None)
-            lines.append(json.dumps(row, ensure_ascii=False))
-            continue
-        if key == "stats":  # only the statistics that the data set has
-            known = {name for one in own.values() for name in one}
-            added = {f: {k: v for k, v in s.items() if k in known} for f, s in added.items()}
-        own.update(added)
-        lines.append(json.dumps(row, ensure_ascii=False))
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
 def _write_names(annotations: Annotations, out: Path, new: bool) -> None:
     meta = out / "meta"
-    if new:
+    if new and not annotations.unnamed:
         _, parquet = require_pyarrow(meta)
         parquet.write_table(names_table(annotations.labels), meta / "subtasks.parquet")
-    else:
+    elif not annotations.unnamed:
         lines = [
             json.dumps({"subtask_index": i, "subtask": label}, ensure_ascii=False)
             for i, label in enumerate(annotations.labels)
@@ -352,7 +256,7 @@ def _write_names(annotations: Annotations, out: Path, new: bool) -> None:
         (meta / "temporal_proportions_dense.json").write_text(text, encoding="utf-8")
 
 
-def _write_progress(annotations: Annotations, path: Path, out: Path, frames: _Frames) -> None:
+def _write_progress(annotations: Annotations, path: Path, out: Path, frames: DatasetFrames) -> None:
     """Write `sarm_progress.parquet`; other columns of an existing file are kept."""
     pyarrow, parquet = require_pyarrow(path)
     every = range(len(frames.times))

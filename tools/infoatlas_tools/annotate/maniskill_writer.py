@@ -32,7 +32,7 @@ def write_maniskill(annotations: Annotations, path: Path, out: Path) -> tuple[st
                 own = "no actions" if actions is None else f"{len(actions)} actions"
                 raise InputError(
                     f"{path}: {name} has {own}, and its sub-tasks are of {length} observations: "
-                    f"find them with load_trajectories({str(path)!r})"
+                    "record both"
                 )
         episodes = maniskill_episodes(file)
     columns = range(annotations.keystates.steps.shape[1])

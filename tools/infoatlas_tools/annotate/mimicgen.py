@@ -215,7 +215,7 @@ def _demos(annotations: Annotations, path: Path, file: Any) -> list[Any]:
         if own != length:
             raise InputError(
                 f"{path}: {name} has {'no' if own is None else own} samples, and its sub-tasks "
-                f"{length}: find them with load_trajectories({str(path)!r})"
+                f"{length}: annotate the file itself"
             )
         found.append(demo)
     return found

@@ -62,9 +62,11 @@ def quality_table(annotations: Annotations) -> list[dict[str, Any]]:
         The keys are `episode`, `frames`, `idle` (share of the time), `idle_start` and `idle_end`
         (steps at rest at the start and at the end) and `outliers` (steps). Further keys are
         `attempts` (texts), `missing` (names of events and parts), `repeated` (names of events),
-        `drop` (bool) and `reasons` (text).
+        `drop` (bool) and `reasons` (text). `lag`, `jerk`, `surprise` and `unusual` are those of
+        `Review`, `why` its reason to look at the demonstration, and `review` its rank, from 1.
     """
-    found = []
+    found, seen = [], annotations.review
+    rank = (-seen.unusual).argsort(kind="stable").argsort() + 1
     for i, episode in enumerate(annotations.episodes):
         reasons = episode_reasons(annotations, i)
         quality = annotations.keystates.quality[i]
@@ -83,6 +85,9 @@ def quality_table(annotations: Annotations) -> list[dict[str, Any]]:
                 "repeated": list(quality.repeated),
                 "drop": bool(reasons),
                 "reasons": reasons,
+                **{k: float(getattr(seen, k)[i]) for k in ("lag", "jerk", "surprise", "unusual")},
+                "why": seen.why[i],
+                "review": int(rank[i]),
             }
         )
     return found

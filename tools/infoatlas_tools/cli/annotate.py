@@ -16,7 +16,7 @@ from infoatlas_rt.errors import InputError, first_names
 
 from .annotation_formats import FORMATS
 from .discovery_options import add_discovery, check_discovery, discover, listed
-from .loading import DEMONSTRATIONS, add_loading, load_data
+from .loading import DEMONSTRATIONS, add_loading, load_actions, load_data
 from .recording_arguments import add_camera, add_plot, add_save, add_topic, check_data
 
 if TYPE_CHECKING:
@@ -64,14 +64,20 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--qa",
         action="store_true",
-        help="report failed grasps, missing contacts, idle and outlying frames and episodes to "
-        "drop, and write them if the format can store them",
+        help="report failed grasps, missing contacts, idle and outlying frames, episodes to drop "
+        "and to review, and write them if the format can store them",
+    )
+    parser.add_argument(
+        "--trim",
+        action="store_true",
+        help="leave out frames at the ends of a LeRobot data set at which nothing moves and no "
+        "action changes",
     )
     parser.add_argument(
         "--language",
-        choices=("subtask", "motion", "none"),
-        help="style of the rows of LeRobot's language_persistent (default: subtask). none: no "
-        "rows, for LeRobot before 0.6",
+        choices=("subtask", "motion"),
+        help="also write the names of the sub-tasks as rows of this style of LeRobot's "
+        "language_persistent, for LeRobot from 0.6 and its lerobot_collate_fn",
     )
     add_loading(parser)
     add_camera(parser)
@@ -120,6 +126,9 @@ def run(arguments: Namespace) -> None:
     name = check_format(arguments, dataset)
     trajectories = load_data(arguments, dataset)
     annotations = annotate(arguments, dataset, trajectories)
+    if arguments.qa or arguments.trim:
+        actions = load_actions(arguments, dataset, trajectories)
+        annotations = replace(annotations, actions=actions)
     picture = None
     which = choose_episodes(annotations, arguments.episode or [])
     if arguments.plot and annotations.subtasks.seen and not arguments.episode:
@@ -169,6 +178,8 @@ def check_format(arguments: Namespace, dataset: Dataset | None) -> str:
         )
     if arguments.language and name != "lerobot":
         raise InputError(f"--language is for LeRobot, and the format is {name}: leave it out")
+    if arguments.trim and name != "lerobot":
+        raise InputError(f"--trim is for copies of LeRobot data sets, and the format is {name}")
     if arguments.episode and not arguments.plot and name != "rerun":
         raise InputError("--episode is the one of the picture: pass --plot FILE, or leave it out")
     if arguments.in_place:
@@ -238,9 +249,9 @@ def write(annotations: Annotations, arguments: Namespace, name: str) -> tuple[st
     """Write annotations with these options; return the place, and notes of the format."""
     from ..annotate.replacing import replacing
 
-    options = {"quality": arguments.qa} if FORMATS[name].quality else {}
-    if arguments.language:
-        options["style"] = arguments.language
+    options: dict[str, Any] = {"quality": arguments.qa} if FORMATS[name].quality else {}
+    if name == "lerobot":
+        options |= {"style": arguments.language, "trim": arguments.trim}
     if name == "rerun" and arguments.episode:
         options["episodes"] = arguments.episode
     if name == "mcap":

@@ -10,6 +10,8 @@ from infoatlas_rt.cli.console import table
 from ..annotate.content import Annotations
 from ..annotate.quality_flags import RESTING, quality_table
 
+LISTED = 10  # episodes to review, at most, and orders
+
 
 def print_annotations(
     annotations: Annotations, result: dict[str, Any], arguments: Namespace, written: str
@@ -58,6 +60,9 @@ def print_annotations(
     trust = [annotations.keystates.trust] if annotations.keystates.trust else []
     for text in (*trust, *result["notes"], *result["warnings"]):
         print(text)
+    if arguments.qa or arguments.format == "splits":
+        for number, (order, own) in enumerate(list(annotations.orders.items())[:LISTED], start=1):
+            print(f"Order {number}, in {len(own)} of {total} episodes: {order}")
     if arguments.qa:
         _print_quality(annotations)
     for text in result["left_out"]:
@@ -104,3 +109,20 @@ def _print_quality(annotations: Annotations) -> None:
     print(f"Drop: [{', '.join(q['episode'] for q in dropped)}]")
     for q in dropped:
         print(f"  {q['episode']}: {q['reasons']}")
+    print(annotations.review.about_actions)
+    looked = sorted((q for q in every if q["why"]), key=lambda q: q["review"])
+    table(
+        f"To review: {len(looked)} of {len(every)} episodes, the most unusual first",
+        ("episode", "unlike the others in", "frames", "idle", "lag", "jerk", "surprise"),
+        [
+            (
+                q["episode"],
+                q["why"],
+                str(q["frames"]),
+                f"{q['idle']:.0%}",
+                *("-" if q[k] != q[k] else f"{q[k]:.3g}" for k in ("lag", "jerk", "surprise")),
+            )
+            for q in looked[:LISTED]
+        ],
+        empty="none",
+    )

@@ -24,7 +24,7 @@ class Format(NamedTuple):
 FORMATS = {
     "lerobot": Format(
         "lerobot_writer.write_lerobot",
-        "columns language_persistent (v3.0), subtask_index and key_state, names of sub-tasks, "
+        "columns subtask_index and key_state, names of sub-tasks, "
         "SARM's stages, proportions and progress",
         in_place=True,
         quality=True,
@@ -62,6 +62,9 @@ FORMATS = {
         "csv_and_json.write_csv",
         "a row for each part and each key state of each demonstration",
         quality=True,
+    ),
+    "splits": Format(
+        "csv_and_json.write_splits", "JSON lists of the episodes of each order of sub-tasks"
     ),
     "json": Format("csv_and_json.write_json", "parts, key states and demonstrations", quality=True),
 }

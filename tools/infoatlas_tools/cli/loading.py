@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from infoatlas_rt.errors import InputError
 
@@ -36,6 +36,13 @@ def add_loading(parser: ArgumentParser) -> None:
         help="list of demonstrations in `mask` of an .hdf5 (default: all demonstrations)",
     )
     group.add_argument(
+        "--no-only-successful",
+        dest="only_successful",
+        action="store_false",
+        default=None,
+        help="keep episodes of a ManiSkill file that do not end in success",
+    )
+    group.add_argument(
         "--episode-column",
         metavar="NAME",
         help="column of a table (.csv, .parquet) with the label of each row's demonstration, or "
@@ -53,7 +60,8 @@ def load_data(arguments: Namespace, dataset: Dataset | None) -> Trajectories:
             raise InputError(
                 f"--{name} is for a folder of ROS bags, and {arguments.data} is none: leave it out"
             )
-    chosen = {name: getattr(arguments, name) for name in ("features", "split", "episode_column")}
+    options = ("features", "split", "only_successful", "episode_column")
+    chosen = {name: getattr(arguments, name) for name in options}
     camera = getattr(arguments, "camera", None)
     if dataset:
         return dataset.load(**chosen, camera=camera)
@@ -66,3 +74,20 @@ def load_data(arguments: Namespace, dataset: Dataset | None) -> Trajectories:
     return load_demonstrations(
         arguments.data, arguments.topic, arguments.field, arguments.joints or (), camera
     )
+
+
+def load_actions(
+    arguments: Namespace, dataset: Dataset | None, trajectories: Trajectories
+) -> list[Any] | None:
+    """Actions [T or T - 1, q] of each demonstration; None if the data set has none of them."""
+    for name in ("action", "actions") if dataset else ():
+        try:
+            found = load_data(
+                Namespace(**{**vars(arguments), "features": [name], "camera": None}), dataset
+            )
+        except InputError:
+            continue
+        if found.episodes == trajectories.episodes:
+            missing = trajectories.lengths - found.lengths
+            return found.split() if set(missing.tolist()) <= {0, 1} else None
+    return None

@@ -205,7 +205,7 @@ def mi_curve(
     if enough < least:
         way_out = f"pass a smaller lag or history (their median is {int(np.median(lengths))} steps)"
         if len(lengths) < least:
-            way_out = "record more of them, or read one robot's stream with OnlineEstimator"
+            way_out = "record more of them"
         elif reach == 1:
             way_out = "record longer ones"
         raise InputError(

@@ -32,6 +32,7 @@ SIDE = 0.3  # seconds on either side that a signature describes
 AT_REST = 0.1  # of the rms increment: rest
 SLOW = 0.15  # of the 90% quantile of the speed: a pause
 PAUSE = 0.15  # seconds of a pause, at least
+EVEN = 1e-6  # nats: a smaller burst is the rounding of even motion
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +140,7 @@ def bursts(motion: Sequence[Float], quiet: Float) -> Float:
         share = moved / np.maximum(energy, 1e-300)
         entropy = -(share * np.log(np.maximum(share, 1e-300))).sum(axis=0)
         burst = np.maximum(np.log(len(d)) - entropy, 0.0)  # rounding can make it negative
-        total += np.where(energy > 0, burst, 0.0)
+        total += np.where(burst > EVEN, burst, 0.0)
         count += energy > 0
     return np.asarray(total / np.maximum(count, 1))
 

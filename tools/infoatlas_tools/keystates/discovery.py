@@ -144,7 +144,7 @@ def discover_keystates(
     if count == "auto" and not len(known) and max(map(len, evidence.events)) > CHOOSABLE:
         notes += (
             f"Demonstrations have up to {max(map(len, evidence.events))} contacts and switches, "
-            f"and count='auto' keeps {CHOOSABLE}: pass a larger count for all of them.",
+            f"and auto keeps {CHOOSABLE}: pass a larger count for all of them.",
         )
     found = found.in_time(lengths)
     reached = _working(found, timing.stride, recordings.lengths)

@@ -207,17 +207,17 @@ class KeyStates:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Reasons not to rely on the key states, as sentences; empty if there is none."""
-        ways = (
-            "labels of two demonstrations (labels=), the safe way; a gripper's column (gripper=); "
-            "positions of objects with names such as cube.x"
-        )
+        ways = "labels of two demonstrations, the safe way; "
+        if not self.evidence.grippers:
+            ways += "the column of a gripper; "
+        ways += "positions of objects with names such as cube.x"
         if self.labels:
             return ()
         if not self.evidence.common:
             return (
                 "The states show no contact that demonstrations share: no body that another one "
-                "moves, and no gripper. These key states are guesses from changes of the motion. "
-                f"What helps: {ways}.",
+                "moves, and no switch of a gripper. These key states are guesses from changes of "
+                f"the motion. What helps: {ways}.",
             )
         if self.met < LOW:
             return (
@@ -301,8 +301,7 @@ class KeyStates:
         )  # fmt: skip
         if data.rate is None and objects:
             notes.append(
-                f"The rate is not known: {NOMINAL:g} working steps count as a second. Pass "
-                "Trajectories(..., rate=) to discover_keystates."
+                f"The rate is not known: {NOMINAL:g} working steps count as a second. Pass it."
             )
         return Subtasks(tuple(parts), data.lengths, data.rate, notes=tuple(notes), places=places)
 

@@ -87,7 +87,7 @@ def _read(
         if not episodes:
             raise InputError(
                 f"{path}: none of {len(names)} episodes ends in success: record more, or take "
-                "them as they are with load_trajectories(path, only_successful=False)"
+                "them as they are: --no-only-successful (only_successful=False in Python)"
             )
         if len(episodes) < len(names):
             failed = len(names) - len(episodes)
@@ -131,7 +131,7 @@ def _succeeds(path: Path, episode: Any) -> bool:
     if len(shape) != 1 or not shape[0] or node.dtype.kind not in "biuf":
         raise InputError(
             f"{path}: {episode.name}/success is no array [T] of truth values: repair it, or pass "
-            "only_successful=False"
+            "--no-only-successful (only_successful=False in Python)"
         )
     return bool(node[-1])
 

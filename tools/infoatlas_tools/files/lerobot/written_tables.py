@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .frames import require_pyarrow
 
 Int = NDArray[np.int64]
-Columns = dict[str, list[Int]]  # by name: of each demonstration [T]
+Columns = dict[str, list[Any]]  # by name: of each demonstration [T]
 
 LANGUAGE = "language_persistent"
 LINKED = 1 << 20  # bytes: larger files are linked
@@ -46,8 +46,8 @@ def rewrite_frames(
     ----------
     file, target : Path
     places : [n] int64, [n] int64
-        Demonstration and step of each row.
-    numbers : dict of str to sequence of [T] int64
+        Demonstration and step of each row; rows with a step below 0 are left out.
+    numbers : dict of str to sequence of [T] int64 or float32
         Columns, by demonstration.
     language : sequence of list of dict, or None
         Rows of `language_persistent` of each demonstration.
@@ -63,17 +63,17 @@ def rewrite_frames(
             for table in map(opened.read_row_group, groups) if groups else [opened.read()]:
                 own = slice(first, first + len(table))
                 first += len(table)
+                table = table.filter(pyarrow.array(steps[own] >= 0))
+                which, at = (values[own][steps[own] >= 0] for values in (rows, steps))
+                described: dict[str, Any] = {}
                 for name, columns in numbers.items():
-                    values = np.zeros(len(table), np.int64)
-                    for i in np.unique(rows[own]).tolist():
-                        here = rows[own] == i
-                        values[here] = columns[i][steps[own][here]]
+                    values = np.zeros(len(table), columns[0].dtype)
+                    for i in np.unique(which).tolist():
+                        values[which == i] = columns[i][at[which == i]]
                     table = _put(table, name, pyarrow.array(values))
-                described: dict[str, Any] = {
-                    name: {"dtype": "int64", "_type": "Value"} for name in numbers
-                }
+                    described[name] = {"dtype": str(values.dtype), "_type": "Value"}
                 if lists is not None:
-                    table = _put(table, LANGUAGE, lists.take(pyarrow.array(rows[own])))
+                    table = _put(table, LANGUAGE, lists.take(pyarrow.array(which)))
                     described[LANGUAGE] = _language_feature()
                 table = table.replace_schema_metadata(_described(table.schema.metadata, described))
                 if writer is None:
@@ -105,23 +105,21 @@ def with_columns(
             key = known.rpartition("/")[2]
             if key in first[name]:
                 values = [stats[e][name][key] if e in stats else None for e in episodes]
-                kind = table.schema.field(known).type
-                table = _put(table, f"stats/{name}/{key}", pyarrow.array(values).cast(kind))
+                own_name = f"stats/{name}/{key}"
+                like = own_name if own_name in table.column_names else known
+                kind = table.schema.field(like).type
+                table = _put(table, own_name, pyarrow.array(values).cast(kind))
     metadata = dict(table.schema.metadata or {})
     metadata.pop(b"huggingface", None)  # it would have to list the new columns, and types suffice
     return table.replace_schema_metadata(metadata)
 
 
-def summary(values: Int) -> dict[str, list[float]]:
-    """Statistics of a column, as LeRobot has them."""
-    return {
-        "min": [int(values.min())],
-        "max": [int(values.max())],
-        "mean": [float(values.mean())],
-        "std": [float(values.std())],
-        "count": [len(values)],
-        **{name: [float(np.quantile(values, q))] for name, q in QUANTILES.items()},
-    }
+def summary(values: NDArray[Any]) -> dict[str, list[float]]:
+    """Statistics of a column [T] or of columns [T, d], as LeRobot has them."""
+    values = values.reshape(len(values), -1)
+    found = {name: getattr(values, name)(axis=0).tolist() for name in ("min", "max", "mean", "std")}
+    quantiles = {name: np.quantile(values, q, axis=0).tolist() for name, q in QUANTILES.items()}
+    return {**found, "count": [len(values)], **quantiles}
 
 
 def names_table(labels: tuple[str, ...]) -> Any:

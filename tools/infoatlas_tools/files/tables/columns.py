@@ -342,7 +342,8 @@ def _rate(clocks: list[_Clock], lengths: Int) -> tuple[float | None, list[str]]:
             mean = float(steps[steps <= GAP * np.median(steps)].mean())  # without pauses
             why = f"its steps are from {steps.min():.3g} to {steps.max():.3g}, mean {mean:.3g}"
             if mean > 0:
-                why += f" without pauses: pass rate={1 / (mean * (unit or 1)):.3g} if that is meant"
+                rate = 1 / (mean * (unit or 1))
+                why += f" without pauses: pass the rate {rate:.3g} if that is meant"
         notes.append(f"No rate by column {name}: {why}{'; ' * bool(faults)}{faults}.")
     if not found:
         return None, notes

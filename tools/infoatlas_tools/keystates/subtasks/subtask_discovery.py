@@ -158,8 +158,7 @@ def rare_parts(parts: Sequence[Subtask]) -> list[str]:
         return []
     return [
         f"{rare} of {len(parts)} parts are in fewer than half of the demonstrations: find fewer "
-        "key states (count='auto'; --count auto), label two demonstrations (labels=; --label), or "
-        "name tool and objects."
+        "key states (count auto), label two demonstrations, or name tool and objects."
     ]
 
 

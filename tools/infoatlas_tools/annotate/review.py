@@ -1,0 +1,204 @@
+"""Measures by which demonstrations are ranked for review.
+
+They describe what is unusual in a data set. None of them predicts the success of a policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..keystates.quality import UNLIKE
+
+Float = NDArray[np.float64]
+
+LEAST = 4  # demonstrations that can be compared, at least
+REACH = 1.0  # seconds of the largest lag
+CORRELATED = 0.3  # correlation of the speeds of a set from which it has a lag, at least
+FLOOR = 0.05  # least deviation of a measure that counts as usual
+RIDGE = 1e-6  # of the variance of the states
+EXACT = 1e-3  # standard deviation of an action that counts as exactly predicted, of its own
+
+
+@dataclass(frozen=True, eq=False)
+class Review:
+    """Measures of N demonstrations; NaN where actions are missing.
+
+    Attributes
+    ----------
+    set_lag : float
+        Steps by which the motion of all demonstrations follows its commands; below 0 if it precedes
+        them.
+    correlation : float
+        Of the speeds of actions and states at that lag.
+    lag : [N] float64
+        The same, of each demonstration.
+    jerk : [N] float64
+        Root mean square of third differences, as a multiple of the increments' in all.
+    surprise : [N] float64
+        How badly a Gaussian of the other demonstrations predicts the actions from the states, nats
+        a step above the median.
+    unusual : [N] float64
+        Largest deviation of a measure from the median, robust standard deviations.
+    why : tuple of N str
+        The measures that deviate by more than 3.5, as "lag 3, jerk 2.3".
+    """
+
+    set_lag: float
+    correlation: float
+    lag: Float
+    jerk: Float
+    surprise: Float
+    unusual: Float
+    why: tuple[str, ...]
+
+    @property
+    def about_actions(self) -> str:
+        """A sentence about the lag of the set."""
+        if np.isnan(self.correlation):
+            return "The lag is not known: no actions were read, or the episodes are few or short."
+        if np.isnan(self.set_lag):
+            return f"Speeds of actions and states correlate by {self.correlation:.2f}: no lag."
+        count = int(abs(self.set_lag))
+        steps = f"{count} step{'s' * (count != 1)} (correlation {self.correlation:.2f})"
+        if self.set_lag < 0:
+            return f"The motion precedes its commands by {steps}: check how actions were stored."
+        return f"The motion follows its commands by {steps}."
+
+
+def review(
+    paths: Sequence[Float], actions: Sequence[Float] | None, idle: Float, rate: float | None
+) -> Review:
+    """Measures of demonstrations.
+
+    Parameters
+    ----------
+    paths : sequence of N arrays [T_i, p]
+        Coordinates whose differences are motion.
+    actions : sequence of N arrays [T_i or T_i - 1, q], optional
+    idle : [N] float64
+        Share of the time at rest.
+    rate : float, optional
+        Steps a second, Hz; 20 unless given.
+    """
+    count, nothing = len(paths), np.full(len(paths), np.nan)
+    motion = _scaled([np.diff(path, axis=0) for path in paths])
+    jerk = np.array([_rms(np.diff(own, 2, axis=0)) for own in motion])
+    set_lag, correlation, lag, surprise = np.nan, np.nan, nothing, nothing
+    apart = np.zeros(count)
+    if actions is not None and count >= LEAST:
+        surprise = _surprise(paths, actions)
+        reach = min(round((rate or 20) * REACH), min(map(len, motion)) // 4 - 1)
+        if reach > 0:
+            set_lag, correlation, lag, apart = _lags(motion, actions, reach)
+    measures = {
+        "length": np.log([len(path) for path in paths]),
+        "idle": idle,
+        "jerk": np.log(np.maximum(jerk, 1e-12)),
+        "surprise": surprise,
+    }
+    scores = {"lag": np.where(apart > 0, UNLIKE + apart, 0.0)}
+    for name, values in measures.items():
+        away = values - np.median(values)
+        scores[name] = away / max(1.4826 * float(np.median(np.abs(away))), FLOOR)
+    scores["length"] = np.abs(scores["length"])
+    every = np.nan_to_num(np.array(list(scores.values()))) * (count >= LEAST)
+    shown = {"lag": lag, **measures, "length": np.exp(measures["length"]), "jerk": jerk}
+    why = tuple(
+        ", ".join(f"{name} {shown[name][i]:.3g}" for j, name in enumerate(scores) if far[j])
+        for i, far in enumerate((every > UNLIKE).T)
+    )
+    return Review(set_lag, correlation, lag, jerk, surprise, every.max(axis=0), why)
+
+
+def _scaled(values: Sequence[Float]) -> list[Float]:
+    """Columns with a root mean square of 1 over all arrays; constant ones stay 0."""
+    scale = np.sqrt(np.mean(np.concatenate(values) ** 2, axis=0))
+    return [own / np.where(scale > 0, scale, 1.0) for own in values]
+
+
+def _rms(values: Float) -> float:
+    return float(np.sqrt((values**2).mean())) if values.size else 0.0
+
+
+def _lags(
+    motion: Sequence[Float], actions: Sequence[Float], reach: int
+) -> tuple[float, float, Float, Float]:
+    """Lag and correlation of the set, and lag of each demonstration.
+
+    The last array has the distance of a demonstration's lag from that of the set, 0 unless both of
+    its halves differ to the same side.
+    """
+    states = [np.linalg.norm(own, axis=1) for own in motion]
+    best: tuple[float, Float, list[Float]] = (-np.inf, np.zeros(1), [])
+    # An absolute action moves by its increments, and a relative one is an increment.
+    for steps in ([np.diff(own, axis=0) for own in actions], list(actions)):
+        speeds = [np.linalg.norm(own, axis=1) for own in _scaled(steps)]
+        both = zip(speeds, states, strict=True)
+        curves = np.array([_correlations(*pair, reach) for pair in both])
+        pooled = np.average(curves, axis=0, weights=[len(own) for own in states])
+        if pooled.max() > best[0]:
+            best = float(pooled.max()), pooled, speeds
+    correlation, pooled, speeds = best
+    lag, apart = np.full(len(motion), np.nan), np.zeros(len(motion))
+    if correlation < CORRELATED:
+        return np.nan, correlation, lag, apart
+    common = int(pooled.argmax()) - reach
+    for i, (commanded, moved) in enumerate(zip(speeds, states, strict=True)):
+        lag[i] = int(_correlations(commanded, moved, reach).argmax()) - reach
+        half = min(len(commanded), len(moved)) // 2
+        halves = [
+            int(_correlations(commanded[part], moved[part], reach).argmax()) - reach
+            for part in (slice(half), slice(half, None))
+        ]
+        sides = np.sign(np.array([lag[i], *halves]) - common)
+        if abs(sides.sum()) == 3:
+            apart[i] = abs(lag[i] - common)
+    return float(common), correlation, lag, apart
+
+
+def _correlations(commanded: Float, moved: Float, reach: int) -> Float:
+    """Correlation of commands with the motion `lag` steps later, for -reach to reach."""
+    length, found = min(len(commanded), len(moved)), np.zeros(2 * reach + 1)
+    for k in range(-reach, reach + 1):
+        both = commanded[max(0, -k) : length - max(0, k)], moved[max(0, k) : length - max(0, -k)]
+        one, two = (own - own.mean() for own in both)
+        scale = float(np.linalg.norm(one) * np.linalg.norm(two))
+        found[k + reach] = one @ two / max(scale, 1e-300)
+    return found
+
+
+def _surprise(paths: Sequence[Float], actions: Sequence[Float]) -> Float:
+    """Negative log-likelihood of the actions of each demonstration, nats a step above the median.
+
+    The conditional Gaussian is that of all other demonstrations.
+    """
+    pairs = list(zip(paths, actions, strict=True))
+    lengths = np.array([min(len(path), len(own)) for path, own in pairs])
+    x = _standard(np.concatenate([p[:n] for (p, _), n in zip(pairs, lengths, strict=True)]))
+    y = _standard(np.concatenate([a[:n] for (_, a), n in zip(pairs, lengths, strict=True)]))
+    joint = np.column_stack([np.ones(len(x)), x, y])
+    width = 1 + x.shape[1]
+    rows = np.split(joint, np.cumsum(lengths)[:-1])
+    squares = np.array([own.T @ own for own in rows])
+    total, found = squares.sum(axis=0), np.zeros(len(rows))
+    for i, own in enumerate(rows):
+        others, n = total - squares[i], len(joint) - len(own)
+        ridge = RIDGE * n * np.eye(width)
+        weights = np.linalg.solve(others[:width, :width] + ridge, others[:width, width:])
+        left = np.vstack([-weights, np.eye(y.shape[1])])
+        covariance = left.T @ others @ left / n + EXACT**2 * np.eye(y.shape[1])
+        error = own @ left
+        distance = (error * np.linalg.solve(covariance, error.T).T).sum(axis=1)
+        found[i] = 0.5 * (distance.mean() + np.linalg.slogdet(covariance)[1])
+    return np.asarray(found - np.median(found))
+
+
+def _standard(values: Float) -> Float:
+    """Columns that vary, with mean 0 and standard deviation 1."""
+    moving = np.ptp(values, axis=0) > 0
+    own = values[:, moving] - values[:, moving].mean(axis=0)
+    return np.asarray(own / own.std(axis=0))
