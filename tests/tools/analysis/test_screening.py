@@ -150,10 +150,11 @@ def test_the_best_lag_at_fractions_of_a_step(estimator):
 
 
 def test_tops_of_parabolas():
-    lags = np.array([0, 1, 3])
-    tops = 1.5 - (lags - 1.25) ** 2
-    rows = np.stack([tops, lags * 1.0, -lags * 1.0, np.zeros(3)])
-    np.testing.assert_allclose(peaks(lags, rows), [1.25, 3, 0, 0])
+    lags = np.array([0, 2, 4])
+    rows = np.stack([1.5 - (lags - 2.5) ** 2, lags * 1.0, -lags * 1.0, np.zeros(3)])
+    np.testing.assert_allclose(peaks(lags, rows), [2.5, 4, 0, 0])
+    np.testing.assert_allclose(peaks(np.array([0, 1, 4]), rows[:1]), [1])
+    np.testing.assert_allclose(peaks(lags[:1], rows[:, :1]), [0, 0, 0, 0])
 
 
 def test_lags_of_trajectories(estimator):
@@ -261,4 +262,5 @@ def test_too_few_permutations_are_reported(estimator):
     rng = np.random.default_rng(0)
     found = rank_features(rng.random((60, 4)), rng.random(60), estimator, permutations=19)
     assert found.least_adjusted == pytest.approx(4 / 20)
-    assert str(found).endswith("below 0.2: 19 permutations are too few")
+    few = "19 permutations are too few for 4 tests: a single dependence has p = 0.2 or more"
+    assert str(found).endswith(few)

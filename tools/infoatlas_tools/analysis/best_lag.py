@@ -16,6 +16,7 @@ from infoatlas_rt.estimation.standard_error import sampling_noise
 
 REPLICATES = 1000
 LEVELS = (0.05, 0.95)  # of the 90% interval
+TINY = 1e-12  # nats
 PARABOLA = 0.1  # error of a parabola's top, as a share of the distance of the lags
 
 Array = NDArray[np.float64]
@@ -57,14 +58,14 @@ def best_lag(
 def peaks(lags: NDArray[np.int64], mi: Array) -> Array:
     """Tops [B] of the parabolas through the largest of mi [B, m] and its two neighbours.
 
-    At the ends of the lags there is no parabola, and the largest is the top.
+    At the ends of the lags, and between uneven ones, there is none, and the largest is the top.
     """
     top = mi.argmax(axis=1)
     found = lags[top].astype(np.float64)
-    inner = np.flatnonzero((top > 0) & (top < len(lags) - 1))
+    step = np.diff(lags)
+    even = np.concatenate([[False], step[1:] == step[:-1], [False]])[: len(lags)]
+    inner = np.flatnonzero(even[top])
     at = top[inner]
-    before, after = lags[at] - lags[at - 1], lags[at + 1] - lags[at]
     rise, fall = mi[inner, at] - mi[inner, at - 1], mi[inner, at] - mi[inner, at + 1]
-    bend = before * fall + after * rise
-    found[inner] += (after**2 * rise - before**2 * fall) / (2 * np.where(bend > 0, bend, np.inf))
+    found[inner] += step[at] * (rise - fall) / (2 * np.maximum(rise + fall, TINY))
     return found

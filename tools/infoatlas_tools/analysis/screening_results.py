@@ -74,15 +74,15 @@ class Screening:
     def _lines(self, head: str, labels: list[str], rows: Any) -> str:
         shown = [self._line(labels[i], i) for i in rows[:SHOWN]]
         more = [f"... and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
-        if self.permutations and self.least_adjusted > LEVEL:
-            more.append(
-                f"{self.permutations} permutations are too few: if one of {len(self.mi)} pairs "
-                f"is dependent, its corrected p is {self.least_adjusted:.2g} or more"
-            )
-        elif self.permutations and self.correction != "none":
+        if self.permutations and self.correction != "none":
             more.append(
                 f"p is corrected for {len(self.mi)} tests ({self.correction}); in brackets, it is "
                 "not"
+            )
+        if self.permutations and self.least_adjusted > LEVEL:
+            more.append(
+                f"{self.permutations} permutations are too few for {len(self.mi)} tests: a single "
+                f"dependence has p = {self.least_adjusted:.2g} or more"
             )
         return "\n".join([f"{head} (n={self.samples}, {self.how})", *shown, *more])
 
@@ -97,7 +97,8 @@ class LagScan(Screening):
         Steps, ascending; negative where y is ahead of x.
     best : float
         Lag with the largest mutual information, in steps: the top of a parabola through the largest
-        estimate and its neighbours. At the ends of the lags, it is the lag of that estimate.
+        estimate and its neighbours. At the ends of the lags, and between uneven lags, it is the lag
+        of that estimate.
     interval : (float, float)
         90% interval of `best`, by a block bootstrap.
     question : str
