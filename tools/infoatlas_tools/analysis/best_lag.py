@@ -68,4 +68,4 @@ def peaks(lags: NDArray[np.int64], mi: Array) -> Array:
     at = top[inner]
     rise, fall = mi[inner, at] - mi[inner, at - 1], mi[inner, at] - mi[inner, at + 1]
     found[inner] += step[at] * (rise - fall) / (2 * np.maximum(rise + fall, TINY))
-    return found
+    return np.asarray(found)
