@@ -69,7 +69,8 @@ def scan_lags(
     dict
         JSON-safe. "step" (s) is that of the lags, "span" (s) the time that was compared. "scans"
         has a dict for each pair of quantities: their names, whether the largest value is
-        significant, and values of the `LagScan` with lags in seconds. A lag is positive if the second topic is ahead of the first.
+        significant, and values of the `LagScan` with lags in seconds. A lag is positive if the
+        second topic is ahead of the first.
     """
     seconds = as_seconds(seconds, "lags")
     if step is None:
