@@ -130,10 +130,12 @@ class Robot:
         return stamps / 1e9
 
 
-def report(number: int, stamps: np.ndarray, held: np.ndarray, events: list[Coupling]) -> list[int]:
+def report(
+    number: int, stamps: np.ndarray, held: np.ndarray, events: list[Coupling]
+) -> dict[str, int]:
     """Print the flags of the simulator and the events of the node; returns delays in steps."""
     print(f"Demonstration {number}, and back again: {len(stamps) / RATE:.1f} s")
-    delays = []
+    delays = {}
     flags = np.diff(np.r_[False, held, False].astype(int))
     for kind, action, change in (
         (Coupling.COUPLED, "taken", 1),
@@ -147,7 +149,7 @@ def report(number: int, stamps: np.ndarray, held: np.ndarray, events: list[Coupl
             continue
         detected = int(np.abs(stamps - seconds(found[0].detected_stamp)).argmin())
         begun = int(np.abs(stamps - seconds(found[0].header.stamp)).argmin())
-        delays.append(detected - true)
+        delays[action] = detected - true
         print(
             f"{line}{kind}, reported at step {detected}, {detected - true} steps "
             f"({1000 * (detected - true) // RATE} ms) after it, dated to step {begun}; "
@@ -228,7 +230,8 @@ def main() -> int:
     given = [word for k, v in PARAMETERS.items() for word in ("-p", f"{k}:={v}")]
     node = subprocess.Popen([sys.executable, program, "--ros-args", *given])
     rclpy.init()
-    played, delays, late = [], [], []
+    played, late = [], []
+    delays: dict[str, list[int]] = {"taken": [], "let go": []}
     try:
         robot = Robot()
         robot.change("configure")
@@ -242,7 +245,9 @@ def main() -> int:
             time.sleep(0.5)  # until its last messages have arrived
             played.append((stamps, path, held))
             new = robot.events[before:]
-            delays += report(number, stamps, held, [event for _, event in new])
+            found = report(number, stamps, held, [event for _, event in new])
+            for action, delay in found.items():
+                delays[action].append(delay)
             late += [arrival - seconds(event.detected_stamp) for arrival, event in new]
     finally:
         node.terminate()
@@ -251,11 +256,17 @@ def main() -> int:
     if not robot.estimates:
         print("no estimate came: see what the node printed", file=sys.stderr)
         return 1
-    print(
-        f"{len(delays)} of {2 * len(played)} moments found, {np.median(delays):.0f} steps "
-        f"({1000 * np.median(delays) / RATE:.0f} ms) after the simulator's flag (median); "
-        f"from the state's stamp to the event's arrival {1000 * np.median(late):.0f} ms (median)"
-    )
+    for action, steps in delays.items():
+        print(f"cube {action}: {len(steps)} of {len(played)} moments found")
+        if steps:
+            median, least, most = (1000 * f(steps) / RATE for f in (np.median, min, max))
+            print(
+                f"  {median:.0f} ms after the simulator's flag (median), {least:.0f} to "
+                f"{most:.0f} ms"
+            )
+    if late:
+        arrival = 1000 * np.median(late)
+        print(f"from the state's stamp to the event's arrival: {arrival:.0f} ms (median)")
     picture(robot, played).savefig(arguments.plot)
     print(f"Picture: {arguments.plot}")
     return 0

@@ -126,7 +126,7 @@ def test_questions_page():
     truths = [0, 0.11, np.log(2), 0.154, 0]
     assert (abs(values[:, 0] - truths) < 2 * values[:, 1] + 0.01).all()
     assert (values[[1, 2, 3], 2] <= 0.02).all() and (values[[0, 4], 2] > 0.02).all()
-    assert re.search(r"^5\nI\(x\(t-lag\); y\(t\)\): largest at lag 5", text, re.M)
+    assert re.search(r"^5\.0\nI\(x\(t-lag\); y\(t\)\): largest at lag 5", text, re.M)
     assert re.search(r"^force +0\.\d+ .*\n(tilt|noise|speed) ", text, re.M)
 
 

@@ -185,6 +185,9 @@ class WindowEstimate:
         Steps between a state and its past.
     steps : [n] int64
         Step number of the newer state of each pair, ascending.
+    at_rest : bool
+        The states of a stream differ by its noise at rest alone, and it has clearly moved before.
+        Variations of such estimates are no extrema.
     """
 
     stamp: float
@@ -193,6 +196,7 @@ class WindowEstimate:
     fill: float
     lag: int
     steps: NDArray[np.int64]
+    at_rest: bool = False
 
     def __str__(self) -> str:
         return f"{self.stamp:.3f} s: {self.estimate}"

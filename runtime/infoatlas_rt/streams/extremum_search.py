@@ -131,7 +131,7 @@ class TurningPoint:
 
 
 SLACK = 1e-3  # relative tolerance of the delay, for rounding of stamps
-LEAST_ERROR = 1e-12  # nats: estimates without noise differ significantly, by a finite `z`
+LEAST_ERROR = 0.01  # nats; no difference of two estimates is resolved more finely
 
 
 class ExtremumSearch:

@@ -28,6 +28,8 @@ INCREMENT_QUANTILE = 0.8  # quantile of the increments of a block, which outlier
 TESTED = 8  # non-zero increments that are tested for being multiples of the smallest
 TOLERANCE = 0.01  # of the smallest increment, for multiples of it
 DEVIATIONS = 2.5  # times that quantile (1.2 standard deviations of normal noise): three deviations
+WITHIN = 1.5  # resolutions: range of the noise over hundreds of steps
+CLEARLY = 20.0  # resolutions: range of a stream that has clearly moved
 
 
 class RestingNoise:
@@ -104,3 +106,33 @@ class RestingNoise:
                 size = max(size, self._smallest[i])
             if rests[sizes[:, i] <= 2 * size, i].mean() >= LEAST_SHARE:
                 self.resolution[i] = max(DEVIATIONS * size, FINEST)
+
+
+class Rest:
+    """Decides whether the states of a window differ by their noise at rest alone.
+
+    Noise without motion has the shape of rest, too (vibrations, forces), and may be informative. So
+    a stream is never at rest before it has clearly moved.
+    """
+
+    def __init__(self) -> None:
+        self._noise = RestingNoise()
+        self._newest: NDArray[np.float64] | None = None
+        self._lowest, self._highest = np.array(np.inf), np.array(-np.inf)
+
+    def add(self, state: NDArray[np.float64] | None) -> None:
+        """Take the next state [d]; None if there is none."""
+        before, self._newest = self._newest, None if state is None else state.reshape(-1).copy()
+        if self._newest is None:
+            self._noise.add(None)
+            return
+        self._noise.add(None if before is None else self._newest - before)
+        self._lowest = np.minimum(self._lowest, self._newest)
+        self._highest = np.maximum(self._highest, self._newest)
+
+    def within(self, states: NDArray[np.float64]) -> bool:
+        """Whether states [n, d] of this stream are at rest."""
+        resolution = self._noise.resolution
+        if resolution is None or not (np.ptp(states, axis=0) <= WITHIN * resolution).all():
+            return False
+        return bool((self._highest - self._lowest >= CLEARLY * resolution).any())

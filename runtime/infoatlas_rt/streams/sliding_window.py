@@ -20,6 +20,7 @@ from ..inputs.checks import LARGEST_STATE, as_count, as_flag, as_number, as_reso
 from ..inputs.copies import Stateful
 from ..models.model_file import ModelFile
 from .lagged_pairs import PairWindow
+from .resolution import Rest
 
 MOST_STEPS = 10**6  # steps
 FATES = "accepted,NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,resets"
@@ -107,6 +108,7 @@ class SlidingWindow(Stateful):
         self._pairs = PairWindow(
             self.lag, self.lag_seconds, self._tolerance, self.history, self.length, self.increments
         )
+        self._rests = (Rest(), Rest())[: 1 + self.two_streams]
         self._stamped = False
         self._fresh = 0  # pairs since the last estimate that counted for `every`
         self._pending = False  # there is a pair since the last estimate of any kind
@@ -150,6 +152,9 @@ class SlidingWindow(Stateful):
         if pairs.sizes == (None, None):
             self._fit_resolution(now.size, then.size)
         self.counts["accepted"] += 1
+        if not self.increments:
+            for rest, own in zip(self._rests, (now, then), strict=False):
+                rest.add(own)
         if pairs.add(now, then, time):
             self._fresh += 1
             self._pending = True
@@ -231,12 +236,14 @@ class SlidingWindow(Stateful):
             return pairs.samples()
         return None
 
-    def dated(self, estimate: Estimate, steps: NDArray[np.int64]) -> WindowEstimate:
+    def dated(
+        self, estimate: Estimate, steps: NDArray[np.int64], at_rest: bool = False
+    ) -> WindowEstimate:
         """An estimate of `samples`, with the stamp of the newest state."""
         self.reason = "degenerate" if estimate.degenerate else "ok"
         assert self.newest is not None
         local, fill = float(estimate.pointwise[-1]), len(steps) / self.length
-        return WindowEstimate(self.newest, estimate, local, fill, self.lag, steps)
+        return WindowEstimate(self.newest, estimate, local, fill, self.lag, steps, at_rest)
 
     def estimate(self, estimator: Estimator, *, anyway: bool = False) -> WindowEstimate | None:
         """Estimate from the present window; None if `samples` is None."""
@@ -245,7 +252,9 @@ class SlidingWindow(Stateful):
             return None
         x, y, steps = samples
         pairs = Samples(x, y, True, self._resolution_x, self._resolution_y)
-        return self.dated(estimator.estimate_checked(pairs), steps)
+        sides = zip(self._rests, (x, y[:, : y.shape[1] // self.history]), strict=False)
+        at_rest = any(rest.within(side) for rest, side in sides)
+        return self.dated(estimator.estimate_checked(pairs), steps, at_rest)
 
     def _fit_resolution(self, d: int, past: int) -> None:
         """Resolutions of both sides, [d] and [history past], once the dimensions are known."""
@@ -285,6 +294,8 @@ class SlidingWindow(Stateful):
         elif kind != "repeated stamp":
             pairs = self._pairs
             pairs.hole(time)
+            for rest in self._rests:
+                rest.add(None)
             few = pairs.why_few_pairs(self._least) if pairs.pairs < self._least else None
             if few:
                 self.reason += f"; {few}"

@@ -16,12 +16,14 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.streams.extrema import ExtremumDetector
 from infoatlas_tools.bags import bag_curve
-from infoatlas_tools.bags.bag_curve import Part, choose_grid, read, survey
+from infoatlas_tools.bags.bag_curve import choose_grid, read, survey
+from infoatlas_tools.bags.demonstrations import load_demonstrations
+from infoatlas_tools.bags.part_samples import Part
 from infoatlas_tools.bags.states import Bag
 from player import Player
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
-from make_bag import STORE, TYPES
+from make_bag import STORE, TYPES, joint_state
 
 STEP = 0.01
 ARRAY = "std_msgs/msg/Float64MultiArray"
@@ -147,3 +149,62 @@ def test_a_lag_in_seconds_has_the_steps_of_the_recording(path, tmp_path):
     assert found["lag"] == 10
     assert found["curve"]["mi"] == command(path, tmp_path, *few, "--lag", "10")["curve"]["mi"]
     assert command(path, tmp_path, *few, "--lag", "3", "--lag-seconds", "0.1")["lag"] == 3
+
+
+def joint_bag(path, rows, order, step=10_000_000):
+    """Joint states at 100 Hz that arrive in another order than that of their stamps."""
+    kind = "sensor_msgs/msg/JointState"
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+        topic = bag.add_connection("/joints", kind, typestore=STORE)
+        for arrival, i in enumerate(order):
+            message = joint_state(10**18 + i * step, ["a", "b"], np.r_[rows[i], np.zeros(16)])
+            message.position, message.velocity = rows[i], np.zeros(0)
+            bag.write(topic, 10**18 + arrival * step, STORE.serialize_cdr(message, kind))
+    return path
+
+
+def test_swapped_stamps_are_put_in_order(tmp_path):
+    """Pairs of messages arrive swapped: before, half of them were refused as too old."""
+    rows = np.random.default_rng(0).standard_normal((200, 2)).cumsum(axis=0)
+    swapped = np.arange(200).reshape(-1, 2)[:, ::-1].ravel()
+    curves = {}
+    for name, order in {"right": range(200), "swapped": swapped}.items():
+        with Bag(joint_bag(tmp_path / name, rows, order)) as bag:
+            fake = RecordingEstimator(n_min=8)
+            player = Player(fake, Extractor(["position"], bag.schema("/joints")), window=20)
+            curve = read(bag, ["/joints"], player.receivers, player.stream)
+        assert player.stream.counts["accepted"] == 200
+        curves[name] = fake.calls[-1].x, curve.notices
+    np.testing.assert_array_equal(curves["swapped"][0], curves["right"][0])
+    assert curves["right"][1] == []
+    (notice,) = curves["swapped"][1]
+    assert notice.startswith("100 messages on /joints came after messages with newer stamps")
+    assert "(by up to 0.01 s)" in notice
+    found = load_demonstrations(tmp_path, "/joints", ["position"])
+    np.testing.assert_array_equal(found.states, np.tile(rows, (2, 1)))
+    assert found.notes == (f"swapped: {notice}.",)
+
+
+def test_a_stamp_that_is_far_too_old_stays_refused(tmp_path):
+    rows, order = np.arange(80.0).repeat(2).reshape(80, 2), [*range(40), 10, *range(41, 80)]
+    with Bag(joint_bag(tmp_path / "late", rows, order)) as bag:
+        fake = RecordingEstimator(n_min=8)
+        player = Player(fake, Extractor(["position"], bag.schema("/joints")), window=20)
+        curve = read(bag, ["/joints"], player.receivers, player.stream)
+    assert curve.notices == [] and player.stream.counts["older stamp"] == 1
+
+
+def test_noise_at_rest_has_no_extrema(path, tmp_path):
+    """A robot moves, stands still with the noise of its encoders, and moves again."""
+    rng = np.random.default_rng(0)
+    time = np.arange(1200) / 50
+    moved = np.clip(time, 0, 5) + np.clip(time - 20, 0, None)
+    rows = np.sin(np.outer(moved, [1.0, 1.7])) + 2e-4 * rng.standard_normal((1200, 2))
+    bag = joint_bag(tmp_path / "rest", rows, range(1200), 20_000_000)
+    options = "--field position --window 50 --rate-limit 1 --threads 1".split()
+    target = tmp_path / "rest.json"
+    command = ["bag", str(bag), "--topic", "/joints", *options, "--json", str(target)]
+    assert main.main(command) == 0
+    extrema = json.loads(target.read_text())["extrema"]
+    times = np.array([extremum["stamp"] for extremum in extrema]) - 1e9
+    assert len(times) and not ((times > 6.5) & (times < 19.9)).any()

@@ -260,7 +260,7 @@ def test_memory_is_that_of_the_curve(tmp_path, monkeypatch, storage):
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
     assert len(curve.mi) == 2 and 10 <= len(curve.states[0][0]) <= 20
-    assert peak < 5e6
+    assert peak < 8e6  # a third of it: noise at rest of 1000 coordinates
 
 
 @pytest.mark.parametrize("mode", [CompressionMode.MESSAGE, CompressionMode.FILE])

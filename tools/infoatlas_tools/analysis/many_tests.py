@@ -45,11 +45,12 @@ def screen(
     progress: Callable[[int, int], None] | None,
     trajectory: NDArray[np.int64] | None = None,
     groups: NDArray[np.int64] | None = None,
+    influences: list[NDArray[np.float64]] | None = None,
 ) -> dict[str, Any]:
     """Values of `Screening` for pairs of sides; pairs of one key have one null distribution.
 
     `trajectory` [n] numbers the trajectory of each sample, for the noise; `groups` [n] also for
-    the estimates and the tests.
+    the estimates and the tests. The influence [n] of each estimate is added to `influences`.
     """
     as_choice(correction, "correction", CORRECTIONS)
     # Pairs with a constant side have no null distribution that others could share.
@@ -72,6 +73,8 @@ def screen(
     p = np.full(len(pairs), np.nan)
     for i, (one, tested) in enumerate(run_jobs(_measure, estimator, jobs, executor)):
         estimates.append(_of_trajectories(one, estimator, trajectory))
+        if influences is not None:
+            influences.append(one.influence)
         nulls.setdefault(keys[i], tested[:, 1:])
         if count:
             p[i] = 1.0 if one.degenerate else compare(*np.c_[tested[:, :1], nulls[keys[i]]])[1]

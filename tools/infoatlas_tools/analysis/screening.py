@@ -17,6 +17,7 @@ from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.inputs.arrays import column_names
 from infoatlas_rt.inputs.checks import as_count, as_flag, as_groups, as_samples
 
+from .best_lag import best_lag
 from .lagged import lagged_rows, series_label
 from .many_tests import null_keys, screen
 from .screening_results import FeatureRanking, LagScan, PairwiseInformation
@@ -76,8 +77,9 @@ def lag_scan(
     >>> import numpy as np
     >>> from infoatlas_tools import lag_scan
     >>> x, noise = np.random.default_rng(0).normal(size=(2, 200))
-    >>> lag_scan(x, np.roll(x, 3) + noise, range(5), permutations=0).best
-    3
+    >>> found = lag_scan(x, np.roll(x, 3) + noise, range(6), permutations=0)
+    >>> round(found.best, 1)
+    3.0
     """
     try:
         steps = sorted({as_count(lag, "a lag", -(10**6), 10**6) for lag in lags})
@@ -88,12 +90,15 @@ def lag_scan(
     past, present, _, trajectory = lagged_rows(x, y, (steps, (0,), ()))
     sides = np.split(past, len(steps), axis=1)
     pairs = [(np.ascontiguousarray(side), present) for side in sides]
+    estimator, influences = as_estimator(estimator), list[NDArray[np.float64]]()
     found = screen(
         pairs, [0] * len(pairs), estimator, True, permutations, correction, executor, progress,
-        trajectory,
+        trajectory, influences=influences,
     )  # fmt: skip
+    best, interval = best_lag(np.array(steps), found["mi"], influences, estimator.seed)
     names = series_label(x, "x"), series_label(y, "y")
-    return LagScan(**found, lags=np.array(steps), question="I({}(t-lag); {}(t))".format(*names))
+    question = "I({}(t-lag); {}(t))".format(*names)
+    return LagScan(**found, lags=np.array(steps), best=best, interval=interval, question=question)
 
 
 def rank_features(

@@ -57,7 +57,8 @@ class Screening:
         return {name: getattr(self, name) for name in names}
 
     def _line(self, label: str, i: int) -> str:
-        tested = f", p = {self.p_value[i]:.3g}, adjusted {self.p_adjusted[i]:.3g}"
+        alone = "" if self.correction == "none" else f" ({self.p_value[i]:.3g})"
+        tested = f", p = {self.p_adjusted[i]:.3g}{alone}"
         return (
             f"{label}: {self.mi[i]:.3f} ± {self.stderr[i]:.3f} nats"
             + (tested if self.permutations else "")
@@ -73,10 +74,15 @@ class Screening:
     def _lines(self, head: str, labels: list[str], rows: Any) -> str:
         shown = [self._line(labels[i], i) for i in rows[:SHOWN]]
         more = [f"... and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
+        if self.permutations and self.correction != "none":
+            more.append(
+                f"p is corrected for {len(self.mi)} tests ({self.correction}); in brackets, it is "
+                "not"
+            )
         if self.permutations and self.least_adjusted > LEVEL:
             more.append(
-                f"a single dependence cannot have an adjusted p-value below "
-                f"{self.least_adjusted:.2g}: {self.permutations} permutations are too few"
+                f"{self.permutations} permutations are too few for {len(self.mi)} tests: a single "
+                f"dependence has p = {self.least_adjusted:.2g} or more"
             )
         return "\n".join([f"{head} (n={self.samples}, {self.how})", *shown, *more])
 
@@ -89,22 +95,29 @@ class LagScan(Screening):
     ----------
     lags : [m] int64
         Steps, ascending; negative where y is ahead of x.
+    best : float
+        Lag with the largest mutual information, in steps: the top of a parabola through the largest
+        estimate and its neighbours. At the ends of the lags, and between uneven lags, it is the lag
+        of that estimate.
+    interval : (float, float)
+        90% interval of `best`, by a block bootstrap.
     question : str
         What was estimated, with the names of the series.
     """
 
     lags: NDArray[np.int64]
+    best: float
+    interval: tuple[float, float]
     question: str
-
-    @property
-    def best(self) -> int:
-        """The lag with the largest estimate."""
-        return int(self.lags[np.argmax(self.mi)])
 
     def __str__(self) -> str:
         """The best lag, and a line for each."""
         labels = [f"lag {lag}" for lag in self.lags]
-        head = f"{self.question}: largest at lag {self.best}"
+        low, high = self.interval
+        head = (
+            f"{self.question}: largest at lag {self.best:.3g} (90% interval {low:.3g} to "
+            f"{high:.3g})"
+        )
         return self._lines(head, labels, np.arange(len(labels)))
 
     def to_frame(self) -> Any:
@@ -133,7 +146,8 @@ class LagScan(Screening):
         found = self.p_adjusted <= LEVEL
         ax.plot(self.lags[found], self.mi[found], "o", color="tab:blue", label=f"p ≤ {LEVEL}")
         ax.plot(self.lags[~found], self.mi[~found], "o", color="tab:blue", mfc="white")
-        ax.axvline(self.best, color="0.7", zorder=0, label=f"largest at {self.best}")
+        ax.axvspan(*self.interval, color="0.9", zorder=0)
+        ax.axvline(self.best, color="0.7", zorder=0, label=f"largest at {self.best:.3g}")
         ax.set(xlabel="lag, steps", ylabel=f"{self.question}, nats")
         ax.legend(frameon=False)
         return ax
@@ -188,7 +202,7 @@ class FeatureRanking(Screening):
         ax.barh(rows, self.mi, xerr=1.645 * self.stderr, color=colours, ecolor="0.4", capsize=2)
         ax.set_yticks(rows, self.names)
         ax.invert_yaxis()
-        ax.set_xlabel(f"nats; blue: adjusted p ≤ {LEVEL}")
+        ax.set_xlabel(f"nats; blue: corrected p ≤ {LEVEL}")
         return ax
 
 
@@ -281,5 +295,5 @@ class PairwiseInformation(Screening):
         ax.set_yticks(ticks, self.names)
         found = np.argwhere(self.matrix("p_adjusted") <= LEVEL)
         ax.plot(found[:, 1], found[:, 0], ".", color="white")
-        ax.figure.colorbar(shown, ax=ax, label=f"nats; dot: adjusted p ≤ {LEVEL}")
+        ax.figure.colorbar(shown, ax=ax, label=f"nats; dot: corrected p ≤ {LEVEL}")
         return ax

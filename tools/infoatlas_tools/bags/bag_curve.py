@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.result import Estimate
-from infoatlas_rt.inputs.checks import as_number, as_seconds
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.receiver import Receiver, Sample
 from infoatlas_rt.messages.stream import Stream
 from infoatlas_rt.streams.events import Event
 from infoatlas_rt.streams.extrema import Extremum, ExtremumDetector
 
+from .part_samples import Part, PartSamples
 from .states import Bag
 
 KEPT = 1000  # states of a topic that are kept for a picture; sometimes up to twice as many
@@ -90,33 +90,6 @@ class StreamCurve:
         return found
 
 
-@dataclass(frozen=True)
-class Part:
-    """A part of a recording.
-
-    Parameters
-    ----------
-    start : float
-        Seconds since the first message, by the stamps.
-    duration : float, optional
-        Seconds; to the end unless given.
-    """
-
-    start: float = 0.0
-    duration: float | None = None
-
-    def __post_init__(self) -> None:
-        if not 0 <= as_number(self.start, "start", "seconds since the first message") < np.inf:
-            raise InputError(f"start is {self.start}: pass seconds since the first message")
-        if self.duration is not None:
-            as_seconds(self.duration, "duration")
-
-    @property
-    def end(self) -> float:
-        """End in seconds since the first message; infinite for the end of the recording."""
-        return np.inf if self.duration is None else self.start + self.duration
-
-
 def survey(bag: Bag, topic: str, extractor: Extractor) -> tuple[float | None, float]:
     """Interval and number of the states of a topic, by its first messages.
 
@@ -178,43 +151,24 @@ def read(
 
     There is a receiver for each of one or two topics. `progress` is called with the completed
     share, 0 to 1. Messages outside `part` are skipped, as if the recording did not have them.
+    Messages whose stamps are swapped with those of near ones are put in order.
     """
-    part = part or Part()
-    newest = [-np.inf] * len(topics)  # stamps, of all messages
-    if progress is not None:
-        progress(0.0)
-    total = sum(bag.topics[topic].messages for topic in topics)
+    samples = PartSamples(bag, topics, receivers, part, progress)
     kept = [_Thinned() for _ in topics]
     rows: list[tuple[float, ...]] = []
     saturated: list[bool] = []
     extrema: list[Extremum] = []
-    start = np.inf
     fault = ""
     notices = [*bag.notices]
     events: list[Event] = []
     motions: list[tuple[float, float]] = []
     estimate: Estimate | None = None
-    for number, (side, received, message) in enumerate(bag.messages(*topics), start=1):
-        time = receivers[side].time(message, received)
-        if not np.isnan(time):
-            start, newest[side] = min(start, time), max(newest[side], time)
-        if progress is not None:
-            share = number / total
-            if part.duration is not None and np.isfinite(start):
-                share = max(share, (newest[side] - start) / part.end)
-            progress(min(share, 1.0))
-        # A message a little out of order can still be within the part.
-        if min(newest) - start > part.end + receivers[side].reset_after:
-            break
-        since = (newest[side] if np.isnan(time) else time) - start
-        if since < part.start > 0 or since >= part.end:
-            continue
-        sample = receivers[side].receive(message, received)
+    for sample in samples:
         assert sample.stamp is not None
         fault = fault or ("" if sample.skip else sample.fault)
         if sample.notice:
-            notices.append(f"at {sample.stamp - start:.2f} s: {sample.notice}")
-        kept[side].add(sample)
+            notices.append(f"at {sample.stamp - samples.start:.2f} s: {sample.notice}")
+        kept[sample.side].add(sample)
         for output in stream.take(sample):
             extrema += output.extrema
             events += output.events
@@ -228,14 +182,9 @@ def read(
         latest = None if stream.coupling is None else stream.coupling.latest
         if latest is not None and (not motions or motions[-1][0] != latest.stamp):
             motions.append((latest.stamp, latest.estimate.mi))
-    if not any(some.seen for some in kept) and max(newest) - start < part.start:
-        raise InputError(
-            f"start is {part.start:g} s, but {' and '.join(topics)} of {bag.path} ends "
-            f"{max(newest) - start:.2f} s after its first message: start earlier"
-        )
     if estimate is None:
         where = f"{bag.path} gave no estimate of {' and '.join(topics)}"
-        raise InputError(f"{where}: {_why_no_estimate(stream, part, fault)}")
+        raise InputError(f"{where}: {_why_no_estimate(stream, samples.part, fault)}")
     stamps, mi, stderr, noise, local, fill = np.array(rows).T
     slices = "unsliced"
     if estimate.k is not None:
@@ -249,11 +198,11 @@ def read(
         fill=fill,
         saturated=np.array(saturated),
         extrema=sorted(extrema, key=lambda extremum: extremum.stamp),
-        start=start,
+        start=samples.start,
         states=[some.stacked() for some in kept],
         names=[receiver.extractor.names for receiver in receivers],
         how=f"{slices}, model {estimate.model} on {estimate.provider}, seed {estimate.seed}",
-        notices=notices,
+        notices=notices + samples.notices(),
         events=events,
         motions=(np.array([at for at, _ in motions]), np.array([mi for _, mi in motions])),
     )

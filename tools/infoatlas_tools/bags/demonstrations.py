@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.fields import Extractor
-from infoatlas_rt.messages.receiver import Receiver
+from infoatlas_rt.messages.receiver import Receiver, Sample
 
 from ..cameras.camera import Camera
 from ..files.rates import time_faults
 from ..trajectories import Trajectories
 from .bag_images import BagImages, check_camera
+from .part_samples import InOrder
 from .states import Bag, bags_in, shortened
 
 LOST = 10.0  # median intervals between messages: a longer one is a hole
@@ -34,6 +35,7 @@ class _Demonstration(NamedTuple):
     names: tuple[str, ...]
     body: str
     passed: Counter[str]
+    notices: list[str]
 
 
 def load_demonstrations(
@@ -60,7 +62,7 @@ def load_demonstrations(
     Returns
     -------
     Trajectories
-        States in the order of arrival; a step is a message. Coordinates are in the order of the
+        States in the order of their stamps; a step is a message. Coordinates are ordered as in the
         first bag. Their rate (Hz) is 1 / median interval between arrivals, of all bags together;
         None if that interval is 0, or no bag has two messages. Episodes are the names of the bags.
     """
@@ -77,7 +79,7 @@ def load_demonstrations(
                 check_camera(bag, camera)
             own = _read(bag, topic, fields, joints)
             found[bag_path.name] = _like(own, next(iter(found.items()), None))
-            for notice in bag.notices:
+            for notice in bag.notices + own.notices:
                 left_out.setdefault(notice, []).append(bag_path.name)
     passed = {fate: None for own in found.values() for fate in own.passed}
     notes = [f"{shortened(bags)}: {notice}." for notice, bags in left_out.items()]
@@ -128,7 +130,9 @@ def _read(
     """States of one bag."""
     extractor = Extractor(fields, bag.schema(topic), joints)
     receiver = Receiver(extractor, reset_after=np.inf)  # a bag is one episode, of one robot
-    states, times = [], []
+    order = InOrder([topic], np.inf)
+    samples: list[Sample] = []
+    times = []
     passed: Counter[str] = Counter()
     for number, (_, received, message) in enumerate(bag.messages(topic)):
         sample = receiver.receive(message, received)
@@ -155,12 +159,18 @@ def _read(
                 f"message {number} on {topic} cannot be used, and a trajectory has no holes: "
                 f"{why}. Choose other coordinates with --field or --joints, or leave this bag out"
             )
-        states.append(sample.state)
+        samples += order.push(sample)
         times.append(received)
-    if not states:
+    samples += order.flush()
+    if not samples:
         raise bag.nothing(topic, extractor)
     return _Demonstration(
-        np.stack(states), np.array(times), extractor.names, extractor.body, passed
+        np.stack([sample.state for sample in samples]),
+        np.array(times),
+        extractor.names,
+        extractor.body,
+        passed,
+        order.notices(),
     )
 
 

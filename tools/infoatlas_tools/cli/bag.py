@@ -1,28 +1,35 @@
-"""The command bag: the curve of one robot's stream in a ROS bag, its extrema, and couplings."""
+"""The command bag: the curve of one robot's stream in a ROS bag, its extrema, couplings, lags."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
-from infoatlas_rt.cli.console import progress, table, write_json
+from infoatlas_rt.cli.arguments import Target, add_estimator, add_json, make_estimator
+from infoatlas_rt.cli.console import progress, write_json
 from infoatlas_rt.errors import InputError
 
-from .curve import extrema_rows
 from .recording_arguments import add_extrema, add_plot, add_resolution, add_topic, check_data
+
+if TYPE_CHECKING:
+    from infoatlas_rt.messages.fields import Extractor
+
+    from ..bags.part_samples import Part
+    from ..bags.states import Bag
 
 HELP = "mutual information of one robot's stream in a ROS bag; of two topics also couplings"
 DESCRIPTION = (
     "Estimate mutual information along one robot's stream in a ROS bag, and find extrema. "
     "With two topics, also find couplings: times at which their motions begin and stop to depend "
-    "on each other. ROS is not needed."
+    "on each other; and, with --lags, at which lag positions, velocities and forces do. ROS is not "
+    "needed."
 )
 EXAMPLES = (
     "bag pick_bag --topic /joint_states",
     "bag pick_bag --topic /tool_pose --with-topic /cube_pose --plot bag.png",
+    "bag pick_bag --topic /cube_pose --with-topic /wrench --lags 0.5",
 )
 
 
@@ -33,6 +40,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add_plot(parser)
     add_json(parser)
+    parser.add_argument(
+        "--csv",
+        action=Target,
+        metavar="FILE",
+        help="table of estimates, extrema and couplings in order of time",
+    )
     _add_part(parser.add_argument_group("part of the bag"))
     _add_messages(parser.add_argument_group("messages"))
     _add_two_topics(parser.add_argument_group("two topics"))
@@ -88,6 +101,13 @@ def _add_two_topics(group: Any) -> None:
         metavar="R",
         help="smallest motion within a step that the sensors resolve, for both topics or for each "
         "(default: estimated for each coordinate from its noise at rest)",
+    )
+    group.add_argument(
+        "--lags",
+        type=float,
+        metavar="S",
+        help="also compare positions, velocities and forces of both topics at lags of up to S "
+        "seconds, of both signs",
     )
 
 
@@ -146,14 +166,18 @@ def run(arguments: Namespace) -> None:
     from infoatlas_rt.streams.extrema import ExtremumDetector
     from infoatlas_rt.streams.sliding_window import SlidingWindow
 
-    from ..bags.bag_curve import Part, choose_grid, read, survey
+    from ..bags.bag_curve import choose_grid, read, survey
+    from ..bags.part_samples import Part
     from ..bags.states import Bag
+    from .bag_text import print_bag, write_csv
 
     check_data(arguments.data, "bag")
     part = Part(arguments.start, arguments.duration)
     two = arguments.with_topic is not None
     if arguments.with_field is not None and not two:
         raise InputError("--with-field is for the topic of --with-topic: give both")
+    if arguments.lags is not None and not two:
+        raise InputError("--lags compares two topics: give --with-topic too")
     with Bag(arguments.data) as bag:
         if arguments.topic is None:
             raise InputError(f"name the topic to read, with --topic. {bag.listing()}")
@@ -209,6 +233,9 @@ def run(arguments: Namespace) -> None:
         receivers = [Receiver(extractor, i, again) for i, extractor in enumerate(extractors)]
         with progress("bag") as advance:
             curve = read(bag, topics, receivers, stream, advance, part=part)
+        lags = None
+        if arguments.lags is not None:
+            lags = _lags(arguments, bag, topics, extractors, part, step)
         kinds = [bag.topics[topic].type for topic in topics]
     if arguments.plot:
         from ..plots.stream_plot import stream_figure
@@ -225,6 +252,8 @@ def run(arguments: Namespace) -> None:
             window=window.length,
         )
         figure.savefig(arguments.plot)
+    if arguments.csv:
+        write_csv(arguments.csv, curve)
     result = {
         "data": str(arguments.data),
         "topics": [
@@ -251,8 +280,37 @@ def run(arguments: Namespace) -> None:
             "estimated": arguments.coupling_resolution is None,
             "values": [side.reshape(-1).tolist() for side in sides],
         }
+        result["coupling_window"] = coupling.window.length if coupling else None
+        result["lags"] = lags
     if not write_json(arguments.json, result):
-        _print(result, arguments.plot)
+        print_bag(result, arguments.plot)
+
+
+def _lags(
+    arguments: Namespace,
+    bag: Bag,
+    topics: list[str],
+    extractors: list[Extractor],
+    part: Part,
+    step: float | None,
+) -> dict[str, Any]:
+    """Dependence of the two topics at lags."""
+    from infoatlas_rt.messages.receiver import Receiver
+    from infoatlas_rt.messages.sync import Synchroniser
+
+    from ..bags.bag_lags import SLICES, scan_lags
+    from ..bags.part_samples import PartSamples
+
+    again = arguments.reset_after
+    receivers = [Receiver(extractor, i, again) for i, extractor in enumerate(extractors)]
+    for receiver in receivers:
+        receiver.forget()
+    samples = PartSamples(bag, topics, receivers, part)
+    sync = Synchroniser(arguments.sync_tolerance, reset_after=again)
+    slices = arguments.slices or SLICES
+    estimator = make_estimator(Namespace(**vars(arguments) | {"slices": slices}))
+    with progress("lags") as advance:
+        return scan_lags(samples, receivers, sync, step, arguments.lags, estimator, advance)
 
 
 def _lag(arguments: Namespace, step: float | None) -> int:
@@ -264,67 +322,3 @@ def _lag(arguments: Namespace, step: float | None) -> int:
     if arguments.lag_seconds is None or step is None:
         return 2 if arguments.with_topic is None else 0
     return max(1, round(min(as_seconds(arguments.lag_seconds, "lag_seconds") / step, 1e9)))
-
-
-def _print(result: dict[str, Any], plot: str | None) -> None:
-    import numpy as np
-
-    stamps, start = result["curve"]["stamp"], result["start"]
-    table(
-        f"Extrema of the curve of {result['data']} (times: seconds since the first message)",
-        ("", "kind", "time", "MI (nats)", "prominence", "reported at"),
-        extrema_rows(result["extrema"], "{:.2f}", start),
-        empty=f"none above the noise: no rise or fall within {result['delay']:g} s exceeds "
-        f"{result['z']:g} standard errors (--z, --delay)",
-    )
-    if "events" in result:
-        table(
-            "Coupling: when the two topics begin and stop to move together",
-            ("", "event", "time", "MI of the motions at detection (nats)", "detected at"),
-            [
-                (
-                    str(number),
-                    event["kind"],
-                    f"{event['stamp'] - start:.2f}",
-                    f"{event['value']:.3f} ({event['z']:.1f} times its noise)",
-                    f"{event['detected_stamp'] - start:.2f}",
-                )
-                for number, event in enumerate(result["events"], start=1)
-            ],
-            empty="none above the noise",
-        )
-        resolution = result["coupling_resolution"]
-        spans = (
-            f"{topic['name']} " + " to ".join(f"{v:.2g}" for v in sorted({min(of), max(of)}))
-            for topic, of in zip(result["topics"], resolution["values"], strict=True)
-        )
-        how = "estimated from the noise at rest" if resolution["estimated"] else "as given"
-        print(f"Smallest motion within a step ({how}): {', '.join(spans)}")
-    for topic in result["topics"]:
-        names = topic["coordinates"]
-        shown = names if len(names) < 5 else [*names[:2], "...", names[-1]]
-        print(f"{topic['name']}: {len(names)} coordinates ({', '.join(shown)})")
-    fates = ", ".join(f"{n} {kind}" for kind, n in result["counts"].items() if n)
-    print(f"Messages by fate: {fates}")
-    for notice in result["notices"]:
-        print(f"Notice: {notice}")
-    mi = np.array(result["curve"]["mi"])
-    print(
-        f"Estimates: {len(mi)}, {stamps[0] - start:.2f} to {stamps[-1] - start:.2f} s, "
-        f"{mi.min():.2f} to {mi.max():.2f} nats (median {np.median(mi):.2f}); each is an average "
-        f"over {result['window']} steps"
-    )
-    if result["grid"]:
-        half = result["extremum_grid"] > result["delay"] / 20 * 1.01
-        print(
-            f"Grid: the first estimate in each {result['grid']:.3g} s; extrema use one in each "
-            f"{result['extremum_grid']:.3g} s{', half as many as on a robot' if half else ''} "
-            "(--every 1: all estimates)"
-        )
-    saturated = sum(result["curve"]["saturated"])
-    if saturated:
-        print(
-            f"Saturated: {saturated} (one side determines the other; the true value may be larger)"
-        )
-    if plot:
-        print(f"Picture: {plot}")

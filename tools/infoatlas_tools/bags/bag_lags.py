@@ -1,0 +1,176 @@
+"""Finds at which lag two topics depend on each other, over a part of a bag.
+
+The detector of couplings compares motions at equal times in a short window. A force that precedes a
+motion, or a late response, is found here, by `lag_scan` of positions, velocities and forces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.estimator import Estimator
+from infoatlas_rt.inputs.checks import as_seconds
+from infoatlas_rt.messages.receiver import Receiver
+from infoatlas_rt.messages.sync import Pair, Synchroniser
+
+from ..analysis.screening import lag_scan
+from ..analysis.screening_results import LEVEL
+from .part_samples import PartSamples
+
+LAGS = 10  # lags of each sign, at most
+ROWS = 1500  # states of a topic that are compared, at most
+SLICES = 10  # of wide sides: a lag scan has hundreds of permutations
+Z = 3.5  # noise that a significant dependence exceeds, too
+PAUSE = 3.0  # intervals without a pair, from which on no lag reaches across
+# What the names of coordinates say about them. Others are positions, or values without a meaning.
+FORCE = re.compile("force|torque|effort|wrench|current", re.IGNORECASE)
+SPEED = re.compile("velocit|twist|speed|accel|angular", re.IGNORECASE)
+PLACE = re.compile("pos|transl|orient|rotat|point", re.IGNORECASE)
+VALUE, MOTION, FORCES = range(3)
+
+Array = NDArray[np.float64]
+
+
+def scan_lags(
+    samples: PartSamples,
+    receivers: Sequence[Receiver],
+    sync: Synchroniser,
+    step: float | None,
+    seconds: float,
+    estimator: Estimator,
+    progress: Callable[[float], None],
+) -> dict[str, Any]:
+    """Scan the lags of the quantities of two topics.
+
+    Parameters
+    ----------
+    samples : PartSamples
+        Of two topics, by `receivers`.
+    receivers : sequence of Receiver
+    sync : Synchroniser
+        Pairs the states of both.
+    step : float or None
+        Interval of the slower topic, seconds.
+    seconds : float
+        Largest lag, of both signs.
+    estimator : Estimator
+    progress : callable
+        Called with the completed share, 0 to 1.
+
+    Returns
+    -------
+    dict
+        JSON-safe. "step" (s) is that of the lags, "span" (s) the time that was compared. "scans"
+        has a dict for each pair of quantities: their names, whether the largest value is
+        significant, and values of the `LagScan` with lags in seconds. A lag is positive if the
+        second topic is ahead of the first.
+    """
+    seconds = as_seconds(seconds, "lags")
+    if step is None:
+        raise InputError("--lags needs stamps that increase, and these do not: leave it out")
+    grid = step * max(1, round(seconds / LAGS / step))
+    most = round(seconds / grid)
+    if not most:
+        raise InputError(f"--lags {seconds:g} is less than a step, {grid:.3g} s: choose more")
+    pairs = list(_pairs(samples, sync, ROWS * grid))
+    parts = list(_on_grid(pairs, grid, max(PAUSE * step, grid)))
+    rows = sum(max(len(part[0]) - 1 - 2 * most, 0) for part in parts)
+    if rows < estimator.model_file.n_min:
+        raise InputError(
+            f"--lags {seconds:g}: the recording has {rows} steps of {grid:.3g} s with pairs at "
+            f"all lags, and {estimator.model_file.n_min} are needed: choose smaller lags, or a "
+            "longer part"
+        )
+    first, second = (
+        _quantities([part[side] for part in parts], receivers[side].extractor.names, grid)
+        for side in (0, 1)
+    )
+    asked = [(a, b) for a in first for b in second if a == b or FORCES in (a, b)]
+    scans = []
+    for number, (a, b) in enumerate(asked):
+        found = lag_scan(
+            second[b][1],
+            first[a][1],
+            range(-most, most + 1),
+            estimator,
+            progress=partial(_share, progress, number, len(asked)),
+        )
+        best = found.mi.argmax()
+        # Of few steps there are few shifts, so that no p is below `least_adjusted`.
+        rare = found.p_adjusted[best] <= max(LEVEL, found.least_adjusted)
+        scans.append(
+            {
+                "significant": bool(rare and found.mi[best] > Z * found.noise[best]),
+                "quantities": [first[a][0], second[b][0]],
+                "lag": (found.lags * grid).tolist(),
+                "mi": found.mi.tolist(),
+                "stderr": found.stderr.tolist(),
+                "noise": found.noise.tolist(),
+                "p_adjusted": found.p_adjusted.tolist(),
+                "best": found.best * grid,
+                "interval": [end * grid for end in found.interval],
+            }
+        )
+    span = sum(len(part[0]) * grid for part in parts)
+    return {"seconds": seconds, "step": grid, "span": span, "scans": scans}
+
+
+def _pairs(samples: PartSamples, sync: Synchroniser, span: float) -> Iterator[Pair]:
+    """Pairs of usable states of one size, of the first `span` seconds."""
+    first: Pair | None = None
+    for sample in samples:
+        if sample.fault or sample.stamp is None or not np.isfinite(sample.state).all():
+            continue
+        for pair in sync.push(sample.state, sample.stamp, sample.side):
+            first = first or pair
+            if (len(pair.a), len(pair.b)) == (len(first.a), len(first.b)):
+                yield pair
+            if pair.stamp - first.stamp > span:
+                return
+
+
+def _on_grid(pairs: Sequence[Pair], grid: float, pause: float) -> Iterator[tuple[Array, Array]]:
+    """States [n, d] and [n, d'] of trajectories without a pause, the nearest ones on a grid."""
+    stamps = np.array([pair.stamp for pair in pairs])
+    cuts = np.flatnonzero((np.diff(stamps) > pause) | (np.diff(stamps) <= 0)) + 1
+    for part in np.split(np.arange(len(stamps)), cuts):
+        if len(part) < 2:
+            continue
+        ticks = np.arange(stamps[part[0]], stamps[part[-1]] + grid / 2, grid)
+        after = np.searchsorted(stamps[part], ticks).clip(1, len(part) - 1)
+        nearest = part[after - (ticks - stamps[part[after - 1]] < stamps[part[after]] - ticks)]
+        yield np.stack([pairs[i].a for i in nearest]), np.stack([pairs[i].b for i in nearest])
+
+
+def _quantities(
+    parts: Sequence[Array], names: Sequence[str], grid: float
+) -> dict[int, tuple[str, list[Array]]]:
+    """Name and trajectories [n - 1, d] of each quantity in the states of a topic."""
+    force = [i for i, name in enumerate(names) if FORCE.search(name)]
+    speed = [i for i, name in enumerate(names) if SPEED.search(name) and i not in force]
+    other = [i for i in range(len(names)) if i not in force + speed]
+    placed = all(PLACE.search(names[i]) for i in other)
+    found = {}
+    if other:
+        found[VALUE] = "position" if placed else "value", [part[1:, other] for part in parts]
+        changes = [np.diff(part[:, other], axis=0) / grid for part in parts]
+        found[MOTION] = "velocity" if placed else "change", changes
+    if speed:
+        found[MOTION] = "velocity", [part[1:, speed] for part in parts]
+    if force:
+        found[FORCES] = "force", [part[1:, force] for part in parts]
+    return found
+
+
+def _share(
+    progress: Callable[[float], None], number: int, scans: int, done: int, total: int
+) -> None:
+    """Report the progress of a scan of several."""
+    progress((number + done / total) / scans)

@@ -1,0 +1,150 @@
+"""What the command bag prints, and its table for --csv."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from infoatlas_rt.cli.console import table
+from infoatlas_rt.errors import OutputError
+from infoatlas_rt.streams.events import Event
+from infoatlas_rt.streams.extrema import Extremum
+
+from ..bags.bag_curve import StreamCurve
+from .curve import extrema_rows
+
+
+def print_bag(result: dict[str, Any], plot: str | None) -> None:
+    """Print the result of the command, as in its JSON, and where the picture is."""
+    stamps, start = result["curve"]["stamp"], result["start"]
+    if "events" in result:
+        _print_couplings(result)
+        if result["lags"]:
+            _print_lags(result)
+    table(
+        f"Extrema of the curve of {result['data']} (times: seconds since the first message)",
+        ("", "kind", "time", "MI (nats)", "prominence", "reported at"),
+        extrema_rows(result["extrema"], "{:.2f}", start),
+        empty=f"none above the noise: no rise or fall within {result['delay']:g} s exceeds "
+        f"{result['z']:g} standard errors (--z, --delay)",
+    )
+    for topic in result["topics"]:
+        names = topic["coordinates"]
+        shown = names if len(names) < 5 else [*names[:2], "...", names[-1]]
+        print(f"{topic['name']}: {len(names)} coordinates ({', '.join(shown)})")
+    fates = ", ".join(f"{n} {kind}" for kind, n in result["counts"].items() if n)
+    print(f"Messages by fate: {fates}")
+    for notice in result["notices"]:
+        print(f"Notice: {notice}")
+    mi = np.array(result["curve"]["mi"])
+    print(
+        f"Estimates: {len(mi)}, {stamps[0] - start:.2f} to {stamps[-1] - start:.2f} s, "
+        f"{mi.min():.2f} to {mi.max():.2f} nats (median {np.median(mi):.2f}); each is an average "
+        f"over {result['window']} steps"
+    )
+    if result["grid"]:
+        half = result["extremum_grid"] > result["delay"] / 20 * 1.01
+        print(
+            f"Grid: the first estimate in each {result['grid']:.3g} s; extrema use one in each "
+            f"{result['extremum_grid']:.3g} s{', half as many as on a robot' if half else ''} "
+            "(--every 1: all estimates)"
+        )
+    saturated = sum(result["curve"]["saturated"])
+    if saturated:
+        print(
+            f"Saturated: {saturated} (one side determines the other; the true value may be larger)"
+        )
+    if plot:
+        print(f"Picture: {plot}")
+
+
+def _print_couplings(result: dict[str, Any]) -> None:
+    start, steps = result["start"], result["coupling_window"]
+    table(
+        "Coupling: when the two topics begin and stop to move together",
+        ("", "event", "time", "MI of the motions at detection (nats)", "detected at"),
+        [
+            (
+                str(number),
+                event["kind"],
+                f"{event['stamp'] - start:.2f}",
+                f"{event['value']:.3f} ({event['z']:.1f} times its noise)",
+                f"{event['detected_stamp'] - start:.2f}",
+            )
+            for number, event in enumerate(result["events"], start=1)
+        ],
+        empty=f"none above the noise: motions at equal times, over {steps} steps"
+        + ("" if result["lags"] else "; --lags 0.5 also compares forces, and at lags"),
+    )
+    if result["events"]:
+        print(
+            f"Coupled motions depend on each other over {steps} steps. This is no proof of "
+            "contact: if a person moves\nthe object while the robot moves, they are coupled, too"
+        )
+    resolution = result["coupling_resolution"]
+    spans = (
+        f"{topic['name']} " + " to ".join(f"{v:.2g}" for v in sorted({min(of), max(of)}))
+        for topic, of in zip(result["topics"], resolution["values"], strict=True)
+    )
+    how = "estimated from the noise at rest" if resolution["estimated"] else "as given"
+    print(f"Smallest motion within a step ({how}): {', '.join(spans)}")
+
+
+def _print_lags(result: dict[str, Any]) -> None:
+    lags, names = result["lags"], [topic["name"] for topic in result["topics"]]
+    rows, ends = [], False
+    for scan in lags["scans"]:
+        best = int(np.argmax(scan["mi"]))
+        found = scan["significant"]
+        ends |= found and best in (0, len(scan["mi"]) - 1)
+        low, high = scan["interval"]
+        rows.append(
+            (
+                *scan["quantities"],
+                f"{scan['best']:+.3f}" if found else "none",
+                f"{low:+.3f} to {high:+.3f}" if found else "",
+                f"{scan['mi'][best]:.3f} ± {scan['stderr'][best]:.3f}",
+                f"{scan['p_adjusted'][best]:.2g}",
+            )
+        )
+    count = len(lags["scans"][0]["lag"])
+    table(
+        f"Lags at which the two depend on each other most: positive if {names[1]} is ahead",
+        (*names, "lag (s)", "90% interval", "MI (nats)", f"p, for {count} lags"),
+        rows,
+    )
+    print(
+        f"Lags: each {lags['step']:.3g} s up to {lags['seconds']:g} s, over {lags['span']:.0f} s "
+        "of the recording; positions that drift\ndepend on each other by chance"
+        + (". The largest value is at an end: try longer --lags" if ends else "")
+    )
+
+
+def write_csv(target: str, curve: StreamCurve) -> None:
+    """Write a row for each estimate, extremum and coupling, in order of time."""
+    columns = ("mi", "stderr", "noise", "local", "fill", "saturated")
+    values = zip(*(getattr(curve, name).tolist() for name in ("stamp", *columns)), strict=True)
+    rows: list[dict[str, Any]] = [
+        {"kind": "estimate", "stamp": stamp, **dict(zip(columns, own, strict=True))}
+        for stamp, *own in values
+    ]
+    detections: list[Extremum | Event] = [*curve.extrema, *curve.events]
+    for found in detections:
+        own = {"kind": found.kind, "stamp": found.stamp, "mi": found.value, "z": found.z}
+        rows.append(own | {"reported": _since(found.detected_stamp, curve.start)})
+    rows.sort(key=lambda row: float(row["stamp"]))
+    try:
+        with Path(target).open("w", newline="", encoding="utf-8") as file:
+            names = ("seconds", "kind", *columns, "z", "reported", "stamp")
+            writer = csv.DictWriter(file, names)
+            writer.writeheader()
+            writer.writerows(row | {"seconds": _since(row["stamp"], curve.start)} for row in rows)
+    except OSError as error:
+        raise OutputError(f"{target} cannot be written ({error})") from error
+
+
+def _since(stamp: float | None, start: float) -> float | None:
+    return None if stamp is None else round(stamp - start, 6)
