@@ -1,4 +1,4 @@
-"""Conditioning on a side z: residuals of a regression on z, and permutations near z.
+"""Conditioning on a side z: residuals of a linear regression on z, and cells of similar z.
 
 Subtracting a function of z from x is a bijection of x for each value of z, so it does not change
 I(x; y | z). The residuals of a regression depend little on z. So the second term of the chain rule
@@ -7,8 +7,7 @@ is a small correction instead of a large estimate.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,6 @@ from infoatlas_rt.estimation.canonical import clip_outliers, normal_scores, stan
 # z.
 LARGEST_TIE = 0.05
 EXACT = 1e-12  # unexplained share of the variance below which a coordinate is a function of z
-REGRESSORS = 0.1  # curved regressors for each sample, at most
 REDUNDANT = 1e-3  # share of the strongest regressor below which one is left out
 CELL = 8  # smallest number of samples of a cell (neighbourhood in z) for permutations
 
@@ -43,19 +41,10 @@ class Residuals(NamedTuple):
     unexplained: NDArray[np.float64]
 
 
-def residuals(
-    samples: NDArray[np.float64], given: NDArray[np.float64], *, curved: bool = False
-) -> Residuals:
-    """Residuals of samples [n, d] after a regression on z [n, dz].
-
-    With `curved`, the regressors include products and cubes, if they are few for n samples.
-    """
+def residuals(samples: NDArray[np.float64], given: NDArray[np.float64]) -> Residuals:
+    """Residuals of samples [n, d] after a regression on z [n, dz]."""
     (scores, values), (first, raw) = (_forms(side) for side in (samples, given))
     design = np.c_[first, raw]
-    if curved:
-        one, two = np.triu_indices(first.shape[1])
-        more = np.c_[design, first[:, one] * first[:, two], first**3]
-        design = more if more.shape[1] <= REGRESSORS * len(more) else design
     # An orthonormal basis of the regressors; constant and redundant ones are left out.
     basis, strength, _ = np.linalg.svd(design - design.mean(axis=0), full_matrices=False)
     basis = basis[:, strength > REDUNDANT * max(strength.max(), 1.0)]
@@ -151,37 +140,3 @@ def _cut(scores: NDArray[np.float64], least: int) -> NDArray[np.bool_] | None:
             size = steps[np.argmin(abs(steps - n / 2))]
             return np.asarray(scores[:, column] < values[size])
     return None
-
-
-class LocalPairings(Sequence[NDArray[np.int64]]):
-    """Pairings that permute samples within cells; pairing 0 is the given one.
-
-    Parameters
-    ----------
-    order : [n] int64
-        Position i of the shuffled samples contains sample order[i].
-    cell : [n] int64
-        Cell of each sample, in the order of the input.
-    count, seed : int
-    """
-
-    method = "local permutation"
-
-    def __init__(
-        self, order: NDArray[np.int64], cell: NDArray[np.int64], count: int, seed: int
-    ) -> None:
-        self._cell, self._count, self._seed = cell[order], count, seed
-        self._sorted = np.argsort(self._cell, kind="stable")
-
-    def __len__(self) -> int:
-        return 1 + self._count
-
-    def __getitem__(self, number: Any) -> Any:
-        n = len(self._cell)
-        if number == 0:
-            return np.arange(n)
-        # Order by cell, random within each cell; and order by cell alone.
-        drawn = np.random.default_rng([self._seed, 2, number]).random(n)
-        pairing = np.empty(n, np.int64)
-        pairing[self._sorted] = np.lexsort((drawn, self._cell))
-        return pairing

@@ -1,0 +1,173 @@
+"""Test of conditional independence of x and y given z: residuals, features of them, surrogates.
+
+Each side is replaced by its residuals after a smooth regression on z. The statistic is the larger
+of two measures, each standardised over all surrogates: the linear association of the residuals, and
+that of random Fourier features of the residuals (of those of x together with z), which is large for
+any kind of dependence (Rahimi and Recht 2007; Strobl, Zhang and Visweswaran 2019). The features are
+regressed on z once more, so what the mean of a feature owes to z does not count.
+
+A surrogate of y is its regression plus rearranged residuals, and is treated as y was: fitted anew,
+and so on (Freedman and Lane 1983). So it has the same errors of the regression. Residuals of
+independent samples are permuted among samples with similar z (Runge 2018; Kim et al. 2022).
+Residuals of a time series are shifted cyclically, which keeps the autocorrelation of both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.estimation.canonical import clip_outliers, normal_scores, standardise
+
+from .conditioning import cells
+
+LANDMARKS = 100  # samples of z at which a regression has Gaussian bumps, at most
+WIDTHS = (0.3, 0.7, 1.5)  # of the bumps, in deviations of z
+PENALTIES = 10.0 ** np.arange(-4, 4.1, 0.5)
+# The penalty, as a share of the one that predicts best. With less penalty the regression has less
+# bias, which would count as dependence, and more variance, which surrogates have as well.
+UNDERSMOOTHED = 0.1
+FEATURES = 40
+FREQUENCIES = (0.5, 1.0, 2.0)  # of features of residuals; half of the middle one for z
+LINEAR = 3.0  # weight of linear terms beside bumps: the penalty hardly reaches them
+
+Matrix = NDArray[np.float64]
+
+
+class Regression(NamedTuple):
+    """Ridge regression on functions of z: an orthonormal basis [n, r] and factors [r]."""
+
+    basis: Matrix
+    factors: Matrix
+
+    def fitted(self, side: Matrix) -> Matrix:
+        return self.basis @ (self.factors[:, None] * (self.basis.T @ side))
+
+    def left(self, side: Matrix) -> Matrix:
+        """Residuals of a side [n, d], scaled to deviation 1; 0 where nothing is left."""
+        centred = side - side.mean(axis=0)
+        left = centred - self.fitted(centred)
+        deviation = left.std(axis=0)
+        return np.asarray(left / np.where(deviation > 1e-9, deviation, np.inf))
+
+    def inflation(self) -> float:
+        """Deviation of the noise over that of its residuals."""
+        used = 1 + (2 * self.factors - self.factors**2).sum()
+        return float(np.sqrt(len(self.basis) / max(len(self.basis) - used, 1.0)))
+
+
+def conditional_statistics(
+    x: Matrix,
+    y: Matrix,
+    given: Matrix,
+    trajectory: NDArray[np.int64] | None,
+    count: int,
+    seed: int,
+) -> tuple[Matrix, Matrix]:
+    """Both measures of dependence [1 + B] of checked samples and of B surrogates.
+
+    `trajectory` [n] numbers the trajectories of time series, in ascending order; None for
+    independent samples.
+    """
+    rng = np.random.default_rng([seed, 2])
+    spaces = _spaces(given, rng)
+    (first, side_x), (second, side) = (_regressed(spaces, s) for s in (x, y))
+    residuals, scores = _scores(first.left(side_x)), normal_scores(given.T).T
+    of_x, of_y = (_frequencies(s.shape[1], rng) for s in (x, y))
+    of_z = rng.standard_normal((given.shape[1], FEATURES)) / (2 * np.sqrt(given.shape[1]))
+    phases = rng.uniform(0, 2 * np.pi, (2, FEATURES))
+    features = np.cos(residuals @ of_x + scores @ of_z + phases[0])
+    last = _best(spaces, features)[1]
+    sides_of_x = last.left(features), last.left(residuals)
+
+    def measures(values: Matrix) -> list[float]:
+        left = _scores(second.left(values))
+        sides_of_y = last.left(np.cos(left @ of_y + phases[1])), last.left(left)
+        pairs = zip(sides_of_x, sides_of_y, strict=True)
+        return [float(((a.T @ b) ** 2).sum()) for a, b in pairs]
+
+    fitted = second.fitted(side)
+    noise = second.inflation() * (side - fitted)
+    found = [measures(side)]
+    for order in _orders(given, trajectory, count, rng):
+        found.append(measures(fitted + noise[order]))
+    values, linear = np.array(found).T
+    return values, linear
+
+
+def _spaces(given: Matrix, rng: np.random.Generator) -> list[tuple[Matrix, Matrix]]:
+    """Basis [n, r] and strengths [r] of the functions of z, for each width of the bumps."""
+    scores = normal_scores(given.T).T
+    n, dz = scores.shape
+    landmarks = scores[rng.choice(n, min(n // 2, LANDMARKS), replace=False)]
+    squares = (scores**2).sum(axis=1)[:, None] + (landmarks**2).sum(axis=1)
+    distances = np.maximum(squares - 2 * scores @ landmarks.T, 0) / dz
+    linear = LINEAR * np.c_[scores, standardise(clip_outliers(given))]
+    found = []
+    for width in WIDTHS:
+        design = np.c_[np.exp(-distances / (2 * width**2)), linear]
+        basis, strengths, _ = np.linalg.svd(design - design.mean(axis=0), full_matrices=False)
+        kept = strengths > 1e-6 * max(strengths[0], 1.0)
+        found.append((basis[:, kept], strengths[kept] ** 2))
+    return found
+
+
+def _regressed(
+    spaces: list[tuple[Matrix, Matrix]], side: Matrix
+) -> tuple[Regression, Matrix]:
+    """The regression of a side [n, d], and its values or normal scores: what z predicts better."""
+    forms = standardise(clip_outliers(side)), standardise(normal_scores(side.T).T)
+    found = [_best(spaces, form) for form in forms]
+    better = int(found[1][0] < found[0][0])
+    return found[better][1], forms[better]
+
+
+def _best(spaces: list[tuple[Matrix, Matrix]], side: Matrix) -> tuple[float, Regression]:
+    """Least error of a regression of a side [n, d], by generalised cross-validation; and it."""
+    side = standardise(side)
+    n, best, chosen = len(side), np.inf, spaces[0]
+    for basis, strengths in spaces:
+        power = ((basis.T @ side) ** 2).sum(axis=1)
+        for penalty in PENALTIES:
+            factors = strengths / (strengths + penalty)
+            free = 1 - min((1 + factors.sum()) / n, 0.9)
+            error = float((side**2).sum() - (2 * factors - factors**2) @ power) / free**2
+            if error < best:
+                best = error
+                chosen = basis, strengths / (strengths + UNDERSMOOTHED * penalty)
+    return best, Regression(*chosen)
+
+
+def _orders(
+    given: Matrix, trajectory: NDArray[np.int64] | None, count: int, rng: np.random.Generator
+) -> Iterator[NDArray[np.int64]]:
+    """Rearrangements of the samples [n]."""
+    if trajectory is None:
+        cell = cells(given)
+        by_cell = np.argsort(cell, kind="stable")
+        for _ in range(count):
+            order = np.empty(len(cell), np.int64)
+            order[by_cell] = np.lexsort((rng.random(len(cell)), cell))
+            yield order
+        return
+    sizes = np.bincount(trajectory)
+    starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    steps, lengths = np.arange(len(trajectory)) - starts, np.repeat(sizes, sizes)
+    for _ in range(count):
+        shifts = np.repeat(rng.integers(0, sizes), sizes)
+        yield starts + (steps + shifts) % lengths
+
+
+def _scores(side: Matrix) -> Matrix:
+    """Normal scores of residuals [n, d]; values that differ by rounding are equal."""
+    return np.asarray(normal_scores(np.round(side, 9).T).T)
+
+
+def _frequencies(d: int, rng: np.random.Generator) -> Matrix:
+    """Frequencies [d, m] of the random features of d coordinates."""
+    return np.asarray(
+        rng.standard_normal((d, FEATURES)) * rng.choice(FREQUENCIES, FEATURES) / np.sqrt(d)
+    )
