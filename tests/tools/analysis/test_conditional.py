@@ -10,7 +10,7 @@ from infoatlas_rt import Estimator, InputError
 from infoatlas_tools import conditional_mutual_information as conditional, transfer_entropy
 from infoatlas_tools.analysis import conditional as module, conditional_test
 from infoatlas_tools.analysis.conditional_test import conditional_statistics
-from infoatlas_tools.analysis.conditioning import cells, residuals
+from infoatlas_tools.analysis.conditioning import cells, entropy_given, residuals
 from infoatlas_tools.analysis.independence import compare
 
 LOG2 = np.log(2)
@@ -82,6 +82,32 @@ def test_switches(estimator):
     ):
         assert (redundant.mi, redundant.stderr, redundant.p_value) == (0, 0, 1)
         assert redundant.degenerate and "degenerate" in str(redundant)
+
+
+@pytest.mark.parametrize("n", [400, 2000])
+def test_at_most_the_entropy_given_z(estimator, n):
+    """A register of 256 values, each held for 8 steps, and one that copies it 4 steps later."""
+    rng = np.random.default_rng(n)
+    given = np.repeat(rng.integers(0, 256, n // 8), 8)
+    copy = np.r_[np.zeros(4, int), given[:-4]]
+    found = transfer_entropy(given, copy, lag=4, estimator=estimator, permutations=0)
+    truth = np.log(255) / 8 - np.log(1 / 8) / 8 - np.log(7 / 8) * 7 / 8
+    assert found.mi == pytest.approx(truth, abs=0.2) and not found.saturated
+    assert found.pointwise.mean() == pytest.approx(found.mi, abs=1e-6)
+
+
+def test_entropy_given():
+    rng = np.random.default_rng(0)
+    z, counts, value = rng.integers(0, 50, 2000), rng.poisson(20, 2000), rng.standard_normal(2000)
+    for side, given, truth in (
+        (z, value, np.log(50)),
+        (z % 2, z, 0.0),
+        (counts, z, 2.917),
+        (counts + z, z, 2.917),
+    ):
+        sides = (s.reshape(-1, 1).astype(float) for s in (side, given))
+        assert truth - 0.05 < entropy_given(*sides) < truth + 0.2
+    assert entropy_given(value[:, None], z[:, None]) == np.inf
 
 
 def test_sides_are_exchangeable(estimator):

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.bounds import bounded
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.result import Estimate
@@ -31,7 +32,7 @@ from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
 
 from .conditional_result import ConditionalEstimate
 from .conditional_test import conditional_statistics
-from .conditioning import residuals
+from .conditioning import entropy_given, residuals
 from .independence import PERMUTATIONS, compare
 from .lagged import lagged_rows, series_label, side_label
 
@@ -211,6 +212,9 @@ def _conditional(
     )
     if degenerate:
         mi, influence, pointwise = 0.0, np.zeros(len(x)), np.zeros(len(x))
+    ceiling = min(entropy_given(raw[0], given), entropy_given(raw[1], given))
+    bound = float(bounded(np.array(mi), ceiling))
+    mi, pointwise = bound, pointwise + (bound - mi)
     alone = np.zeros(1)  # stands for one unsliced estimate
     if trajectory is None:
         sampling = sampling_noise(influence, alone, time_series=time_series)
@@ -234,7 +238,7 @@ def _conditional(
         sampling.effective_samples,
     )
     return ConditionalEstimate(
-        mi=float(mi),
+        mi=mi,
         stderr=0.0 if degenerate else float(stderr),
         noise=sampling.noise,
         p_value=p_value,
@@ -248,7 +252,7 @@ def _conditional(
         seed=estimator.seed,
         provider=estimator.backend.provider,
         model=estimator.model_file.name,
-        saturated=any(term.saturated for term in joint),
+        saturated=any(term.saturated for term in joint) and mi < ceiling,
         degenerate=degenerate,
         unresolved=unresolved,
     )

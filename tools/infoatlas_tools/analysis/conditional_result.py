@@ -18,7 +18,8 @@ class ConditionalEstimate:
     Attributes
     ----------
     mi : float
-        Estimate of I(x; y | z), nats; it may be slightly below zero.
+        Estimate of I(x; y | z), nats; it may be slightly below zero. If values of a side repeat, it
+        is at most an upper bound of the entropy of that side given z.
     stderr : float
         Nats: mi ± 1.645 stderr is about a 90% interval. It combines the noise, the noise of ranks,
         and the predicted errors of all terms, as if these were independent.

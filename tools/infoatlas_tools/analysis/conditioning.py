@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from infoatlas_rt.estimation.bounds import MOST_BEYOND, entropy
 from infoatlas_rt.estimation.canonical import clip_outliers, normal_scores, standardise
 
 # A coordinate is discrete if one value has more than this share of the samples. It is not
@@ -93,6 +94,30 @@ def _determined(values: NDArray[np.float64], classes: NDArray[np.int64]) -> bool
     first = np.empty(count)
     first[classes] = values
     return bool((first[classes] == values).all())
+
+
+def entropy_given(side: NDArray[np.float64], given: NDArray[np.float64]) -> float:
+    """Upper bound of the entropy of a side [n, d] given z [n, dz], nats; infinite without repeats.
+
+    For each class of z, values that occur once in it may be any others: they count with the entropy
+    of all values. That counts runs of equal values, which neither hold times nor the order change.
+    """
+    n = len(side)
+    labels, classes = (np.unique(s, axis=0, return_inverse=True)[1].ravel() for s in (side, given))
+    runs = labels[np.r_[True, labels[1:] != labels[:-1]]]
+    if labels.max() == n - 1:
+        return np.inf
+    every = min(entropy(np.unique(runs, return_counts=True)[1]), np.log(n) + MOST_BEYOND)
+    found = []
+    for known in (classes, np.zeros(n, np.int64)):
+        cells, counts = np.unique(known * n + labels, return_counts=True)
+        sizes, own = np.bincount(known), cells // n
+        once = np.bincount(own[counts == 1], minlength=len(sizes))
+        share = np.r_[counts[counts > 1] / sizes[own[counts > 1]], (once / sizes)[once > 0]]
+        weight = np.r_[counts[counts > 1], once[once > 0]] / n
+        bias = (len(share) - len(sizes)) / (2 * n)  # of the observed shares (Miller and Madow)
+        found.append(float(once.sum() / n * every - weight @ np.log(share) + bias))
+    return min(found)
 
 
 def cells(given: NDArray[np.float64], least: int = CELL) -> NDArray[np.int64]:
