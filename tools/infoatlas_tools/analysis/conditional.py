@@ -33,7 +33,7 @@ from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
 from .conditional_result import ConditionalEstimate
 from .conditional_test import conditional_statistics
 from .conditioning import entropy_given, residuals
-from .independence import PERMUTATIONS, compare
+from .independence import PERMUTATIONS, compare, least_p
 from .lagged import lagged_rows, series_label, side_label
 
 WIDEST_UNSLICED = 20  # coordinates of an unsliced side of the shipped model "wide", at most
@@ -224,8 +224,7 @@ def _conditional(
     if count and not degenerate and not unresolved:
         parts = np.zeros(len(x), np.int64) if time_series and trajectory is None else trajectory
         statistics, p_value = compare(*conditional_statistics(*raw, parts, count, estimator.seed))
-        if mi <= 0:  # no evidence of dependence, so the p-value is not the smallest one
-            p_value = max(p_value, 2 / len(statistics))
+        p_value = max(p_value, least_p(mi, count))
     predicted = np.square([e.predicted_error for e in (*joint, *single)]).sum() / 2
     unexplained = np.minimum(np.r_[of_x.unexplained, of_y.unexplained], 1.0)  # (rounding)
     ranks = max(e.rank_noise for e in (*joint, *single))

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.estimation.canonical import clip_outliers, normal_scores, standardise
 
 from .conditioning import cells
+from .features import COUNT, frequencies, phases
 
 LANDMARKS = 100  # samples of z at which a regression has Gaussian bumps, at most
 WIDTHS = (0.3, 0.7, 1.5)  # of the bumps, in deviations of z
@@ -30,8 +31,7 @@ PENALTIES = 10.0 ** np.arange(-4, 4.1, 0.5)
 # The penalty, as a share of the one that predicts best. With less penalty the regression has less
 # bias, which would count as dependence, and more variance, which surrogates have as well.
 UNDERSMOOTHED = 0.1
-FEATURES = 40
-FREQUENCIES = (0.5, 1.0, 2.0)  # of features of residuals; half of the middle one for z
+Z_FREQUENCY = 0.5  # of the features of z
 LINEAR = 3.0  # weight of linear terms beside bumps: the penalty hardly reaches them
 
 Matrix = NDArray[np.float64]
@@ -76,16 +76,16 @@ def conditional_statistics(
     spaces = _spaces(given, rng)
     (first, side_x), (second, side) = (_regressed(spaces, s) for s in (x, y))
     residuals, scores = _scores(first.left(side_x)), normal_scores(given.T).T
-    of_x, of_y = (_frequencies(s.shape[1], rng) for s in (x, y))
-    of_z = rng.standard_normal((given.shape[1], FEATURES)) / (2 * np.sqrt(given.shape[1]))
-    phases = rng.uniform(0, 2 * np.pi, (2, FEATURES))
-    features = np.cos(residuals @ of_x + scores @ of_z + phases[0])
+    of_x, of_y = (frequencies(s.shape[1], rng) for s in (x, y))
+    of_z = Z_FREQUENCY * rng.standard_normal((given.shape[1], COUNT)) / np.sqrt(given.shape[1])
+    phase_x, phase_y = phases(rng), phases(rng)
+    features = np.cos(residuals @ of_x + scores @ of_z + phase_x)
     last = _best(spaces, features)[1]
     sides_of_x = last.left(features), last.left(residuals)
 
     def measures(values: Matrix) -> list[float]:
         left = _scores(second.left(values))
-        sides_of_y = last.left(np.cos(left @ of_y + phases[1])), last.left(left)
+        sides_of_y = last.left(np.cos(left @ of_y + phase_y)), last.left(left)
         pairs = zip(sides_of_x, sides_of_y, strict=True)
         return [float(((a.T @ b) ** 2).sum()) for a, b in pairs]
 
@@ -164,10 +164,3 @@ def _orders(
 def _scores(side: Matrix) -> Matrix:
     """Normal scores of residuals [n, d]; values that differ by rounding are equal."""
     return np.asarray(normal_scores(np.round(side, 9).T).T)
-
-
-def _frequencies(d: int, rng: np.random.Generator) -> Matrix:
-    """Frequencies [d, m] of the random features of d coordinates."""
-    return np.asarray(
-        rng.standard_normal((d, FEATURES)) * rng.choice(FREQUENCIES, FEATURES) / np.sqrt(d)
-    )

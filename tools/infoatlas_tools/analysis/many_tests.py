@@ -1,8 +1,10 @@
 """Many estimates with tests, corrected for their number, for the functions of `screening.py`.
 
-Each test is that of `independence_test`. Its null distribution depends on the ranks of the sides
-alone. So all columns without ties share one: under independence, every order of their samples is
-equally likely.
+The pairings of each test are those of `independence_test`. Its statistic is the larger of the RV
+coefficient and of the association of random features, each standardised over all pairings, because
+the model would need seconds for hundreds of pairings. Its null distribution depends on the ranks of
+the sides alone. So all columns without ties share one: under independence, every order of their
+samples is equally likely. If an estimate is not positive, its p-value is not the smallest one.
 """
 
 from __future__ import annotations
@@ -17,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
-from infoatlas_rt.estimation.forward import pairing_means
 from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.result import Estimate
 from infoatlas_rt.estimation.standard_error import noise_of_trajectories, standard_error
 from infoatlas_rt.inputs.checks import as_choice, as_count
 
-from .independence import PERMUTATIONS, Pairings, compare, rv_coefficients
+from .features import feature_correlations
+from .independence import PERMUTATIONS, Pairings, compare, least_p, rv_coefficients
 
 # Permutations for each test, so that a single dependence can have an adjusted p-value of 0.05.
 # Beyond `MOST` evaluations of permuted samples, fewer are drawn by default, but at least 199.
@@ -75,6 +77,7 @@ def screen(
         nulls.setdefault(keys[i], tested[:, 1:])
         if count:
             p[i] = 1.0 if one.degenerate else compare(*np.c_[tested[:, :1], nulls[keys[i]]])[1]
+            p[i] = max(p[i], least_p(one.mi, nulls[keys[i]].shape[1]))
         if progress is not None:
             progress(i + 1, len(pairs))
     one = estimates[0]
@@ -131,7 +134,7 @@ def _measure(
     pairings: Sequence[NDArray[np.int64]] = every if null else [every[0]]
     if one.degenerate:
         return one, np.zeros((2, len(pairings)))
-    values = pairing_means(prepared, pairings, estimator)
+    values = feature_correlations(prepared, pairings)
     return one, np.stack([values, rv_coefficients(prepared, pairings)])
 
 
