@@ -1,6 +1,7 @@
 """Test of conditional independence of x and y given z: residuals, features of them, surrogates.
 
-Each side is replaced by its residuals after a smooth regression on z. The statistic is the larger
+Each side is replaced by its residuals after a smooth regression on z, whose distances follow the
+directions in which the side varies most (Radhakrishnan et al. 2024). The statistic is the larger
 of two measures, each standardised over all surrogates: the linear association of the residuals, and
 that of random Fourier features of the residuals (of those of x together with z), which is large for
 any kind of dependence (Rahimi and Recht 2007; Strobl, Zhang and Visweswaran 2019). The features are
@@ -35,6 +36,27 @@ Z_FREQUENCY = 0.5  # of the features of z
 LINEAR = 3.0  # weight of linear terms beside bumps: the penalty hardly reaches them
 
 Matrix = NDArray[np.float64]
+
+
+class Space(NamedTuple):
+    """Functions of z: Gaussian bumps and linear terms.
+
+    Attributes
+    ----------
+    basis : [n, r] float64
+        Orthonormal.
+    strengths : [r] float64
+        Variances of the basis among the functions.
+    weights : [m, r] float64
+        Weights of the m bumps in each column of the basis.
+    slopes : [n, m, dz] float64
+        Gradient of each bump at each sample.
+    """
+
+    basis: Matrix
+    strengths: Matrix
+    weights: Matrix
+    slopes: Matrix
 
 
 class Regression(NamedTuple):
@@ -73,8 +95,8 @@ def conditional_statistics(
     independent samples.
     """
     rng = np.random.default_rng([seed, 2])
-    spaces = _spaces(given, rng)
-    (first, side_x), (second, side) = (_regressed(spaces, s) for s in (x, y))
+    spaces = _spaces(given, None, rng)
+    (first, side_x), (second, side) = (_regressed(given, spaces, s, rng) for s in (x, y))
     residuals, scores = _scores(first.left(side_x)), normal_scores(given.T).T
     of_x, of_y = (frequencies(s.shape[1], rng) for s in (x, y))
     of_z = Z_FREQUENCY * rng.standard_normal((given.shape[1], COUNT)) / np.sqrt(given.shape[1])
@@ -98,47 +120,62 @@ def conditional_statistics(
     return values, linear
 
 
-def _spaces(given: Matrix, rng: np.random.Generator) -> list[tuple[Matrix, Matrix]]:
-    """Basis [n, r] and strengths [r] of the functions of z, for each width of the bumps."""
+def _spaces(given: Matrix, metric: Matrix | None, rng: np.random.Generator) -> list[Space]:
+    """Functions of z for each width of the bumps; `metric` [dz, dz] rotates and scales z."""
     scores = normal_scores(given.T).T
     n, dz = scores.shape
-    landmarks = scores[rng.choice(n, min(n // 2, LANDMARKS), replace=False)]
-    squares = (scores**2).sum(axis=1)[:, None] + (landmarks**2).sum(axis=1)
-    distances = np.maximum(squares - 2 * scores @ landmarks.T, 0) / dz
+    places = scores if metric is None else scores @ metric
+    landmarks = places[rng.choice(n, min(n // 2, LANDMARKS), replace=False)]
+    away = landmarks - places[:, None]
+    squares = (away**2).sum(axis=2) / dz
     linear = LINEAR * np.c_[scores, standardise(clip_outliers(given))]
     found = []
     for width in WIDTHS:
-        design = np.c_[np.exp(-distances / (2 * width**2)), linear]
-        basis, strengths, _ = np.linalg.svd(design - design.mean(axis=0), full_matrices=False)
-        kept = strengths > 1e-6 * max(strengths[0], 1.0)
-        found.append((basis[:, kept], strengths[kept] ** 2))
+        bumps = np.exp(-squares / (2 * width**2))
+        design = np.c_[bumps, linear]
+        design -= design.mean(axis=0)
+        strengths, axes = np.linalg.eigh(design.T @ design)
+        kept = strengths > 1e-10 * max(strengths[-1], 1.0)
+        axes = axes[:, kept] / np.sqrt(strengths[kept])
+        slopes = bumps[:, :, None] * away / (width**2 * dz)
+        found.append(Space(design @ axes, strengths[kept], axes[: len(landmarks)], slopes))
     return found
 
 
 def _regressed(
-    spaces: list[tuple[Matrix, Matrix]], side: Matrix
+    given: Matrix, spaces: list[Space], side: Matrix, rng: np.random.Generator
 ) -> tuple[Regression, Matrix]:
-    """The regression of a side [n, d], and its values or normal scores: what z predicts better."""
+    """The regression of a side [n, d], and its values or normal scores: what z predicts better.
+
+    If z has several coordinates, spaces with the metric of the side are added to `spaces`.
+    """
     forms = standardise(clip_outliers(side)), standardise(normal_scores(side.T).T)
-    found = [_best(spaces, form) for form in forms]
-    better = int(found[1][0] < found[0][0])
-    return found[better][1], forms[better]
+    side = min(forms, key=lambda form: _best(spaces, form)[0])
+    _, regression, space = _best(spaces, side)
+    if given.shape[1] > 1:
+        weights = space.weights @ (regression.factors[:, None] * (regression.basis.T @ side))
+        slopes = np.einsum("nmz,md->ndz", space.slopes, weights).reshape(-1, given.shape[1])
+        size, axes = np.linalg.eigh(slopes.T @ slopes)
+        size = size + 1e-6 * max(size[-1], 1e-12)
+        spaces += _spaces(given, axes * np.sqrt(size / size.mean()), rng)
+        regression = _best(spaces, side)[1]
+    return regression, side
 
 
-def _best(spaces: list[tuple[Matrix, Matrix]], side: Matrix) -> tuple[float, Regression]:
+def _best(spaces: list[Space], side: Matrix) -> tuple[float, Regression, Space]:
     """Least error of a regression of a side [n, d], by generalised cross-validation; and it."""
     side = standardise(side)
-    n, best, chosen = len(side), np.inf, spaces[0]
-    for basis, strengths in spaces:
-        power = ((basis.T @ side) ** 2).sum(axis=1)
+    n, best = len(side), np.inf
+    for space in spaces:
+        power = ((space.basis.T @ side) ** 2).sum(axis=1)
         for penalty in PENALTIES:
-            factors = strengths / (strengths + penalty)
+            factors = space.strengths / (space.strengths + penalty)
             free = 1 - min((1 + factors.sum()) / n, 0.9)
             error = float((side**2).sum() - (2 * factors - factors**2) @ power) / free**2
             if error < best:
-                best = error
-                chosen = basis, strengths / (strengths + UNDERSMOOTHED * penalty)
-    return best, Regression(*chosen)
+                best, chosen, softer = error, space, UNDERSMOOTHED * penalty
+    factors = chosen.strengths / (chosen.strengths + softer)
+    return best, Regression(chosen.basis, factors), chosen
 
 
 def _orders(
