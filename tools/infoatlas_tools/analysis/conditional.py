@@ -170,9 +170,7 @@ def transfer_entropy(
     past, present, own, trajectory = lagged_rows(x, y, (lags_x, (0,), lags_y))
     names = series_label(x, "x"), series_label(y, "y")
     question = "T({} -> {}, lag {}, history {})".format(*names, lag, history)
-    return _conditional(
-        past, present, own, estimator, question, True, trajectory, permutations
-    )
+    return _conditional(past, present, own, estimator, question, True, trajectory, permutations)
 
 
 def _conditional(

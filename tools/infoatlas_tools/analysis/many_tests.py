@@ -25,6 +25,8 @@ from infoatlas_rt.estimation.result import Estimate
 from infoatlas_rt.estimation.standard_error import noise_of_trajectories, standard_error
 from infoatlas_rt.inputs.checks import as_choice, as_count
 
+from .conditional import conditional_mutual_information
+from .conditional_result import ConditionalEstimate
 from .features import feature_correlations
 from .independence import PERMUTATIONS, Pairings, compare, least_p, rv_coefficients
 
@@ -92,6 +94,46 @@ def screen(
         "correction": correction,
         "how": f"{one.how}, {one.model} on {one.provider}, seed {one.seed}",
     }
+
+
+def screen_given(
+    pairs: Sequence[Pair],
+    given: NDArray[np.float64],
+    estimator: Estimator,
+    time_series: bool,
+    permutations: int | None,
+    correction: str,
+    executor: Executor | None,
+    progress: Callable[[int, int], None] | None,
+) -> dict[str, Any]:
+    """Values of `Screening` for the conditional information of pairs of sides given z."""
+    as_choice(correction, "correction", CORRECTIONS)
+    count = max(PERMUTATIONS, PER_TEST * len(pairs)) if permutations is None else permutations
+    found: list[ConditionalEstimate] = []
+    jobs = ((*pair, given, time_series, count) for pair in pairs)
+    for one in run_jobs(_conditional, estimator, jobs, executor):
+        found.append(one)
+        if progress is not None:
+            progress(len(found), len(pairs))
+    names = ("mi", "stderr", "noise", "saturated", "p_value")
+    values = {name: np.array([getattr(one, name) for one in found]) for name in names}
+    one, p = found[0], values["p_value"]
+    return values | {
+        # What cannot be tested (`unresolved`) counts as not significant.
+        "p_adjusted": adjusted(np.where(np.isnan(p) & (count > 0), 1.0, p), correction),
+        "samples": one.samples,
+        "permutations": max(len(one.null) for one in found),
+        "correction": correction,
+        "how": f"given z, {one.model} on {one.provider}, seed {one.seed}",
+    }
+
+
+def _conditional(
+    estimator: Estimator, x: Any, y: Any, given: Any, series: bool, count: int
+) -> ConditionalEstimate:
+    return conditional_mutual_information(
+        x, y, given, estimator, time_series=series, permutations=count
+    )
 
 
 def _of_trajectories(
