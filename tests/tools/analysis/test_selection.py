@@ -38,7 +38,7 @@ def test_nothing_is_selected_without_dependence(estimator):
     X = np.random.default_rng(2).standard_normal((100, 3))
     found = select_features(X[:, :2], X[:, 2], 2, estimator)
     assert not found.names and not len(found.mi) and found.joint == 0
-    with pytest.raises(InputError, match="count is 6 and y has 1 columns.*accepts 5"):
+    with pytest.raises(InputError, match=r"count is 6 and y has 1 columns.*accepts 5"):
         select_features(np.tile(X, 2), X[:, 2], 6, estimator)
 
 

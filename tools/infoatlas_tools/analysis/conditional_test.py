@@ -10,7 +10,8 @@ regressed on z once more, so what the mean of a feature owes to z does not count
 A surrogate of y is its regression plus rearranged residuals, and is treated as y was: fitted anew,
 and so on (Freedman and Lane 1983). So it has the same errors of the regression. Residuals of
 independent samples are permuted among samples with similar z (Runge 2018; Kim et al. 2022).
-Residuals of a time series are shifted cyclically, which keeps the autocorrelation of both sides.
+Residuals of a time series are shifted cyclically, which keeps the autocorrelation of both sides; if
+z is discrete, among the samples of each class.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.estimation.canonical import clip_outliers, normal_scores, standardise
 
-from .conditioning import cells
+from .conditioning import CELL, cells
 from .features import COUNT, frequencies, phases
 
 LANDMARKS = 100  # samples of z at which a regression has Gaussian bumps, at most
@@ -190,12 +191,19 @@ def _orders(
             order[by_cell] = np.lexsort((rng.random(len(cell)), cell))
             yield order
         return
+    # Within the classes of a discrete z, so that each keeps its distribution of y.
+    classes = np.unique(given, axis=0, return_inverse=True)[1].ravel()
+    if classes.max() < len(classes) // CELL:
+        trajectory = np.unique(trajectory * len(classes) + classes, return_inverse=True)[1].ravel()
+    in_parts = np.argsort(trajectory, kind="stable")
     sizes = np.bincount(trajectory)
     starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
     steps, lengths = np.arange(len(trajectory)) - starts, np.repeat(sizes, sizes)
     for _ in range(count):
         shifts = np.repeat(rng.integers(0, sizes), sizes)
-        yield starts + (steps + shifts) % lengths
+        order = np.empty(len(trajectory), np.int64)
+        order[in_parts] = in_parts[starts + (steps + shifts) % lengths]
+        yield order
 
 
 def _scores(side: Matrix) -> Matrix:

@@ -288,7 +288,7 @@ def compare(
 
 
 def least_p(mi: float, count: int) -> float:
-    """Least p-value of a test with B permutations: twice as large unless the estimate is above 0."""
+    """Least p-value with B permutations: twice as large if the estimate is not above 0."""
     return (1 if mi > 0 else 2) / (1 + count)
 
 
