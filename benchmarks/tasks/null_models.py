@@ -1,7 +1,7 @@
 """Conditionally independent triples x, y, z for the level of a test, and dependent ones for power.
 
-The method was chosen on `CHOSEN` and `ALTERNATIVES`. `KEPT` was measured afterwards. Its first version
-had the two last models of `CHOSEN`, on which an early method failed.
+The method was chosen on `CHOSEN` and `ALTERNATIVES`. `KEPT` was measured afterwards. In its first
+version it had the last two models of `CHOSEN`, on which an earlier method failed.
 """
 
 from __future__ import annotations

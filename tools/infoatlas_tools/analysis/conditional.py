@@ -79,7 +79,7 @@ def conditional_mutual_information(
     any dependence of the residuals: linear, of other form, or different at each z. Surrogates of y
     are its regression plus residuals that are permuted among samples with similar z (cells of at
     least 8, or the classes of a discrete z), or shifted in time; they are fitted anew. So the level
-    is right in the limit of many samples, if z acts smoothly (measured on twelve null models:
+    is right in the limit of many samples, if z acts smoothly (measured on fourteen null models:
     docs/questions.md). No test of conditional independence is valid for all distributions (Shah and
     Peters 2020). If z determines both sides nearly as far as n ranks resolve, there is no test
     (`unresolved`).
