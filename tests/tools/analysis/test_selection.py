@@ -7,7 +7,8 @@ import pandas
 import pytest
 
 from infoatlas_rt import Estimator, InputError
-from infoatlas_tools import InformationSelector, select_features
+from infoatlas_tools import InformationSelector
+from infoatlas_tools.analysis.selection import select_features
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from .conditional import conditional_mutual_information
 from .independence import PERMUTATIONS
 from .many_tests import PER_TEST
 from .screening import column_labels, rank_features
+from .screening_results import FeatureRanking
 
 LEVEL = 0.05  # largest p-value, corrected for the candidates, of a feature that is selected
 
@@ -62,44 +63,15 @@ def select_features(
     y: Any,
     count: int,
     estimator: Estimator | str | os.PathLike[str] | None = None,
-    *,
     time_series: bool = False,
 ) -> FeatureSelection:
-    """Select columns of X one after the other, by their conditional information about y.
+    """Select at most `count` columns of X [n, d] by their conditional information about y [n, dy].
 
     Each step adds the column with which the chosen ones are most informative, if the test of
     `conditional_mutual_information` given the chosen ones is significant. If it is not, the step
     adds the best pair of columns, if that is significant: neither switch of an exclusive or is
-    informative alone. Otherwise the selection ends.
-
-    Parameters
-    ----------
-    X : array-like [n, d]
-    y : array-like [n] or [n, dy]
-    count : int
-        Columns to select, at most. Sides are not sliced, so `count` - 1 and `dy` together, and
-        `count`, are at most D: 5, or 20 with the model "wide".
-    estimator : Estimator or str or path, optional
-        The estimator to use, or a model to make one of; the shipped model unless given.
-    time_series : bool
-        The samples are in order of time, and each depends on its neighbours.
-
-    Returns
-    -------
-    FeatureSelection
-
-    Raises
-    ------
-    InputError
-        The samples cannot be used, or `count` is too large for the model.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from infoatlas_tools import select_features
-    >>> X = np.random.default_rng(0).integers(0, 2, (200, 4))
-    >>> select_features(X, X[:, 1] ^ X[:, 3], 2).names
-    ('x1', 'x3')
+    informative alone. Otherwise the selection ends. InputError if `count` is too large for the
+    model.
     """
     samples, target = as_samples(X, "X"), as_samples(y, "y")
     estimator, series = as_estimator(estimator), as_flag(time_series, "time_series")
@@ -156,10 +128,14 @@ class InformationSelector:
     count : int
         Columns to select, at most.
     forward : bool
-        `select_features`: by the information that a column adds to the chosen ones. Otherwise
-        `rank_features`: by that of each column alone.
+        Step by step, by what a column adds to the chosen ones, I(X_j; y | chosen), as long as it is
+        significant; or a pair of columns, if no single one is (an exclusive or). Nothing is sliced:
+        `count`, and `count` - 1 with the columns of y, are at most D (5, or 20 with the model
+        "wide"). Otherwise by the information of each column alone, as `rank_features`.
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
+    time_series : bool
+        The samples are in order of time, and each depends on its neighbours.
 
     Attributes
     ----------
@@ -167,22 +143,33 @@ class InformationSelector:
         Nats, after `fit`; with `forward`, what a selected column added, and 0 for the others.
     pvalues_ : [d] float64
         P-values after `fit`; with `forward`, corrected for the candidates, and 1 for the others.
+    result_ : FeatureRanking or FeatureSelection
+        Estimates with their errors, after `fit`.
 
     Examples
     --------
     >>> import numpy as np
     >>> from infoatlas_tools import InformationSelector
-    >>> X = np.random.default_rng(0).normal(size=(200, 3))
-    >>> InformationSelector(1).fit(X, np.cos(X[:, 1])).get_support()
-    array([False,  True, False])
+    >>> X = np.random.default_rng(0).integers(0, 2, (200, 4))
+    >>> InformationSelector(2, forward=True).fit(X, X[:, 1] ^ X[:, 3]).get_support(indices=True)
+    array([1, 3])
     """
 
     scores_: NDArray[np.float64]
     pvalues_: NDArray[np.float64]
+    result_: FeatureRanking | FeatureSelection
     _support: NDArray[np.bool_]
 
-    def __init__(self, count: int = 5, *, forward: bool = False, estimator: Any = None) -> None:
-        self.count, self.forward, self.estimator = count, forward, estimator
+    def __init__(
+        self,
+        count: int = 5,
+        *,
+        forward: bool = False,
+        estimator: Estimator | str | os.PathLike[str] | None = None,
+        time_series: bool = False,
+    ) -> None:
+        self.count, self.forward = count, forward
+        self.estimator, self.time_series = estimator, time_series
 
     def fit(self, X: Any, y: Any) -> InformationSelector:
         """Score the columns of X [n, d] by y [n] or [n, dy]; classes of any type may be names."""
@@ -192,10 +179,12 @@ class InformationSelector:
             target = np.eye(len(names))[classes.ravel()][:, 1:]
         d = as_samples(X, "X").shape[1]
         self.scores_, self.pvalues_, self._support = np.zeros(d), np.ones(d), np.zeros(d, bool)
+        found: FeatureRanking | FeatureSelection
         if self.forward:
-            found: Any = select_features(X, target, self.count, self.estimator)
+            found = select_features(X, target, self.count, self.estimator, self.time_series)
         else:
-            found = rank_features(X, target, self.estimator)
+            found = rank_features(X, target, self.estimator, time_series=self.time_series)
+        self.result_ = found
         self.scores_[found.order], self.pvalues_[found.order] = found.mi, found.p_value
         self._support[found.order[: as_count(self.count, "count", 1)]] = True
         return self
