@@ -140,8 +140,8 @@ def smooth(n, rng):
 
 def curved(rng):
     """The curved effects of z on x and y are correlated."""
-    z = rng.standard_normal((120, 2))
-    x, y = 0.5 * rng.standard_normal((2, 120)) + np.sin(2 * z[:, 0])
+    z = rng.standard_normal((200, 2))
+    x, y = 0.5 * rng.standard_normal((2, 200)) + np.sin(2 * z[:, 0])
     return x, y + z[:, 1] ** 2, z
 
 
