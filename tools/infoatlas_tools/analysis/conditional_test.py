@@ -67,7 +67,7 @@ class Regression(NamedTuple):
     factors: Matrix
 
     def fitted(self, side: Matrix) -> Matrix:
-        return self.basis @ (self.factors[:, None] * (self.basis.T @ side))
+        return np.asarray(self.basis @ (self.factors[:, None] * (self.basis.T @ side)))
 
     def left(self, side: Matrix) -> Matrix:
         """Residuals of a side [n, d], scaled to deviation 1; 0 where nothing is left."""

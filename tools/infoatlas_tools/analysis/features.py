@@ -57,4 +57,5 @@ def _features(side: NDArray[np.float64], seed: int) -> NDArray[np.float32]:
     length = np.linalg.norm(made, axis=0)
     made /= np.where(length > 1e-9, length, np.inf)
     variance, axes = np.linalg.eigh(made.T @ made)
-    return ((made @ axes) * (np.sqrt(np.maximum(variance, 0)) / (variance + 1))).astype(np.float32)
+    weights = np.sqrt(np.maximum(variance, 0)) / (variance + 1)
+    return np.asarray((made @ axes) * weights, np.float32)
