@@ -97,8 +97,8 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
             "## Null models kept for the judgement",
             shares("kept"),
             "## Dependent models",
-            "They were looked at when the settings were chosen. Where a test has the wrong level on "
-            "the null model (curved z, smooth), its power means nothing.",
+            "They were looked at when the settings were chosen. Where a test has the wrong level "
+            "on the null model (curved z, smooth), its power means nothing.",
             shares("dependent"),
             "## Processor time of one test",
             f"`{OURS}` includes the estimate in nats.",

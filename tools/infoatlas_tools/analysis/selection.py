@@ -172,7 +172,25 @@ class InformationSelector:
         self.estimator, self.time_series = estimator, time_series
 
     def fit(self, X: Any, y: Any) -> InformationSelector:
-        """Score the columns of X [n, d] by y [n] or [n, dy]; classes of any type may be names."""
+        """Score and select the columns of X.
+
+        Parameters
+        ----------
+        X : array-like [n, d]
+            Samples; a DataFrame gives its names to the columns.
+        y : array-like [n] or [n, dy]
+            Numbers, or classes of any type.
+
+        Returns
+        -------
+        InformationSelector
+            Itself.
+
+        Raises
+        ------
+        InputError
+            The samples or settings cannot be used.
+        """
         target = np.asarray(y)
         if not np.issubdtype(target.dtype, np.number):  # a column of 0 and 1 for each class
             names, classes = np.unique(target, return_inverse=True)
@@ -190,23 +208,86 @@ class InformationSelector:
         return self
 
     def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """Whether each column is selected [d] bool; or the columns, with `indices`."""
+        """The selected columns.
+
+        Parameters
+        ----------
+        indices : bool
+            Their positions instead of a mask.
+
+        Returns
+        -------
+        [d] bool, or positions int64
+        """
         return np.flatnonzero(self._support) if indices else self._support
 
     def transform(self, X: Any) -> Any:
-        """The selected columns of X, an array or a DataFrame."""
+        """Leave out the other columns.
+
+        Parameters
+        ----------
+        X : array-like [n, d]
+            Samples; a DataFrame gives its names to the columns.
+
+        Returns
+        -------
+        array or DataFrame [n, selected]
+        """
         return X.loc[:, self._support] if hasattr(X, "loc") else np.asarray(X)[:, self._support]
 
     def fit_transform(self, X: Any, y: Any) -> Any:
-        """`fit`, then `transform`."""
+        """`fit`, then `transform`.
+
+        Parameters
+        ----------
+        X : array-like [n, d]
+            Samples; a DataFrame gives its names to the columns.
+        y : array-like [n] or [n, dy]
+            Numbers, or classes of any type.
+
+        Returns
+        -------
+        array or DataFrame [n, selected]
+
+        Raises
+        ------
+        InputError
+            The samples or settings cannot be used.
+        """
         return self.fit(X, y).transform(X)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters of the constructor."""
+        """Parameters of the constructor.
+
+        Parameters
+        ----------
+        deep : bool
+            For scikit-learn; it changes nothing.
+
+        Returns
+        -------
+        dict of str
+        """
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> InformationSelector:
-        """Set parameters of the constructor; InputError if one is not."""
+        """Set parameters of the constructor.
+
+        Parameters
+        ----------
+        **params
+            Their new values.
+
+        Returns
+        -------
+        InformationSelector
+            Itself.
+
+        Raises
+        ------
+        InputError
+            There is no such parameter.
+        """
         for name, value in params.items():
             if name not in self.get_params():
                 raise InputError(f"there is no parameter {name!r}: use {list(self.get_params())}")
