@@ -69,6 +69,7 @@ GROUPS = {
         (
             "independence",
             "conditional",
+            "levels",
             "embeddings",
             "gradients",
             "motion",

@@ -6,23 +6,20 @@ residuals on z (`conditioning.residuals`). This does not change I(x; y | z), and
 term near 0. The estimate is the mean of two chain rules, with x and with y as the first side. Its
 influences are the differences of theirs, so the noise that the terms share cancels.
 
-The test permutes the samples of y among samples with similar z (local permutation: Runge 2018; Kim,
-Neykov, Balakrishnan and Wasserman 2022).
+The test (`conditional_test`) does not use the model: it needs no slices, and takes less time.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.bounds import bounded
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
-from infoatlas_rt.estimation.forward import pairing_means
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.result import Estimate
 from infoatlas_rt.estimation.standard_error import (
@@ -34,8 +31,9 @@ from infoatlas_rt.estimation.standard_error import (
 from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
 
 from .conditional_result import ConditionalEstimate
-from .conditioning import LocalPairings, cells, residuals
-from .independence import PERMUTATIONS, compare, rv_coefficients
+from .conditional_test import conditional_statistics
+from .conditioning import entropy_given, residuals
+from .independence import PERMUTATIONS, compare, least_p
 from .lagged import lagged_rows, series_label, side_label
 
 WIDEST_UNSLICED = 20  # coordinates of an unsliced side of the shipped model "wide", at most
@@ -53,8 +51,6 @@ def conditional_mutual_information(
     *,
     time_series: bool = False,
     permutations: int = PERMUTATIONS,
-    executor: Executor | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> ConditionalEstimate:
     """Estimate I(x; y | z), the information that x and y share beyond z, and test whether it is 0.
 
@@ -68,16 +64,10 @@ def conditional_mutual_information(
         The estimator to use, or a model to make one of; the shipped model unless given.
     time_series : bool
         The samples are in order of time, and each depends on its neighbours: the standard error
-        uses a long-run variance. The test assumes that, given z, the samples of y do not depend on
-        their own past: include the past of y in z.
+        uses a long-run variance, and the test shifts the residuals of y cyclically, which keeps the
+        autocorrelation of both sides. Given z, both have to be stationary.
     permutations : int
-        B, local permutations of the test; 0 leaves it out. The estimate needs four evaluations of
-        the model, and the test B more. With 199 the smallest p-value is 0.005.
-    executor : concurrent.futures.Executor, optional
-        Any executor, such as a pool of processes: its workers share the permutations. The result
-        has the same bits as without it.
-    progress : callable, optional
-        Called with (pairings done, pairings in all); the first is the given one.
+        B, surrogates of the test; 0 leaves it out. With 199 the smallest p-value is 0.005.
 
     Returns
     -------
@@ -85,13 +75,14 @@ def conditional_mutual_information(
 
     Notes
     -----
-    The test permutes the residuals of y within cells of at least 8 samples with similar z, or
-    within the classes of a discrete z. The residuals are those of a regression on z with squares,
-    products and cubes of the normal scores. The test is exact if, within a cell, the distribution
-    of the residuals is the same for all samples. For a continuous z this is true in the limit of
-    many samples, if the distribution changes smoothly with z. No test of conditional independence
-    is valid for all distributions (Shah and Peters 2020). If z determines both sides nearly as far
-    as n ranks resolve, there is no test (`unresolved`).
+    Both sides are replaced by their residuals after a smooth regression on z, and the test detects
+    any dependence of the residuals: linear, of other form, or different at each z. Surrogates of y
+    are its regression plus residuals that are permuted among samples with similar z (cells of at
+    least 8, or the classes of a discrete z), or shifted in time; they are fitted anew. So the level
+    is right in the limit of many samples, if z acts smoothly (measured on fourteen null models:
+    docs/questions.md). No test of conditional independence is valid for all distributions (Shah and
+    Peters 2020). If z determines both sides nearly as far as n ranks resolve, there is no test
+    (`unresolved`).
 
     Raises
     ------
@@ -115,7 +106,7 @@ def conditional_mutual_information(
     question = "I({}; {} | {})".format(*names)
     return _conditional(
         *sides, estimator, question, as_flag(time_series, "time_series"), None,
-        permutations, executor, progress,
+        permutations,
     )  # fmt: skip
 
 
@@ -127,8 +118,6 @@ def transfer_entropy(
     estimator: Estimator | str | os.PathLike[str] | None = None,
     *,
     permutations: int = PERMUTATIONS,
-    executor: Executor | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> ConditionalEstimate:
     """Estimate the transfer entropy from x to y (Schreiber 2000; Wibral et al. 2013 for the lag).
 
@@ -145,17 +134,12 @@ def transfer_entropy(
     history : int
         Past states of x, and of y. Each makes both sides wider: together they may have D
         coordinates, 5, or 20 with the model "wide". If y depends on its own past beyond `history`
-        steps, and x is informative about that past, it counts as information from x. The test is
-        not valid then.
+        steps, and x is informative about that past, it counts as information from x.
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     permutations : int
-        B, local permutations of the test; 0 leaves it out. With 199 the smallest p-value is 0.005.
-    executor : concurrent.futures.Executor, optional
-        Any executor, such as a pool of processes: its workers share the permutations. The result
-        has the same bits as without it.
-    progress : callable, optional
-        Called with (pairings done, pairings in all); the first is the given one.
+        B, surrogates of the test, which shift the residuals of y cyclically within trajectories; 0
+        leaves it out. With 199 the smallest p-value is 0.005.
 
     Returns
     -------
@@ -186,10 +170,7 @@ def transfer_entropy(
     past, present, own, trajectory = lagged_rows(x, y, (lags_x, (0,), lags_y))
     names = series_label(x, "x"), series_label(y, "y")
     question = "T({} -> {}, lag {}, history {})".format(*names, lag, history)
-    return _conditional(
-        past, present, own, estimator, question, True, trajectory,
-        permutations, executor, progress,
-    )  # fmt: skip
+    return _conditional(past, present, own, estimator, question, True, trajectory, permutations)
 
 
 def _conditional(
@@ -201,15 +182,13 @@ def _conditional(
     time_series: bool,
     trajectory: NDArray[np.int64] | None,
     permutations: int,
-    executor: Executor | None,
-    progress: Callable[[int, int], None] | None,
 ) -> ConditionalEstimate:
     """The estimate of checked samples; `trajectory` [n] numbers the trajectory of each."""
     count = as_count(permutations, "permutations", 0, 10**7)
     estimator = as_estimator(estimator)
     _check_sides(x, y, given, estimator)
     of_x, of_y = residuals(x, given), residuals(y, given)
-    tested_x, tested_y = (residuals(side, given, curved=True).samples for side in (x, y))
+    raw = x, y, given
     x, y = of_x.samples, of_y.samples
     degenerate = any(bool((side == side[0]).all()) for side in (x, y))
     unresolved = not degenerate and all(
@@ -231,16 +210,19 @@ def _conditional(
     )
     if degenerate:
         mi, influence, pointwise = 0.0, np.zeros(len(x)), np.zeros(len(x))
+    ceiling = min(entropy_given(raw[0], given), entropy_given(raw[1], given))
+    bound = float(bounded(np.array(mi), ceiling))
+    mi, pointwise = bound, pointwise + (bound - mi)
     alone = np.zeros(1)  # stands for one unsliced estimate
     if trajectory is None:
         sampling = sampling_noise(influence, alone, time_series=time_series)
     else:
         sampling = noise_of_trajectories(influence, alone, trajectory)
-    null, p_value = np.empty(0), 1.0 if degenerate else np.nan
+    statistics, p_value = np.full(1, np.nan), 1.0 if degenerate else np.nan
     if count and not degenerate and not unresolved:
-        p_value, null = _test(
-            tested_x, tested_y, given, estimator, time_series, count, executor, progress
-        )
+        parts = np.zeros(len(x), np.int64) if time_series and trajectory is None else trajectory
+        statistics, p_value = compare(*conditional_statistics(*raw, parts, count, estimator.seed))
+        p_value = max(p_value, least_p(mi, count))
     predicted = np.square([e.predicted_error for e in (*joint, *single)]).sum() / 2
     unexplained = np.minimum(np.r_[of_x.unexplained, of_y.unexplained], 1.0)  # (rounding)
     ranks = max(e.rank_noise for e in (*joint, *single))
@@ -253,11 +235,12 @@ def _conditional(
         sampling.effective_samples,
     )
     return ConditionalEstimate(
-        mi=float(mi),
+        mi=mi,
         stderr=0.0 if degenerate else float(stderr),
         noise=sampling.noise,
         p_value=p_value,
-        null=float(mi) + null,
+        statistic=float(statistics[0]),
+        null=statistics[1:],
         pointwise=pointwise,
         influence=influence,
         question=question,
@@ -266,31 +249,10 @@ def _conditional(
         seed=estimator.seed,
         provider=estimator.backend.provider,
         model=estimator.model_file.name,
-        saturated=any(term.saturated for term in joint),
+        saturated=any(term.saturated for term in joint) and mi < ceiling,
         degenerate=degenerate,
         unresolved=unresolved,
     )
-
-
-def _test(
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    given: NDArray[np.float64],
-    estimator: Estimator,
-    time_series: bool,
-    count: int,
-    executor: Executor | None,
-    progress: Callable[[int, int], None] | None,
-) -> tuple[float, NDArray[np.float64]]:
-    """P-value, and I(y; (x, z)) of B local permutations minus that of the given pairing [B]."""
-    prepared = estimator.prepare(Samples(y, np.c_[x, given], time_series))
-    linear = estimator.prepare(Samples(y, x, time_series))
-    if prepared.degenerate or linear.degenerate:
-        return 1.0, np.zeros(count)
-    pairings = LocalPairings(prepared.order, cells(given), count, estimator.seed)
-    values = pairing_means(prepared, pairings, estimator, executor, progress)
-    p_value = compare(values, rv_coefficients(linear, pairings))[1]
-    return p_value, values[1:] - values[0]
 
 
 def _check_sides(

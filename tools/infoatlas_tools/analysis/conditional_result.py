@@ -18,7 +18,8 @@ class ConditionalEstimate:
     Attributes
     ----------
     mi : float
-        Estimate of I(x; y | z), nats; it may be slightly below zero.
+        Estimate of I(x; y | z), nats; it may be slightly below zero. If values of a side repeat, it
+        is at most an upper bound of the entropy of that side given z.
     stderr : float
         Nats: mi ± 1.645 stderr is about a 90% interval. It combines the noise, the noise of ranks,
         and the predicted errors of all terms, as if these were independent.
@@ -26,9 +27,13 @@ class ConditionalEstimate:
         Nats; the part of `stderr` from the samples, by paired influences.
     p_value : float
         P-value of conditional independence; NaN without permutations, or if `unresolved`. It is at
-        least 1 / (1 + B).
+        least 1 / (1 + B), and at least 2 / (1 + B) if `mi` is not positive.
+    statistic : float
+        The larger of a linear and a general measure of dependence of the residuals, each with mean
+        0 and standard deviation 1 over all pairings; NaN without a test. It is not `mi`: a test can
+        detect dependence that the estimate is too coarse to show.
     null : [B] float64
-        Nats; `mi` plus the change of I(y; (x, z)) by each of B local permutations.
+        Statistics of B surrogates of y.
     pointwise : [n] float64
         Nats; local conditional information of each sample, in the order of the input; its mean is
         `mi`.
@@ -41,7 +46,7 @@ class ConditionalEstimate:
     effective_samples : float
         Independent samples that would give the same variance.
     seed : int
-        Seed of the shuffle, the shifts and the permutations.
+        Seed of the shuffle, the shifts, the surrogates and the features of the test.
     provider : str
         What evaluated the model, as "cpu" or "native".
     model : str
@@ -60,6 +65,7 @@ class ConditionalEstimate:
     stderr: float
     noise: float
     p_value: float
+    statistic: float
     null: NDArray[np.float64]
     pointwise: NDArray[np.float64]
     influence: NDArray[np.float64]
@@ -99,7 +105,9 @@ class ConditionalEstimate:
         return require_pandas("to_frame()").DataFrame([self.to_dict()])
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the estimate with its 90% interval, above a histogram of the permutations.
+        """Draw the statistic of the test on a histogram of the surrogates.
+
+        The title has the estimate with its 90% interval.
 
         Parameters
         ----------
@@ -117,10 +125,9 @@ class ConditionalEstimate:
         """
         ax = axes_of(ax)
         if len(self.null):
-            ax.hist(self.null, bins=30, color="0.75", label=f"{len(self.null)} local permutations")
-        low, high = self.mi - 1.645 * self.stderr, self.mi + 1.645 * self.stderr
-        ax.axvspan(low, high, color="tab:blue", alpha=0.15, label="90% interval")
-        ax.axvline(self.mi, color="tab:blue", label=f"{self.mi:.3f} nats")
-        ax.set(xlabel=f"{self.question}, nats", ylabel="permutations")
+            ax.hist(self.null, bins=30, color="0.75", label=f"{len(self.null)} surrogates")
+            ax.axvline(self.statistic, color="tab:blue", label=f"given, p = {self.p_value:.3g}")
+        ax.set_title(f"{self.question} = {self.mi:.3f} ± {1.645 * self.stderr:.3f} nats")
+        ax.set(xlabel="statistic of the test", ylabel="surrogates")
         ax.legend(frameon=False)
         return ax

@@ -1,4 +1,4 @@
-"""Conditioning on a side z: residuals of a regression on z, and permutations near z.
+"""Conditioning on a side z: residuals of a linear regression on z, and cells of similar z.
 
 Subtracting a function of z from x is a bijection of x for each value of z, so it does not change
 I(x; y | z). The residuals of a regression depend little on z. So the second term of the chain rule
@@ -7,12 +7,12 @@ is a small correction instead of a large estimate.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from infoatlas_rt.estimation.bounds import MOST_BEYOND, entropy
 from infoatlas_rt.estimation.canonical import clip_outliers, normal_scores, standardise
 
 # A coordinate is discrete if one value has more than this share of the samples. It is not
@@ -20,7 +20,6 @@ from infoatlas_rt.estimation.canonical import clip_outliers, normal_scores, stan
 # z.
 LARGEST_TIE = 0.05
 EXACT = 1e-12  # unexplained share of the variance below which a coordinate is a function of z
-REGRESSORS = 0.1  # curved regressors for each sample, at most
 REDUNDANT = 1e-3  # share of the strongest regressor below which one is left out
 CELL = 8  # smallest number of samples of a cell (neighbourhood in z) for permutations
 
@@ -43,19 +42,10 @@ class Residuals(NamedTuple):
     unexplained: NDArray[np.float64]
 
 
-def residuals(
-    samples: NDArray[np.float64], given: NDArray[np.float64], *, curved: bool = False
-) -> Residuals:
-    """Residuals of samples [n, d] after a regression on z [n, dz].
-
-    With `curved`, the regressors include products and cubes, if they are few for n samples.
-    """
+def residuals(samples: NDArray[np.float64], given: NDArray[np.float64]) -> Residuals:
+    """Residuals of samples [n, d] after a regression on z [n, dz]."""
     (scores, values), (first, raw) = (_forms(side) for side in (samples, given))
     design = np.c_[first, raw]
-    if curved:
-        one, two = np.triu_indices(first.shape[1])
-        more = np.c_[design, first[:, one] * first[:, two], first**3]
-        design = more if more.shape[1] <= REGRESSORS * len(more) else design
     # An orthonormal basis of the regressors; constant and redundant ones are left out.
     basis, strength, _ = np.linalg.svd(design - design.mean(axis=0), full_matrices=False)
     basis = basis[:, strength > REDUNDANT * max(strength.max(), 1.0)]
@@ -106,6 +96,30 @@ def _determined(values: NDArray[np.float64], classes: NDArray[np.int64]) -> bool
     return bool((first[classes] == values).all())
 
 
+def entropy_given(side: NDArray[np.float64], given: NDArray[np.float64]) -> float:
+    """Upper bound of the entropy of a side [n, d] given z [n, dz], nats; infinite without repeats.
+
+    For each class of z, values that occur once in it may be any others: they count with the entropy
+    of all values. That counts runs of equal values, which neither hold times nor the order change.
+    """
+    n = len(side)
+    labels, classes = (np.unique(s, axis=0, return_inverse=True)[1].ravel() for s in (side, given))
+    runs = labels[np.r_[True, labels[1:] != labels[:-1]]]
+    if labels.max() == n - 1:
+        return np.inf
+    every = min(entropy(np.unique(runs, return_counts=True)[1]), np.log(n) + MOST_BEYOND)
+    found = []
+    for known in (classes, np.zeros(n, np.int64)):
+        cells, counts = np.unique(known * n + labels, return_counts=True)
+        sizes, own = np.bincount(known), cells // n
+        once = np.bincount(own[counts == 1], minlength=len(sizes))
+        share = np.r_[counts[counts > 1] / sizes[own[counts > 1]], (once / sizes)[once > 0]]
+        weight = np.r_[counts[counts > 1], once[once > 0]] / n
+        bias = (len(share) - len(sizes)) / (2 * n)  # of the observed shares (Miller and Madow)
+        found.append(float(once.sum() / n * every - weight @ np.log(share) + bias))
+    return min(found)
+
+
 def cells(given: NDArray[np.float64], least: int = CELL) -> NDArray[np.int64]:
     """Cells of neighbouring samples, by a tree that halves the widest coordinate of z.
 
@@ -151,37 +165,3 @@ def _cut(scores: NDArray[np.float64], least: int) -> NDArray[np.bool_] | None:
             size = steps[np.argmin(abs(steps - n / 2))]
             return np.asarray(scores[:, column] < values[size])
     return None
-
-
-class LocalPairings(Sequence[NDArray[np.int64]]):
-    """Pairings that permute samples within cells; pairing 0 is the given one.
-
-    Parameters
-    ----------
-    order : [n] int64
-        Position i of the shuffled samples contains sample order[i].
-    cell : [n] int64
-        Cell of each sample, in the order of the input.
-    count, seed : int
-    """
-
-    method = "local permutation"
-
-    def __init__(
-        self, order: NDArray[np.int64], cell: NDArray[np.int64], count: int, seed: int
-    ) -> None:
-        self._cell, self._count, self._seed = cell[order], count, seed
-        self._sorted = np.argsort(self._cell, kind="stable")
-
-    def __len__(self) -> int:
-        return 1 + self._count
-
-    def __getitem__(self, number: Any) -> Any:
-        n = len(self._cell)
-        if number == 0:
-            return np.arange(n)
-        # Order by cell, random within each cell; and order by cell alone.
-        drawn = np.random.default_rng([self._seed, 2, number]).random(n)
-        pairing = np.empty(n, np.int64)
-        pairing[self._sorted] = np.lexsort((drawn, self._cell))
-        return pairing

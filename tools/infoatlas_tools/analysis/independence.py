@@ -185,11 +185,11 @@ def independence_test(
     if not prepared.degenerate:
         values = pairing_means(prepared, pairings, estimator, executor, progress)
         rv = rv_coefficients(prepared, pairings)
-    statistic, p_value = compare(values, rv)
+    statistics, p_value = compare(values, rv)
     return IndependenceResult(
         mi=float(values[0]),
         p_value=p_value,
-        statistic=statistic,
+        statistic=float(statistics[0]),
         null=values[1:],
         rv=float(rv[0]),
         null_rv=rv[1:],
@@ -279,10 +279,17 @@ def _square_sum(x: Array) -> float:
     return float(xp.sum((x @ transposed if x.shape[0] < x.shape[1] else transposed @ x) ** 2))
 
 
-def compare(values: NDArray[np.float64], rv: NDArray[np.float64]) -> tuple[float, float]:
-    """Statistic of the given pairing, the first one, and its p-value among all pairings [1 + B]."""
-    statistic = np.maximum(_standardised(values), _standardised(rv))
-    return float(statistic[0]), float(np.mean(statistic >= statistic[0]))
+def compare(
+    values: NDArray[np.float64], rv: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], float]:
+    """Statistics of all pairings [1 + B], of which the first is given, and the p-value of that."""
+    statistics = np.maximum(_standardised(values), _standardised(rv))
+    return statistics, float(np.mean(statistics >= statistics[0]))
+
+
+def least_p(mi: float, count: int) -> float:
+    """Least p-value with B permutations: twice as large if the estimate is not above 0."""
+    return (1 if mi > 0 else 2) / (1 + count)
 
 
 def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,8 +1,10 @@
 """Many estimates with tests, corrected for their number, for the functions of `screening.py`.
 
-Each test is that of `independence_test`. Its null distribution depends on the ranks of the sides
-alone. So all columns without ties share one: under independence, every order of their samples is
-equally likely.
+The pairings of each test are those of `independence_test`. Its statistic is the larger of the RV
+coefficient and of the association of random features, each standardised over all pairings, because
+the model would need seconds for hundreds of pairings. Its null distribution depends on the ranks of
+the sides alone. So all columns without ties share one: under independence, every order of their
+samples is equally likely. If an estimate is not positive, its p-value is not the smallest one.
 """
 
 from __future__ import annotations
@@ -17,14 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
-from infoatlas_rt.estimation.forward import pairing_means
 from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.result import Estimate
 from infoatlas_rt.estimation.standard_error import noise_of_trajectories, standard_error
 from infoatlas_rt.inputs.checks import as_choice, as_count
 
-from .independence import PERMUTATIONS, Pairings, compare, rv_coefficients
+from .conditional import conditional_mutual_information
+from .conditional_result import ConditionalEstimate
+from .features import feature_correlations
+from .independence import PERMUTATIONS, Pairings, compare, least_p, rv_coefficients
 
 # Permutations for each test, so that a single dependence can have an adjusted p-value of 0.05.
 # Beyond `MOST` evaluations of permuted samples, fewer are drawn by default, but at least 199.
@@ -78,6 +82,7 @@ def screen(
         nulls.setdefault(keys[i], tested[:, 1:])
         if count:
             p[i] = 1.0 if one.degenerate else compare(*np.c_[tested[:, :1], nulls[keys[i]]])[1]
+            p[i] = max(p[i], least_p(one.mi, nulls[keys[i]].shape[1]))
         if progress is not None:
             progress(i + 1, len(pairs))
     one = estimates[0]
@@ -92,6 +97,46 @@ def screen(
         "correction": correction,
         "how": f"{one.how}, {one.model} on {one.provider}, seed {one.seed}",
     }
+
+
+def screen_given(
+    pairs: Sequence[Pair],
+    given: NDArray[np.float64],
+    estimator: Estimator,
+    time_series: bool,
+    permutations: int | None,
+    correction: str,
+    executor: Executor | None,
+    progress: Callable[[int, int], None] | None,
+) -> dict[str, Any]:
+    """Values of `Screening` for the conditional information of pairs of sides given z."""
+    as_choice(correction, "correction", CORRECTIONS)
+    count = max(PERMUTATIONS, PER_TEST * len(pairs)) if permutations is None else permutations
+    found: list[ConditionalEstimate] = []
+    jobs = ((*pair, given, time_series, count) for pair in pairs)
+    for one in run_jobs(_conditional, estimator, jobs, executor):
+        found.append(one)
+        if progress is not None:
+            progress(len(found), len(pairs))
+    names = ("mi", "stderr", "noise", "saturated", "p_value")
+    values = {name: np.array([getattr(one, name) for one in found]) for name in names}
+    one, p = found[0], values["p_value"]
+    return values | {
+        # What cannot be tested (`unresolved`) counts as not significant.
+        "p_adjusted": adjusted(np.where(np.isnan(p) & (count > 0), 1.0, p), correction),
+        "samples": one.samples,
+        "permutations": max(len(one.null) for one in found),
+        "correction": correction,
+        "how": f"given z, {one.model} on {one.provider}, seed {one.seed}",
+    }
+
+
+def _conditional(
+    estimator: Estimator, x: Any, y: Any, given: Any, series: bool, count: int
+) -> ConditionalEstimate:
+    return conditional_mutual_information(
+        x, y, given, estimator, time_series=series, permutations=count
+    )
 
 
 def _of_trajectories(
@@ -134,7 +179,7 @@ def _measure(
     pairings: Sequence[NDArray[np.int64]] = every if null else [every[0]]
     if one.degenerate:
         return one, np.zeros((2, len(pairings)))
-    values = pairing_means(prepared, pairings, estimator)
+    values = feature_correlations(prepared, pairings)
     return one, np.stack([values, rv_coefficients(prepared, pairings)])
 
 

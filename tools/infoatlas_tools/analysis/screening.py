@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimation.cached import estimate
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.inputs.arrays import column_names
 from infoatlas_rt.inputs.checks import as_count, as_flag, as_groups, as_samples
 
 from .best_lag import best_lag
 from .lagged import lagged_rows, series_label
-from .many_tests import null_keys, screen
+from .many_tests import null_keys, screen, screen_given
 from .screening_results import FeatureRanking, LagScan, PairwiseInformation
 
 
@@ -107,6 +106,7 @@ def rank_features(
     estimator: Estimator | str | os.PathLike[str] | None = None,
     *,
     features: Mapping[str, Sequence[Any]] | None = None,
+    given: Any = None,
     time_series: bool = False,
     groups: Any = None,
     permutations: int | None = None,
@@ -129,6 +129,9 @@ def rank_features(
         Sets of columns by their positions or names; each column alone unless given. All have to
         fit the model unsliced (D coordinates), or none: sliced and unsliced estimates cannot be
         compared.
+    given : array-like [n] or [n, dz], optional
+        z: features are ranked by what they add to it, I(X_j; y | z), with the tests of
+        `conditional_mutual_information`. Nothing is sliced then, and `groups` cannot be used.
     time_series : bool
         The samples are in order of time, and neighbours depend on each other: the tests shift y
         cyclically. Features do not share permutations then, so tests need more time.
@@ -169,7 +172,7 @@ def rank_features(
     ('x1', 'x0', 'x2')
     """
     samples, target = as_samples(X, "X"), as_samples(y, "y")
-    columns = _column_labels(X, samples.shape[1])
+    columns = column_labels(X, samples.shape[1])
     if features is None:
         sets = {name: [i] for i, name in enumerate(columns)}
     else:
@@ -178,7 +181,7 @@ def rank_features(
         raise InputError("there are no features: pass at least one group of columns")
     estimator = as_estimator(estimator)
     wide = [name for name, own in sets.items() if len(own) > estimator.model_file.dim]
-    if wide and len(wide) < len(sets) and estimator.k is None:
+    if wide and len(wide) < len(sets) and estimator.k is None and given is None:
         raise InputError(
             f"feature {wide[0]!r} would be sliced and others not: model "
             f"{estimator.model_file.name} accepts {estimator.model_file.dim} columns unsliced. "
@@ -187,10 +190,19 @@ def rank_features(
     pairs = [(np.ascontiguousarray(samples[:, own]), target) for own in sets.values()]
     time_series = as_flag(time_series, "time_series")
     groups = None if groups is None else as_groups(groups, len(samples))
-    found = screen(
-        pairs, null_keys(pairs, time_series or groups is not None), estimator, time_series,
-        permutations, correction, executor, progress, groups=groups,
-    )  # fmt: skip
+    if given is None:
+        keys = null_keys(pairs, time_series or groups is not None)
+        found = screen(
+            pairs, keys, estimator, time_series, permutations, correction, executor, progress,
+            groups=groups,
+        )  # fmt: skip
+    elif groups is not None:
+        raise InputError("groups cannot be used with given: pass one row of each trajectory")
+    else:
+        found = screen_given(
+            pairs, as_samples(given, "given"), estimator, time_series, permutations, correction,
+            executor, progress,
+        )  # fmt: skip
     order = np.argsort(-found["mi"], kind="stable")
     found |= {name: v[order] for name, v in found.items() if isinstance(v, np.ndarray)}
     names = list(sets)
@@ -270,44 +282,11 @@ def pairwise_mutual_information(
         pairs, null_keys(pairs, time_series or groups is not None), estimator, time_series,
         permutations, correction, executor, progress, groups=groups,
     )  # fmt: skip
-    names = _column_labels(X, samples.shape[1])
+    names = column_labels(X, samples.shape[1])
     return PairwiseInformation(**found, names=names, pairs=np.array(which))
 
 
-def mutual_info_scorer(X: Any, y: Any) -> NDArray[np.float64]:
-    """Score the columns of X by their information about y, for scikit-learn.
-
-    Use it as `SelectKBest(mutual_info_scorer, k=5)`.
-
-    Parameters
-    ----------
-    X : array-like [n, d]
-        Samples; each column is scored alone.
-    y : array-like [n] or [n, dy]
-        Numbers; for more than two classes without an order, one column of 0 and 1 for each class.
-
-    Returns
-    -------
-    [d] float64, nats
-
-    Raises
-    ------
-    InputError
-        The samples cannot be used.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from infoatlas_tools import mutual_info_scorer
-    >>> X = np.random.default_rng(0).normal(size=(200, 3))
-    >>> int(mutual_info_scorer(X, np.cos(X[:, 1])).argmax())
-    1
-    """
-    samples, target = as_samples(X, "X"), as_samples(y, "y")
-    return np.array([estimate(column, target, threads=1).mi for column in samples.T])
-
-
-def _column_labels(values: Any, d: int) -> tuple[str, ...]:
+def column_labels(values: Any, d: int) -> tuple[str, ...]:
     """Names of d columns; InputError if two have one name."""
     names = column_names(values) or tuple(f"x{i}" for i in range(d))
     twice = sorted({name for name in names if names.count(name) > 1})

@@ -1,0 +1,211 @@
+"""Test of conditional independence of x and y given z: residuals, features of them, surrogates.
+
+Each side is replaced by its residuals after a smooth regression on z, whose distances follow the
+directions in which the side varies most (Radhakrishnan et al. 2024). The statistic is the larger
+of two measures, each standardised over all surrogates: the linear association of the residuals, and
+that of random Fourier features of the residuals (of those of x together with z), which is large for
+any kind of dependence (Rahimi and Recht 2007; Strobl, Zhang and Visweswaran 2019). The features are
+regressed on z once more, so what the mean of a feature owes to z does not count.
+
+A surrogate of y is its regression plus rearranged residuals, and is treated as y was: fitted anew,
+and so on (Freedman and Lane 1983). So it has the same errors of the regression. Residuals of
+independent samples are permuted among samples with similar z (Runge 2018; Kim et al. 2022).
+Residuals of a time series are shifted cyclically, which keeps the autocorrelation of both sides; if
+z is discrete, among the samples of each class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.estimation.canonical import clip_outliers, normal_scores, standardise
+
+from .conditioning import CELL, cells
+from .features import COUNT, frequencies, phases
+
+LANDMARKS = 100  # samples of z at which a regression has Gaussian bumps, at most
+WIDTHS = (0.3, 0.7, 1.5)  # of the bumps, in deviations of z
+PENALTIES = 10.0 ** np.arange(-4, 4.1, 0.5)
+# The penalty, as a share of the one that predicts best. With less penalty the regression has less
+# bias, which would count as dependence, and more variance, which surrogates have as well.
+UNDERSMOOTHED = 0.1
+Z_FREQUENCY = 0.5  # of the features of z
+LINEAR = 3.0  # weight of linear terms beside bumps: the penalty hardly reaches them
+
+Matrix = NDArray[np.float64]
+
+
+class Space(NamedTuple):
+    """Functions of z: Gaussian bumps and linear terms.
+
+    Attributes
+    ----------
+    basis : [n, r] float64
+        Orthonormal.
+    strengths : [r] float64
+        Variances of the basis among the functions.
+    weights : [m, r] float64
+        Weights of the m bumps in each column of the basis.
+    slopes : [n, m, dz] float64
+        Gradient of each bump at each sample.
+    """
+
+    basis: Matrix
+    strengths: Matrix
+    weights: Matrix
+    slopes: Matrix
+
+
+class Regression(NamedTuple):
+    """Ridge regression on functions of z: an orthonormal basis [n, r] and factors [r]."""
+
+    basis: Matrix
+    factors: Matrix
+
+    def fitted(self, side: Matrix) -> Matrix:
+        return np.asarray(self.basis @ (self.factors[:, None] * (self.basis.T @ side)))
+
+    def left(self, side: Matrix) -> Matrix:
+        """Residuals of a side [n, d], scaled to deviation 1; 0 where nothing is left."""
+        centred = side - side.mean(axis=0)
+        left = centred - self.fitted(centred)
+        deviation = left.std(axis=0)
+        return np.asarray(left / np.where(deviation > 1e-9, deviation, np.inf))
+
+    def inflation(self) -> float:
+        """Deviation of the noise over that of its residuals."""
+        used = 1 + (2 * self.factors - self.factors**2).sum()
+        return float(np.sqrt(len(self.basis) / max(len(self.basis) - used, 1.0)))
+
+
+def conditional_statistics(
+    x: Matrix,
+    y: Matrix,
+    given: Matrix,
+    trajectory: NDArray[np.int64] | None,
+    count: int,
+    seed: int,
+) -> tuple[Matrix, Matrix]:
+    """Both measures of dependence [1 + B] of checked samples and of B surrogates.
+
+    `trajectory` [n] numbers the trajectories of time series, in ascending order; None for
+    independent samples.
+    """
+    rng = np.random.default_rng([seed, 2])
+    spaces = _spaces(given, None, rng)
+    (first, side_x), (second, side) = (_regressed(given, spaces, s, rng) for s in (x, y))
+    residuals, scores = _scores(first.left(side_x)), normal_scores(given.T).T
+    of_x, of_y = (frequencies(s.shape[1], rng) for s in (x, y))
+    of_z = Z_FREQUENCY * rng.standard_normal((given.shape[1], COUNT)) / np.sqrt(given.shape[1])
+    phase_x, phase_y = phases(rng), phases(rng)
+    features = np.cos(residuals @ of_x + scores @ of_z + phase_x)
+    last = _best(spaces, features)[1]
+    sides_of_x = last.left(features), last.left(residuals)
+
+    def measures(values: Matrix) -> list[float]:
+        left = _scores(second.left(values))
+        sides_of_y = last.left(np.cos(left @ of_y + phase_y)), last.left(left)
+        pairs = zip(sides_of_x, sides_of_y, strict=True)
+        return [float(((a.T @ b) ** 2).sum()) for a, b in pairs]
+
+    fitted = second.fitted(side)
+    noise = second.inflation() * (side - fitted)
+    found = [measures(side)]
+    for order in _orders(given, trajectory, count, rng):
+        found.append(measures(fitted + noise[order]))
+    values, linear = np.array(found).T
+    return values, linear
+
+
+def _spaces(given: Matrix, metric: Matrix | None, rng: np.random.Generator) -> list[Space]:
+    """Functions of z for each width of the bumps; `metric` [dz, dz] rotates and scales z."""
+    scores = normal_scores(given.T).T
+    n, dz = scores.shape
+    places = scores if metric is None else scores @ metric
+    landmarks = places[rng.choice(n, min(n // 2, LANDMARKS), replace=False)]
+    away = landmarks - places[:, None]
+    squares = (away**2).sum(axis=2) / dz
+    linear = LINEAR * np.c_[scores, standardise(clip_outliers(given))]
+    found = []
+    for width in WIDTHS:
+        bumps = np.exp(-squares / (2 * width**2))
+        design = np.c_[bumps, linear]
+        design -= design.mean(axis=0)
+        strengths, axes = np.linalg.eigh(design.T @ design)
+        kept = strengths > 1e-10 * max(strengths[-1], 1.0)
+        axes = axes[:, kept] / np.sqrt(strengths[kept])
+        slopes = bumps[:, :, None] * away / (width**2 * dz)
+        found.append(Space(design @ axes, strengths[kept], axes[: len(landmarks)], slopes))
+    return found
+
+
+def _regressed(
+    given: Matrix, spaces: list[Space], side: Matrix, rng: np.random.Generator
+) -> tuple[Regression, Matrix]:
+    """The regression of a side [n, d], and its values or normal scores: what z predicts better.
+
+    If z has several coordinates, spaces with the metric of the side are added to `spaces`.
+    """
+    forms = standardise(clip_outliers(side)), standardise(normal_scores(side.T).T)
+    side = min(forms, key=lambda form: _best(spaces, form)[0])
+    _, regression, space = _best(spaces, side)
+    if given.shape[1] > 1:
+        weights = space.weights @ (regression.factors[:, None] * (regression.basis.T @ side))
+        slopes = np.einsum("nmz,md->ndz", space.slopes, weights).reshape(-1, given.shape[1])
+        size, axes = np.linalg.eigh(slopes.T @ slopes)
+        size = size + 1e-6 * max(size[-1], 1e-12)
+        spaces += _spaces(given, axes * np.sqrt(size / size.mean()), rng)
+        regression = _best(spaces, side)[1]
+    return regression, side
+
+
+def _best(spaces: list[Space], side: Matrix) -> tuple[float, Regression, Space]:
+    """Least error of a regression of a side [n, d], by generalised cross-validation; and it."""
+    side = standardise(side)
+    n, best = len(side), np.inf
+    for space in spaces:
+        power = ((space.basis.T @ side) ** 2).sum(axis=1)
+        for penalty in PENALTIES:
+            factors = space.strengths / (space.strengths + penalty)
+            free = 1 - min((1 + factors.sum()) / n, 0.9)
+            error = float((side**2).sum() - (2 * factors - factors**2) @ power) / free**2
+            if error < best:
+                best, chosen, softer = error, space, UNDERSMOOTHED * penalty
+    factors = chosen.strengths / (chosen.strengths + softer)
+    return best, Regression(chosen.basis, factors), chosen
+
+
+def _orders(
+    given: Matrix, trajectory: NDArray[np.int64] | None, count: int, rng: np.random.Generator
+) -> Iterator[NDArray[np.int64]]:
+    """Rearrangements of the samples [n]."""
+    if trajectory is None:
+        cell = cells(given)
+        by_cell = np.argsort(cell, kind="stable")
+        for _ in range(count):
+            order = np.empty(len(cell), np.int64)
+            order[by_cell] = np.lexsort((rng.random(len(cell)), cell))
+            yield order
+        return
+    # Within the classes of a discrete z, so that each keeps its distribution of y.
+    classes = np.unique(given, axis=0, return_inverse=True)[1].ravel()
+    if classes.max() < len(classes) // CELL:
+        trajectory = np.unique(trajectory * len(classes) + classes, return_inverse=True)[1].ravel()
+    in_parts = np.argsort(trajectory, kind="stable")
+    sizes = np.bincount(trajectory)
+    starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    steps, lengths = np.arange(len(trajectory)) - starts, np.repeat(sizes, sizes)
+    for _ in range(count):
+        shifts = np.repeat(rng.integers(0, sizes), sizes)
+        order = np.empty(len(trajectory), np.int64)
+        order[in_parts] = in_parts[starts + (steps + shifts) % lengths]
+        yield order
+
+
+def _scores(side: Matrix) -> Matrix:
+    """Normal scores of residuals [n, d]; values that differ by rounding are equal."""
+    return np.asarray(normal_scores(np.round(side, 9).T).T)

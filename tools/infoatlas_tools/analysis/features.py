@@ -1,0 +1,61 @@
+"""Random Fourier features of normal scores: a measure of dependence of any kind.
+
+The sum of the squared correlations of the features of two sides approximates a kernel measure of
+dependence (Rahimi and Recht 2007), and needs a matrix product for each pairing of the samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infoatlas_rt.estimation.canonical import normal_scores
+from infoatlas_rt.estimation.prepare import Prepared
+from infoatlas_rt.inputs.gpu_arrays import to_host
+
+COUNT = 40
+FREQUENCIES = (0.5, 1.0, 2.0)  # radians for each deviation of a score
+
+
+def frequencies(d: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Frequencies [d, m] of the features of d coordinates."""
+    drawn = rng.standard_normal((d, COUNT)) * rng.choice(FREQUENCIES, COUNT) / np.sqrt(d)
+    return np.asarray(drawn)
+
+
+def phases(rng: np.random.Generator) -> NDArray[np.float64]:
+    """Phases [m] of features, radians."""
+    return rng.uniform(0, 2 * np.pi, COUNT)
+
+
+def feature_correlations(
+    prepared: Prepared, pairings: Sequence[NDArray[np.int64]]
+) -> NDArray[np.float64]:
+    """Sum of the squared correlations of the features of both sides, for all pairings [P].
+
+    Sides with as many coordinates have the same features, so that pairs of columns with equal ties
+    have one null distribution.
+    """
+    found = np.empty(len(pairings))
+    x, y = (_features(to_host(side), prepared.seed) for side in (prepared.x, prepared.y))
+    x = np.ascontiguousarray(x.T)
+    for number in range(len(pairings)):
+        found[number] = ((x @ y[pairings[number]]) ** 2).sum()
+    return found
+
+
+def _features(side: NDArray[np.float64], seed: int) -> NDArray[np.float32]:
+    """Features [n, m] of a side [n, d], centred, and rotated to be uncorrelated.
+
+    A direction of variance s counts s / (s + 1), so directions other than the strongest count too.
+    """
+    rng = np.random.default_rng([seed, 3])
+    made = np.cos(normal_scores(side.T).T @ frequencies(side.shape[1], rng) + phases(rng))
+    made -= made.mean(axis=0)
+    length = np.linalg.norm(made, axis=0)
+    made /= np.where(length > 1e-9, length, np.inf)
+    variance, axes = np.linalg.eigh(made.T @ made)
+    weights = np.sqrt(np.maximum(variance, 0)) / (variance + 1)
+    return np.asarray((made @ axes) * weights, np.float32)
