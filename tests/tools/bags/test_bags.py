@@ -432,7 +432,7 @@ def test_demonstrations_and_bags_have_commands_of_their_own(bags, tmp_path, caps
 
 def test_folders_that_are_no_bags(bags, tmp_path, capsys):
     assert run(tmp_path, "--topic", "/x") == 2
-    assert "nor one of ROS bags: check the path" in capsys.readouterr().err
+    assert "nor one with a ROS bag" in capsys.readouterr().err
     folder = shutil.copytree(bags / "mcap", tmp_path / "bag")
     (folder / "metadata.yaml").unlink()
     assert run(folder, "--topic", "/x") == 2

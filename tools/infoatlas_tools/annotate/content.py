@@ -22,6 +22,7 @@ from ..keystates.coordinates import read_coordinates
 from ..keystates.key_states import KeyStates
 from ..keystates.quality import IDLE, at_rest
 from ..keystates.subtasks import WORLD, Subtasks
+from ..keystates.subtasks.cuts import END
 from .review import Review, review
 
 Float = NDArray[np.float64]
@@ -163,10 +164,15 @@ class Annotations:
     def unnamed(self) -> str:
         """Why the names are no text to train with; empty if each says what is done."""
         parts = zip(self.subtasks.parts, self.subtasks.names, strict=True)
-        plain = [n for part, n in parts if part.reference in ("", WORLD) and not part.held]
-        if self.subtasks.given_names or not plain:
+        plain = {
+            n: part.until for part, n in parts if part.reference in ("", WORLD) and not part.held
+        }
+        # After parts that say it, "until end" is the way back.
+        way_back = set(plain.values()) <= {END} and len(plain) < len(self.subtasks.parts)
+        if self.subtasks.given_names or way_back:
             return ""
-        return f"{plain[0]!r} does not say what is done: pass --names, or --tool and --object"
+        name = next(iter(plain))
+        return f"{name!r} does not say what is done: pass --names, or --tool and --object"
 
     def active(self, demonstration: int) -> Int:
         """Index in `labels` of each step [T]."""
