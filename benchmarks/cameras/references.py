@@ -31,7 +31,7 @@ from .disturb import Disturbance
 SETS = ("stack2", "stack2same", "stack3", "place_absent", "mw_pick_place", "mw_push",
         "mw_door_open", "mw_drawer_open")  # fmt: skip
 SIZES = (8, 10, 12, 20)
-DRAWS = 3
+DRAWS = 2
 DISTURBED = ("noise", "gain", "balance", "flicker", "shake", "moved", "moved_once", "grey", "all")
 NEAR = 0.05  # of the width between a seen and a true object
 FIGURES = ("first", "right", "wrong", "poses", "changed")
@@ -215,7 +215,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
         (name, camera, size, "none")
         for name in (SETS[:1] if chosen.quick else SETS)
         for camera in ("front", "wrist")
-        for size in sizes
+        for size in (sizes if camera == "front" else sizes[-1:])
     ] + [("stack2", "front", 20, name) for name in (() if chosen.quick else DISTURBED)]
     rows: list[dict[str, Any]] = []
     held: tuple[tuple[str, str], Recorded] | None = None

@@ -169,6 +169,11 @@ def _choose(
     if not informs:
         return WORLD, ""
     best = max(informs, key=lambda o: values[o])
+    if values[best] <= Z * row[best].stderr:
+        return WORLD, (
+            f"{names[best]} may be meant ({values[best]:.1f} +- {row[best].stderr:.1f} nats): more "
+            "demonstrations decide it."
+        )
     if twins[best]:
         return WORLD, f"{names[best]} is one of two of the same colour, which are not told apart."
     upper = [o for o, name in enumerate(names) if on.get(name) in (names[best], WORLD)]
@@ -176,8 +181,8 @@ def _choose(
         return WORLD, f"something else may lie on {names[best]}, which the camera does not see."
     rivals = [
         o
-        for o, m in enumerate(row)
-        if o != best and values[best] - values[o] <= Z * np.hypot(m.stderr, row[best].stderr)
+        for o in sorted({*informs, *upper})
+        if o != best and values[best] - values[o] <= Z * np.hypot(row[o].stderr, row[best].stderr)
     ]
     if not rivals:
         return names[best], ""
