@@ -16,6 +16,7 @@ WIDTH = 256  # pixels of the images: smaller objects are lost below
 FIRST = 0.1  # seconds whose median is the first image: later ones may show the arm on its way
 SHARED = 600  # images of the background in all, which bounds the memory
 BETWEEN = 9  # images whose median shows the scene between two steps
+ALIKE = 0.3  # correlation of edges: 0.6 from a fixed camera, 0.1 from one on a wrist
 EACH = 20  # images of one demonstration for the background, at most
 LIGHTNESS = 0.6  # weight of lightness beside colour, as shadows change lightness
 REACH = 0.06  # of the width: largest shift of the camera that is looked for
@@ -90,6 +91,13 @@ def read_between(
             image = lab(np.median(camera.read(i, steps, WIDTH), axis=0).astype(np.uint8))
             found[i] = _back(image, scene.shift[i]) - scene.colour[i]
     return np.asarray(found)
+
+
+def same_view(images: Image, scene: Scene) -> bool:
+    """Whether the edges of most images [N, h, w, 3] lie where those of the first images do."""
+    usual = _edges(scene.usual).ravel()
+    alike = [np.corrcoef(_edges(image).ravel(), usual)[0, 1] for image in images]
+    return bool(np.median(alike) > ALIKE)
 
 
 def lab(image: NDArray[np.uint8]) -> Image:

@@ -21,7 +21,7 @@ from infoatlas_rt.errors import InputError
 from ...cameras.camera import Camera
 from ...cameras.information import components, information, jackknife_error, shuffled
 from ...cameras.objects import ImageObject, colour_of, find_objects, locate, unusual
-from ...cameras.scene import Scene, read_between, read_scene
+from ...cameras.scene import Scene, read_between, read_scene, same_view
 from .cuts import Cuts
 from .recorded_subtasks import WORLD, SeenObjects, Subtask, Subtasks, Z
 
@@ -113,8 +113,11 @@ def camera_subtasks(
     for c, (label, own) in enumerate(zip(cuts.labels, steps, strict=True)):
         row = [measured[c] for _, measured, _ in kept]
         for number, after in put.items():
-            later = colour_of(read_between(camera, scene, after, own), scene, palette)
-            points = locate(later, objects[number].colours).points
+            later = read_between(camera, scene, after, own)
+            points = np.full((len(later), 2), np.nan)
+            if same_view(later, scene):  # not from a wrist
+                faces = colour_of(later, scene, palette)
+                points = locate(faces, objects[number].colours).points
             row[number] = _measure(points, joints, own)
         nats[c], errors[c] = [m.nats for m in row], [m.stderr for m in row]
         reference, note = _choose(row, [o.twin for o in objects], names, on)
