@@ -118,6 +118,7 @@ def camera_subtasks(
             if same_view(later, scene):  # not from a wrist
                 faces = colour_of(later, scene, palette)
                 points = locate(faces, objects[number].colours).points
+            points[(after < 0) | (own <= after)] = np.nan  # it still lies where it lay, or is held
             row[number] = _measure(points, joints, own)
         nats[c], errors[c] = [m.nats for m in row], [m.stderr for m in row]
         reference, note = _choose(row, [o.twin for o in objects], names, on)
