@@ -2,7 +2,7 @@
 
 A part is about the object whose point in the first images has the most information about the
 joints at the part's end. The object is named if points of shuffled demonstrations hardly ever have
-as much, and if no other object comes near it.
+as much, and no other informative object comes near it.
 """
 
 from __future__ import annotations
@@ -179,7 +179,10 @@ def _choose(
             "demonstrations decide it."
         )
     if twins[best]:
-        return WORLD, f"{names[best]} is one of two of the same colour, which are not told apart."
+        return (
+            WORLD,
+            f"{names[best]} is one of two of the same colour, which cannot be distinguished.",
+        )
     upper = [o for o, name in enumerate(names) if on.get(name) in (names[best], WORLD)]
     if on.get(WORLD) == names[best] or any(np.isnan(row[o].nats) for o in upper):
         return WORLD, f"something else may lie on {names[best]}, which the camera does not see."
@@ -198,7 +201,7 @@ def _choose(
         f"{names[o]} ({values[o]:.1f} nats)" for o in (best, max(rivals, key=lambda o: values[o]))
     )
     return WORLD, (
-        f"{shown} are not told apart: record them at places that depend less on each other."
+        f"{shown} cannot be distinguished: record them at places that depend less on each other."
     )
 
 
