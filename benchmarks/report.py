@@ -15,8 +15,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import onnxruntime
-
 from infoatlas_rt import Estimator
 
 if TYPE_CHECKING:
@@ -62,6 +60,8 @@ class Options(argparse.ArgumentParser):
 
 def provenance(command: str, *estimators: Estimator) -> dict[str, Any]:
     """Date, command, machine, versions and models: what a repetition of a measurement needs."""
+    import onnxruntime  # make demo prints tables without it
+
     models = []
     for estimator in estimators:
         model_file = estimator.model_file
