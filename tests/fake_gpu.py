@@ -5,7 +5,8 @@ The models detect errors that the real libraries do not report. Device memory is
 address, so an access to freed or foreign memory is an error. Work on a stream runs when it is
 synchronised, so a result that is read too early is wrong. A graph replays the addresses of its
 capture, and fails if its context has changed. An engine computes with ONNX Runtime. Names and
-signatures are those of the recorded bindings (test_tensorrt_names.py compares them).
+signatures are those of the recorded bindings (test_tensorrt_names.py compares them), of pycuda
+2024.1 to 2026.1, and of cuda-python 12.9 and 13.0.
 """
 
 from __future__ import annotations
