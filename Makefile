@@ -24,7 +24,7 @@ INSTALL = install --quiet --disable-pip-version-check --no-compile
 SIMULATED := $(shell $(PYTHON) -c 'import sys; print(int(sys.version_info < (3, 13)))')
 
 .DEFAULT_GOAL := help
-.PHONY: accuracy applications bench cameras-data clean demo dist docs engines environments fuzz generation gpu help keystates keystates-data lint native-aarch64 native-sanitize policies pretrain remake ros-demo ship summary test test-core test-fast test-lerobot test-maniskill test-native test-rest test-ros2
+.PHONY: accuracy applications bench cameras-data clean demo dist docs engines environments fuzz generation gpu help keystates keystates-data lint native-aarch64 native-sanitize policies pretrain remake ros-demo ship summary test test-core test-fast test-lerobot test-maniskill test-native test-rest test-ros2 test-train
 help: ## this list
 	@sed -nE 's/^([a-z][a-z0-9 -]*):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "%-22s %s\n", $$1, $$2}'
 
@@ -44,25 +44,28 @@ ros-demo: build/ros2/ready ## the ROS 2 node, live: it reports when the robot gr
 bench: .venv/ready build/native/ready ## latency of one update on this machine (a C++20 compiler)
 	PYTHONPATH=$(CURDIR)/build/native/package $(RUN)/infoatlas-rt bench
 
-# In pairs: the ROS 2 tests mostly wait for messages, and the last two use one core each.
-test: test-fast ## all tests, including ROS 2, the C++ engine and the simulator
-	$(MAKE) -j 2 --output-sync test-rest test-ros2
-	$(MAKE) -j 2 --output-sync test-native $(if $(filter 1,$(SIMULATED)),test-maniskill)
+test: test-core test-ros2 test-native $(if $(filter 1,$(SIMULATED)),test-maniskill) ## all tests, including ROS 2, the C++ engine and the simulator
 
-test-core: test-fast test-rest ## all tests except those of ROS 2, of the engine itself and of the simulator
+test-core: test-fast test-train test-rest ## all tests except those of ROS 2, of the engine itself and of the simulator
 
-# Two processes of one thread. A file stays in one process, because its tests share fixtures.
-PYTEST = $(1)/python -m pytest -n 2 --dist loadfile --durations 10 --durations-min 10
+# In processes of one thread. A file stays in one process, because its tests share fixtures.
+PROCESSES ?= 2
+PYTEST = $(1)/python -m pytest -n $(PROCESSES) --dist loadfile --durations 10 --durations-min 10
 
 # In the environment of the runtime, to show that the core needs no other package.
-test-fast: .venv/tests ## tests of the runtime, in a few minutes (no torch, no C++ engine, no simulator)
+test-fast: .venv/tests ## tests of the runtime and the tools, in a few minutes (no torch, no C++ engine, no simulator)
 	$(RUN)/python -c "from importlib.util import find_spec as f; assert not any(map(f, ('torch', 'mujoco', 'infoatlas_native')))"
-	$(call PYTEST,$(RUN)) tests/runtime tests/tools -m 'not slow'
+	$(call PYTEST,$(RUN)) tests/runtime tests/tools
 
-# Pages and benchmarks run with the engine that users get.
-test-rest: .venv-dev/ready build/native/ready ## the other tests of the core, with torch (a C++20 compiler)
-	$(call PYTEST,$(DEV)) tests/runtime tests/tools -m slow
-	PYTHONPATH=$(CURDIR)/build/native/package $(call PYTEST,$(DEV)) tests --ignore tests/runtime --ignore tests/tools
+# With the engine that users get. In one process, because files share a traced model.
+test-train: PROCESSES = 0
+test-train: .venv-dev/ready build/native/ready ## tests of training and export, with torch (a C++20 compiler)
+	PYTHONPATH=$(CURDIR)/build/native/package $(call PYTEST,$(DEV)) tests/train tests/export
+
+# Two writers of annotations are tested with packages that .venv lacks.
+OTHERS = tests/test_*.py tests/benchmarks tests/fuzz tests/tools/annotate/test_foxglove.py tests/tools/annotate/test_rerun.py
+test-rest: .venv-dev/ready build/native/ready ## tests of pages, benchmarks and random input, with torch (a C++20 compiler)
+	PYTHONPATH=$(CURDIR)/build/native/package $(call PYTEST,$(DEV)) $(OTHERS)
 
 # DDS orders messages within a topic alone, and guarantees no time of discovery. A failed test is
 # therefore run once more, and the summary reports it.
@@ -95,7 +98,7 @@ docs: .venv-docs/ready ## the site, in build/docs/site; warnings and dead links 
 	PYTHONPATH=docs/site NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --quiet --strict -f docs/site/mkdocs.yml
 
 environments: .venv/tests .venv-dev/ready .venv-docs/ready ## environments of lint, docs and test; -j makes them in parallel
-environments: build/ros2/ready build/native/ready $(if $(filter 1,$(SIMULATED)),.venv-maniskill/ready)
+environments: build/native/ready build/ros2/ready $(if $(filter 1,$(SIMULATED)),.venv-maniskill/ready)
 
 clean: ## remove all environments and built files
 	rm -rf .venv .venv-* build dist

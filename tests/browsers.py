@@ -56,10 +56,10 @@ FRAMES = """new Promise((done) =>
 
 
 class Person:
-    """What a person does on the page, and in how many actions: keys, clicks, drags, names."""
+    """What a person does on the page: keys, clicks, drags, names."""
 
     def __init__(self, page, url):
-        self.page, self.actions, self.errors = page, 0, []
+        self.page, self.errors = page, []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.goto(url)
         page.wait_for_selector("#legend div")
@@ -82,7 +82,6 @@ class Person:
     def press(self, *keys):
         for key in keys:
             self.page.keyboard.press(key)
-            self.actions += 1
             self.settled()
         return self
 
@@ -94,7 +93,6 @@ class Person:
 
     def point(self, step):
         self.page.mouse.click(*self.place(step))
-        self.actions += 1
         return self
 
     def mark(self, step, name, key=None):
@@ -104,7 +102,6 @@ class Person:
             return self.press(key)
         self.press("n")
         self.page.keyboard.type(name)
-        self.actions += 1
         return self.press("Enter")
 
     def drag(self, kind, step):
@@ -116,7 +113,6 @@ class Person:
         self.page.mouse.down()
         self.page.mouse.move(x + (self.place(step)[0] - self.place(at)[0]), y + 1, steps=4)
         self.page.mouse.up()
-        self.actions += 1
         return self.settled()
 
     def step(self, kind):

@@ -12,21 +12,6 @@ os.environ.setdefault("INFOATLAS_ENGINE", "0")
 import pytest
 
 
-@pytest.hookimpl(optionalhook=True)  # of pytest-xdist, which some environments lack
-def pytest_xdist_make_scheduler(config, log):
-    """Keep a file in one process, and also the folder whose files share a traced model.
-
-    The other processes would wait two minutes for it.
-    """
-    from xdist.scheduler import LoadFileScheduling
-
-    class OneTrace(LoadFileScheduling):
-        def _split_scope(self, nodeid):
-            return "export" if "tests/export/" in nodeid else super()._split_scope(nodeid)
-
-    return OneTrace(config, log)
-
-
 @pytest.fixture
 def figures(monkeypatch):
     """The figures that are saved during a test, in order."""

@@ -1,11 +1,9 @@
 """A small untrained model, exported once for all tests of this folder."""
 
 import dataclasses
-import os
 
 import pytest
 import torch
-from filelock import FileLock
 
 from exporting import export
 from infoatlas_export import fp16, onnx
@@ -17,21 +15,12 @@ from infoatlas_train.pretrain import checkpoint
 
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory):
-    """A small untrained model, exported by the command once for all tests and processes.
+    """A small untrained model, exported by the command once for all tests.
 
     With a round of refinement and a bias correction, so that every operator is there; a second
     step of the solve would have no other ones.
     """
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "export"
-    with FileLock(f"{folder}.lock"):
-        if not (folder / "parity.json").exists():
-            _export(folder)
-    return folder
-
-
-def _export(folder):
-    folder.mkdir(exist_ok=True)
+    folder = tmp_path_factory.mktemp("export")
     torch.manual_seed(0)
     correction = {"gap": 2, "gap_share": 0.5}
     config = dataclasses.replace(PRESETS["tiny"], refinements=1, newton_steps=1, **correction)
@@ -46,11 +35,10 @@ def _export(folder):
     run["figures"] = {"held_out": 0.5}
     torch.save(checkpoint(model, run), folder / "tiny.pt")
     written = ["--out", str(folder / "tiny.onnx"), "--json", str(folder / "parity.json")]
-    with (
-        pytest.MonkeyPatch.context() as patch
-    ):  # without the largest sizes, which need half a minute
+    with pytest.MonkeyPatch.context() as patch:  # the largest sizes need half a minute
         patch.setattr(onnx, "PARITY_SIZES", [s for s in onnx.PARITY_SIZES if s[0] * s[1] <= 5000])
         export([str(folder / "tiny.pt"), "--name", "tiny", *written])
+    return folder
 
 
 @pytest.fixture(scope="module")

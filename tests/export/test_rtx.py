@@ -2,11 +2,8 @@
 
 import dataclasses
 import json
-import signal
-import subprocess
 import sys
 import threading
-import time
 
 import onnx
 import pytest
@@ -52,7 +49,6 @@ def with_vector(content):
     [
         ("slices=1:40:64,samples=32:100:128", r"mi.*\[1\]"),  # builds, for one slice only
         (FIXED, r"Reshaping \[40,1,62\] to \[1,62\]"),
-        ("slices=1,samples=32:64:128 slices=2:3:4,samples=32:64:128", "Reshaping|mi.*1"),
     ],
 )
 def test_an_engine_that_lost_its_slices_is_refused(tmp_path, profile, message):
@@ -84,23 +80,6 @@ def test_an_exception_of_progress_cancels_the_real_builder(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_interrupt_cancels_a_build(tmp_path):
-    command = ["build", "base", "--backend", "rtx", "--profile", FIXED]
-    started = "import sys; from infoatlas_rt.__main__ import main; sys.exit(main())"
-    running = subprocess.Popen(
-        [sys.executable, "-c", started, *command],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    time.sleep(5)  # within the builder, which lasts 15 s or more
-    running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=120)
-    assert running.returncode == 130 and "wrote" not in out and "Traceback" not in err
-    assert not list(tmp_path.iterdir())
-
-
 def test_builds_of_two_threads_take_turns(tmp_path):
     found = {}
 
@@ -109,13 +88,13 @@ def test_builds_of_two_threads_take_turns(tmp_path):
 
     threads = [
         threading.Thread(target=one, args=("a", [SMALL])),
-        threading.Thread(target=one, args=("b", [SMALL, "slices=3,samples=64"])),
+        threading.Thread(target=one, args=("b", ["slices=3,samples=64"])),
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [len(found[name].engine.memory) for name in "ab"] == [1, 2]
+    assert [found[name].engine.profiles[0].slices[0] for name in "ab"] == [2, 3]
 
 
 @pytest.fixture(scope="module")
@@ -250,15 +229,11 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert found["bytes"] == (tmp_path / "edge.engine").stat().st_size
     assert main([*command, "--compute-capability", "8.9"]) == 0
     assert "nothing to do" in capsys.readouterr().out
-    assert main(command) == 0
-    out = capsys.readouterr()
-    assert "compute capabilities are 8.9, and 8.0, 8.6, 8.9, 12.0, 12.1 are wanted" in out.err
-    assert "working memory" in out.out and "fp32" in out.out
     assert main(["info", "--model", "edge.engine", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["engine"]["library"] == "tensorrt-rtx"
     assert main(["info", "--model", "edge.engine"]) == 0
     shown = capsys.readouterr().out
-    assert "any GPU, compute capability 8.0, 8.6, 8.9" in shown and "tensorrt-rtx 1." in shown
+    assert "any GPU, compute capability 8.9" in shown and "tensorrt-rtx 1." in shown
 
 
 def test_precision_is_asked_for(tmp_path, monkeypatch):

@@ -6,7 +6,6 @@ import pytest
 
 pytest.importorskip("tensorrt_rtx_bindings", reason="the extra tensorrt-rtx is not installed")
 
-from infoatlas_export.targets import NAMED_PROFILES
 from infoatlas_export.tensorrt import build
 from infoatlas_rt.models.engine_file import read
 
@@ -19,10 +18,8 @@ SMALL = "slices=2,samples=64"
     ("model", "precision", "profile", "capabilities"),
     [
         # `make engines` builds all models in all profiles; it needs an hour.
-        ("edge", "fp16", "control", THREE),
-        *(("edge", precision, FIXED, THREE) for precision in ("fp32", "fp16")),
-        *(("edge", "fp32", SMALL, (capability,)) for capability in THREE),
-        ("wide", "fp16", FIXED, ("8.9",)),
+        ("edge", "fp16", FIXED, THREE),
+        ("edge", "fp32", SMALL, ("8.9",)),
     ],
 )
 def test_shipped_models_build(half, tmp_path, caplog, model, precision, profile, capabilities):
@@ -42,9 +39,8 @@ def test_shipped_models_build(half, tmp_path, caplog, model, precision, profile,
         capabilities,
     )
     assert found.precision == precision and ("fp16" in found.tensors) == (precision == "fp16")
-    assert len(found.memory) == len(found.profiles) == len(NAMED_PROFILES.get(profile, [0]))
-    limit = {"control": 3.5e9}.get(profile, 2e8)  # docs/tensorrt.md
-    assert 1e6 < max(found.memory) < limit
+    assert len(found.memory) == len(found.profiles) == 1
+    assert 1e6 < max(found.memory) < 2e8
     assert built.layers > 3000 and built.seconds > 0
     content = built.path.read_bytes()
     assert b"tf32=0" in content and b"tf32=1" not in content

@@ -80,7 +80,6 @@ def test_gaussian(edge, shares, limits):
         (50, 16, 0.22, 0.36),
         (100, 16, 0.10, 0.22),
         (300, 8, 0.08, 0.14),
-        pytest.param(5000, 3, 0.04, 0.05, marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("d", [1, 3])
@@ -88,13 +87,6 @@ def test_gaussian(edge, shares, limits):
 def test_gaussian_over_sample_sizes(edge, truth, d, n, draws, bias, error):
     draw = gaussian(truth, np.ones(d))
     check(edge, draw, truth, n, bias=bias, error=error, draws=draws)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("d", "truth"), [(3, 1.5), (5, 0.5)])
-def test_gaussian_of_base(models, d, truth):
-    draw = gaussian(truth, np.ones(d))
-    check(models["base"], draw, truth, 1000, bias=0.06, error=0.09, draws=4)
 
 
 @pytest.mark.parametrize("d", [3, 10, 20])
@@ -191,10 +183,9 @@ def twisted(side):
     return np.stack([c * a - s * b, s * a + c * b, *side.T[2:]], 1)
 
 
-@pytest.mark.parametrize("name", ["edge", pytest.param("base", marks=pytest.mark.slow)])
-def test_part_of_the_dependence_of_twisted_sides_is_found(models, name):
+def test_part_of_the_dependence_of_twisted_sides_is_found(edge):
     x, y = gaussian(1.5, np.ones(3))(np.random.default_rng(5), 3000)
-    found = models[name].estimate(twisted(x), twisted(y - 5)).mi
+    found = edge.estimate(twisted(x), twisted(y - 5)).mi
     assert 1.0 < found < 1.55
 
 

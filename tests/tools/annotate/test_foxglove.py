@@ -104,7 +104,7 @@ def as_rows(messages):
     return rows
 
 
-@pytest.fixture(params=["rosbags", pytest.param("mcap", marks=pytest.mark.slow)])
+@pytest.fixture(params=["rosbags", "mcap"])
 def read(request):
     if request.param == "mcap":
         pytest.importorskip("mcap_ros2", reason="mcap and mcap-ros2-support are not installed")

@@ -16,7 +16,6 @@ from infoatlas_tools.annotate.rerun import write_rerun
 from lerobot_sets import write_lerobot
 
 rerun = pytest.importorskip("rerun", reason="the extra 'view' is not installed")
-pytestmark = pytest.mark.slow  # needs the viewer's package, which only the larger environment has
 LANES = hasattr(rerun, "StateChange")
 COLUMNS = ("joint1.pos", "cubeA.x", "cubeA.y", "cubeA.z", "joint2.pos", "cubeA.qw")
 

@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 from urllib.request import Request, urlopen
@@ -24,7 +23,6 @@ from browsers import PEOPLE, ROOT, Person, open_browser, people, serving, write_
 from infoatlas_tools import discover_keystates, load_trajectories
 
 TRUTH = load("sawyer_place").times.astype(int)  # grasp and release of each
-NEAR = 5  # steps
 
 
 @pytest.fixture(scope="module")
@@ -337,53 +335,6 @@ def test_a_port_that_is_taken_and_the_end_by_ctrl_c(data, tmp_path):
     assert kept(tmp_path / "labels.json") == {"1": {"grasp": 50}}
 
 
-def test_five_hundred_episodes_open_at_once(browser, tmp_path):
-    rng = np.random.default_rng(0)
-    states = rng.standard_normal((500 * 400, 20)).cumsum(axis=0).astype(np.float32)
-    data = tmp_path / "many.npz"
-    np.savez(data, states=states, lengths=np.r_[20_000, np.full(450, 400)])
-    with serving(data, "--rate", 20, "--labels", tmp_path / "labels.json") as server:
-        page = browser.new_page(viewport={"width": 1280, "height": 860})
-        began = time.perf_counter()
-        person = Person(page, server.url)
-        assert time.perf_counter() - began < 5
-        assert page.locator("#episodes button").count() == 451
-        status, body, _ = answer(
-            f"{server.origin}/signals?episode=0&first=0&last=19999&width=900",
-            **{"X-Token": server.token},
-        )
-        assert status == 200 and len(body) < 300_000  # 20,000 steps of 20 columns
-        person.press("a", "a", "ArrowDown")
-        assert not person.errors
-        page.close()
-
-
-def test_time_on_task(opened):
-    """Two of fourteen labelled, and all fourteen corrected to within five steps."""
-    person, _, _ = opened
-    for number in range(2):
-        which = person.episode()
-        person.mark(int(TRUTH[which, 0]), "grasp", "1" if number else None)
-        person.mark(int(TRUTH[which, 1]), "release", "2" if number else None)
-        person.press("f")
-        if not number:
-            person.press("g")
-    corrected = 0
-    while person.episode() > 0:
-        person.press("ArrowUp")
-    for which in range(14):
-        if which:
-            person.press("ArrowDown")
-        for kind, truth in zip(("grasp", "release"), TRUTH[which].tolist(), strict=True):
-            if abs((person.step(kind) or -99) - truth) > NEAR:
-                person.drag(kind, truth)
-                corrected += 1
-            assert abs(person.step(kind) - truth) <= NEAR
-    print(f"{person.actions} actions, {corrected} corrections")
-    assert person.actions <= 40
-
-
-@pytest.mark.slow
 def test_pictures_of_the_tutorial(browser, tmp_path, monkeypatch):
     """At 1280 and 390 px, light and dark: nothing is wider than the page."""
     states, names = people()
