@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from exporting import export
-from infoatlas_export import fp16, onnx
-from infoatlas_rt.models import model_file
+from infoatlas_export import onnx
 from infoatlas_train.config import PRESETS
 from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.pretrain import checkpoint
@@ -39,17 +38,3 @@ def exported(tmp_path_factory):
         patch.setattr(onnx, "PARITY_SIZES", [s for s in onnx.PARITY_SIZES if s[0] * s[1] <= 5000])
         export([str(folder / "tiny.pt"), "--name", "tiny", *written])
     return folder
-
-
-@pytest.fixture(scope="module")
-def half(tmp_path_factory):
-    """The FP16 graphs, without the comparison with FP32, which lasts a minute."""
-    folder = tmp_path_factory.mktemp("half")
-
-    def made(model):
-        path = folder / f"{model}.onnx"
-        if not path.exists():
-            path.write_bytes(fp16.converted(model_file.load(model).bytes))
-        return path
-
-    return made

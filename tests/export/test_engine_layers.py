@@ -4,11 +4,9 @@ import json
 import re
 
 import numpy as np
-import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from infoatlas_export import fp16
 from infoatlas_export.engine_layers import (
     EngineLayer,
     changed_types,
@@ -19,8 +17,6 @@ from infoatlas_export.engine_layers import (
     scratch,
 )
 from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, load, messages
-from infoatlas_rt.models import model_file
-from infoatlas_rt.models.engine_file import Profile
 
 NODES = {"f_x/0/MatMul": {"fp16"}, "f_x/0/Gemm": {"fp16"}, "f_x/1/Gelu": {"fp16"},
          "f_x/Cast:logits_fp32": {"fp16", "fp32"}, "f_x/Softmax": {"fp32"}}  # fmt: skip
@@ -149,18 +145,3 @@ def test_an_engine_with_the_types_of_another_network_is_found(engines):
     assert len(faults) == 2 and all("has no FP16 tensor" in fault for fault in faults)
     for name in ("f_x/0/MatMul", "f_x/2/MatMul"):
         assert any(name in fault for fault in faults)
-
-
-def test_the_fp16_graph_of_a_model_is_built_as_it_is_written():
-    source = model_file.load("edge")
-    proto = onnx.load_from_string(source.bytes)
-    half = fp16.mixed(proto, fp16.chosen(proto.graph))
-    size = Profile("3 of 64", (3,) * 3, (64,) * 3, (5,) * 3)
-    reports, types = built(half.SerializeToString(), [size.shapes(source.dim)])
-    layers = parse("\n".join(reports))
-    assert changed_types(types, layers) == []
-    assert dimensions("\n".join(reports))["pointwise"] == (3, 64)
-    named = {node for layer in layers for node in layer.nodes}
-    assert named <= set(types)
-    products = {node.name for node in half.graph.node if node.op_type in ("MatMul", "Gemm")}
-    assert {node for node in products if types[node] == {"fp16"}} <= named
