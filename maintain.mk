@@ -35,9 +35,7 @@ keystates-data: .venv-maniskill/ready .venv-metaworld/ready ## collect the demon
 	$(META)/python -m benchmarks.tasks.collect_scripted
 
 cameras-data: .venv-dev/ready .venv-metaworld/ready ## render demonstrations with two cameras into build/cameras (Debian: libosmesa6)
-	$(foreach version,0.3.0 1.0.1 1.4.1,$(DEV)/pip download --quiet --no-deps --dest build/robosuite robosuite==$(version) &&) true
 	$(DEV)/python -m benchmarks.cameras.stacks
-	$(DEV)/python -m benchmarks.cameras.recorded build/robosuite
 	$(META)/python -m benchmarks.cameras.scripted
 	$(DEV)/python -m benchmarks.cameras.lerobot_videos
 

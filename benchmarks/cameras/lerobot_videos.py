@@ -1,9 +1,9 @@
-"""Write the stack of two as LeRobot data sets with two cameras, and without names of objects.
+"""Write the stack of two as a LeRobot data set with two cameras, and without names of objects.
 
     python -m benchmarks.cameras.lerobot_videos --out build/cameras
 
-lerobot_v3 has the layout of v3.0, with several episodes in a video (AV1); lerobot_v21 that of v2.1,
-with one (H.264). The frames are LeRobot's own in size, key frames and quality, at 20 per second.
+It has the layout of v3.0, with several episodes in a video (AV1). The frames are LeRobot's own in
+size, key frames and quality, at 20 per second.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -34,50 +33,17 @@ STATE = [*(f"joint{i + 1}.pos" for i in range(6)), "gripper.pos"]
 KEYS = {camera: f"observation.images.{camera}" for camera in CAMERAS}
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Paths and encoder of a version."""
-
-    version: str
-    folder: str
-    data: str
-    video: str
-    codec: str
-    name: str
-    options: dict[str, str]
-    per_file: int
+DATA = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
+VIDEO = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
+ENCODER = {"crf": "30", "g": "2", "preset": "12", "svtav1-params": "lp=1"}
 
 
-NEW = Layout(
-    "v3.0",
-    "lerobot_v3",
-    "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet",
-    "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4",
-    "libsvtav1",
-    "av1",
-    {"crf": "30", "g": "2", "preset": "12", "svtav1-params": "lp=1"},
-    PER_FILE,
-)
-OLD = Layout(
-    "v2.1",
-    "lerobot_v21",
-    "data/chunk-{episode_chunk:03d}/episode_{episode_index:06d}.parquet",
-    "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4",
-    "libx264",
-    "h264",
-    {"crf": "23", "g": "2", "preset": "veryfast"},
-    1,
-)
-
-
-def place(layout: Layout, template: str, number: int, key: str = "") -> str:
+def place(template: str, number: int, key: str = "") -> str:
     """Path of the file with a number."""
-    return template.format(
-        chunk_index=0, file_index=number, episode_chunk=0, episode_index=number, video_key=key
-    )
+    return template.format(chunk_index=0, file_index=number, video_key=key)
 
 
-def encode(path: Path, layout: Layout, episodes: Iterator[Iterator[NDArray[np.uint8]]]) -> None:
+def encode(path: Path, episodes: Iterator[Iterator[NDArray[np.uint8]]]) -> None:
     """Write frames [h, w, 3] of episodes, one after the other, each with an encoder of its own.
 
     LeRobot joins files of one episode, too. One AV1 encoder for several, with key frames on
@@ -88,7 +54,7 @@ def encode(path: Path, layout: Layout, episodes: Iterator[Iterator[NDArray[np.ui
         whole, offset = None, 0
         for frames in episodes:
             with av.open(f"{folder}/one.mp4", "w") as one:
-                stream = one.add_stream(layout.codec, rate=FPS, options=layout.options)
+                stream = one.add_stream("libsvtav1", rate=FPS, options=ENCODER)
                 stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
                 for image in frames:
                     one.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
@@ -106,7 +72,7 @@ def encode(path: Path, layout: Layout, episodes: Iterator[Iterator[NDArray[np.ui
                 offset = end
 
 
-def write(folder: Path, layout: Layout, demos: Sequence[Demonstration]) -> Path:
+def write(folder: Path, demos: Sequence[Demonstration]) -> Path:
     """Write a data set.
 
     Raises
@@ -116,31 +82,24 @@ def write(folder: Path, layout: Layout, demos: Sequence[Demonstration]) -> Path:
     """
     (folder / "meta").mkdir(parents=True)
     lengths = [len(demo.states) for demo in demos]
-    _table(folder, layout, demos)
-    files = [
-        range(i, min(i + layout.per_file, len(demos)))
-        for i in range(0, len(demos), layout.per_file)
-    ]
+    _table(folder, demos)
+    files = [range(i, min(i + PER_FILE, len(demos))) for i in range(0, len(demos), PER_FILE)]
     for camera, key in KEYS.items():
         for number, own in enumerate(tqdm(files, f"{folder.name}, {camera}")):
             episodes = (render([demos[i]], [np.arange(lengths[i])], camera) for i in own)
-            encode(folder / place(layout, layout.video, number, key), layout, episodes)
-    _dump(folder / "meta/info.json", _info(layout, lengths))
-    if layout is NEW:
-        _new_metadata(folder, lengths, files)
-    else:
-        rows = [{"episode_index": i, "tasks": [TEXT], "length": n} for i, n in enumerate(lengths)]
-        _lines(folder / "meta/episodes.jsonl", rows)
-        _lines(folder / "meta/tasks.jsonl", [{"task_index": 0, "task": TEXT}])
+            encode(folder / place(VIDEO, number, key), episodes)
+    info = json.dumps(_info(lengths), indent=2)
+    (folder / "meta/info.json").write_text(info, encoding="utf-8")
+    _metadata(folder, lengths, files)
     return folder
 
 
-def _table(folder: Path, layout: Layout, demos: Sequence[Demonstration]) -> None:
+def _table(folder: Path, demos: Sequence[Demonstration]) -> None:
     """The files of frames."""
     index = 0
-    for number, start in enumerate(range(0, len(demos), layout.per_file)):
+    for number, start in enumerate(range(0, len(demos), PER_FILE)):
         tables = []
-        for episode, demo in enumerate(demos[start : start + layout.per_file], start):
+        for episode, demo in enumerate(demos[start : start + PER_FILE], start):
             n, d = demo.states.shape
             actions = np.concatenate([demo.states[1:], demo.states[-1:]])
             columns = {
@@ -154,12 +113,12 @@ def _table(folder: Path, layout: Layout, demos: Sequence[Demonstration]) -> None
             }
             tables.append(pa.table(columns))
             index += n
-        path = folder / place(layout, layout.data, number)
+        path = folder / place(DATA, number)
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.concat_tables(tables), path)
 
 
-def _info(layout: Layout, lengths: Sequence[int]) -> dict[str, Any]:
+def _info(lengths: Sequence[int]) -> dict[str, Any]:
     video = {
         "dtype": "video",
         "shape": [HEIGHT, WIDTH, 3],
@@ -167,7 +126,7 @@ def _info(layout: Layout, lengths: Sequence[int]) -> dict[str, Any]:
         "info": {
             "video.height": HEIGHT,
             "video.width": WIDTH,
-            "video.codec": layout.name,
+            "video.codec": "av1",
             "video.pix_fmt": "yuv420p",
             "video.is_depth_map": False,
             "video.fps": FPS,
@@ -180,20 +139,19 @@ def _info(layout: Layout, lengths: Sequence[int]) -> dict[str, Any]:
         name: {"dtype": "float32" if name == "timestamp" else "int64", "shape": [1], "names": None}
         for name in ("timestamp", "frame_index", "episode_index", "index", "task_index")
     }
-    sizes = {"data_files_size_in_mb": 100, "video_files_size_in_mb": 200}
-    counts = {"total_videos": len(CAMERAS) * len(lengths), "total_chunks": 1}
     return {
-        "codebase_version": layout.version,
+        "codebase_version": "v3.0",
         "robot_type": "six_joints",
         "total_episodes": len(lengths),
         "total_frames": sum(lengths),
         "total_tasks": 1,
         "chunks_size": 1000,
-        **(sizes if layout is NEW else counts),
+        "data_files_size_in_mb": 100,
+        "video_files_size_in_mb": 200,
         "fps": FPS,
         "splits": {"train": f"0:{len(lengths)}"},
-        "data_path": layout.data,
-        "video_path": layout.video,
+        "data_path": DATA,
+        "video_path": VIDEO,
         "features": {
             "observation.state": vector,
             "action": vector,
@@ -203,8 +161,8 @@ def _info(layout: Layout, lengths: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def _new_metadata(folder: Path, lengths: Sequence[int], files: Sequence[range]) -> None:
-    """Episodes and tasks of v3.0."""
+def _metadata(folder: Path, lengths: Sequence[int], files: Sequence[range]) -> None:
+    """Episodes and tasks."""
     ends = np.cumsum(lengths)
     rows = []
     for number, own in enumerate(files):
@@ -248,14 +206,6 @@ def _new_metadata(folder: Path, lengths: Sequence[int], files: Sequence[range]) 
     )
 
 
-def _dump(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=2), encoding="utf-8")
-
-
-def _lines(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--number", type=int, default=20, help="episodes (%(default)s)")
@@ -264,8 +214,7 @@ def main() -> None:
     task = stacks.TASKS["stack2"]
     model = build(task.things)
     demos = [stacks.demonstrate(task, model, seed) for seed in range(chosen.number)]
-    for layout in (NEW, OLD):
-        print(write(chosen.out / layout.folder, layout, demos))
+    print(write(chosen.out / "lerobot_v3", demos))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ and gaps of less than 0.25 s do not count. What is reached in the end has no obj
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from benchmarks.tasks.collect_scripted import RECIPES, Recipe, Recorder, demonstrate
+from benchmarks.tasks.episode_files import chosen, reported
 
 from .image_files import OUT, Demonstration, spans, write
 
@@ -117,19 +117,10 @@ def make(name: str, number: int, out: Path, every: int) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tasks", nargs="*", default=list(TASKS), help="%(default)s")
-    parser.add_argument("--number", type=int, default=40, help="of a task (%(default)s)")
-    parser.add_argument("--every", type=int, default=8, help="steps per frame (%(default)s)")
-    parser.add_argument("--out", type=Path, default=OUT, help="folder (%(default)s)")
-    chosen = parser.parse_args()
-    unknown = set(chosen.tasks) - set(TASKS)
-    if unknown:
-        parser.error(f"no task {', '.join(sorted(unknown))}: there are {', '.join(TASKS)}")
+    given = chosen(__doc__, TASKS, OUT, number=40, every=8)
     warnings.filterwarnings("ignore", message="Constant")  # the policies' own, at every far target
-    for name in chosen.tasks:
-        path = make(name, chosen.number, chosen.out, chosen.every)
-        print(f"{path}: {path.stat().st_size / 1e6:.0f} MB")
+    for name in given.tasks:
+        reported(make(name, given.number, given.out, given.every))
 
 
 if __name__ == "__main__":

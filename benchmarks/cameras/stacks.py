@@ -15,7 +15,6 @@ grasped cube moves with the tool. The sets:
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from ..tasks.episode_files import chosen, reported
 from .image_files import OUT, Demonstration, write
 from .kinematic_arm import JOINTS, OPEN, TUCKED, Kinematics, Thing, build, minimum_jerk, tool_down
 
@@ -259,18 +259,9 @@ def make(name: str, number: int, out: Path, every: int = 4) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("sets", nargs="*", default=list(TASKS), help="%(default)s")
-    parser.add_argument("--number", type=int, default=60, help="of a set (%(default)s)")
-    parser.add_argument("--every", type=int, default=4, help="steps per frame (%(default)s)")
-    parser.add_argument("--out", type=Path, default=OUT, help="folder (%(default)s)")
-    chosen = parser.parse_args()
-    unknown = set(chosen.sets) - set(TASKS)
-    if unknown:
-        parser.error(f"no set {', '.join(sorted(unknown))}: there are {', '.join(TASKS)}")
-    for name in chosen.sets:
-        path = make(name, chosen.number, chosen.out, chosen.every)
-        print(f"{path}: {path.stat().st_size / 1e6:.0f} MB")
+    given = chosen(__doc__, TASKS, OUT, number=60, every=4)
+    for name in given.tasks:
+        reported(make(name, given.number, given.out, given.every))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ needs h5py and mujoco, which are in ManiSkill's environment.
 
 from __future__ import annotations
 
-import argparse
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from .episode_files import OUT, POSE, has_moved, save
+from .episode_files import OUT, POSE, chosen, has_moved, reported, save
 from .playback import ASSETS, Arm, Played, play, simulator
 
 AFTER = 12  # steps (0.6 s) after a release, where a recording of several objects is cut
@@ -203,22 +202,14 @@ def extract(name: str, root: Path, out: Path) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("wheels", type=Path, help="folder of the wheels of robosuite")
-    parser.add_argument("sets", nargs="*", default=list(RECORDINGS), help="%(default)s")
-    parser.add_argument("--out", type=Path, default=OUT, help="folder (%(default)s)")
-    chosen = parser.parse_args()
-    unknown = set(chosen.sets) - set(RECORDINGS)
-    if unknown:
-        parser.error(f"no set {', '.join(sorted(unknown))}: there are {', '.join(RECORDINGS)}")
-    for version in sorted({RECORDINGS[name].version for name in chosen.sets}):
-        (wheel,) = chosen.wheels.glob(f"robosuite-{version}-*.whl")
+    given = chosen(__doc__, RECORDINGS, OUT, "wheels")
+    for version in sorted({RECORDINGS[name].version for name in given.tasks}):
+        (wheel,) = given.wheels.glob(f"robosuite-{version}-*.whl")
         with TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as files:
             files.extractall(folder, [n for n in files.namelist() if n.startswith(ASSETS)])
-            for name in chosen.sets:
+            for name in given.tasks:
                 if RECORDINGS[name].version == version:
-                    path = extract(name, Path(folder), chosen.out)
-                    print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
+                    reported(extract(name, Path(folder), given.out))
 
 
 if __name__ == "__main__":

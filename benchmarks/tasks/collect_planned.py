@@ -14,7 +14,6 @@ environment. Data are exchanged as files.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import sys
 from collections.abc import Callable
@@ -29,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from .episode_files import OUT, POSE, has_moved, save
+from .episode_files import POSE, chosen, has_moved, reported, save
 
 SOLUTIONS = "mani_skill.examples.motionplanning.panda.solutions"
 JOINTS = (*(f"joint{i}" for i in range(1, 8)), "finger1", "finger2")
@@ -248,19 +247,12 @@ def make(recipe: Recipe, **options: Any) -> Any:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tasks", nargs="*", default=list(RECIPES), help="%(default)s")
-    parser.add_argument("--number", type=int, default=40, help="episodes of a task (%(default)s)")
-    parser.add_argument("--out", type=Path, default=OUT, help="folder (%(default)s)")
-    chosen = parser.parse_args()
-    unknown = set(chosen.tasks) - set(RECIPES)
-    if unknown:
-        parser.error(f"no task {', '.join(sorted(unknown))}: there are {', '.join(RECIPES)}")
-    for task in chosen.tasks:
+    given = chosen(__doc__, RECIPES, number=40)
+    for task in given.tasks:
         recipe = RECIPES[task]
         recorder = Recorder(make(recipe), recipe)
-        path = record(recorder, recipe.solution, chosen.number, chosen.out / f"{task}.npz", 10)
-        print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
+        out = given.out / f"{task}.npz"
+        reported(record(recorder, recipe.solution, given.number, out, 10))
 
 
 if __name__ == "__main__":

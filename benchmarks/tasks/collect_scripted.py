@@ -14,7 +14,6 @@ It needs Meta-World 3.1.1 in a separate environment. Data are exchanged as files
 
 from __future__ import annotations
 
-import argparse
 import sys
 import warnings
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from metaworld.policies import ENV_POLICY_MAP as POLICIES
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from .episode_files import OUT, POSE, has_moved, save
+from .episode_files import POSE, chosen, has_moved, reported, save
 
 LONGEST = 500  # steps, Meta-World's own limit
 AFTER = 10  # steps that success has to last; the demonstration ends with them
@@ -212,18 +211,10 @@ def collect(task: str, number: int, out: Path, tries: int = 10) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tasks", nargs="*", default=list(RECIPES), help="%(default)s")
-    parser.add_argument("--number", type=int, default=30, help="of a task (%(default)s)")
-    parser.add_argument("--out", type=Path, default=OUT, help="folder (%(default)s)")
-    chosen = parser.parse_args()
-    unknown = set(chosen.tasks) - set(RECIPES)
-    if unknown:
-        parser.error(f"no task {', '.join(sorted(unknown))}: there are {', '.join(RECIPES)}")
+    given = chosen(__doc__, RECIPES, number=30)
     warnings.filterwarnings("ignore", message="Constant")  # the policies' own, at every far target
-    for task in chosen.tasks:
-        path = collect(task, chosen.number, chosen.out)
-        print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
+    for task in given.tasks:
+        reported(collect(task, given.number, given.out))
 
 
 if __name__ == "__main__":

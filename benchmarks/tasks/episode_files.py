@@ -1,7 +1,8 @@
-"""Files of recorded episodes, and the first motion of an object in them."""
+"""Files of recorded episodes, the commands that write them, and the first motion of an object."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,29 @@ def save(path: Path, episodes: Sequence[Episode], names: Any, seeds: Any) -> Pat
         **arrays,
     )
     return path
+
+
+def chosen(
+    text: str | None, tasks: Mapping[str, Any], out: Path = OUT, *first: str, **counts: int
+) -> argparse.Namespace:
+    """The command line of a collection: `tasks`, `out` and numbers, after arguments `first`."""
+    parser = argparse.ArgumentParser(description=(text or "").splitlines()[0])
+    for name in first:
+        parser.add_argument(name, type=Path)
+    parser.add_argument("tasks", nargs="*", default=list(tasks), help="%(default)s")
+    for name, count in counts.items():
+        parser.add_argument(f"--{name}", type=int, default=count, help="(%(default)s)")
+    parser.add_argument("--out", type=Path, default=out, help="folder (%(default)s)")
+    found = parser.parse_args()
+    unknown = set(found.tasks) - set(tasks)
+    if unknown:
+        parser.error(f"no {', '.join(sorted(unknown))}: there are {', '.join(tasks)}")
+    return found
+
+
+def reported(path: Path) -> None:
+    """Print a written file with its size."""
+    print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
 
 
 def has_moved(place: NDArray[np.floating]) -> NDArray[np.bool_]:
