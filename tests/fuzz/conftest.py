@@ -2,5 +2,5 @@
 
 from hypothesis import settings
 
-# `fuzzed` takes from it that there are 20 times as many examples as in the ordinary tests.
-settings.register_profile("long", max_examples=2_000)
+# `fuzzed` takes from it that there are 60 times as many examples as in the ordinary tests.
+settings.register_profile("long", max_examples=6_000)

@@ -133,7 +133,7 @@ def test_bocpd(k):
 
 def test_peers_do_not_use_events():
     """The results of all methods are independent of the true events."""
-    demos = tasks.load("push", number=6)
+    demos = tasks.load("push", number=3)
     other = tasks.Demonstrations(
         demos.trajectories, demos.names, demos.events, demos.times[::-1] + 3, demos.seeds
     )

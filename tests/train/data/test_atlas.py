@@ -173,8 +173,8 @@ def test_paths_and_queries_have_equal_dependence():
     """The time average of pairs along a path of a VAR(1) equals that of independent draws."""
     torch.manual_seed(11)
     checked = 0
-    for _ in range(3):
-        d = only("autoregressive", queries=8000).sample(24, 16_000)
+    for _ in range(2):
+        d = only("autoregressive", queries=8000).sample(24, 12_000)
         for i in torch.where(d.mi < 2.5)[0]:  # others are too slow for a time average
             k = int((d.x[i].abs().amax(0) > 0).sum())
             chain, query = (
@@ -183,7 +183,7 @@ def test_paths_and_queries_have_equal_dependence():
             )
             np.testing.assert_allclose(chain, query, atol=0.1)
             checked += 1
-    assert checked >= 6
+    assert checked >= 4
 
 
 def test_noise_densities_are_scipys():

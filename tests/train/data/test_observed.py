@@ -5,7 +5,7 @@ import torch
 
 from infoatlas_train.data import channels, sensors
 
-DRAWS = 2000
+DRAWS = 1000
 
 
 def with_noise(centre, mask):

@@ -74,9 +74,6 @@ def test_right_references(where, demos):
     assert all(part.certain for part in found.parts[:2])
     assert found.parts[1].runner_up_information < 0.2 < 1 < found.parts[1].information
     assert found.notes == ()
-    named = find(painted(where), *demos, names={1: "red cube"})
-    assert "red cube" in named.seen.names
-    np.testing.assert_array_equal(named.seen.nats, found.seen.nats)
 
 
 def test_from_demonstrations_to_references(where, demos):
@@ -97,11 +94,10 @@ def test_from_demonstrations_to_references(where, demos):
 
 def test_shuffled_demonstrations_have_no_reference(where, demos):
     states, steps = demos
-    for seed in range(2):
-        order = np.random.default_rng(seed).permutation(COUNT)
-        found = find(painted(where), [states[i] for i in order], steps[order])
-        assert found.seen.references == ("world", "world")
-        assert found.keystate_names == {}
+    order = np.random.default_rng(0).permutation(COUNT)
+    found = find(painted(where), [states[i] for i in order], steps[order])
+    assert found.seen.references == ("world", "world")
+    assert found.keystate_names == {}
 
 
 def test_objects_at_one_place(demos):
