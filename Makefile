@@ -57,12 +57,12 @@ test-fast: .venv/tests ## tests of the runtime and the tools, in a few minutes (
 	$(RUN)/python -c "from importlib.util import find_spec as f; assert not any(map(f, ('torch', 'mujoco', 'infoatlas_native')))"
 	$(call PYTEST,$(RUN)) tests/runtime tests/tools
 
-# With the engine that users get. In one process, because files share a traced model.
+# In one process, because files share a traced model.
 test-train: PROCESSES = 0
-test-train: .venv-dev/ready build/native/ready ## tests of training and export, with torch (a C++20 compiler)
-	PYTHONPATH=$(CURDIR)/build/native/package $(call PYTEST,$(DEV)) tests/train tests/export
+test-train: .venv-dev/ready ## tests of training and export, with torch
+	$(call PYTEST,$(DEV)) tests/train tests/export
 
-# Two writers of annotations are tested with packages that .venv lacks.
+# With the engine that users get. Two writers of annotations need packages that .venv lacks.
 OTHERS = tests/test_*.py tests/benchmarks tests/fuzz tests/tools/annotate/test_foxglove.py tests/tools/annotate/test_rerun.py
 test-rest: .venv-dev/ready build/native/ready ## tests of pages, benchmarks and random input, with torch (a C++20 compiler)
 	PYTHONPATH=$(CURDIR)/build/native/package $(call PYTEST,$(DEV)) $(OTHERS)
@@ -72,7 +72,7 @@ test-rest: .venv-dev/ready build/native/ready ## tests of pages, benchmarks and 
 test-ros2: build/ros2/ready ## the node, over DDS (x86-64 Linux, a C++ compiler)
 	. build/ros2/install/local_setup.sh && $(ROS)/python -m pytest --reruns 1 -r R tests/ros2
 
-test-native: .venv/tests build/native/ready build/native/supported.onnx ## the wheel and its C++ engine (a C++20 compiler)
+test-native: .venv/tests build/native/ready ## the wheel and its C++ engine (a C++20 compiler)
 	PYTHONPATH=$(CURDIR)/build/native/package $(RUN)/python -m pytest tests/native
 
 test-maniskill: .venv-maniskill/ready ## the wrapper and the examples against the simulator (Python up to 3.12)

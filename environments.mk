@@ -34,9 +34,6 @@ build/native/ready: .venv/ready pyproject.toml $(ENGINE_SOURCES)
 	mv build/native/wheel/infoatlas_native build/native/package
 	touch $@
 
-build/native/supported.onnx: .venv-dev/ready tests/native/supported.py $(wildcard train/infoatlas_train/model/*.py)
-	$(DEV)/python tests/native/supported.py $@
-
 .venv-docs/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-docs
 	$(DOCS)/pip $(INSTALL) -c constraints.txt '.[docs]'

@@ -13,6 +13,7 @@ from infoatlas_export import model_code, onnx as export_module
 from infoatlas_export.onnx import PARITY_SIZES, TOLERANCE, parity
 from infoatlas_rt.errors import ModelError
 from infoatlas_rt.models import model_file
+from infoatlas_train import diagnose
 from infoatlas_train.pretrain import load
 
 CHECKPOINTS = Path(__file__).parents[2] / "train" / "checkpoints"
@@ -67,6 +68,27 @@ def test_a_graph_that_differs_is_refused(exported, monkeypatch, tmp_path):
     with pytest.raises(ModelError, match=r"differ by 0\.1 nats"):
         export([str(exported / "tiny.pt"), "--out", str(tmp_path / "x.onnx")])
     assert not (tmp_path / "x.onnx").exists()
+
+
+def test_the_exported_critic_has_the_diagnostics_of_torch(exported):
+    """tests/native compares the engine with a graph; this test uses the graph of a build."""
+    import onnxruntime
+
+    model, _ = load(exported / "tiny.pt")
+    proto = onnx.load(exported / "tiny.onnx")
+    (asinh,) = (node for node in proto.graph.node if node.op_type == "Asinh")
+    of_correction = {i.name for i in proto.graph.initializer if i.name.startswith("gap.")}
+    assert {"gap.mean", "gap.scale", "gap.missing.constant"} <= of_correction  # nothing was folded
+    torch.manual_seed(0)
+    x = torch.randn(3, 60, model.config.dim)
+    given = x, 0.8 * x + 0.6 * torch.randn_like(x), 1 + torch.randperm(59)[:8], torch.randperm(60)
+    output = onnx.helper.make_tensor_value_info(asinh.input[0], onnx.TensorProto.FLOAT, None)
+    proto.graph.output.append(output)
+    session = onnxruntime.InferenceSession(proto.SerializeToString())
+    feed = {i.name: v.numpy() for i, v in zip(proto.graph.input, given, strict=True)}
+    (found,) = session.run([asinh.input[0]], feed)
+    wanted = diagnose.with_torch(model, 2, model.config.gap_share)(*given).numpy()
+    np.testing.assert_allclose(np.arcsinh(found), np.arcsinh(wanted), atol=3e-3)
 
 
 def test_unreadable_checkpoint(tmp_path):

@@ -50,6 +50,15 @@ def test_the_outputs_are_those_of_onnxruntime(name, backends, n):
     compare(native.run(*given), cpu.run(*given), relative)
 
 
+@pytest.mark.parametrize("strength", [0.0, 0.99])
+def test_the_third_neighbour_is_the_last_diagnostic(engine, strength):
+    """If it exceeds the bound it supports the prediction; for independent sides it does not."""
+    x, noise = np.random.default_rng(0).standard_normal((2, 1, 500, engine.dim)).astype(np.float32)
+    y = np.float32(strength) * x + np.float32(np.sqrt(1 - strength**2)) * noise
+    diagnostics = engine.diagnose(x, y, np.arange(1, 9), np.arange(500))[0]
+    assert (diagnostics[-1] > 1) == (strength > 0)
+
+
 def test_estimates(name):
     """A complete update: a window of states of a robot, sliced."""
     rng = np.random.default_rng(0)
