@@ -28,13 +28,6 @@ def test_rotation_vectors():
         np.testing.assert_allclose(transform.rotation(vector), turn, atol=1e-9)
 
 
-def test_quaternions():
-    c, s = np.cos(0.3), np.sin(0.3)
-    np.testing.assert_allclose(
-        transform.quaternion_matrix(2 * np.array([c, 0, 0, s])), about_vertical(0.6), atol=1e-12
-    )
-
-
 def test_a_pose_is_followed_whole():
     rng = np.random.default_rng(1)
     before, now, tool = (random_pose(rng) for _ in range(3))

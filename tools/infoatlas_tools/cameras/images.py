@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 
 Image = NDArray[np.uint8]  # [h, w, 3], RGB
+FEWEST = 8  # demonstrations: fewer have no common background, and a robot passes for an object
+MOVING = 0.4  # share of the pixels that differs from the background if the camera moves
+LIGHTNESS = 0.6  # weight of lightness beside colour, as shadows change lightness
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 
 
@@ -46,6 +49,15 @@ def resized(image: Image, width: int) -> Image:
         return image
     cv2 = required("cv2")
     return np.asarray(cv2.resize(image, size_at(width, image.shape), interpolation=cv2.INTER_AREA))
+
+
+def lab(image: Image, blur: float) -> NDArray[np.float32]:
+    """CIE L*a*b* [h, w, 3] of an image, L* times LIGHTNESS, blurred by so many pixels."""
+    cv2 = required("cv2")
+    values = cv2.cvtColor(
+        cv2.GaussianBlur(image, (0, 0), blur).astype(np.float32) / 255, cv2.COLOR_RGB2LAB
+    )
+    return np.asarray(values * np.array([LIGHTNESS, 1, 1], np.float32))
 
 
 def decoded(content: bytes, what: str) -> Image:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .images import required
+from .images import FEWEST, MOVING, lab, required
 
 if TYPE_CHECKING:
     from .camera import Camera
@@ -32,7 +32,7 @@ RATE = 10.0  # images a second
 ENDS = 0.4  # seconds whose median shows the scene at the start and at the end
 SAMPLES = 40  # images of a demonstration in the background, at most
 BACKGROUND = 2000  # images in the background, of all demonstrations
-LIGHTNESS = 0.6  # weight of L*: shadows change lightness alone
+BLUR = 1.0  # pixels
 SAME = 7.0  # delta E below which a pixel looks the same: noise of video is below 3
 OTHER = 1.5 * SAME  # delta E above which a pixel shows something else
 WAY = (0.08, 0.97)  # share of the robot's way: before and after, it leaves and takes its own place
@@ -41,10 +41,8 @@ LATE = 0.8  # quantile of the pixels of a blob: some of them are hidden before
 MOMENT = 0.5  # seconds from the date within which pixels agree
 COLOUR = 12.0  # delta E within which blobs are the same object in other demonstrations
 ELSEWHERE = 1.0  # of a blob's pixels: so many new ones of its colour, while it rests, are the robot
-FEWEST = 8  # demonstrations: fewer have no common background, and a robot passes for an object
 COMMON = 0.5  # share of the demonstrations with a change of an object, at least
 AGREED = 0.2  # share of a blob's pixels that agree, at least: slow changes have no date
-MOVING = 0.4  # share of the images that differs from the background if the camera moves
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,7 @@ def find_changes(
     for i, own in enumerate(states):
         steps = np.arange(0, len(own), stride)
         images = camera.read(i, steps.tolist(), WIDTH)
-        like = _lab(images[0]) if like is None else like
+        like = lab(images[0], BLUR) if like is None else like
         seen.append(_seen(images, like, window, count, _way(own[steps])))
     background = np.median(np.concatenate([one.samples for one in seen]), axis=0)
     other = [np.mean(_apart(one.samples, background) > OTHER) for one in seen]
@@ -152,17 +150,9 @@ def find_changes(
     return [[replace(c, step=c.step * stride) for c in row] for row in found], [note]
 
 
-def _lab(image: Any) -> Pixels:
-    """An image [h, w, 3] uint8 RGB in CIE L*a*b*, slightly blurred."""
-    cv2 = required("cv2")
-    blurred = cv2.GaussianBlur(image, (0, 0), 1.0)
-    values = cv2.cvtColor(blurred.astype(np.float32) / 255, cv2.COLOR_RGB2LAB)
-    return np.asarray(values * np.array([LIGHTNESS, 1, 1], np.float32))
-
-
 def _levelled(image: Any, like: Pixels) -> Pixels:
     """An image in CIE L*a*b*, as bright and white as `like`: lamps flicker, cameras adapt."""
-    pixels = _lab(image)
+    pixels = lab(image, BLUR)
     return pixels - np.median((pixels - like)[::4, ::4], axis=(0, 1))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .camera import Camera
+from .images import lab
 
 Image = NDArray[np.float32]
 
@@ -18,7 +19,7 @@ SHARED = 600  # images of the background in all, which bounds the memory
 BETWEEN = 9  # images whose median shows the scene between two steps
 ALIKE = 0.3  # correlation of edges: 0.6 from a fixed camera, 0.1 from one on a wrist
 EACH = 20  # images of one demonstration for the background, at most
-LIGHTNESS = 0.6  # weight of lightness beside colour, as shadows change lightness
+BLUR = 0.8  # pixels
 REACH = 0.06  # of the width: largest shift of the camera that is looked for
 CLEARLY = 0.05  # correlation of edges that a shift gains, at least
 
@@ -30,7 +31,7 @@ class Scene:
     Attributes
     ----------
     first : [N, h, w, 3] float32
-        Lab, lightness times 0.6, as the median over the first 0.1 s.
+        Lab by `images.lab`, as the median over the first 0.1 s.
     usual : [h, w, 3] float32
         Median over the first images of all demonstrations.
     background : [h, w, 3] float32
@@ -70,9 +71,9 @@ def read_scene(camera: Camera, rate: float) -> Scene:
         found = camera.read(i, both.tolist(), WIDTH)
         begin = found[: len(opening)]
         images.append(np.median(begin, axis=0).astype(np.uint8))
-        start.append(lab(images[-1]))
+        start.append(lab(images[-1], BLUR))
         later.append(found[np.searchsorted(both, spread)])
-    background = lab(np.median(np.concatenate(later), axis=0).astype(np.uint8))
+    background = lab(np.median(np.concatenate(later), axis=0).astype(np.uint8), BLUR)
     return _aligned(np.array(start), background, np.array(images))
 
 
@@ -88,7 +89,7 @@ def read_between(
     for i, (a, b) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
         if 0 <= a < b:
             steps = np.unique(np.linspace(a, b, BETWEEN).astype(int)).tolist()
-            image = lab(np.median(camera.read(i, steps, WIDTH), axis=0).astype(np.uint8))
+            image = lab(np.median(camera.read(i, steps, WIDTH), axis=0).astype(np.uint8), BLUR)
             found[i] = _back(image, scene.shift[i]) - scene.colour[i]
     return np.asarray(found)
 
@@ -98,15 +99,6 @@ def same_view(images: Image, scene: Scene) -> bool:
     usual = _edges(scene.usual).ravel()
     alike = [np.corrcoef(_edges(image).ravel(), usual)[0, 1] for image in images]
     return bool(np.median(alike) > ALIKE)
-
-
-def lab(image: NDArray[np.uint8]) -> Image:
-    """Lab [h, w, 3] of RGB, in units of delta E but for the lightness, blurred by one pixel."""
-    import cv2
-
-    found = cv2.cvtColor(cv2.GaussianBlur(image, (0, 0), 0.8), cv2.COLOR_RGB2LAB)
-    weights = np.array((LIGHTNESS / 2.55, 1, 1), np.float32)
-    return np.asarray((found - np.array((0, 128, 128), np.float32)) * weights)
 
 
 def _aligned(first: Image, background: Image, images: NDArray[np.uint8]) -> Scene:

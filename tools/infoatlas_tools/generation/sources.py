@@ -16,9 +16,9 @@ from infoatlas_rt import InputError
 
 from .. import Pose, Position, Subtasks, Trajectories, discover_keystates
 from ..files.hdf5.pose_matrices import POSE, pose_columns
+from ..keystates.subtasks.poses import matrices
 from . import arm
 from .tasks import FLAG_AT, JOINTS, RATE, TASKS, column_names
-from .transform import quaternion_matrix
 
 Float = NDArray[np.float64]
 
@@ -176,7 +176,8 @@ def poses(states: Any, names: tuple[str, ...], body: str) -> Float:
     found = np.tile(np.eye(4), (len(states), 1, 1))
     found[:, :3, 3] = states[:, first : first + 3]
     if f"{body}.qw" in names:
-        found[:, :3, :3] = quaternion_matrix(states[:, first + 3 : first + 7])
+        turn = states[:, first + 3 : first + 7]
+        found[:, :3, :3] = matrices(turn / np.linalg.norm(turn, axis=1, keepdims=True))
     return found
 
 

@@ -55,17 +55,6 @@ def share_of(turn: Float, share: float) -> Float:
     return rotation(share * rotation_vector(turn))
 
 
-def quaternion_matrix(quaternion: Float) -> Float:
-    """Rotation matrices [..., 3, 3] of quaternions [..., 4], the real part first, of any length."""
-    w, x, y, z = np.moveaxis(quaternion / np.linalg.norm(quaternion, axis=-1, keepdims=True), -1, 0)
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
-
-
 def pose_matrix(place: Float, turn: Float) -> Float:
     """Pose of a position [3] and a rotation [3, 3]."""
     found = np.eye(4)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 
 from ...cameras.camera import Camera
+from ...cameras.images import FEWEST, MOVING
 from ...cameras.information import components, information, jackknife_error, shuffled
 from ...cameras.objects import ImageObject, colour_of, find_objects, locate, unusual
 from ...cameras.scene import Scene, read_between, read_scene, same_view
@@ -28,11 +29,9 @@ from .recorded_subtasks import WORLD, SeenObjects, Subtask, Subtasks, Z
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-FEWEST = 8  # demonstrations that references take
 WARNED = 20  # demonstrations, below which references may be missed
 LEAST = 0.2  # nats of a reference
 LEVEL = 0.01  # share of shuffles in which some object has as much information, at most
-CHANGED = 0.4  # share of unusual pixels, from which the camera itself moves
 GREY = 2.0  # delta E: images whose colours vary less are grey
 TAKES = re.compile(r"gripper closes|grasp|object( [A-Z])? leaves")
 PUTS = re.compile(r"gripper opens|release|object( [A-Z])? arrives")
@@ -268,7 +267,7 @@ def _unusable(scene: Scene, objects: Sequence[ImageObject], camera: str) -> str:
     if np.median(np.ptp(np.percentile(scene.first[..., 1:], (1, 99), axis=(1, 2)), axis=0)) < GREY:
         return f"Camera {camera} is grey, and objects are found by colour: no references."
     share = float(unusual(scene.first, scene).mean())
-    if share > CHANGED:
+    if share > MOVING:
         return (
             f"Camera {camera} sees another scene in every demonstration ({share:.0%} "
             "of the pixels differ): no references. Take a camera that starts at one place."
