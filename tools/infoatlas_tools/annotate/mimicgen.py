@@ -11,7 +11,7 @@ so the others are moved out of `data` there. `subtask_configs.py` writes the ref
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -173,22 +173,18 @@ def incomplete(annotations: Annotations, least: int = 1) -> dict[str, str]:
     return found
 
 
-def eef_names(
-    subtasks: Subtasks, path: Path, info: Any, tools: Mapping[str, str] | None = None
-) -> dict[str, str]:
+def eef_names(subtasks: Subtasks, path: Path, info: Any) -> dict[str, str]:
     """End effector of each tool, by the poses of end effectors in a demonstration."""
     node = info.get(EEF_POSE) if info is not None else None
     known = list(node) if node is not None and not hasattr(node, "dtype") else []
     if len(known) == 1 == len(subtasks.tools):
         return {subtasks.tools[0]: known[0]}
-    chosen = {tool: (tools or {}).get(tool, tool) for tool in subtasks.tools}
-    wrong = [tool for tool, eef in chosen.items() if known and eef not in known]
-    if wrong:
+    if known and not set(subtasks.tools) <= set(known):
         raise InputError(
             f"{path} has the end effectors {', '.join(known)}, and sub-tasks are of "
             f"{', '.join(subtasks.tools)}: call the tools so"
         )
-    return chosen
+    return {tool: tool for tool in subtasks.tools}
 
 
 def _ended(end: int, start: int, length: int) -> NDArray[np.int64]:
