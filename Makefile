@@ -24,7 +24,7 @@ INSTALL = install --quiet --disable-pip-version-check --no-compile
 SIMULATED := $(shell $(PYTHON) -c 'import sys; print(int(sys.version_info < (3, 13)))')
 
 .DEFAULT_GOAL := help
-.PHONY: accuracy applications bench cameras-data clean demo dist docs engines environments fuzz generation gpu help keystates keystates-data lint native-aarch64 native-sanitize policies pretrain remake ros-demo ship summary test test-core test-fast test-lerobot test-maniskill test-native test-rest test-ros2 test-train
+.PHONY: accuracy applications bench cameras-data clean demo dist docs engines environments fuzz generation gpu help keystates keystates-data lint native-aarch64 native-sanitize policies pretrain remake ros-demo ship summary test test-benchmarks test-core test-fast test-lerobot test-maniskill test-native test-rest test-ros2 test-train
 help: ## this list
 	@sed -nE 's/^([a-z][a-z0-9 -]*):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "%-22s %s\n", $$1, $$2}'
 
@@ -46,7 +46,7 @@ bench: .venv/ready build/native/ready ## latency of one update on this machine (
 
 test: test-core test-ros2 test-native $(if $(filter 1,$(SIMULATED)),test-maniskill) ## all tests, including ROS 2, the C++ engine and the simulator
 
-test-core: test-fast test-train test-rest ## all tests except those of ROS 2, of the engine itself and of the simulator
+test-core: test-train test-fast test-benchmarks test-rest ## all tests except those of ROS 2, of the engine itself and of the simulator
 
 # In processes of one thread. A file stays in one process, because its tests share fixtures.
 PROCESSES ?= 2
@@ -63,9 +63,12 @@ test-train: .venv-dev/ready ## tests of training and export, with torch
 	$(call PYTEST,$(DEV)) tests/train tests/export
 
 # With the engine that users get. Two writers of annotations need packages that .venv lacks.
-OTHERS = tests/test_*.py tests/benchmarks tests/fuzz tests/tools/annotate/test_foxglove.py tests/tools/annotate/test_rerun.py
-test-rest: .venv-dev/ready build/native/ready ## tests of pages, benchmarks and random input, with torch (a C++20 compiler)
-	PYTHONPATH=$(CURDIR)/build/native/package $(call PYTEST,$(DEV)) $(OTHERS)
+REST = tests/test_*.py tests/fuzz tests/tools/annotate/test_foxglove.py tests/tools/annotate/test_rerun.py
+test-benchmarks test-rest: .venv-dev/ready build/native/ready
+test-benchmarks: ## tests of the benchmarks, in a short form (a C++20 compiler)
+	PYTHONPATH=$(CURDIR)/build/native/package $(call PYTEST,$(DEV)) tests/benchmarks
+test-rest: ## tests of the documentation, and of random input (a C++20 compiler)
+	PYTHONPATH=$(CURDIR)/build/native/package $(call PYTEST,$(DEV)) $(REST)
 
 # DDS orders messages within a topic alone, and guarantees no time of discovery. A failed test is
 # therefore run once more, and the summary reports it.
