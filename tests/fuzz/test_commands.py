@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
 
-from fuzz.outcomes import ESTIMATOR, SLICED, chosen, files_of, folder, fuzzed
+from fuzz.outcomes import ESTIMATOR, chosen, files_of, folder, fuzzed
 from fuzz.samples import BROKEN, NOW, integers, pairs
 from infoatlas_rt.cli import main
 
@@ -170,16 +170,3 @@ def test_invalid_values_of_options_are_refused(option, value, tmp_path):
     code = 3 if option in ("--model", "--provider") else 2
     check_refused(*run(command, path, path, *more, *QUICK, f"{option}={value}"), code)
     assert files_of(tmp_path) == before
-
-
-@fuzzed(5)
-@given(st.integers(0, 100))
-def test_commands_have_the_results_of_the_library(seed):
-    x = np.random.default_rng(seed).standard_normal((50, 3))
-    with folder() as path:
-        sides = written(path / "x", "npy", x), written(path / "y", "npy", x**2)
-        code, out, error = run(
-            "estimate", *sides, "--k", 2, "--slices", 4, *QUICK, "--json", path / "z"
-        )
-        assert (code, error) == (0, "") and out.startswith("I = ")
-        assert json.loads((path / "z").read_text())["mi"] == SLICED.estimate(x, x**2).mi

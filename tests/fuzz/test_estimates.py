@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from fuzz.outcomes import ESTIMATOR, REFUSED, SLICED, check_estimate, chosen, fuzzed, outcome, seeds
+from fuzz.outcomes import ESTIMATOR, REFUSED, SLICED, check_estimate, chosen, fuzzed, outcome
 from fuzz.samples import BROKEN, FORMS, LARGE, pairs, unusual
 from infoatlas_rt import estimate
 from infoatlas_tools import independence_test
-from infoatlas_tools.curves.ensemble_curve import mi_curve
-from infoatlas_tools.trajectories import Trajectories
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -72,26 +70,3 @@ def test_unusual_samples_keep_the_contract(data, n, same, time_series):
     check_estimate(found, x, y)
     again = estimator.estimate(x.copy(), y.copy(), time_series=time_series)
     assert again.to_dict(True) == found.to_dict(True)
-
-
-@fuzzed(8)
-@given(seeds, chosen(LARGE), chosen(BROKEN), st.booleans())
-def test_curves_do_not_depend_on_the_form(rng, form, broken, even):
-    lengths = np.full(45, 5) if even else rng.integers(3, 9, 45)
-    states = rng.integers(0, 40, (lengths.sum(), 2)).astype(float)
-    expected = mi_curve(Trajectories(states, lengths), ESTIMATOR, points=3)
-    found = mi_curve(Trajectories(LARGE[form](states), lengths.tolist()), ESTIMATOR, points=3)
-    np.testing.assert_allclose(found.mi, expected.mi, atol=1e-6)
-    assert found.dropped == expected.dropped
-    if broken != "generator":
-        assert outcome(lambda: Trajectories(BROKEN[broken](states, 5), lengths)) is REFUSED
-
-
-@fuzzed(8)
-@given(pairs(), chosen(LARGE), st.integers(1, 8))
-def test_null_distributions_do_not_depend_on_the_form(sides, form, count):
-    x, y = sides
-    expected = independence_test(x, y, ESTIMATOR, permutations=count)
-    assert 1 / (count + 1) <= expected.p_value <= 1 and np.isfinite(expected.null).all()
-    found = independence_test(LARGE[form](x), y, ESTIMATOR, permutations=count)
-    np.testing.assert_allclose(found.null, expected.null, atol=1e-6)

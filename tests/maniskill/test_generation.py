@@ -11,7 +11,6 @@ from infoatlas_tools.generation.engine import FIRST_SEED, SEEDS, generate
 from infoatlas_tools.generation.scene import Scene
 from infoatlas_tools.generation.sources import poses, read_sources
 from infoatlas_tools.generation.tasks import FLAG_AT, TASKS
-from infoatlas_tools.generation.writing import write
 from infoatlas_tools.keystates.subtasks.recorded_subtasks import Subtask
 
 TASK = "PickCube-v1"
@@ -112,26 +111,6 @@ def test_noise_is_executed_and_not_recorded(scene, sources, parts, generated):
     if noisy.successes[0] and generated.successes[0]:
         np.testing.assert_allclose(noisy.actions[first], generated.actions[first], atol=0.02)
     assert not np.allclose(scene.states[5][:7], generated.states[5][:7], atol=1e-4)
-
-
-def test_files_are_read_back(generated, tmp_path):
-    folder = write(generated, tmp_path / "out")
-    read = load_trajectories(folder / "trajectory.h5")
-    np.testing.assert_array_equal(read.lengths, generated.lengths)
-    np.testing.assert_array_equal(read.states, generated.states)  # the flag is left out
-    assert read.rate == 20
-    with h5py.File(folder / "trajectory.h5") as file:
-        assert file["traj_0/obs"].shape[1] == 42
-        assert set(np.unique(file["traj_0/obs"][:, FLAG_AT])) == {0, 1}
-    for name in (f"{TASK}.npz", "trajectory.h5"):
-        back = read_sources(folder / name)
-        np.testing.assert_array_equal(back.states, generated.states)
-        np.testing.assert_array_equal(back.actions, generated.actions)
-        np.testing.assert_array_equal(back.seeds, generated.seeds)
-        assert back.names == generated.names
-    with pytest.raises(InputError, match="exists"):
-        write(generated, folder)
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_an_episode_begins_anew_from_what_is_written(generated, scene):

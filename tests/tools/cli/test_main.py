@@ -179,13 +179,6 @@ def test_normalised_curves_of_short_trajectories_have_fewer_points(capsys, tmp_p
     assert "Points" not in capsys.readouterr().out
 
 
-def test_count_auto(thirty, capsys):
-    assert main.main(["keystates", str(thirty), *QUICK, "--count", "auto", "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    top = max(state["strength"] for state in result["keystates"])
-    assert all(s["shared"] and s["strength"] >= 0.4 * top for s in result["keystates"])
-
-
 def test_labels_name_episodes_by_their_numbers():
     labels = {7: [3], 5: [4]}
     assert placed_labels(labels, ()) == placed_labels(labels, ("a", "b")) == labels
@@ -285,9 +278,6 @@ def test_few_coordinates_are_estimated_unsliced(capsys, tmp_path):
     assert main.main([*command, "--json"]) == 0
     assert "unsliced" in json.loads(capsys.readouterr().out)["how"]
 
-    assert main.main(["bench", "--dims", "3", "2", "--duration", "0.1", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["k"] is None
-
 
 def test_one_side_can_be_sliced_alone(samples, capsys):
     wide = samples[0].replace("x.npy", "wide.npy")
@@ -295,17 +285,6 @@ def test_one_side_can_be_sliced_alone(samples, capsys):
     for options in (["--slices", "3"], ["--k", "3", "--sides", "x", "--slices", "3"]):
         assert main.main(["estimate", wide, samples[1], *options, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["slices"] == 3
-
-
-def test_bench(capsys):
-    quick = ["--duration", "0.1", "--slices", "2", "--threads", "1"]
-    assert main.main(["bench", *quick]) == 0
-    text = capsys.readouterr().out
-    for word in ("slicing", "preprocessing", "inference", "total", "p99", "Throughput", "numpy"):
-        assert word in text
-    assert main.main(["bench", *quick, "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert result["slices"] == 2 and result["threads"] == 1 and result["iterations"] >= 10
 
 
 def test_info(capsys):
@@ -373,11 +352,6 @@ def test_wrong_usage(arguments, capsys):
         main.main(arguments)
     assert caught.value.code == 2
     assert "usage: infoatlas-rt" in capsys.readouterr().err
-
-
-def test_json_that_cannot_be_written(samples, capsys):
-    assert main.main(["estimate", *samples, "--json", "/nowhere/a.json"]) == 2
-    assert "/nowhere/a.json cannot be written" in capsys.readouterr().err
 
 
 def test_missing_extras_are_named(monkeypatch, capsys, tmp_path):
