@@ -83,6 +83,7 @@ test-maniskill: .venv-maniskill/ready ## the wrapper and the examples against th
 
 # Renew all pages of a kind. With QUICK=1 the measurements are shortened, and go to build/results.
 QUICKLY = $(if $(QUICK),--quick)
+applications: .venv-dev/texts
 applications keystates: .venv-dev/ready ## pages of measurements; QUICK=1: shortened, into build/results
 accuracy: .venv-dev/ready build/bmi/ready ## pages on accuracy, with other estimators
 generation policies: .venv-dev/ready .venv-maniskill/ready ## from ten demonstrations to a policy: hours on two cores

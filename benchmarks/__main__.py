@@ -115,8 +115,7 @@ def missing(name: str) -> list[str]:
     packages = [package for package in group.packages if find_spec(package) is None]
     found = []
     if packages:
-        install = "make .venv-dev/ready, then .venv-dev/bin/python -m benchmarks"
-        found.append(f"{sys.executable} has no {', '.join(packages)}: {install} {name}")
+        found.append(f"{sys.executable} has no {', '.join(packages)}: make {name}")
     for pattern, command in group.files:
         if not any(ROOT.glob(pattern)):
             found.append(f"no {pattern}: {command}")

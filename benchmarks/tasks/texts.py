@@ -77,7 +77,7 @@ def embed(texts: list[str]) -> NDArray[np.float64]:
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
     except ImportError as error:
-        sys.exit(f"{error}: install the extra 'bench'")
+        sys.exit(f"{error}: make .venv-dev/texts")
     logging.disable_progress_bar()
     model = SentenceTransformer(str(get_model_path()), device="cpu")
     model.max_seq_length = TOKENS

@@ -93,5 +93,5 @@ def test_a_missing_file_or_package_is_named_with_the_command_that_makes_it(
     assert ended.value.code == 2
     error = capsys.readouterr().err
     assert "no build/bmi/*.npz: make -B build/bmi/ready" in error
-    assert "has no torch: make .venv-dev/ready" in error
+    assert "has no torch: make accuracy" in error
     assert started[0] == []
