@@ -69,7 +69,7 @@ def test_an_exception_of_progress_cancels_the_real_builder(tmp_path):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """An engine for a range, and what the builder returned for it; only one thread builds at a time."""
+    """An engine for a range, and what the builder returned; one thread builds at a time."""
     path, shares, returned = tmp_path_factory.mktemp("engine") / "a.engine", [], []
 
     def follow(share):
