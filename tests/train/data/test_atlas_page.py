@@ -15,8 +15,5 @@ def test_page_shows_every_family(tmp_path):
         assert all(len(ax.collections[0].get_offsets()) == 60 for ax in examples)
         share = sum(bar.get_height() for bar in histogram.patches)
         assert abs(share - 1) < 1e-6  # all draws are in the bins
-    again = atlas_page.page(families, seed=1, batches=2, points=60)
-    titles, others = ([ax.get_title() for ax in f.axes] for f in (figure, again))
-    assert titles == others
     figure.savefig(tmp_path / "atlas.png", dpi=30)
     assert (tmp_path / "atlas.png").read_bytes().startswith(b"\x89PNG")

@@ -40,17 +40,17 @@ def by_neighbours(x, y):
 def test_labels_agree_with_neighbours(kind):
     torch.manual_seed(1)
     dim = 2 if kind == "delays" else 1
-    d = GENERATORS[kind](24, 600, 256, dim)
+    d = GENERATORS[kind](32, 800, 256, dim)
     if kind == "delays":  # the side with one coordinate, and each coordinate of the other side
         one = d.y.square().mean(1)[:, 1] == 0
         x, y = d.x[one], d.y[one][..., :1]
         found = torch.stack([by_neighbours(x[..., i : i + 1], y) for i in range(2)])
-        assert len(x) > 5 and (found.amax(0) < d.mi[one] + 0.2).all()
+        assert len(x) > 8 and (found.amax(0) < d.mi[one] + 0.2).all()
     else:
         tied = [side[..., 0].sort(1).values.diff(dim=1).eq(0).any(1) for side in (d.x, d.y)]
         clear = (d.mi < 3) & ~tied[0] & ~tied[1]  # nearest neighbours resolve no more
         error = (by_neighbours(d.x, d.y) - d.mi)[clear]
-        assert len(error) > 8 and error.abs().median() < 0.07 and error.abs().max() < 0.4
+        assert len(error) > 12 and error.abs().median() < 0.07 and error.abs().max() < 0.4
 
 
 def test_information_with_recognisable_failures():

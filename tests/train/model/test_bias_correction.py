@@ -342,39 +342,48 @@ def gathered(model, p, keep, shard=(0, 1), metrics=1):
     return fit_correction.gather(reader, model.config, p, keep, shard)
 
 
-def test_examples_are_kept_and_resumed(model, tmp_path):
-    at_once = gathered(model, plan(7), tmp_path / "a.pt")
-    gathered(model, plan(2), tmp_path / "b.pt")
-    resumed = gathered(model, plan(7), tmp_path / "b.pt")
-    assert len(at_once["truth"]) == 56 and (at_once["n"] >= fit_correction.LEAST).all()
-    assert at_once["batch"].tolist() == batch_of(56).tolist()
-    for name, value in at_once.items():
+@pytest.fixture(scope="module")
+def plain():
+    torch.manual_seed(0)
+    return InfoAtlas(PRESETS["tiny"]).eval()
+
+
+@pytest.fixture(scope="module")
+def whole(plain, tmp_path_factory):
+    return gathered(plain, plan(5), tmp_path_factory.mktemp("examples") / "a.pt")
+
+
+def same(a, b):
+    return all(torch.equal(a[name], value) for name, value in b.items())
+
+
+def test_examples_are_kept_and_resumed(plain, whole, tmp_path):
+    keep = tmp_path / "a.pt"
+    gathered(plain, plan(2), keep)
+    resumed = gathered(plain, plan(5), keep)
+    assert len(whole["truth"]) == 40 and (whole["n"] >= fit_correction.LEAST).all()
+    assert whole["batch"].tolist() == batch_of(40).tolist()
+    for name, value in whole.items():
         torch.testing.assert_close(resumed[name], value)
     with pytest.raises(SystemExit, match="of another model"):
-        gathered(model, plan(8), tmp_path / "b.pt", metrics=2)
-    complete = fit_correction.gather(pytest.fail, model.config, plan(7), tmp_path / "b.pt")
+        gathered(plain, plan(6), keep, metrics=2)
+    complete = fit_correction.gather(pytest.fail, plain.config, plan(5), keep)
     assert torch.equal(complete["truth"], resumed["truth"])  # and no diagnosis was created
 
 
-def test_missing_examples_are_drawn_again(model, tmp_path):
+def test_missing_examples_are_drawn_again(plain, whole, tmp_path):
     keep = tmp_path / "a.pt"
-    whole = gathered(model, plan(5), keep)
     torch.save({name: v[whole["batch"] % 3 != 1] for name, v in whole.items()}, keep)
-    again = fit_correction.merged([gathered(model, plan(5), keep)])
-    assert all(torch.equal(again[name], v) for name, v in whole.items())
+    assert same(fit_correction.merged([gathered(plain, plan(5), keep)]), whole)
 
 
-def test_shards_are_merged_to_what_one_process_has(model, tmp_path):
-    shards = [gathered(model, plan(5), tmp_path / f"{i}.pt", (i, 2)) for i in range(2)]
+def test_shards_are_merged_to_what_one_process_has(plain, whole, tmp_path):
+    shards = [gathered(plain, plan(5), tmp_path / f"{i}.pt", (i, 2)) for i in range(2)]
     assert [set(shard["batch"].tolist()) for shard in shards] == [{0, 2, 4}, {1, 3}]
-    whole = gathered(model, plan(5), tmp_path / "whole.pt")
-    merged = fit_correction.merged(shards)
-    assert all(torch.equal(merged[name], value) for name, value in whole.items())
+    assert same(fit_correction.merged(shards), whole)
 
 
-def test_a_correction_is_fitted_to_the_model(tmp_path, capsys):
-    torch.manual_seed(0)
-    plain = InfoAtlas(PRESETS["tiny"]).eval()
+def test_a_correction_is_fitted_to_the_model(plain, tmp_path, capsys):
     p = plan(12)
     data = gathered(plain, p, tmp_path / "e.pt")
     fitted, about = fit_correction.corrected(plain, data, 1, p, seed=1, steps=20)
