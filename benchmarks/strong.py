@@ -24,6 +24,7 @@ from . import drawing, intervals, report
 from .drawing import GRID, INK, QUIET
 from .measure import Row, load_models, mean_seconds, measure, names, ours, pick
 from .report import number, table
+from .slicing_studies import gaussian
 from .tasks import Case
 from .tasks.truths import student_excess
 
@@ -58,19 +59,14 @@ def correlations(total: float, d: int) -> Array:
     return np.sqrt(-np.expm1(-2 * total * share / share.sum()))
 
 
-def normal_pair(rng: np.random.Generator, n: int, rho: Array) -> tuple[Array, Array]:
-    x, noise = rng.standard_normal((2, n, len(rho)))
-    return x, rho * x + np.sqrt(1 - rho**2) * noise
-
-
 def student(rng: np.random.Generator, truth: float, d: int, n: int) -> tuple[Array, Array]:
-    x, y = normal_pair(rng, n, correlations(truth - student_excess(FREEDOM, d), d))
+    x, y = gaussian(n, correlations(truth - student_excess(FREEDOM, d), d), rng)
     scale = np.sqrt(rng.chisquare(FREEDOM, (n, 1)) / FREEDOM)
     return x / scale, y / scale
 
 
 def mixture(rng: np.random.Generator, truth: float, d: int, n: int) -> tuple[Array, Array]:
-    x, y = normal_pair(rng, n, correlations(truth - math.log(CLUSTERS), d))
+    x, y = gaussian(n, correlations(truth - math.log(CLUSTERS), d), rng)
     second = rng.random(n) < 1 / CLUSTERS
     y[second] *= -1
     for side in (x, y):
@@ -122,7 +118,7 @@ def sample(kind: str, truth: float, d: int, n: int, seed: int) -> tuple[Array, A
         # State and next state have the same coordinates, hence one rotation.
         return (autoregressive if kind == "autoregressive" else one_path)(rng, truth, d, n)
     else:
-        x, y = normal_pair(rng, n, correlations(truth, d))
+        x, y = gaussian(n, correlations(truth, d), rng)
     x, y = x @ rotation(rng, d), y @ rotation(rng, d)
     return (warp(rng, x), warp(rng, y)) if kind == "warped" else (x, y)
 

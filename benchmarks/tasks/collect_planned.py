@@ -28,10 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from infoatlas_tools.generation.collect import SOLUTIONS
+from infoatlas_tools.generation.tasks import JOINTS
+
 from .episode_files import POSE, chosen, has_moved, reported, save
 
-SOLUTIONS = "mani_skill.examples.motionplanning.panda.solutions"
-JOINTS = (*(f"joint{i}" for i in range(1, 8)), "finger1", "finger2")
 Flag = Callable[[Any], Any]  # environment -> tensor of one bool
 
 

@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from infoatlas_rt import InputError
 
 from .. import Subtasks
-from ..keystates.subtasks.recorded_subtasks import Subtask
+from ..keystates.subtasks import WORLD, Subtask
 from . import arm, transform as move
 from .scene import Scene
 from .sources import Generated, Sources, poses
 from .tasks import TASKS, Task
 
 Float = NDArray[np.float64]
-WORLD = "world"  # reference of a part that no object is informative about
 FIRST_SEED = 500_000  # no demonstration's and no evaluation's
 SEEDS = 10_000  # resets of each `seed`
 NEAREST = 3  # sources that a part is drawn from
