@@ -54,10 +54,9 @@ def gaussian(truth, shares):
     return draw
 
 
-EVEN = {"one": [1], "two": [1, 1], "five": [1, 1, 1, 1, 1]}
+EVEN = {"one": [1], "five": [1, 1, 1, 1, 1]}
 UNEVEN = {"one of three": [1, 0, 0], "uneven": [4, 2, 1, 0, 0]}
-# True value, bias, error. At 4 nats the ranks of 1000 samples are coarse; the variance is largest
-# with two correlations of 0.99.
+# True value, bias, error. At 4 nats the ranks of 1000 samples are coarse.
 LIMITS = [(0.1, 0.04, 0.05), (0.5, 0.05, 0.08), (2.0, 0.06, 0.10), (4.0, 0.20, 0.35)]
 
 
@@ -248,7 +247,7 @@ def test_independence_of_the_other_models(models, name, d):
 
 
 @pytest.mark.parametrize("d", [1, 3, 5])
-@pytest.mark.parametrize("n", [64, 100, 1000])
+@pytest.mark.parametrize("n", [64, 1000])
 def test_copies_are_finite_and_flagged(edge, n, d):
     """x = y and a common coordinate: infinite mutual information. n samples show a part of it.
 
