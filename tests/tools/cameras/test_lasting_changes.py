@@ -68,11 +68,10 @@ def disturbed(images, rng, how):
         yield np.clip(values, 0, 255).astype(np.uint8)
 
 
-@pytest.mark.parametrize("how", ["clear", "noise", "flicker"])
+@pytest.mark.parametrize("how", ["noise", "flicker"])
 def test_a_carried_block_leaves_and_arrives_and_the_arm_is_no_object(how):
     images, joints, steps, places = scenes()
-    if how != "clear":
-        images = [*disturbed(images, np.random.default_rng(1), how)]
+    images = [*disturbed(images, np.random.default_rng(1), how)]
     changes, notes = found(images, joints)
     assert "in 10 of 10 demonstrations" in notes[0]
     for row, own, (pick, place) in zip(changes, steps, places, strict=True):
