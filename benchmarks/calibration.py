@@ -270,7 +270,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
         parser.error("--model: one at a time")
     sizes, level_sizes = SIZES, (50, 200)
     if chosen.quick:
-        chosen.draws, chosen.wide, chosen.seeds, chosen.trials = 24, 3, 1, 20
+        chosen.draws, chosen.wide, chosen.seeds, chosen.trials = 24, 3, 1, 8
         sizes, level_sizes = SIZES[:3:2], SIZES[:1]
     model = chosen.model[0]
     whole = Estimator(model, provider="auto")
