@@ -145,14 +145,6 @@ def test_noise_of_a_third_of_a_percent():
     assert np.abs(discover_keystates(states, count=2).steps - cuts).mean() < 1.5
 
 
-def test_trajectories_object_gives_the_same():
-    states, _ = demonstrations()
-    packed = Trajectories(np.concatenate(states), [len(s) for s in states], tuple("abcdef"))
-    found = discover_keystates(packed, count=2)
-    np.testing.assert_array_equal(found.steps, discover_keystates(states, count=2).steps)
-    assert found.trajectories.names == tuple("abcdef")
-
-
 @pytest.mark.parametrize("stride", [None, 3])
 def test_trajectories_of_a_result_can_be_searched_again(stride):
     timed = [np.c_[s, np.arange(len(s))] for s in demonstrations()[0]]
@@ -205,12 +197,6 @@ def test_trajectories_that_cannot_be_used():
     broken[4, 2] = np.nan
     with pytest.raises(InputError, match=r"trajectory 3 has 1 NaN.*: cut those steps off"):
         discover_keystates([*states[:3], broken])
-
-
-def test_one_trajectory_is_enough_for_its_sharpest_change():
-    states, cuts = demonstrations(count=1)
-    found = discover_keystates(states, count=1)
-    assert np.abs(found.steps - cuts).min() <= 3
 
 
 def test_gripper_events_are_found_and_said_to_be_reproduced():
