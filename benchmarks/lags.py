@@ -1,7 +1,7 @@
 """False alarms of `infoatlas-rt bag --lags`: unrelated signals that are called dependent.
 
-    python -m benchmarks.lags        # -> benchmarks/results/lags.*
-    python -m benchmarks.lags --quick --out build/results
+python -m benchmarks.lags        # -> benchmarks/results/lags.*
+python -m benchmarks.lags --quick --out build/results
 """
 
 from __future__ import annotations

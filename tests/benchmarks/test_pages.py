@@ -359,3 +359,9 @@ def test_pitfalls(tmp_path):
     rows = report["rows"]
     assert all(len(row["values"]) == 2 and np.isfinite(row["values"]).all() for row in rows)
     assert "## Two independent robots" in page
+
+
+def test_lags(tmp_path):
+    report, page = call("lags", tmp_path)
+    assert [row["pairs"] for row in report["rows"]] == [1] * 4
+    assert "| smooth noise | 1 |" in page

@@ -69,6 +69,26 @@ def test_wraps_in_any_unit(rng, size, speed, number, whole, sign, low, interpola
 
 
 @fuzzed(40)
+@given(
+    seeds, chosen(RANGES), st.floats(1e-4, 0.01), st.integers(1, 6), st.booleans(),
+    st.integers(10, 60), st.floats(-2.0, 2.0),
+)  # fmt: skip
+def test_a_rest_at_the_seam_is_no_jump(rng, size, noise, number, away, rest, low):
+    """It is read as one place, or a note names the column or the frames beyond the seam."""
+    turns, states = [], []
+    for _ in range(number):
+        path = np.interp(np.arange(120), [0, rest, 119], [0.0, 0.0, rng.uniform(0.2, 0.8)])
+        turns.append((path if away else -path[::-1]) + rng.normal(0, noise, 120))
+        states.append(np.c_[(turns[-1] % 1 + low) * size, rng.normal(0, 1, 120)])
+    made, _, found, _ = read_coordinates(Trajectories(states))
+    if made.kinds[0] != "angle":
+        assert "column 0 jumps from end to end" in made.notes[0] or "far out" in made.notes[0]
+        return
+    for path, true in zip(found, turns, strict=True):
+        np.testing.assert_allclose(np.diff(path[:, 0]) / size, np.diff(true), atol=0.02)
+
+
+@fuzzed(40)
 @given(seeds, st.floats(0.0, 0.02), st.integers(1, 6), st.booleans(), chosen(OPENINGS))
 def test_grippers_and_switches_do_not_wrap(rng, noise, number, slow, size):
     """A gripper rests at both ends; it may open slowly and close at once."""
