@@ -119,7 +119,7 @@ class DataSet:
         (path / "meta" / "episodes" / "chunk-000").mkdir(parents=True)
         (path / "meta" / "info.json").write_text(json.dumps(self.info), encoding="utf-8")
         for number, rows in enumerate(self.files):
-            first = rows[0][0] if rows and "data_path" in self.info else number
+            first = [*self.states][number] if "data_path" in self.info else number
             name = f"file-{number:03d}" if new else f"episode_{first:06d}"
             pq.write_table(self.table(rows), chunk / f"{name}.parquet", 7)
         rows = [{"episode_index": e, "tasks": ["x"], "length": n} for e, n in self.lengths]

@@ -80,7 +80,7 @@ class Worker:
         self._round = 0  # number of resets; results of an earlier round are not published
         self._owed = False  # whether the newest state needs an estimate if no newer one waits
         self._newest: Any = None  # header of the newest state
-        self._headers: dict[float, Any] = {}
+        self._headers: dict[float | None, Any] = {}
         self._sent: deque[tuple[float, Any]] = deque()  # headers that extrema and events may need
         self._motions: Any = None  # the last published estimate of motions
         self._behind = 0.0  # seconds of stamps in the last batch
@@ -163,7 +163,7 @@ class Worker:
         if overflown:
             self.stream.lost()
         own = [sample for sample in batch if not sample.skip]
-        self._keep_up([it.stamp for it in own if it.side == 0 and not it.fault])
+        self._keep_up([it.stamp or 0.0 for it in own if it.side == 0 and not it.fault])
         accepted = self.stream.window.counts["accepted"]
         limited, count, left, reason = self.stream.limited, 0, len(own), self.reason
         for sample in batch:

@@ -35,7 +35,7 @@ def test_swapped_messages_are_put_in_order_after_the_first_pair():
 def test_all_pairs_swapped():
     arrivals = np.arange(80).reshape(-1, 2)[:, ::-1].ravel().tolist()
     found, moved = released(arrivals)
-    assert sum(found[20:], []) == list(range(20, 80)) and moved >= 30
+    assert [i for batch in found[20:] for i in batch] == [*range(20, 80)] and moved >= 30
 
 
 def test_a_message_after_a_gap_waits_for_one_more():

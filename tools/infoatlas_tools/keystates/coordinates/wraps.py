@@ -8,6 +8,7 @@ the steps around them if the ends are one place, as those of noise at the seam.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -56,19 +57,17 @@ def few_values(column: Float) -> bool:
 
 def find_angles(columns: Float, first: Bool, free: Bool) -> list[Group]:
     """Angles that wrap, among the `free` [d] columns [d, n]; `first` [n] begins episodes."""
-    found = []
+    found: list[Group] = []
     for c in np.flatnonzero(free).tolist():
         jumps = _jumps(columns[c], first)
         if 2 * np.abs(jumps.step).max() < _span(columns[c]):
             continue
-        ranges = [(TURN, (-TURN / 2, 0.0)), (360.0, (-180.0, 0.0))]
+        ranges = [(TURN, -TURN / 2), (TURN, 0.0), (360.0, -180.0), (360.0, 0.0)]
         turn, sure = _own_turn(jumps, first) if len(jumps.rows) else (0.0, False)
         if sure:
-            ranges.append((turn, (float(jumps.column[jumps.rows - [[0], [1]]].min()),)))
-        for turn, lows in ranges:
-            if any(_wraps(jumps, first, turn, low) for low in lows):
-                found.append(Group(ANGLE, (c,), turn))
-                break
+            ranges.append((turn, float(jumps.column[jumps.rows - [[0], [1]]].min())))
+        turns = (turn for turn, low in ranges if _wraps(jumps, turn, low))
+        found += [Group(ANGLE, (c,), turn) for turn in islice(turns, 1)]
     return found
 
 
@@ -153,7 +152,7 @@ def _usual(turn: float) -> float:
     return nearest if abs(nearest / turn - 1) < NEAR else turn
 
 
-def _wraps(jumps: Jumps, first: Bool, turn: float, low: float) -> bool:
+def _wraps(jumps: Jumps, turn: float, low: float) -> bool:
     column = jumps.column
     inside = (column >= low - 0.02 * turn) & (column <= low + 1.02 * turn)
     if (~inside).sum() > allowed(len(column)) or few_values(column):
