@@ -124,8 +124,9 @@ class DataSet:
             pq.write_table(self.table(rows), chunk / f"{name}.parquet", 7)
         rows = [{"episode_index": e, "tasks": ["x"], "length": n} for e, n in self.lengths]
         if new:
-            for i, row in enumerate(rows if "data_path" in self.info else ()):
-                row |= {"data/chunk_index": 0, "data/file_index": i % len(self.files)}
+            for row in rows if "data_path" in self.info else ():
+                at = [*self.states].index(row["episode_index"])
+                row |= {"data/chunk_index": 0, "data/file_index": at}
             file = path / "meta" / "episodes" / "chunk-000" / "file-000.parquet"
             pq.write_table(pa.Table.from_pylist(rows), file)
         else:
