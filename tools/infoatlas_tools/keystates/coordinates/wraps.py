@@ -116,40 +116,42 @@ def _jumps(column: Float, first: Bool) -> Jumps:
 
 def _own_turn(jumps: Jumps, first: Bool) -> tuple[float, bool]:
     """The range of an encoder by its jumps, and whether only wraps look like this."""
-    column, step, rows, two = jumps
     regular = ~first
-    regular[rows] = False
-    size, episode = np.abs(step), np.cumsum(first)[rows]
-    soon = (np.diff(rows) <= RUN) & (np.diff(episode) == 0)
-    inner = (rows > RUN) & (rows < len(column) - RUN)
-    clear = inner & regular[(rows[:, None] + AROUND) % len(column)].all(axis=1)
-    if soon.sum() >= max(LEAST, len(rows) / 2):
-        low, high = column.min(), column.max()
-        turn = _usual(float(high - low))
-        around = np.unique((rows[:, None] + AROUND)[inner])
-        usual = size[around[regular[around]]].mean() if regular[around].any() else 0.0
-        ends = np.sort(column[rows - [[0], [1]]], axis=0)
-        near = np.median(np.abs(ends - [[low], [high]]), axis=1) <= 2 * usual
-        within = (np.abs(column - (low + high) / 2) < 0.4 * (high - low)).mean()
-        sure = bool(near.all() and within > MOVES)
-    elif clear.any():
-        rows, two = rows[clear], two[clear]
-        around = -np.sign(step[rows])[:, None] * step[rows[:, None] + AROUND]
-        sides = around.reshape(len(rows), 2, RUN)
-        moves = (sides >= 0).all(axis=(1, 2)) & (sides.sum(axis=2) > 0).all(axis=1)
-        # Of two steps, the first is 0 in `column`.
-        turn = _usual(
-            float(np.median(size[rows] + around.sum(axis=1) / (2 * RUN - two) * (1 + two)))
-        )
-        sure = bool(moves.mean() >= 0.75)
-    else:
-        turn, sure = _usual(float(size[rows].max())), False
-    return turn, sure and bool(np.median(np.abs(column)) <= MOST_TURNS[ANGLE] * turn)
-
-
-def _usual(turn: float) -> float:
+    regular[jumps.rows] = False
+    soon = (np.diff(jumps.rows) <= RUN) & (np.diff(np.cumsum(first)[jumps.rows]) == 0)
+    noise = soon.sum() >= max(LEAST, len(jumps.rows) / 2)
+    turn, sure = (_at_the_seam if noise else _in_motion)(jumps, regular)
     nearest = float(USUAL[np.abs(USUAL / turn - 1).argmin()])
-    return nearest if abs(nearest / turn - 1) < NEAR else turn
+    turn = nearest if abs(nearest / turn - 1) < NEAR else turn
+    return turn, sure and bool(np.median(np.abs(jumps.column)) <= MOST_TURNS[ANGLE] * turn)
+
+
+def _at_the_seam(jumps: Jumps, regular: Bool) -> tuple[float, bool]:
+    """As `_own_turn`, of jumps to and fro; `regular` [n] are the other steps of episodes."""
+    column, step, rows, _ = jumps
+    low, high = float(column.min()), float(column.max())
+    around = np.unique((rows[:, None] + AROUND).clip(0, len(column) - 1))
+    steps = np.abs(step[around[regular[around]]])
+    ends = np.sort(column[rows - [[0], [1]]], axis=0)
+    off = np.median(np.abs(ends - [[low], [high]]), axis=1)
+    within = (np.abs(column - (low + high) / 2) < 0.4 * (high - low)).mean()
+    return high - low, bool(len(steps) and (off <= 2 * steps.mean()).all() and within > MOVES)
+
+
+def _in_motion(jumps: Jumps, regular: Bool) -> tuple[float, bool]:
+    """As `_own_turn`, of jumps with regular steps before and after them."""
+    _, step, rows, two = jumps
+    clear = (rows > RUN) & (rows < len(step) - RUN)
+    clear &= regular[(rows[:, None] + AROUND).clip(0, len(step) - 1)].all(axis=1)
+    if not clear.any():
+        return float(np.abs(step[rows]).max()), False
+    rows, two = rows[clear], two[clear]
+    around = -np.sign(step[rows])[:, None] * step[rows[:, None] + AROUND]
+    sides = around.reshape(len(rows), 2, RUN)
+    moves = (sides >= 0).all(axis=(1, 2)) & (sides.sum(axis=2) > 0).all(axis=1)
+    # Of two steps, the first is 0 in `column`.
+    size = np.abs(step[rows]) + around.sum(axis=1) / (2 * RUN - two) * (1 + two)
+    return float(np.median(size)), bool(moves.mean() >= 0.75)
 
 
 def _wraps(jumps: Jumps, turn: float, low: float) -> bool:
