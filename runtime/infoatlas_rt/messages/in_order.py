@@ -13,7 +13,7 @@ from .receiver import Sample
 HELD = 8  # messages of a topic among which stamps are put in order
 MOST = 2000  # messages that are held in all, while a slow topic has none
 RECENT = 9  # stamps, whose usual step is known
-GAP = 1.5  # usual steps
+HOLE = 1.5  # usual steps
 
 
 class InOrder:
@@ -92,8 +92,8 @@ class InOrder:
 class LiveOrder(InOrder):
     """Releases the samples of one topic of a running robot, at once if they are in order.
 
-    After the first message that comes too late, which nothing can mend, a message after a gap of
-    the stamps is held until the next one arrives, which may belong before it.
+    The first message that comes too late is released too late. After it, a message that follows a
+    hole in the stamps is held until the next one arrives, because this may belong before it.
     """
 
     def __init__(self, reset_after: float) -> None:
@@ -119,4 +119,4 @@ class LiveOrder(InOrder):
         if not self._late or len(self._recent) < RECENT or self._waiting[sample.side] > 1:
             return True
         steps = sorted(b - a for a, b in pairwise(sorted(self._recent)))
-        return not stamp - self._released[sample.side] > GAP * steps[len(steps) // 2]
+        return not stamp - self._released[sample.side] > HOLE * steps[len(steps) // 2]

@@ -38,7 +38,7 @@ def test_all_pairs_swapped():
     assert [i for batch in found[20:] for i in batch] == [*range(20, 80)] and moved >= 30
 
 
-def test_a_message_after_a_gap_waits_for_one_more():
+def test_a_message_after_a_hole_waits_for_one_more():
     arrivals = [*range(20), 21, 20, *range(22, 40), *range(45, 50)]
     found, moved = released(arrivals)
     assert found[40:43] == [[], [45, 46], [47]] and moved == 0
