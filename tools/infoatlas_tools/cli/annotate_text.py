@@ -39,17 +39,19 @@ def print_annotations(
         )
     table(
         f"{len(rows)} sub-tasks of {total} demonstrations in {result['data']}{pace}",
-        (*("", "sub-task", "steps", "share", "in", "reference", "counts"), *("nats", "runner-up")),
+        (
+            *("", "sub-task", "median steps", "share of time", "episodes"),
+            *("reference", "what of it", "nats about it", "next best"),
+        ),
         rows,
     )
     seen = annotations.subtasks.seen
-    between = "the joints at the end of\nthe part and the place of its reference in first images"
-    if not seen:
-        between = "where the\npart ends and its reference"
-    print(
-        "steps: median. share: of the duration, median. in: demonstrations that have it. nats: "
-        f"between {between}."
+    ends = (
+        "the joints at\nits end and the image of its reference"
+        if seen
+        else "its end and\nits reference"
     )
+    print(f"nats about it: mutual information, over the demonstrations, of the place of {ends}.")
     if seen:
         numbered = [(f"object {k}", name) for k, name in enumerate(seen.names, start=1)]
         objects = ", ".join(a if a == name else f"{name} ({a})" for a, name in numbered)
