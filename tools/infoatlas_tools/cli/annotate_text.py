@@ -46,12 +46,8 @@ def print_annotations(
         rows,
     )
     seen = annotations.subtasks.seen
-    ends = (
-        "the joints at\nits end and the image of its reference"
-        if seen
-        else "its end and\nits reference"
-    )
-    print(f"nats about it: mutual information, over the demonstrations, of the place of {ends}.")
+    about = "the joints at its end and the image" if seen else "the place of its end and that"
+    print(f"nats about it: mutual information of {about} of its reference.")
     if seen:
         numbered = [(f"object {k}", name) for k, name in enumerate(seen.names, start=1)]
         objects = ", ".join(a if a == name else f"{name} ({a})" for a, name in numbered)

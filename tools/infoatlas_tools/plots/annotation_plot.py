@@ -132,8 +132,8 @@ def _draw_episode(
             panel.plot(time, scaled[::every, column], color=colour, linewidth=1.0, zorder=3)
             across, down = divmod(number, 4)
             text = panel.annotate(
-                shorten(line, 9 if len(lines) > 4 else 18), (1, 1), (6 + 44 * across, -4 - 10 * down),
-                xycoords="axes fraction", textcoords="offset points", color=colour, fontsize=7.5,
+                shorten(line, 9 if len(lines) > 4 else 18), (1, 1),
+                (6 + 44 * across, -4 - 10 * down), xycoords="axes fraction", textcoords="offset points", color=colour, fontsize=7.5,
                 va="top",
             )  # fmt: skip
             fit(text, 0.055 * figure.bbox.width if len(lines) > 4 else 0.11 * figure.bbox.width)
@@ -152,7 +152,7 @@ def _ticks() -> Any:
 
 
 def _draw_parts(axes: Sequence[Axes], row: int, annotations: Annotations, i: int) -> list[Label]:
-    """Draw the bands of a tool, and those of the first over the signals; names beside short ones."""
+    """Draw the bands of a tool, the first over the signals, too; names beside short ones."""
     subtasks = annotations.subtasks
     labels: list[Label] = []
     panel = axes[row]
