@@ -26,6 +26,7 @@ POINTS = 1500  # of a line, at most
 # Inches: heading, a lane, a row of names of parts, the names of key states, and the end of an
 # episode with its axis.
 HEADING, LANE, BAND, NAMES, AXIS = 0.72, 0.62, 0.3, 0.34, 0.55
+FEW = 1.4  # inches of all lanes, at least
 # A coordinate of a position or an orientation, with its body before it.
 _AXIS = re.compile(r"(.+?)[._ ](?:(x|y|z)|(q[wxyz]|r[xyz]|roll|pitch|yaw))$")
 
@@ -43,7 +44,8 @@ def annotation_figure(
     states = annotations.keystates.trajectories.split()
     lanes = _lanes(annotations)
     tools = annotations.subtasks.tools
-    rows = [BAND] * len(tools) + [NAMES] + [LANE] * len(lanes) + [AXIS]
+    lane = max(LANE, FEW / max(len(lanes), 1))
+    rows = [BAND] * len(tools) + [NAMES] + [lane] * len(lanes) + [AXIS]
     height = HEADING + sum(rows) * len(demonstrations)
     figure = new_figure(10, height)
     grid = figure.add_gridspec(
@@ -60,7 +62,7 @@ def annotation_figure(
     note = f"{len(states)} demonstrations; "
     if shown < states[0].shape[1]:
         note += f"{shown} of {states[0].shape[1]} coordinates, "
-    note += "each scaled to its range"
+    note += "lines are scaled to their range"
     if any(annotations.events(i) for i in demonstrations):
         note += "; dashed lines: key states"
     draw_heading(figure, f"{len(annotations.subtasks.parts)} sub-tasks", note, title=title)
@@ -133,15 +135,15 @@ def _draw_episode(
             across, down = divmod(number, 4)
             text = panel.annotate(
                 shorten(line, 9 if len(lines) > 4 else 18), (1, 1),
-                (6 + 44 * across, -4 - 10 * down), xycoords="axes fraction", textcoords="offset points", color=colour, fontsize=7.5,
-                va="top",
+                (6 + 44 * across, -4 - 10 * down), xycoords="axes fraction",
+                textcoords="offset points", color=colour, fontsize=7.5, va="top",
             )  # fmt: skip
             fit(text, 0.055 * figure.bbox.width if len(lines) > 4 else 0.11 * figure.bbox.width)
     axes[-1].spines["bottom"].set_visible(True)
     axes[-1].xaxis.set_major_locator(_ticks())
     unit = "step" if annotations.rate is None else "seconds"
-    text = axes[-1].set_xlabel(f"{unit} of episode {annotations.episodes[i]}", fontsize=9)
-    fit(text, axes[-1].bbox.width)
+    label = axes[-1].set_xlabel(f"{unit} of episode {annotations.episodes[i]}", fontsize=9)
+    fit(label, axes[-1].bbox.width)
     return labels + _draw_keystates(axes[tools:], annotations, i)
 
 
