@@ -127,11 +127,11 @@ def near(shown: str, printed: str) -> bool:
 
 
 def keep_picture(made: Path, kept: Path) -> None:
-    """Copy a picture with 64 colours, which takes a third of the room."""
+    """Copy a picture with 128 colours, which takes half of the room."""
     from PIL import Image
 
     with Image.open(made) as picture:
-        few = picture.convert("RGB").quantize(64, dither=Image.Dither.NONE)
+        few = picture.convert("RGB").quantize(128, dither=Image.Dither.NONE)
         few.save(kept, optimize=True)
 
 
