@@ -1,9 +1,11 @@
 """Write the stack of two as LeRobot data sets with two cameras, and without names of objects.
 
     python -m benchmarks.cameras.lerobot_videos --out build/cameras
+    python -m benchmarks.cameras.lerobot_videos --example    # writes examples/data/stack
 
 lerobot_v3 has the layout of v3.0, with several episodes in a video (AV1); lerobot_v21 that of v2.1,
 with one (H.264). The frames are LeRobot's own in size, key frames and quality, at 20 per second.
+The example is v3.0 with one camera, and has fewer key frames and a lower quality, to be small.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,7 +33,7 @@ FPS = int(stacks.RATE)
 PER_FILE = 6  # episodes in a file of v3.0
 TEXT = "do what was shown"
 STATE = [*(f"joint{i + 1}.pos" for i in range(6)), "gripper.pos"]
-KEYS = {camera: f"observation.images.{camera}" for camera in CAMERAS}
+EXAMPLE = Path(__file__).parents[2] / "examples/data/stack"
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,12 @@ class Layout:
     name: str
     options: dict[str, str]
     per_file: int
+    cameras: tuple[str, ...] = CAMERAS
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Names of the columns of images."""
+        return {camera: f"observation.images.{camera}" for camera in self.cameras}
 
 
 NEW = Layout(
@@ -67,6 +75,12 @@ OLD = Layout(
     "h264",
     {"crf": "23", "g": "2", "preset": "veryfast"},
     1,
+)
+SMALL = replace(
+    NEW,
+    options={"crf": "50", "g": "40", "preset": "6", "svtav1-params": "lp=1"},
+    per_file=20,
+    cameras=("front",),
 )
 
 
@@ -121,13 +135,13 @@ def write(folder: Path, layout: Layout, demos: Sequence[Demonstration]) -> Path:
         range(i, min(i + layout.per_file, len(demos)))
         for i in range(0, len(demos), layout.per_file)
     ]
-    for camera, key in KEYS.items():
+    for camera, key in layout.keys.items():
         for number, own in enumerate(tqdm(files, f"{folder.name}, {camera}")):
             episodes = (render([demos[i]], [np.arange(lengths[i])], camera) for i in own)
             encode(folder / place(layout, layout.video, number, key), layout, episodes)
     _dump(folder / "meta/info.json", _info(layout, lengths))
-    if layout is NEW:
-        _new_metadata(folder, lengths, files)
+    if layout.version == NEW.version:
+        _new_metadata(folder, layout, lengths, files)
     else:
         rows = [{"episode_index": i, "tasks": [TEXT], "length": n} for i, n in enumerate(lengths)]
         _lines(folder / "meta/episodes.jsonl", rows)
@@ -181,7 +195,7 @@ def _info(layout: Layout, lengths: Sequence[int]) -> dict[str, Any]:
         for name in ("timestamp", "frame_index", "episode_index", "index", "task_index")
     }
     sizes = {"data_files_size_in_mb": 100, "video_files_size_in_mb": 200}
-    counts = {"total_videos": len(CAMERAS) * len(lengths), "total_chunks": 1}
+    counts = {"total_videos": len(layout.cameras) * len(lengths), "total_chunks": 1}
     return {
         "codebase_version": layout.version,
         "robot_type": "six_joints",
@@ -189,7 +203,7 @@ def _info(layout: Layout, lengths: Sequence[int]) -> dict[str, Any]:
         "total_frames": sum(lengths),
         "total_tasks": 1,
         "chunks_size": 1000,
-        **(sizes if layout is NEW else counts),
+        **(sizes if layout.version == NEW.version else counts),
         "fps": FPS,
         "splits": {"train": f"0:{len(lengths)}"},
         "data_path": layout.data,
@@ -197,13 +211,15 @@ def _info(layout: Layout, lengths: Sequence[int]) -> dict[str, Any]:
         "features": {
             "observation.state": vector,
             "action": vector,
-            **{key: video for key in KEYS.values()},
+            **{key: video for key in layout.keys.values()},
             **scalars,
         },
     }
 
 
-def _new_metadata(folder: Path, lengths: Sequence[int], files: Sequence[range]) -> None:
+def _new_metadata(
+    folder: Path, layout: Layout, lengths: Sequence[int], files: Sequence[range]
+) -> None:
     """Episodes and tasks of v3.0."""
     ends = np.cumsum(lengths)
     rows = []
@@ -222,7 +238,7 @@ def _new_metadata(folder: Path, lengths: Sequence[int], files: Sequence[range]) 
                 "meta/episodes/chunk_index": 0,
                 "meta/episodes/file_index": 0,
             }
-            for key in KEYS.values():
+            for key in layout.keys.values():
                 row[f"videos/{key}/chunk_index"] = 0
                 row[f"videos/{key}/file_index"] = number
                 row[f"videos/{key}/from_timestamp"] = float(first - before) / FPS
@@ -260,10 +276,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--number", type=int, default=20, help="episodes (%(default)s)")
     parser.add_argument("--out", type=Path, default=OUT, help="folder (%(default)s)")
+    parser.add_argument("--example", action="store_true", help="write the example data set")
     chosen = parser.parse_args()
     task = stacks.TASKS["stack2"]
     model = build(task.things)
     demos = [stacks.demonstrate(task, model, seed) for seed in range(chosen.number)]
+    if chosen.example:
+        print(write(EXAMPLE, SMALL, demos))
+        return
     for layout in (NEW, OLD):
         print(write(chosen.out / layout.folder, layout, demos))
 
