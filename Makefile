@@ -91,8 +91,8 @@ generation: export OMP_NUM_THREADS = 1
 accuracy applications keystates generation policies:
 	$(DEV)/python -m benchmarks $@ $(QUICKLY)
 
-summary: .venv-dev/ready ## pictures and figures of the README, from these pages
-	$(DEV)/python -m benchmarks.summary && $(DEV)/python -m benchmarks.front
+summary: .venv-dev/ready ## figures of the README and their picture, from these pages
+	$(DEV)/python -m benchmarks.summary
 
 lint: .venv-dev/ready ## ruff and mypy
 	$(DEV)/ruff check . && $(DEV)/ruff format --check . && $(DEV)/mypy

@@ -80,7 +80,7 @@ GROUPS = {
     ),
     "keystates": Group(
         "key states and couplings against events of the simulator, with peers",
-        ("keystates.run", "keystates.known", "localiser", "table2_time", "coupling"),
+        ("keystates.run", "keystates.known", "localiser", "table2_time", "coupling", "lags"),
         packages=(*PACKAGES, "ruptures"),
     ),
     "generation": Group(

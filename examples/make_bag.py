@@ -68,4 +68,5 @@ def make_bag(path, demonstrations, storage=StoragePlugin.MCAP):
 
 
 if __name__ == "__main__":
-    make_bag(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 100)
+    path = sys.argv[1] if len(sys.argv) > 1 else "pick_bag"
+    make_bag(path, int(sys.argv[2]) if len(sys.argv) > 2 else 100)

@@ -1,9 +1,11 @@
 """Write the stack of two as a LeRobot data set with two cameras, and without names of objects.
 
     python -m benchmarks.cameras.lerobot_videos --out build/cameras
+    python -m benchmarks.cameras.lerobot_videos --example    # writes examples/data/stack
 
 It has the layout of v3.0, with several episodes in a video (AV1). The frames are LeRobot's own in
-size, key frames and quality, at 20 per second.
+size, key frames and quality, at 20 per second. The example has one camera, fewer key frames and a
+lower quality, to be small.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,15 +30,31 @@ from .image_files import CAMERAS, HEIGHT, OUT, WIDTH, Demonstration, render
 from .kinematic_arm import build
 
 FPS = int(stacks.RATE)
-PER_FILE = 6  # episodes in a file of v3.0
 TEXT = "do what was shown"
 STATE = [*(f"joint{i + 1}.pos" for i in range(6)), "gripper.pos"]
-KEYS = {camera: f"observation.images.{camera}" for camera in CAMERAS}
+EXAMPLE = Path(__file__).parents[2] / "examples/data/stack"
 
 
 DATA = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 VIDEO = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
-ENCODER = {"crf": "30", "g": "2", "preset": "12", "svtav1-params": "lp=1"}
+
+
+@dataclass(frozen=True)
+class Form:
+    """Options of the encoder, number of episodes in a file, and cameras."""
+
+    options: dict[str, str]
+    per_file: int
+    cameras: tuple[str, ...] = CAMERAS
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """Names of the columns of images."""
+        return {camera: f"observation.images.{camera}" for camera in self.cameras}
+
+
+WHOLE = Form({"crf": "30", "g": "2", "preset": "12", "svtav1-params": "lp=1"}, 6)
+SMALL = Form({"crf": "50", "g": "40", "preset": "6", "svtav1-params": "lp=1"}, 20, ("front",))
 
 
 def place(template: str, number: int, key: str = "") -> str:
@@ -43,7 +62,7 @@ def place(template: str, number: int, key: str = "") -> str:
     return template.format(chunk_index=0, file_index=number, video_key=key)
 
 
-def encode(path: Path, episodes: Iterator[Iterator[NDArray[np.uint8]]]) -> None:
+def encode(path: Path, form: Form, episodes: Iterator[Iterator[NDArray[np.uint8]]]) -> None:
     """Write frames [h, w, 3] of episodes, one after the other, each with an encoder of its own.
 
     LeRobot joins files of one episode, too. One AV1 encoder for several, with key frames on
@@ -54,7 +73,7 @@ def encode(path: Path, episodes: Iterator[Iterator[NDArray[np.uint8]]]) -> None:
         whole, offset = None, 0
         for frames in episodes:
             with av.open(f"{folder}/one.mp4", "w") as one:
-                stream = one.add_stream("libsvtav1", rate=FPS, options=ENCODER)
+                stream = one.add_stream("libsvtav1", rate=FPS, options=form.options)
                 stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
                 for image in frames:
                     one.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
@@ -72,7 +91,7 @@ def encode(path: Path, episodes: Iterator[Iterator[NDArray[np.uint8]]]) -> None:
                 offset = end
 
 
-def write(folder: Path, demos: Sequence[Demonstration]) -> Path:
+def write(folder: Path, form: Form, demos: Sequence[Demonstration]) -> Path:
     """Write a data set.
 
     Raises
@@ -82,24 +101,25 @@ def write(folder: Path, demos: Sequence[Demonstration]) -> Path:
     """
     (folder / "meta").mkdir(parents=True)
     lengths = [len(demo.states) for demo in demos]
-    _table(folder, demos)
-    files = [range(i, min(i + PER_FILE, len(demos))) for i in range(0, len(demos), PER_FILE)]
-    for camera, key in KEYS.items():
+    _table(folder, form, demos)
+    size = form.per_file
+    files = [range(i, min(i + size, len(demos))) for i in range(0, len(demos), size)]
+    for camera, key in form.keys.items():
         for number, own in enumerate(tqdm(files, f"{folder.name}, {camera}")):
             episodes = (render([demos[i]], [np.arange(lengths[i])], camera) for i in own)
-            encode(folder / place(VIDEO, number, key), episodes)
-    info = json.dumps(_info(lengths), indent=2)
+            encode(folder / place(VIDEO, number, key), form, episodes)
+    info = json.dumps(_info(form, lengths), indent=2)
     (folder / "meta/info.json").write_text(info, encoding="utf-8")
-    _metadata(folder, lengths, files)
+    _metadata(folder, form, lengths, files)
     return folder
 
 
-def _table(folder: Path, demos: Sequence[Demonstration]) -> None:
+def _table(folder: Path, form: Form, demos: Sequence[Demonstration]) -> None:
     """The files of frames."""
     index = 0
-    for number, start in enumerate(range(0, len(demos), PER_FILE)):
+    for number, start in enumerate(range(0, len(demos), form.per_file)):
         tables = []
-        for episode, demo in enumerate(demos[start : start + PER_FILE], start):
+        for episode, demo in enumerate(demos[start : start + form.per_file], start):
             n, d = demo.states.shape
             actions = np.concatenate([demo.states[1:], demo.states[-1:]])
             columns = {
@@ -118,7 +138,7 @@ def _table(folder: Path, demos: Sequence[Demonstration]) -> None:
         pq.write_table(pa.concat_tables(tables), path)
 
 
-def _info(lengths: Sequence[int]) -> dict[str, Any]:
+def _info(form: Form, lengths: Sequence[int]) -> dict[str, Any]:
     video = {
         "dtype": "video",
         "shape": [HEIGHT, WIDTH, 3],
@@ -155,13 +175,13 @@ def _info(lengths: Sequence[int]) -> dict[str, Any]:
         "features": {
             "observation.state": vector,
             "action": vector,
-            **{key: video for key in KEYS.values()},
+            **{key: video for key in form.keys.values()},
             **scalars,
         },
     }
 
 
-def _metadata(folder: Path, lengths: Sequence[int], files: Sequence[range]) -> None:
+def _metadata(folder: Path, form: Form, lengths: Sequence[int], files: Sequence[range]) -> None:
     """Episodes and tasks."""
     ends = np.cumsum(lengths)
     rows = []
@@ -180,7 +200,7 @@ def _metadata(folder: Path, lengths: Sequence[int], files: Sequence[range]) -> N
                 "meta/episodes/chunk_index": 0,
                 "meta/episodes/file_index": 0,
             }
-            for key in KEYS.values():
+            for key in form.keys.values():
                 row[f"videos/{key}/chunk_index"] = 0
                 row[f"videos/{key}/file_index"] = number
                 row[f"videos/{key}/from_timestamp"] = float(first - before) / FPS
@@ -210,11 +230,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--number", type=int, default=20, help="episodes (%(default)s)")
     parser.add_argument("--out", type=Path, default=OUT, help="folder (%(default)s)")
+    parser.add_argument("--example", action="store_true", help="write the example data set")
     chosen = parser.parse_args()
     task = stacks.TASKS["stack2"]
     model = build(task.things)
     demos = [stacks.demonstrate(task, model, seed) for seed in range(chosen.number)]
-    print(write(chosen.out / "lerobot_v3", demos))
+    folder, form = (EXAMPLE, SMALL) if chosen.example else (chosen.out / "lerobot_v3", WHOLE)
+    print(write(folder, form, demos))
 
 
 if __name__ == "__main__":

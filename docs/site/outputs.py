@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "tutorial.md")
+TUTORIALS = ("tutorial.md", "tutorial-ros2.md", "tutorial-statistics.md")
+PAGES = (ROOT / "README.md", *(ROOT / "docs" / name for name in TUTORIALS))
 BLOCK = re.compile(
     r"^```console\n(?P<console>.*?)^```\n|^```python\n(?P<python>.*?)^```\n"
     r"(?P<between>\s*)(?:^```text\n(?P<text>.*?)^```\n)?",
@@ -60,6 +61,7 @@ def run_command(line: str) -> None:
 
         main(arguments)
     elif name == "python":
+        sys.argv = arguments
         runpy.run_path(str(ROOT / arguments[0]), run_name="__main__")
     else:
         raise ValueError(f"{line!r}: the page runs infoatlas-rt and python; use ```sh")
@@ -125,11 +127,11 @@ def near(shown: str, printed: str) -> bool:
 
 
 def keep_picture(made: Path, kept: Path) -> None:
-    """Copy a picture with 64 colours, which takes a third of the room."""
+    """Copy a picture with 128 colours, which takes half of the room."""
     from PIL import Image
 
     with Image.open(made) as picture:
-        few = picture.convert("RGB").quantize(64, dither=Image.Dither.NONE)
+        few = picture.convert("RGB").quantize(128, dither=Image.Dither.NONE)
         few.save(kept, optimize=True)
 
 

@@ -55,7 +55,8 @@ def main(folder: str) -> None:
             copy.write_text(text, encoding="utf-8")
         else:
             shutil.copy(file, copy)
-    shutil.copy(Path(__file__).parent / "style.css", folder)
+    for name in ("style.css", "mark.svg"):
+        shutil.copy(Path(__file__).parent / name, folder)
 
 
 if __name__ == "__main__":

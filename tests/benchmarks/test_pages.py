@@ -356,3 +356,9 @@ def test_pitfalls(tmp_path):
     for row in rows:  # every cell has its row
         assert f"{number(row['mean'], 2)} ± {number(row['spread'], 2)}" in page
     assert "## Two independent robots" in page and "The truth is 1.894" in page
+
+
+def test_lags(tmp_path):
+    report, page = call("lags", tmp_path)
+    assert [row["pairs"] for row in report["rows"]] == [1] * 4
+    assert "| smooth noise | 1 |" in page

@@ -119,13 +119,14 @@ class DataSet:
         (path / "meta" / "episodes" / "chunk-000").mkdir(parents=True)
         (path / "meta" / "info.json").write_text(json.dumps(self.info), encoding="utf-8")
         for number, rows in enumerate(self.files):
-            first = rows[0][0] if rows and "data_path" in self.info else number
+            first = [*self.states][number] if "data_path" in self.info else number
             name = f"file-{number:03d}" if new else f"episode_{first:06d}"
             pq.write_table(self.table(rows), chunk / f"{name}.parquet", 7)
         rows = [{"episode_index": e, "tasks": ["x"], "length": n} for e, n in self.lengths]
         if new:
-            for i, row in enumerate(rows if "data_path" in self.info else ()):
-                row |= {"data/chunk_index": 0, "data/file_index": i % len(self.files)}
+            for row in rows if "data_path" in self.info else ():
+                at = [*self.states].index(row["episode_index"])
+                row |= {"data/chunk_index": 0, "data/file_index": at}
             file = path / "meta" / "episodes" / "chunk-000" / "file-000.parquet"
             pq.write_table(pa.Table.from_pylist(rows), file)
         else:

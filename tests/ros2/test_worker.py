@@ -206,8 +206,8 @@ def test_superseded_states_are_counted_in_pairs(work):
 def test_the_newest_state_has_an_estimate_after_messages_of_another_body(work):
     it = work()
     turn, ring = it.turn, it.worker._ring
-    batch = [(Sample(0, t / 100, state, ""), t) for t, state in enumerate(walk(60))]
-    other = Sample(0, float("nan"), np.zeros(0), "another body", skip="other bodies"), "other"
+    batch = [Sample(0, t / 100, state, "", header=t) for t, state in enumerate(walk(60))]
+    other = Sample(0, float("nan"), np.zeros(0), "another body", skip="other bodies")
 
     def newest():
         return [each.header for each in it.published if each.estimate is not None][-1]

@@ -12,6 +12,7 @@ import numpy as np
 from infoatlas_rt.errors import InputError, first_names
 from infoatlas_rt.live.quaternions import ANGLE, EULER, MATRIX, QUATERNION, SIX, SIZES, VECTOR
 
+GRIPPER = re.compile(r"finger|grip|jaw|knuckle|claw", re.IGNORECASE)
 STATE = "observation.state."  # LeRobot's names of coordinates begin with it
 _UNIT = re.compile(
     r"(\s+[\[(][^\])]*[\])]|[\[(](?!([wxyz]|\d+)[\])])[^\])]*[\])]|[._ ](rad|deg|degrees))\s*$",

@@ -17,6 +17,8 @@ from infoatlas_ros2.parameters import Settings, differ
 from infoatlas_rt.errors import InfoAtlasError
 from infoatlas_rt.estimation.result import WindowEstimate
 from infoatlas_rt.live.subtasks import SubtaskState
+from infoatlas_rt.messages.in_order import LiveOrder
+from infoatlas_rt.messages.receiver import Sample
 from infoatlas_rt.messages.stream import Output
 from infoatlas_rt.streams.events import Event
 from infoatlas_rt.streams.extrema import Extremum
@@ -68,7 +70,8 @@ class Worker:
         self.stream, self.receivers = maker.stream(self.settings), maker.receivers(self.settings)
         self._before = Counter[str]()  # fates of states in earlier streams
         self.reason = self.stream.reason  # result of the last attempt to estimate
-        self._ring: deque[tuple[Any, Any]] = deque()
+        self._ring: deque[Sample] = deque()
+        self._orders = [LiveOrder(self.settings.reset_after) for _ in self.receivers]
         self._most = self.settings.queue
         self._overflown = False  # whether states before the oldest one were dropped
         self._ready = threading.Condition()
@@ -77,7 +80,7 @@ class Worker:
         self._round = 0  # number of resets; results of an earlier round are not published
         self._owed = False  # whether the newest state needs an estimate if no newer one waits
         self._newest: Any = None  # header of the newest state
-        self._headers: dict[float, Any] = {}
+        self._headers: dict[float | None, Any] = {}
         self._sent: deque[tuple[float, Any]] = deque()  # headers that extrema and events may need
         self._motions: Any = None  # the last published estimate of motions
         self._behind = 0.0  # seconds of stamps in the last batch
@@ -90,23 +93,27 @@ class Worker:
     def counts(self) -> dict[str, int]:
         """Fates of states since the node was activated."""
         with self._ready:
-            return {key: n + self._before[key] for key, n in self.stream.counts.items()}
+            counts = {key: n + self._before[key] for key, n in self.stream.counts.items()}
+            return counts | {"put in order": sum(order.moved.total() for order in self._orders)}
 
-    def offer(self, sample: Any, header: Any) -> None:
+    def offer(self, sample: Sample, header: Any) -> None:
         """Add a state to the queue; called by subscriptions, it never waits for an inference."""
+        sample = sample._replace(header=header)
         with self._ready:
-            if len(self._ring) >= self._most:
-                self._ring.popleft()
-                self._overflown = True
-                self._health.overflown += 1
-            self._ring.append((sample, header))
+            for ready in [sample] if sample.skip else self._orders[sample.side].push(sample):
+                if len(self._ring) >= self._most:
+                    self._ring.popleft()
+                    self._overflown = True
+                    self._health.overflown += 1
+                self._ring.append(ready)
             self._ready.notify()
 
     def reset(self) -> None:
         """Drop all messages; later results do not depend on them."""
         with self._ready:
-            for receiver in self.receivers:
+            for receiver, order in zip(self.receivers, self._orders, strict=True):
                 receiver.forget()
+                order.forget()
             self._ring.clear()
             self._overflown = False
             self._resetting = True
@@ -147,7 +154,7 @@ class Worker:
             except Exception as error:  # an error must not end the node
                 self._health.fail(f"{type(error).__name__}: {error}")
 
-    def _turn(self, batch: list[tuple[Any, Any]], overflown: bool, number: int) -> None:
+    def _turn(self, batch: list[Sample], overflown: bool, number: int) -> None:
         settings = self._read()
         if settings is not self.settings:
             self._change(settings)
@@ -155,17 +162,17 @@ class Worker:
             self._choose(settings)
         if overflown:
             self.stream.lost()
-        own = [sample for sample, _ in batch if not sample.skip]
-        self._keep_up([it.stamp for it in own if it.side == 0 and not it.fault])
+        own = [sample for sample in batch if not sample.skip]
+        self._keep_up([it.stamp or 0.0 for it in own if it.side == 0 and not it.fault])
         accepted = self.stream.window.counts["accepted"]
         limited, count, left, reason = self.stream.limited, 0, len(own), self.reason
-        for sample, header in batch:
+        for sample in batch:
             if not sample.skip:
                 left -= 1
-                self._newest = header
+                self._newest = sample.header
                 if sample.side == 0:
                     self._headers.pop(sample.stamp, None)  # from an earlier loop of a bag
-                    self._headers[sample.stamp] = header
+                    self._headers[sample.stamp] = sample.header
             # Estimate at the newest state, unless the batch already made one for the detector.
             newest = not (sample.skip or left or count)
             for output in self.stream.take(sample, estimate=newest):
@@ -202,6 +209,8 @@ class Worker:
                 self._before.update(self.stream.counts)
                 self.stream = stream
             self.receivers = self._maker.receivers(settings)
+            for order in self._orders:
+                order.reset_after = settings.reset_after
         elif changed & DETECTOR:
             self.stream.detector = settings.detector()
         if changed & RATE:

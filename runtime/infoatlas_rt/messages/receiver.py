@@ -41,6 +41,8 @@ class Sample(NamedTuple):
         Why the coordinates, or the body, change with this message; usually empty.
     arrived : bool
         The message has no stamp of its own, and `stamp` is the time of its arrival.
+    header : object
+        Header of the results from this sample, if a node publishes them.
     """
 
     side: int
@@ -50,6 +52,7 @@ class Sample(NamedTuple):
     skip: str = ""
     notice: str = ""
     arrived: bool = False
+    header: Any = None
 
 
 class Receiver(Stateful):

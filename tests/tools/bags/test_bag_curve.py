@@ -23,7 +23,7 @@ from infoatlas_tools.bags.states import Bag
 from player import Player
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
-from make_bag import STORE, TYPES, joint_state
+from make_bag import STORE, TYPES, joint_state, pose
 
 STEP = 0.01
 ARRAY = "std_msgs/msg/Float64MultiArray"
@@ -192,6 +192,23 @@ def test_a_stamp_that_is_far_too_old_stays_refused(tmp_path):
         player = Player(fake, Extractor(["position"], bag.schema("/joints")), window=20)
         curve = read(bag, ["/joints"], player.receivers, player.stream)
     assert curve.notices == [] and player.stream.counts["older stamp"] == 1
+
+
+def test_a_robot_with_a_quantised_yaw_is_one_robot(tmp_path):
+    """It drives straight, and its odometry goes to and fro between two neighbouring levels."""
+    rng, kind = np.random.default_rng(0), "geometry_msgs/msg/PoseStamped"
+    x = np.cumsum(rng.choice([0.08, 0.11], 400))
+    half = (-2.8204 + 8e-4 * (rng.random(400) < 0.4)) / 2
+    rows = np.c_[-0.95 * x, 0.31 * x, 0 * x, np.cos(half), 0 * x, 0 * x, np.sin(half)]
+    with Writer(tmp_path / "odometry", version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+        topic = bag.add_connection("/odometry", kind, typestore=STORE)
+        for i, row in enumerate(rows):
+            time = 10**18 + i * 100_000_000
+            bag.write(topic, time, STORE.serialize_cdr(pose(time, row), kind))
+    with Bag(tmp_path / "odometry") as bag:
+        player = Player(RecordingEstimator(n_min=8), Extractor(None, bag.schema("/odometry")))
+        curve = read(bag, ["/odometry"], player.receivers, player.stream)
+    assert player.stream.counts["accepted"] == 400 and curve.notices == []
 
 
 def test_noise_at_rest_has_no_extrema(path, tmp_path):

@@ -145,7 +145,7 @@ def test_details_are_printed_only_on_request(thirty, capsys):
     assert main.main(["keystates", str(thirty), "--count", "3"]) == 0
     text = capsys.readouterr().out
     assert "in demonstrations" in text
-    for word in ("kind", "strength", "rank", "Details", "likeness", "nats"):
+    for word in ("kind", "rank", "Details", "likeness", "nats"):
         assert word not in text
 
 

@@ -54,7 +54,7 @@ def test_stream(seconds, events, marks):
     )  # fmt: skip
     assert crossing(figure) == ([], [])
     shown = [text for text, _ in texts_drawn(figure)]
-    assert {"coupled", "decoupled", "of the motions"} <= set(shown)
+    assert {"coupled: they move together", "of the motions"} <= set(shown)
     times = {f"{t:.1f}" for t in np.linspace(0.02, 0.99, events) * seconds}
     assert len(times & set(shown)) >= min(events, 24)  # most are shown
 
@@ -116,7 +116,7 @@ def test_annotations(parts, marks):
         subtasks=SimpleNamespace(
             tools=tools, names=[f"carry object {i} to the table" for i in range(2 * parts)],
             parts=[
-                SimpleNamespace(tool=tool, start=np.full(12, a), end=np.full(12, b))
+                SimpleNamespace(tool=tool, start=np.full(12, a), end=np.full(12, b), reference="")
                 for tool in tools
                 for a, b in itertools.pairwise(cuts)
             ],

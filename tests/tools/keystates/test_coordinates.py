@@ -292,6 +292,33 @@ def test_wraps_in_any_unit(unit, size, interpolated, way):
         np.testing.assert_allclose(np.diff(path[:, 0]) / size, np.diff(own), atol=0.01)
 
 
+@pytest.mark.parametrize(("unit", "size"), [*zip(UNITS, SIZES, strict=True)])
+@pytest.mark.parametrize("away", [False, True])
+def test_noise_of_a_rest_at_the_seam(unit, size, away):
+    rng = np.random.default_rng(0)
+    path = np.interp(np.arange(120), [0, 50, 119], [0.0, 0.0, 0.3] if away else [-0.3, 0.0, 0.0])
+    turns = [path + rng.normal(0, 4e-4, 120) for _ in range(8)]
+    made, _, paths, _ = read([UNITS[unit](own)[:, None] for own in turns])
+    assert made.kinds == ("angle",)
+    for path, own in zip(paths, turns, strict=True):
+        np.testing.assert_allclose(np.diff(path[:, 0]) / size, np.diff(own), atol=0.01)
+
+
+@pytest.mark.parametrize(("unit", "size"), [*zip(UNITS, SIZES, strict=True)])
+def test_a_stop_at_the_seam_is_asked_about(unit, size):
+    """A gripper that opens slowly and closes at once looks the same: only a name decides."""
+    rng = np.random.default_rng(0)
+    turns = np.interp(np.arange(120), [0, 40, 79, 80, 119], [0.6, 0.998, 0.998, 1.002, 1.4])
+    states = [UNITS[unit](turns + rng.normal(0, 1e-4, 120))[:, None] for _ in range(8)]
+    notes = read(states)[0].notes
+    if unit != "degrees":
+        assert "is it an encoder that wraps? Then name it (orientation, --orientation 0" in notes[0]
+        assert read(states, ["gripper"])[0].notes == read(states, gripper=0)[0].notes == ()
+    _, _, paths, _ = read(states, orientation={0: "angle"})
+    for path in paths:
+        np.testing.assert_allclose(np.diff(path[:, 0]) / size, np.diff(turns), atol=0.01)
+
+
 @pytest.mark.parametrize(
     "column",
     [
@@ -301,6 +328,7 @@ def test_wraps_in_any_unit(unit, size, interpolated, way):
         lambda rng: np.clip(0.04 + 0.08 * np.sin(np.arange(120) / 10), 0, 0.08),
         lambda rng: rng.normal(0, 0.1, 120) + 20 * (rng.random(120) < 0.05),
         lambda rng: rng.standard_normal(120),
+        lambda rng: np.clip(rng.normal(0, 0.02, 120) + (rng.random(120) < 0.5), 0, 1),
     ],
 )
 def test_grippers_drops_and_forces_do_not_wrap(column):
@@ -309,43 +337,51 @@ def test_grippers_drops_and_forces_do_not_wrap(column):
     assert made.kinds == ("plain", "plain")
 
 
-# Names of quaternions, w x y z, as they are in files of these programs.
+# Names of quaternions, w x y z, and where they are from. "{}" is a number: the order is assumed.
 QUATERNIONS = {
-    "TUM": ("qw", "qx", "qy", "qz"),
-    "EuRoC": ("q_RS_w []", "q_RS_x []", "q_RS_y []", "q_RS_z []"),
-    "robomimic": tuple(f"robot0_eef_quat.{i}" for i in range(4)),
-    "LeRobot": tuple(f"observation.state.ee_quat_{a}" for a in "wxyz"),
-    "LeRobot, two arms": tuple(f"left_{a}" for a in ("qw", "qx", "qy", "qz")),
-    "Isaac Lab": tuple(f"articulation.robot.root_pose.{i}" for i in range(4)),
-    "Isaac Lab, world": tuple(f"body_quat_w.{i}" for i in range(4)),
-    "RLBench": tuple(f"gripper_pose.{i}" for i in range(3, 7)),
-    "rostopic echo -p": tuple(f"field.pose.pose.orientation.{a}" for a in "wxyz"),
-    "ros2 topic echo --csv": tuple(f"column {i}" for i in range(4)),
-    "MuJoCo": tuple(f"Root_Quat_{a}" for a in "WXYZ"),
-    "motion capture": tuple(f"Hips quaternion {a}" for a in "WXYZ"),
-    "mocap_ori": tuple(f"Mocap_ori_{a}" for a in "wxyz"),
-    "reference": tuple(f"base_ori_ref_{a}" for a in "wxyz"),
-    "empty brackets": ("q_w()", "q_x()", "q_y()", "q_z()"),
-    "unit 1": ("qw [1]", "qx [1]", "qy [1]", "qz [1]"),
-    "index": ("q[w]", "q[x]", "q[y]", "q[z]"),
-    "ending": ("qw_actual", "qx_actual", "qy_actual", "qz_actual"),
+    "TUM: evo, evo/tools/file_interface.py": "q{w}",
+    "EuRoC: state_groundtruth_estimate0/data.csv": "q_RS_{w} []",
+    "robomimic: robosuite, robots/robot.py": "robot0_eef_quat.{}",
+    "LeRobot: robots/unitree_g1/unitree_g1.py": "observation.state.imu.quat.{w}",
+    "LeRobot: examples/port_datasets/openx_rlds.py": "observation.state.r{w}",
+    "Isaac Lab: scene/interactive_scene.py": "articulation.robot.root_pose.{}",
+    "Isaac Lab: datasets of Mimic": "eef_quat.{}",
+    "RLBench: rlbench/backend/observation.py": "gripper_pose.{}",
+    "ROS: rostopic/__init__.py, _str_plot_fields": "field.pose.pose.orientation.{w}",
+    "ROS 2: ros2 topic echo --csv, without a header": "column {}",
+    "MuJoCo: qpos of a free joint, sensor framequat": "qpos.{}",
+    "motion capture": "Hips quaternion {W}",
+    "units and brackets": "q_{w}()",
+    "unit 1": "q{w} [1]",
+    "index": "q[{w}]",
+    "ending": "base_ori_{w}_ref",
 }
 
 
-@pytest.mark.parametrize("program", QUATERNIONS)
-@pytest.mark.parametrize("last", [False, True])
-def test_names_of_quaternions(program, last):
-    """Signs that flip must not be motion; KITTI has matrices and DROID Euler angles."""
-    names, rng = QUATERNIONS[program], np.random.default_rng(0)
-    order = [1, 2, 3, 0] if last and "w" in names[0].lower().replace("_w.", "") else [0, 1, 2, 3]
+@pytest.mark.parametrize("source", QUATERNIONS)
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (1, 2, 3, 0)])
+def test_names_of_quaternions(source, order):
+    """Signs that flip must not be motion, and positions beside them stay positions."""
+    name, rng = QUATERNIONS[source], np.random.default_rng(0)
+    names = [name.format(i, w=a, W=a.upper()) for i, a in enumerate("wxyz")]
+    numbered = "{}" in name
+    position = [f"p_RS_R_{a} [m]" if "RS" in name else a for a in "xyz"]
     tool = turning()
-    states = [s.copy() for s in joined(tool)]
-    for s in states:
-        s[:, 3:] *= rng.choice([-1, 1], (len(s), 1))
-    states = [s[:, [0, 1, 2, *(3 + i for i in order)]] for s in states]
-    made, _, paths, _ = read(states, ("x", "y", "z", *(names[i] for i in order)))
-    assert made.kinds[3:] == ("quaternion",) * 3, made.notes
+    states = joined(tool, lambda q: (q * rng.choice([-1, 1], (len(q), 1)))[:, order])
+    names = names if numbered else [names[i] for i in order]
+    made, _, paths, _ = read(states, (*position, *names))
+    assert made.kinds == ("plain",) * 3 + ("quaternion",) * 3, made.notes
+    assert ("assumed" in made.notes[0]) == numbered
     assert_turns(paths, tool)
+
+
+def test_poses_of_kitti():
+    """Odometry: three rows of (R, t) a line, without names (evo, evo/tools/file_interface.py)."""
+    tool = turning(size=2.0)
+    states = [np.concatenate([matrices(q), p[..., None]], axis=2).reshape(-1, 12) for p, q in tool]
+    made, _, paths, _ = read(states)
+    assert made.kinds == ("matrix",) * 3 + ("plain",) * 3
+    assert_turns(paths, tool, slice(0, 3))
 
 
 @pytest.mark.parametrize(
@@ -353,12 +389,16 @@ def test_names_of_quaternions(program, last):
     [
         (("roll [rad]", "pitch [rad]", "yaw [rad]"), "euler"),
         (("roll(rad)", "pitch(rad)", "yaw(rad)"), "euler"),
+        (("roll", "pitch", "yaw"), "euler"),  # KITTI: pykitti, utils.py, OxtsPacket
         (
+            # DROID: LeRobot, examples/port_datasets/droid_rlds/port_droid.py
             ("cartesian_position.roll", "cartesian_position.pitch", "cartesian_position.yaw"),
             "euler",
         ),
         (("rotvec_x [rad]", "rotvec_y [rad]", "rotvec_z [rad]"), "rotation_vector"),
         (("roll [rad/s]", "pitch [rad/s]", "yaw [rad/s]"), "plain"),
+        (("p_RS_R_x [m]", "p_RS_R_y [m]", "p_RS_R_z [m]"), "plain"),
+        (("p_RS_R_x", "p_RS_R_y", "p_RS_R_z"), "plain"),
         (("b_w_RS_S_x [rad s^-1]", "b_w_RS_S_y [rad s^-1]", "b_w_RS_S_z [rad s^-1]"), "plain"),
     ],
 )

@@ -295,6 +295,44 @@ def test_the_gripper_alone_decides_where_it_is_named():
         discover_keystates(Trajectories(flat, gripper="finger2"))
 
 
+def test_both_switches_of_a_binary_gripper_among_smooth_motion():
+    """The arm stops before each switch and elsewhere."""
+    states, events = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        place, closed, rows, at = np.zeros(7), 1.0, [], []
+        for part in range(4):
+            speed = np.sin(np.linspace(0, np.pi, rng.integers(18, 30)))[:, None] ** 2
+            path = place + np.cumsum(speed * rng.normal(0, 0.02, 7), axis=0)
+            rows += [np.c_[path, np.full(len(path), closed)]]
+            place, closed = path[-1], closed if part % 2 == 0 else 1 - closed
+            at.append(sum(map(len, rows)))
+            rows += [np.tile(np.r_[place, closed], (6, 1))]
+        made = np.concatenate(rows)
+        made[:, :7] += rng.normal(0, 1e-4, (len(made), 7))
+        states.append(made)
+        events.append([at[1], at[3]])
+    for gripper, count in product(((), 7), (2, "auto")):
+        found = discover_keystates(Trajectories(states, rate=20, gripper=gripper), count=count)
+        assert found.steps.shape == (12, 2) and not found.warnings
+        assert np.abs(found.steps - events).max() <= 1
+        assert [found.sure(j) for j in (0, 1)] == ["switch seen"] * 2
+
+
+@pytest.mark.parametrize("unit", [lambda w: w * 4096 // 1, lambda w: w * 200 - 100])
+def test_a_turn_through_the_seam_of_an_encoder_is_no_key_state(unit):
+    states, cuts = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        cut, t = rng.integers(40, 50), np.arange(rng.integers(110, 130))
+        turn = 0.75 + 0.004 * t + 0.02 * np.sin(t / 9) + rng.normal(0, 2e-4, len(t))
+        path = np.c_[0.6 * np.minimum(t, cut), 0.4 * np.maximum(t - cut, 0)]
+        states.append(np.c_[path + rng.normal(0, 0.05, path.shape), unit(turn % 1)])
+        cuts.append(cut)
+    found = discover_keystates(states, count=1)
+    assert np.ma.median(np.abs(found.steps[:, 0] - cuts)) <= 1
+
+
 def test_ignored_columns_change_nothing():
     states, _ = recordings()
     noisy = [np.c_[s, np.random.default_rng(0).normal(size=len(s))] for s in states]

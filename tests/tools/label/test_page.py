@@ -62,11 +62,11 @@ def kept(labels):
     }
 
 
-def label_two(person, first=0, second=5):
+def label_two(person, first=0, second=5, truth=TRUTH):
     for number, which in enumerate((first, second)):
         person.page.locator("#episodes button").nth(which).click()
         person.settled()
-        for key, name, step in zip("12", ("grasp", "release"), TRUTH[which], strict=True):
+        for key, name, step in zip("12", ("grasp", "release"), truth[which], strict=True):
             person.mark(int(step), name, key if number else None)
 
 
@@ -337,20 +337,14 @@ def test_a_port_that_is_taken_and_the_end_by_ctrl_c(data, tmp_path):
 
 def test_pictures_of_the_tutorial(browser, tmp_path, monkeypatch):
     """At 1280 and 390 px nothing is wider than the page; the dark ones are only made for docs."""
-    states, names = people()
-    used = states[:10]
-    videos = write_videos(tmp_path / "side", used)
-    data = tmp_path / "demos.npz"
-    np.savez(
-        data, states=np.concatenate(used), lengths=[len(s) for s in used], names=names, rate=20
-    )
+    shutil.copytree(ROOT / "examples/data/stack", tmp_path / "stack")
     wanted = os.environ.get("PICTURES")
     monkeypatch.chdir(tmp_path)
-    with serving(data, "--camera", videos) as server:
+    with serving("stack", "--camera", "front") as server:
         context = browser.new_context(viewport={"width": 1280, "height": 820})
         person = Person(context.new_page(), server.url)
         page = person.page
-        label_two(person)
+        label_two(person, 0, 3, {0: (52, 118), 3: (94, 170)})
         person.press("f", "g", "[")
 
         def shot(name, width=1280, scheme="light"):

@@ -114,6 +114,13 @@ def test_signals_are_grouped_and_down_sampled():
     assert 0 <= min(map(min, rows)) and max(map(max, rows)) <= 255
 
 
+def test_shades_are_in_step():
+    ramps = [np.arange(n, dtype=float)[:, None] for n in (120, 190, 250)]
+    for row, ramp in zip(Signals(Trajectories(ramps)).overview(0), ramps, strict=True):
+        level = 255 * len(ramp) / 250  # at the end: bins of equal duration show a straight line
+        assert abs(np.linspace(0, level, len(row)) - row).max() <= 5
+
+
 def test_columns_without_names_are_groups_of_six():
     signals = Signals(Trajectories([s[:, :8].astype(float) for s in STATES]))
     assert signals.titles[-2:] == ["columns 0 to 5", "columns 6 to 11"]

@@ -21,7 +21,7 @@ from infoatlas_rt.messages.receiver import Receiver
 from infoatlas_rt.messages.sync import Pair, Synchroniser
 
 from ..analysis.screening import lag_scan
-from ..analysis.screening_results import LEVEL
+from ..analysis.screening_results import LEVEL, LagScan
 from .part_samples import PartSamples
 
 LAGS = 10  # lags of each sign, at most
@@ -102,12 +102,9 @@ def scan_lags(
             estimator,
             progress=partial(_share, progress, number, len(asked)),
         )
-        best = found.mi.argmax()
-        # Of few steps there are few shifts, so that no p is below `least_adjusted`.
-        rare = found.p_adjusted[best] <= max(LEVEL, found.least_adjusted)
         scans.append(
             {
-                "significant": bool(rare and found.mi[best] > Z * found.noise[best]),
+                "significant": significant(found),
                 "quantities": [first[a][0], second[b][0]],
                 "lag": (found.lags * grid).tolist(),
                 "mi": found.mi.tolist(),
@@ -120,6 +117,14 @@ def scan_lags(
         )
     span = sum(len(part[0]) * grid for part in parts)
     return {"seconds": seconds, "step": grid, "span": span, "scans": scans}
+
+
+def significant(found: LagScan) -> bool:
+    """Whether two quantities depend on each other at the lag with the largest estimate."""
+    best = found.mi.argmax()
+    # Of few steps there are few shifts, so that no p is below `least_adjusted`.
+    rare = found.p_adjusted[best] <= max(LEVEL, found.least_adjusted)
+    return bool(rare and found.mi[best] > Z * found.noise[best])
 
 
 def _pairs(samples: PartSamples, sync: Synchroniser, span: float) -> Iterator[Pair]:

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.in_order import InOrder
 from infoatlas_rt.messages.receiver import Receiver, Sample
 
 from ..cameras.camera import Camera
 from ..files.rates import time_faults
 from ..trajectories import Trajectories
 from .bag_images import BagImages, check_camera
-from .part_samples import InOrder
 from .states import Bag, bags_in, shortened
 
 LOST = 10.0  # median intervals between messages: a longer one is a hole
@@ -130,7 +130,7 @@ def _read(
     """States of one bag."""
     extractor = Extractor(fields, bag.schema(topic), joints)
     receiver = Receiver(extractor, reset_after=np.inf)  # a bag is one episode, of one robot
-    order = InOrder([topic], np.inf)
+    order = InOrder(np.inf)
     samples: list[Sample] = []
     times = []
     passed: Counter[str] = Counter()
@@ -170,7 +170,7 @@ def _read(
         extractor.names,
         extractor.body,
         passed,
-        order.notices(),
+        order.notices([topic]),
     )
 
 

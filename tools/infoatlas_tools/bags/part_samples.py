@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,12 +9,10 @@ import numpy as np
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_number, as_seconds
+from infoatlas_rt.messages.in_order import InOrder
 from infoatlas_rt.messages.receiver import Receiver, Sample
 
 from .states import Bag
-
-HELD = 8  # messages of a topic among which stamps are put in order
-MOST = 2000  # messages that are held in all, while a slow topic has none
 
 
 @dataclass(frozen=True)
@@ -46,66 +42,6 @@ class Part:
         return np.inf if self.duration is None else self.start + self.duration
 
 
-class InOrder:
-    """Releases the samples of some topics in the order of their stamps.
-
-    Parameters
-    ----------
-    topics : sequence of str
-    reset_after : float
-        Seconds. A stamp older than the newest of its topic by more than this is a restart: the
-        samples before it are released first.
-    """
-
-    def __init__(self, topics: Sequence[str], reset_after: float) -> None:
-        self._topics, self._reset_after = topics, reset_after
-        self._held: list[tuple[float, int, Sample]] = []  # a heap; the number keeps equal stamps
-        self._waiting = [0] * len(topics)
-        self._newest, self._released = ([-math.inf] * len(topics) for _ in range(2))
-        self._moved, self._furthest = [0] * len(topics), [0.0] * len(topics)
-        self._number = 0
-
-    def push(self, sample: Sample) -> list[Sample]:
-        """Take the next sample; return those whose order is certain now."""
-        side, newest = sample.side, self._newest[sample.side]
-        stamp = newest if sample.stamp is None or math.isnan(sample.stamp) else sample.stamp
-        ready = []
-        if sample.notice or stamp < newest - self._reset_after:
-            ready = self.flush()
-            self._newest[side] = self._released[side] = newest = -math.inf
-        if self._released[side] < stamp < newest:
-            self._moved[side] += 1
-            self._furthest[side] = max(self._furthest[side], newest - stamp)
-        self._newest[side] = max(newest, stamp)
-        heapq.heappush(self._held, (stamp, self._number, sample))
-        self._number += 1
-        self._waiting[side] += 1
-        while self._waiting[self._held[0][2].side] > HELD or len(self._held) > MOST:
-            ready.append(self._pop())
-        return ready
-
-    def flush(self) -> list[Sample]:
-        """Return all samples that are left."""
-        return [self._pop() for _ in range(len(self._held))]
-
-    def notices(self) -> list[str]:
-        """A sentence for each topic whose samples were not in order."""
-        return [
-            f"{moved} messages on {topic} came after messages with newer stamps (by up to "
-            f"{furthest:.3g} s); they were put in order"
-            for topic, moved, furthest in zip(
-                self._topics, self._moved, self._furthest, strict=True
-            )
-            if moved
-        ]
-
-    def _pop(self) -> Sample:
-        stamp, _, sample = heapq.heappop(self._held)
-        self._waiting[sample.side] -= 1
-        self._released[sample.side] = stamp
-        return sample
-
-
 class PartSamples:
     """Samples of one or two topics, within a part of a bag, for one iteration.
 
@@ -128,7 +64,7 @@ class PartSamples:
         self.part, self.start = part or Part(), np.inf
         self._bag, self._topics, self._receivers = bag, topics, receivers
         self._progress = progress or (lambda share: None)
-        self._order = InOrder(topics, max(receiver.reset_after for receiver in receivers))
+        self._order = InOrder(max(receiver.reset_after for receiver in receivers))
 
     def __iter__(self) -> Iterator[Sample]:
         part, receivers, used = self.part, self._receivers, False
@@ -161,4 +97,4 @@ class PartSamples:
 
     def notices(self) -> list[str]:
         """A sentence for each topic whose messages were not in the order of their stamps."""
-        return self._order.notices()
+        return self._order.notices(self._topics)

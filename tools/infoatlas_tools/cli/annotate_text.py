@@ -24,6 +24,9 @@ def print_annotations(
         zip(annotations.subtasks.parts, result["subtasks"], strict=True), start=1
     ):
         nats, other = about["information"], about["runner_up_information"]
+        what = about["reference"] or "-"
+        if what not in ("-", "world"):
+            what += f" ({about['orientation']})"
         rows.append(
             (
                 str(number),
@@ -31,25 +34,19 @@ def print_annotations(
                 f"{part.duration:.0f}",
                 f"{about['share']:.0%}",
                 f"{int((part.end > part.start).sum())}/{total}",
-                about["reference"] or "-",
-                about["orientation"] if about["reference"] not in ("", "world") else "-",
+                what,
                 "-" if nats is None else f"{nats:.1f}",
                 "-" if other is None else f"{about['runner_up']} {other:.1f}",
             )
         )
     table(
         f"{len(rows)} sub-tasks of {total} demonstrations in {result['data']}{pace}",
-        (*("", "sub-task", "steps", "share", "in", "reference", "counts"), *("nats", "runner-up")),
+        ("", "sub-task", "median steps", "time", "episodes", "about", "nats", "next best"),
         rows,
     )
     seen = annotations.subtasks.seen
-    between = "the joints at the end of\nthe part and the place of its reference in first images"
-    if not seen:
-        between = "where the\npart ends and its reference"
-    print(
-        "steps: median. share: of the duration, median. in: demonstrations that have it. nats: "
-        f"between {between}."
-    )
+    about = "the joints at its end and the image" if seen else "the place of its end and that"
+    print(f"nats: mutual information of {about} of its reference.")
     if seen:
         numbered = [(f"object {k}", name) for k, name in enumerate(seen.names, start=1)]
         objects = ", ".join(a if a == name else f"{name} ({a})" for a, name in numbered)

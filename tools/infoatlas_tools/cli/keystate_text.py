@@ -37,17 +37,15 @@ def print_keystates(
 
 
 def _print_details(found: KeyStates) -> None:
-    """Print strengths, and unusual demonstrations."""
+    """Print ranks, how often detectors find key states again, and unusual demonstrations."""
     stride = found.recordings.timing.stride
     again = found.reproduced.tolist()
     table(
         "Details (found again: by detectors of other demonstrations, beyond evenly spaced steps)",
-        ("key state", "rank", "strength", "found again"),
+        ("key state", "rank", "found again"),
         [
-            (name, str(rank), f"{strength:.1f}", "-" if share != share else f"{share:.0%}")
-            for name, rank, strength, share in zip(
-                found.found.names, found.rank.tolist(), found.strength.tolist(), again, strict=True
-            )
+            (name, str(rank), "-" if share != share else f"{share:.0%}" if share > 0 else "no")
+            for name, rank, share in zip(found.found.names, found.rank.tolist(), again, strict=True)
         ],
     )
     if stride > 1:

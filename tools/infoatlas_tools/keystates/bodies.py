@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..columns import short_name, without_unit
+from ..columns import GRIPPER, short_name, without_unit
 
 Float = NDArray[np.float64]
 
@@ -24,7 +24,6 @@ ROBOT = re.compile(
     r"|robot|agent)(?![a-z])"
 )
 NUMBERED = re.compile(r"(?!.*(?:joint|grip|qpos|quat|vel|force))(.*(?:object|eef|pos)[^.]*)\.\d+")
-GRIPPER = re.compile(r"finger|grip|jaw|knuckle|claw", re.IGNORECASE)
 NO_OPENING = re.compile(r"veloc|\bvel\b|accel|effort|force|torque|current|temperature")
 TAILS = re.compile(r"(?<=finger)\d+|([._/]?\d+|[._/](position|positions|pos|qpos|state))+$")
 RANGE = (0.02, 0.98)  # quantiles of an opening that count as closed and open

@@ -201,7 +201,9 @@ class KeyStates:
             found.append(f"meet {self.met:.0%} of the contacts and switches in the states")
         again = self.reproduced[self.shared]
         if np.isfinite(again).any():
-            found.append(f"are found again in other demonstrations in {np.nanmean(again):.0%}")
+            share = float(np.nanmean(again))
+            often = f"in {share:.0%}" if share > 0 else "no more often than by chance"
+            found.append(f"are found again in other demonstrations {often}")
         return f"Beyond evenly spaced steps, key states {' and '.join(found)}." if found else ""
 
     @property

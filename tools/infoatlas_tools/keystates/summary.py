@@ -68,5 +68,5 @@ def lines(found: Steps, sure: Sequence[str]) -> list[str]:
     text = [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d}" for a, b, c, d in rows]
     others = int(found.steps[:, ~found.shared].count())
     if others:
-        text.append(f"  and {others} of few demonstrations, like no others")
+        text.append(f"  and {others} more events, each in few demonstrations")
     return text if sure else []

@@ -1,13 +1,16 @@
-"""Draws annotated demonstrations: signals, coloured parts with names, key states."""
+"""Draws annotated demonstrations: signals by body, coloured parts with names, key states."""
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..annotate.content import Annotations
+from ..columns import short_name
 from .drawing import INK, draw_heading, new_figure, style_axes
 from .keystate_plots import COLOURS
 from .label_placement import Label, Place, fit, new_label, place_labels, renderer, shorten
@@ -15,12 +18,17 @@ from .label_placement import Label, Place, fit, new_label, place_labels, rendere
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.text import Text
+    from matplotlib.gridspec import GridSpec
 
-SIGNALS = 14  # lines of a demonstration, at most: those that move in the shortest bursts
+# Lanes and their lines, at most: tools and objects first, then what moves in the shortest bursts.
+LANES, LINES = 5, 7
 POINTS = 1500  # of a line, at most
-TOP, STRIP = 1.04, 0.2  # upper end of the signals, and the height of the names of key states
-STILL = 0.03  # of its range in all demonstrations: a coordinate that moves less is not drawn in one
+# Inches: heading, a lane, a row of names of parts, the names of key states, and the end of an
+# episode with its axis.
+HEADING, LANE, BAND, NAMES, AXIS = 0.72, 0.62, 0.3, 0.34, 0.55
+FEW = 1.4  # inches of all lanes, at least
+# A coordinate of a position or an orientation, with its body before it.
+_AXIS = re.compile(r"(.+?)[._ ](?:(x|y|z)|(q[wxyz]|r[xyz]|roll|pitch|yaw))$")
 
 
 def annotation_figure(
@@ -28,123 +36,165 @@ def annotation_figure(
 ) -> Figure:
     """Draw demonstrations below each other.
 
-    Every coordinate is a thin line, scaled to its own range in all demonstrations. Parts are
-    coloured bands with their names above, one row of bands for each tool; key states are vertical
-    lines.
+    Each body has a lane, with a coloured line for each coordinate, which is scaled to its own range
+    in all demonstrations. Parts are coloured bands with their names above, one row of bands for
+    each tool; key states are vertical lines.
 
     """
     states = annotations.keystates.trajectories.split()
-    count, tools = len(demonstrations), len(annotations.subtasks.tools)
-    height = 1.4 + count * (2.5 + 0.3 * tools)
+    lanes = _lanes(annotations)
+    tools = annotations.subtasks.tools
+    lane = max(LANE, FEW / max(len(lanes), 1))
+    rows = [BAND] * len(tools) + [NAMES] + [lane] * len(lanes) + [AXIS]
+    height = HEADING + sum(rows) * len(demonstrations)
     figure = new_figure(10, height)
     grid = figure.add_gridspec(
-        count, 1, left=0.075, right=0.975, bottom=0.55 / height,
-        top=1 - (0.85 + 0.28 * tools) / height, hspace=0.35 + 0.14 * tools,
+        len(rows) * len(demonstrations), 1, height_ratios=rows * len(demonstrations),
+        left=0.1, right=0.88, bottom=0, top=1 - HEADING / height, hspace=0,
     )  # fmt: skip
-    columns = _moving(annotations)
     low, high = (f([getattr(s, side)(axis=0) for s in states], axis=0)
                  for f, side in ((np.min, "min"), (np.max, "max")))  # fmt: skip
     labels: list[Label] = []
-    for row, i in enumerate(demonstrations):
-        axes = figure.add_subplot(grid[row, 0])
+    for place, i in enumerate(demonstrations):
         scaled = (states[i] - low) / np.maximum(high - low, 1e-300)
-        _draw_signals(axes, annotations, i, scaled[:, columns])
-        _draw_parts(axes, annotations, i)
-        labels += _draw_keystates(axes, annotations, i)
-        style_axes(axes)
-        label = axes.set_ylabel(f"episode {annotations.episodes[i]}", fontsize=9)
-        fit(label, 1.1 * axes.bbox.height, upright=True)
-    unit = "step" if annotations.rate is None else "seconds"
-    axes.set_xlabel(unit)
-    names = len(annotations.subtasks.parts)
-    note = (
-        f"{len(states)} demonstrations; lines: up to {len(columns)} of {states[0].shape[1]} "
-        "coordinates, each scaled to its range"
-    )
+        labels += _draw_episode(figure, grid, place * len(rows), annotations, i, lanes, scaled)
+    shown = sum(map(len, lanes.values()))
+    note = f"{len(states)} demonstrations; "
+    if shown < states[0].shape[1]:
+        note += f"{shown} of {states[0].shape[1]} coordinates, "
+    note += "lines are scaled to their range"
     if any(annotations.events(i) for i in demonstrations):
-        note += "; vertical lines: key states"
-    draw_heading(figure, f"{names} sub-tasks", note, title=title)
+        note += "; dashed lines: key states"
+    draw_heading(figure, f"{len(annotations.subtasks.parts)} sub-tasks", note, title=title)
     place_labels(figure, labels)
     return figure
 
 
-def _moving(annotations: Annotations) -> list[int]:
-    """Coordinates to draw, in their order: those that move in the shortest bursts."""
-    states = annotations.keystates.trajectories.split()
-    motion = np.concatenate([np.abs(np.diff(s, axis=0)) for s in states])
+def _lanes(annotations: Annotations) -> dict[str, dict[int, str]]:
+    """Lanes by their names: coordinates and the names of their lines.
+
+    The positions of a body are a lane, and so are its angles. Coordinates of other names that
+    differ in their beginning or a number, as `joint1.position` and `joint2.position`, are one, too.
+    """
+    states = annotations.keystates.trajectories
+    names = states.names or [str(c) for c in range(states.states.shape[1])]
+    motion = np.concatenate([np.abs(np.diff(s, axis=0)) for s in states.split()])
     total = motion.sum(axis=0)
     share = motion / np.where(total > 0, total, 1.0)
-    entropy = -(share * np.log(np.maximum(share, 1e-300))).sum(axis=0)
-    burst = np.where(total > 0, np.log(max(len(motion), 2)) - entropy, -1.0)
-    chosen = np.argsort(-burst, kind="stable")[:SIGNALS]
-    return sorted(int(c) for c in chosen if burst[c] >= 0)
+    burst = (share * np.log(np.maximum(share, 1e-300))).sum(axis=0)  # minus its entropy
+    lanes: dict[str, dict[int, str]] = defaultdict(dict)
+    parts = annotations.subtasks.parts
+    named = {*annotations.subtasks.tools, *(part.reference for part in parts)}
+    first = [short_name(name).rpartition(".")[0] in named for name in names]
+    for column in np.lexsort((-burst, np.logical_not(first))).tolist():
+        name = short_name(names[column])
+        if found := _AXIS.match(name):
+            body, position, angle = found.groups()
+            lane, line = (body, position) if position else (f"{body} turns", angle)
+        elif "." in name:
+            line, lane = name.rsplit(".", 1)
+        else:
+            lane, line = "states", name
+        if total[column] > 0 and (lane in lanes or len(lanes) < LANES) and len(lanes[lane]) < LINES:
+            lanes[lane][column] = line
+    ordered = sorted(lanes.items(), key=lambda lane: min(lane[1]))
+    return {lane: dict(sorted(lines.items())) for lane, lines in ordered}
 
 
 def _times(annotations: Annotations, steps: np.ndarray) -> np.ndarray:
     return np.asarray(steps if annotations.rate is None else annotations.seconds(steps))
 
 
-def _draw_signals(axes: Axes, annotations: Annotations, i: int, scaled: np.ndarray) -> None:
+def _draw_episode(
+    figure: Figure, grid: GridSpec, first: int, annotations: Annotations, i: int,
+    lanes: dict[str, dict[int, str]], scaled: np.ndarray,
+) -> list[Label]:  # fmt: skip
+    """Draw bands, key states and lanes from a row of the grid on; return labels to place."""
+    tools = len(annotations.subtasks.tools)
+    end = float(_times(annotations, np.array([len(scaled)]))[0])
+    axes = [figure.add_subplot(grid[first + row, 0]) for row in range(tools + 1 + len(lanes))]
+    labels: list[Label] = []
+    for panel in axes[: tools + 1]:
+        panel.set_axis_off()
+        panel.set_ylim(0, 1)
+    for panel in axes:
+        panel.set_xlim(0, end)
+    for row in range(tools):
+        labels += _draw_parts(axes, row, annotations, i)
     every = max(1, len(scaled) // POINTS)
     time = _times(annotations, np.arange(len(scaled)))[::every]
-    moving = np.ptp(scaled, axis=0) > STILL
-    axes.plot(time, scaled[::every, moving], color=INK, linewidth=0.6, alpha=0.55, zorder=3)
-    axes.set_xlim(0, float(_times(annotations, np.array([len(scaled)]))[0]))
-    axes.set_ylim(-0.04, TOP + (STRIP if annotations.events(i) else 0))
-    axes.set_yticks([])
+    for panel, (lane, lines) in zip(axes[tools + 1 :], lanes.items(), strict=True):
+        style_axes(panel)
+        panel.set(ylim=(-0.12, 1.12), yticks=[], xticks=[])
+        panel.spines["bottom"].set_visible(False)
+        name = panel.set_ylabel(lane, rotation=0, ha="right", va="center", fontsize=8.5, color=INK)
+        fit(name, 0.095 * figure.bbox.width)
+        for number, (column, line) in enumerate(lines.items()):
+            colour = COLOURS[number]
+            panel.plot(time, scaled[::every, column], color=colour, linewidth=1.0, zorder=3)
+            across, down = divmod(number, 4)
+            text = panel.annotate(
+                shorten(line, 9 if len(lines) > 4 else 18), (1, 1),
+                (6 + 44 * across, -4 - 10 * down), xycoords="axes fraction",
+                textcoords="offset points", color=colour, fontsize=7.5, va="top",
+            )  # fmt: skip
+            fit(text, 0.055 * figure.bbox.width if len(lines) > 4 else 0.11 * figure.bbox.width)
+    axes[-1].spines["bottom"].set_visible(True)
+    axes[-1].xaxis.set_major_locator(_ticks())
+    unit = "step" if annotations.rate is None else "seconds"
+    label = axes[-1].set_xlabel(f"{unit} of episode {annotations.episodes[i]}", fontsize=9)
+    fit(label, axes[-1].bbox.width)
+    return labels + _draw_keystates(axes[tools:], annotations, i)
 
 
-def _draw_parts(axes: Axes, annotations: Annotations, i: int) -> None:
-    """Draw bands of the first tool over the signals, and a row of names above for each tool."""
+def _ticks() -> Any:
+    from matplotlib.ticker import AutoLocator
+
+    return AutoLocator()
+
+
+def _draw_parts(axes: Sequence[Axes], row: int, annotations: Annotations, i: int) -> list[Label]:
+    """Draw the bands of a tool, the first over the signals, too; names beside short ones."""
     subtasks = annotations.subtasks
-    place = axes.get_xaxis_transform()
-    for row, tool in enumerate(subtasks.tools):
-        own = [
-            (index, int(part.start[i]), int(part.end[i]))
-            for index, part in enumerate(subtasks.parts)
-            if part.tool == tool and part.end[i] > part.start[i]
-        ]
-        bottom = 1.03 + 0.13 * (len(subtasks.tools) - 1 - row)
-        for index, start, end in own:
-            left, right = _times(annotations, np.array([start, end])).tolist()
-            colour = COLOURS[index % len(COLOURS)]
-            if row == 0:
-                axes.axvspan(left, right, color=colour, alpha=0.16, linewidth=0, zorder=1)
-            axes.fill_between(
-                [left, right], bottom, bottom + 0.1, color=colour, linewidth=0, transform=place,
-                clip_on=False, alpha=0.9,
-            )  # fmt: skip
-            text = axes.text(
-                (left + right) / 2, bottom + 0.045, subtasks.names[index], color="white",
-                fontsize=8, ha="center", va="center", transform=place, fontweight="bold",
-            )  # fmt: skip
-            _fit_band(text, (right - left) / axes.get_xlim()[1] * axes.bbox.width, index)
-
-
-def _fit_band(text: Text, pixels: float, index: int) -> None:
-    """Fit the name of a part, or its number in the list of parts if the name is too long."""
-    figure: Any = text.figure
+    labels: list[Label] = []
+    panel = axes[row]
+    figure: Any = panel.figure
     measure = renderer(figure)
-    for name in (text.get_text(), str(index + 1), ""):
-        text.set_text(name)
-        if not name or text.get_window_extent(measure).width <= 0.96 * pixels:
-            return
+    for index, part in enumerate(subtasks.parts):
+        if part.tool != subtasks.tools[row] or part.end[i] <= part.start[i]:
+            continue
+        left, right = _times(annotations, np.array([part.start[i], part.end[i]])).tolist()
+        colour = COLOURS[index % len(COLOURS)]
+        if row == 0:
+            for below in axes[len(subtasks.tools) + 1 :]:
+                below.axvspan(left, right, color=colour, alpha=0.13, linewidth=0, zorder=1)
+        panel.fill_between([left, right], 0.1, 0.6, color=colour, linewidth=0)
+        text = panel.text(
+            (left + right) / 2, 0.34, subtasks.names[index], color="white", fontsize=8,
+            ha="center", va="center", fontweight="bold",
+        )  # fmt: skip
+        room = (right - left) / panel.get_xlim()[1] * panel.bbox.width
+        if text.get_window_extent(measure).width > 0.96 * room:
+            text.remove()
+            places: list[Place] = [((0, 2), side, "bottom") for side in ("center", "left", "right")]
+            name = shorten(subtasks.names[index], 40)
+            style = {"color": INK, "fontsize": 7.5, "annotation_clip": False}
+            labels.append(new_label(panel, name, ((left + right) / 2, 0.6), places, **style))
+    return labels
 
 
-def _draw_keystates(axes: Axes, annotations: Annotations, i: int) -> list[Label]:
-    """Draw vertical lines; return their names or numbers, which are placed above them later."""
+def _draw_keystates(axes: Sequence[Axes], annotations: Annotations, i: int) -> list[Label]:
+    """Draw dashed lines through all lanes; return the names, placed above them later."""
     events = annotations.events(i)
     letters = max(6, 100 // max(len(events), 1))
     labels: list[Label] = []
     for event in events:
         time = float(_times(annotations, np.array([event.step]))[0])
-        axes.plot(
-            [time, time], [axes.get_ylim()[0], TOP], color=INK, linewidth=1.1,
-            linestyle=(0, (4, 2)), zorder=4,
-        )  # fmt: skip
+        for panel in axes[1:]:
+            panel.axvline(time, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
         sides = ("center", "left", "right")
         places: list[Place] = [((0, up), side, "bottom") for up in (1.5, 11.0) for side in sides]
         text = shorten(event.name.removeprefix("key state "), letters)
-        style = {"color": INK, "fontsize": 7.5, "zorder": 5}
-        labels.append(new_label(axes, text, (time, TOP), places, **style))
+        style = {"color": INK, "fontsize": 7.5, "zorder": 5, "annotation_clip": False}
+        labels.append(new_label(axes[0], text, (time, 0), places, **style))
     return labels

@@ -23,7 +23,7 @@ EVENTS = (
     "#c2452d",
 )  # distinguishable in colour-blindness
 RED = "#c2262d"
-COUPLING = "#2e8b57"
+COUPLING, MOTIONS = "#2e8b57", "#a8538f"
 FORMATS = (".png", ".pdf", ".svg")
 # Inches from the upper edge of a picture to the middle of a line.
 HEADING, NOTE, MORE, LEGEND = 0.25, 0.52, 0.73, 0.98

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Distinguishable in colour-blindness (Okabe and Ito); assigned in order of time.
+# Distinguishable in colour-blindness (Okabe and Ito).
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8c8c00", "#5b4b9a")
 BODIES = ("#1c2733", "#c2262d", "#00936b")
-SHAPES = ("o", "s", "D", "^")  # of key states, the next one where the colours begin anew
 ROW = 0.175  # inches of a row of the legend
 PANELS = 8  # key states in the film strip, at most
 
@@ -28,6 +27,7 @@ def raster_figure(found: KeyStates, *, title: str = "") -> Figure:
     """A line for each trajectory with its key states, and a film strip of one."""
     bodies = _bodies(found.trajectories.names)
     count = found.steps.shape[1]
+    colours = _colours(found)
     figure = new_figure(10, 7.4 if bodies else 5.4)
     grid = figure.add_gridspec(
         2 if bodies else 1,
@@ -37,7 +37,7 @@ def raster_figure(found: KeyStates, *, title: str = "") -> Figure:
         hspace=0.32,
     )  # fmt: skip
     main = figure.add_subplot(grid[0, 0])
-    _draw_raster(main, found)
+    _draw_raster(main, found, colours)
     rows = _draw_legend(main) if count else 0
     height = figure.get_figheight() + ROW * max(rows - 3, 0)
     figure.set_size_inches(10, height)
@@ -49,15 +49,24 @@ def raster_figure(found: KeyStates, *, title: str = "") -> Figure:
         there = _in_strip(found, which)
         strip = grid[1, :].subgridspec(1, len(there) + 1, wspace=0.08)
         axes = [figure.add_subplot(strip[i]) for i in range(len(there) + 1)]
-        _draw_strip(axes, found, which, there, bodies)
+        _draw_strip(axes, found, which, there, bodies, colours)
     note = f"{len(found.steps)} demonstrations"
-    if found.met == found.met:
+    if found.met <= 0:
+        note += "; key states meet no more contacts and switches than evenly spaced steps"
+    elif found.met == found.met:
         note += f"; contacts and switches met, beyond evenly spaced steps: {found.met:.0%}"
     draw_heading(figure, f"{count} key states", note, title=title)
     return figure
 
 
-def _draw_raster(axes: Axes, found: KeyStates) -> None:
+def _colours(found: KeyStates) -> dict[int, str]:
+    """A colour for each of the most frequent shared key states; the others are grey."""
+    often = np.argsort(-found.steps.count(axis=0), kind="stable")
+    chosen = sorted([int(j) for j in often if found.shared[j]][: len(COLOURS)])
+    return dict(zip(chosen, COLOURS, strict=False))
+
+
+def _draw_raster(axes: Axes, found: KeyStates, colours: dict[int, str]) -> None:
     by = (
         found.steps[:, found.order[0]].filled(-1)
         if len(found.order)
@@ -65,26 +74,34 @@ def _draw_raster(axes: Axes, found: KeyStates) -> None:
     )
     order = np.argsort(by, kind="stable")
     rows = np.arange(len(order))
-    lengths = found.trajectories.lengths[order]
-    axes.hlines(rows, 0, lengths - 1, color=GRID, linewidth=1.0, zorder=1)
+    time = found.trajectories.rate or 1.0
+    lengths = found.trajectories.lengths[order] / time
+    axes.hlines(rows, 0, lengths - 1 / time, color=GRID, linewidth=1.0, zorder=1)
     size = float(np.clip(1500 / len(rows), 5, 40))
-    for column in range(found.steps.shape[1]):
+    rare = [j for j in range(found.steps.shape[1]) if j not in colours]
+    for column in (*colours, *rare):
+        label = _title(found, column)
+        if column in rare:
+            label = f"in few demonstrations: {len(rare)} kinds" if column == rare[0] else ""
         axes.scatter(
-            found.steps[order, column].astype(float).filled(np.nan),
+            found.steps[order, column].astype(float).filled(np.nan) / time,
             rows,
-            s=size,
-            color=COLOURS[column % len(COLOURS)],
-            marker=SHAPES[column // len(COLOURS) % len(SHAPES)],
-            label=_title(found, column),
+            s=size if column in colours else size / 2,
+            color=colours.get(column, QUIET),
+            label=label or None,
             linewidth=0,
             zorder=3,
         )
     axes.set_ylim(len(rows), -1)
     axes.set_xlim(0, lengths.max())
     axes.set_yticks([])
-    axes.set_xlabel("step")
-    axes.set_ylabel(f"{len(rows)} trajectories")
+    axes.set_xlabel(_unit(found))
+    axes.set_ylabel(f"{len(rows)} demonstrations")
     style_axes(axes)
+
+
+def _unit(found: KeyStates) -> str:
+    return "step" if found.trajectories.rate is None else "seconds"
 
 
 def _draw_legend(axes: Axes) -> int:
@@ -106,8 +123,6 @@ def _title(found: KeyStates, column: int) -> str:
     """Name of a key state in the legend."""
     name = shorten(found.name(column), 28)
     missing = int(np.ma.getmaskarray(found.steps)[:, column].sum())
-    if not found.shared[column]:
-        name = f"{name} (others)"
     return name if not missing else f"{name} in {len(found.steps) - missing}"
 
 
@@ -127,6 +142,7 @@ def _draw_strip(
     which: int,
     there: Sequence[int],
     bodies: dict[str, list[int]],
+    colours: dict[int, str],
 ) -> None:
     """Side view of one demonstration at each key state: bodies, and their paths since the last."""
     states, columns_of = found.trajectories.split()[which], found.steps[which]
@@ -151,11 +167,13 @@ def _draw_strip(
         panel.set_xticks([])
         panel.set_yticks([])
         for spine in panel.spines.values():
-            spine.set_color(COLOURS[there[i] % len(COLOURS)] if i < len(there) else QUIET)
+            spine.set_color(colours.get(there[i], QUIET) if i < len(there) else QUIET)
             spine.set_linewidth(2 if i < len(own) - 1 else 1)
-        name = f"{there[i] + 1}: step {step}" if i < len(there) else f"end: step {step}"
+        name = shorten(found.name(there[i]), 160 // len(own)) if i < len(there) else "end"
+        rate = found.trajectories.rate
+        at = f"step {step}" if rate is None else f"{step / rate:.1f} s"
         width = 1.04 * panel.bbox.width
-        fit(panel.set_title(name, fontsize=8.5, color=INK, pad=3), width)
+        fit(panel.set_title(f"{name}, {at}", fontsize=8.5, color=INK, pad=3), width)
         last = step
     measure = renderer(axes[0].figure.figure)
     for size in (8, 7, 6):
@@ -165,7 +183,7 @@ def _draw_strip(
         )  # fmt: skip
         if legend.get_window_extent(measure).width <= 0.94 * axes[0].bbox.width:
             break
-    axes[0].set_ylabel(f"trajectory {which}\nfrom the side", color=INK, fontsize=8.5)
+    axes[0].set_ylabel(f"demonstration {which}\nfrom the side", color=INK, fontsize=8.5)
 
 
 def _bodies(names: Sequence[str]) -> dict[str, list[int]]:

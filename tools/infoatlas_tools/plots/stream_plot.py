@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.streams.events import COUPLED
 
 from .curve_plot import draw_axes, draw_curve, draw_extrema, past_label, place_extrema
-from .drawing import COUPLING, draw_heading, draw_legend, new_figure
+from .drawing import COUPLING, MOTIONS, draw_heading, draw_legend, new_figure
 from .label_placement import Label, Place, fit, new_label, place_labels
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def stream_figure(
 
 
 def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> list[Label]:
-    """The information of the motions, and lines where a coupling begins (solid) and ends.
+    """The information of the motions, and bands from where a coupling begins to where it ends.
 
     Labels above the axes have the times. If there are many events, some labels have no place; the
     table of the command has all times.
@@ -103,32 +103,33 @@ def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> lis
         time, pause = stamps - curve.start, _breaks(stamps)
         values = np.insert(mi, pause, np.nan)
         axes.plot(
-            np.insert(time, pause, np.nan), values, color=COUPLING, lw=1, label="of the motions"
+            np.insert(time, pause, np.nan), values, color=MOTIONS, lw=1, label="of the motions"
         )
         low, high = axes.get_ylim()
         room = 0.12 * float(np.ptp(mi))
         axes.set_ylim(min(low, float(mi.min()) - room), max(high, float(mi.max()) + room))
     labels: list[Label] = []
-    named = set()
-    width = min(1.2, 120 / max(len(curve.events), 1))
+    last = max(float(stamps[-1]) for stamps, _ in curve.states) - curve.start
+    begin = None
+    bands: list[tuple[float, float]] = []
     for event in curve.events:
         assert event.stamp is not None  # events of a bag have one
-        begins, at = event.kind == COUPLED, event.stamp - curve.start
-        for panel in (axes, *below):
-            panel.axvline(
-                at,
-                color=COUPLING,
-                lw=width,
-                ls="-" if begins else (0, (2, 2)),
-                zorder=1,
-                label=event.kind if panel is axes and event.kind not in named else None,
-            )
-        named.add(event.kind)
+        at = event.stamp - curve.start
+        if event.kind == COUPLED:
+            begin = at
+        elif begin is not None:
+            bands.append((begin, at))
+            begin = None
         places: list[Place] = [((0, row), "center", "bottom") for row in (3.0, 13.0)]
         style = {"xycoords": axes.get_xaxis_transform(), "annotation_clip": False}
         labels.append(
             new_label(axes, f"{at:.1f}", (at, 1), places, **style, color=COUPLING, fontsize=8)
         )
+    bands += [] if begin is None else [(begin, last)]
+    for panel in (axes, *below):
+        for number, (left, right) in enumerate(bands):
+            label = "coupled: they move together" if panel is axes and not number else None
+            panel.axvspan(left, right, color=COUPLING, alpha=0.16, lw=0, zorder=0, label=label)
     return labels
 
 

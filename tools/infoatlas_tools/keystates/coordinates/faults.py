@@ -12,7 +12,7 @@ from infoatlas_rt.live.quaternions import ANGLE, EULER, Bool, Float, Group, quat
 
 from .motion_paths import angles_between, held
 from .outliers import FAR_OUT, JUMP, Int, dropped_frames, far_out
-from .recognition import between_ends, few_values
+from .wraps import between_ends, few_values
 
 SHOWN = 8  # frames with a note of their own, at most
 

@@ -25,12 +25,13 @@ from infoatlas_rt.live.quaternions import (
     valid,
 )
 
-from ...columns import KINDS
+from ...columns import GRIPPER, KINDS
 from ...trajectories import Trajectories
 from .faults import find_faults
 from .motion_paths import paths
-from .recognition import allowed, label, recognised, turn_of
+from .recognition import anonymous, label, recognised, turn_of
 from .rounding import roundings
+from .wraps import allowed, may_wrap, named_turn
 
 REST_SHARE = 1e-4  # of a coordinate's scale: a smaller increment is rest
 TAIL = 0.01  # share of the values on either side that the scale leaves out
@@ -114,7 +115,7 @@ def read_coordinates(
     if orientation is None:
         groups = recognised(columns, first, names, ~ignored)
     else:
-        groups = _given_groups(orientation, columns, names)
+        groups = _given_groups(orientation, columns, first, names)
     plain = ~ignored
     plain[[c for group in groups for c in group.columns]] = False
     faults = find_faults(columns, first, groups, plain)
@@ -141,6 +142,13 @@ def read_coordinates(
             f"{_columns([c], names)} rises evenly: it is left out"
             for c in np.flatnonzero(clock).tolist()
         ),
+        *(
+            f"{_columns([c], names)} jumps from end to end of its range: is it an encoder that "
+            f"wraps? Then name it (orientation, --orientation {c}=angle)"
+            for g, c in parts
+            if orientation is None and g < 0 and c not in trajectories.gripper
+            if not (names and GRIPPER.search(names[c])) and may_wrap(columns[c], first)
+        ),
         *faults.notes(values, bound),
     ]
     made = ReadCoordinates(
@@ -160,13 +168,15 @@ def read_coordinates(
 
 
 def _given_groups(
-    orientation: dict[tuple[int, ...], str], columns: Float, names: Sequence[str]
+    orientation: dict[tuple[int, ...], str], columns: Float, first: Bool, names: Sequence[str]
 ) -> list[Group]:
     """Groups of the columns [d, n] whose kind is given."""
     found = []
     for at, kind in orientation.items():
         base, order, turn = KINDS[kind]
         values = columns[list(at)].T
+        if base == ANGLE and turn is None:
+            turn = named_turn(columns[at[0]], first)
         if base in MOST_TURNS and turn is None:
             turn = turn_of(values.T)
         group = Group(base, tuple(at[i] for i in order or range(len(at))), turn or 2 * np.pi)
@@ -273,7 +283,7 @@ def _group_note(group: Group, names: Sequence[str], given: bool) -> str:
     }.get(group.kind, "")
     if group.kind == QUATERNION:
         kind = f"a quaternion, w {'first' if group.columns[0] == min(group.columns) else 'last'}"
-        if not given and not names:
+        if not given and anonymous([names[c] for c in group.columns] if names else []):
             kind += " (assumed; w last has increments of the same angles)"
     verb = "is" if len(group.columns) == 1 else "are"
     return f"{_columns(group.columns, names)} {verb} {kind}"

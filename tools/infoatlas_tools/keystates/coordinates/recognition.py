@@ -1,8 +1,8 @@
 """Finds the columns of recorded states that are a rotation or an angle that wraps.
 
 Recognition is by values. A quaternion has norm 1 in all rows, although its components vary. A
-rotation matrix is orthonormal. An angle jumps by a full turn and moves little otherwise. A rotation
-vector, or Euler angles, jump to other numbers of the same rotation. Names decide the order of
+rotation matrix is orthonormal. An angle jumps by a full turn (`wraps.py`). A rotation vector, or
+Euler angles, jump to other numbers of the same rotation. Names decide the order of
 columns. Euler angles and rotation vectors without jumps are recognised by names alone.
 
 A wrong recognition would change the motion. So the values have to fit in all rows except a few, and
@@ -17,10 +17,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from infoatlas_rt.live.quaternions import (
-    ANGLE,
     EULER,
     MATRIX,
-    MOST_TURNS,
     QUATERNION,
     SIX,
     VECTOR,
@@ -33,25 +31,21 @@ from infoatlas_rt.live.quaternions import (
 
 from ...columns import without_unit
 from .motion_paths import angles_between, held
+from .wraps import TURN, allowed, few_values, find_angles
 
 UNIT = 5e-3  # tolerance of squared norms and products of unit vectors with three decimals
 NAMED = 0.1  # the same if the names are those of a quaternion
 GROSS = 0.2  # rows with a larger error are faults of the recording
 SQUARABLE = 1e30  # squares of larger values overflow
 SAMPLE = 64  # rows that are checked first
-TURN = 2 * np.pi
 UNITS = ("deg", 360.0), ("rad", TURN)
-RUN = 3  # steps on either side of a wrap that show motion
-AROUND = np.r_[-RUN:0, 1 : RUN + 1]
-USUAL = np.array(  # ranges of encoders
-    [2.0**k for k in range(8, 33)] + [a * 10.0**k for a in (1.0, 2.0, 3.6) for k in range(6)]
-)
-FEW = 16  # largest number of different values of a column that is not continuous
 # Roll, pitch and yaw of these joints are single joint angles, not Euler angles of a body.
 JOINTS = re.compile(
     r"shoulder|hip|waist|torso|wrist|ankle|elbow|neck|head|knee|finger|thumb|leg|arm|joint"
 )
-RATES = re.compile(r"vel|rate|acc|omega|torque|force|effort|wrench|/ ?s|s\^?-1|dps")
+NO_ANGLES = re.compile(
+    r"vel|rate|acc|omega|torque|force|effort|wrench|/ ?s|s\^?-1|dps|[\[(][cm]?m[\])]|^p_"
+)
 VECTORS = re.compile(r"rot_?vec|rotation_?vector|axis_?angle|axang")
 HINTS = re.compile(r"q|rot|ori")
 
@@ -94,9 +88,9 @@ def recognised(columns: Float, first: Bool, names: Sequence[str], free: Bool) ->
     take(_named_triples(columns, first, lower))
     jump = np.abs(np.diff(columns, axis=1, prepend=columns[:, :1]))
     jump[:, first] = 0.0
-    apart = np.array([bool(JOINTS.search(name) or RATES.search(name)) for name in lower])
+    apart = np.array([bool(JOINTS.search(name) or NO_ANGLES.search(name)) for name in lower])
     take(_jumping_triples(columns, jump, first, free & ~apart if names else free))
-    take(_angles(columns, first, free))
+    take(find_angles(columns, first, free))
     return sorted(found, key=lambda group: min(group.columns))
 
 
@@ -104,13 +98,6 @@ def turn_of(values: Float) -> float:
     """A full turn of angles [m, n]: degrees are above a turn in radians, and at most 720."""
     size = np.abs(values).max(axis=0)
     return 360.0 if (size[size <= 720.0] > 2.1 * np.pi).sum() > allowed(values.shape[1]) else TURN
-
-
-def few_values(column: Float) -> bool:
-    """Whether a column has too few different values for a continuous coordinate."""
-    some = column[:: max(1, len(column) // 512)]
-    most = min(FEW, len(column) // 2)
-    return len(np.unique(some)) <= most and len(np.unique(column)) <= most
 
 
 def label(columns: Sequence[int], names: Sequence[str]) -> str:
@@ -124,11 +111,6 @@ def label(columns: Sequence[int], names: Sequence[str]) -> str:
     stem = own[0][: _shared(own)]
     # "tool.q" of tool.qw to tool.qz, "tool.r" of tool.rx to tool.rz
     return re.sub(r"(^|[._/ -])[qr]$", r"\1", stem).rstrip("._/ -[(")
-
-
-def allowed(n: int) -> int:
-    """Number of rows that may be far off."""
-    return max(3, n // 100)
 
 
 def _sample(columns: Float) -> Float:
@@ -190,7 +172,7 @@ def _quaternions(columns: Float, first: Bool, names: Sequence[str]) -> list[Grou
         order = _letters(names[c : c + 4]) if names else None
         hinted = order is not None and all(HINTS.search(name) for name in names[c : c + 4])
         tolerance = NAMED if hinted else UNIT
-        if names and order is None and not _anonymous(names[c : c + 4]):
+        if names and order is None and not anonymous(names[c : c + 4]):
             continue
         if _near(np.abs((few[c : c + 4] ** 2).sum(axis=0) - 1), tolerance) is None:
             continue
@@ -222,16 +204,16 @@ def _shared(texts: Sequence[str]) -> int:
     return next((i for i, a in enumerate(low) if a != high[i : i + 1]), len(low))
 
 
-def _anonymous(names: Sequence[str]) -> bool:
-    """Whether names differ by their numbers alone, as "state_3" and "state_4" do."""
-    return len({re.sub(r"\d+", "#", name) for name in names}) == 1
+def anonymous(names: Sequence[str]) -> bool:
+    """Whether names differ by their numbers alone, as "state_3" and "state_4" do, or are none."""
+    return len({re.sub(r"\d+", "#", name) for name in names}) <= 1
 
 
 def _named_triples(columns: Float, first: Bool, names: Sequence[str]) -> list[Group]:
     found = []
     for c in range(len(names) - 2):
         own = names[c : c + 3]
-        kinds = [] if any(map(RATES.search, own)) else _kinds([*map(without_unit, own)])
+        kinds = [] if any(map(NO_ANGLES.search, own)) else _kinds([*map(without_unit, own)])
         choices = []
         for kind, order in kinds:
             at = tuple(c + i for i in order)
@@ -333,80 +315,3 @@ def _jumps_explained(group: Group, columns: Float, first: Bool) -> float | None:
         flip, stay = np.abs(new - old).sum(), np.abs(new + old).sum()
         proof = bool(2 * stay < flip and flip > 5 * usual * small.size)
     return float(turns[explained].max()) if proof else None
-
-
-def _angles(columns: Float, first: Bool, free: Bool) -> list[Group]:
-    found = []
-    for c in np.flatnonzero(free).tolist():
-        middle = between_ends(columns[c], first)
-        column = columns[c][held(~middle, first)]
-        jump = np.abs(np.diff(column, prepend=column[:1]))
-        jump[first] = 0.0
-        if 2 * jump.max() < _span(column):
-            continue
-        own = _own_range(column, jump, first, middle)
-        for turn, lows in ((TURN, (-TURN / 2, 0.0)), (360.0, (-180.0, 0.0)), *own):
-            if any(_wraps(column, jump, turn, low) for low in lows):
-                found.append(Group(ANGLE, (c,), turn))
-                break
-    return found
-
-
-def between_ends(column: Float, first: Bool) -> Bool:
-    """Rows [n] on the way of a jump through the range in two steps, as of interpolated angles."""
-    span = _span(column)
-    step, found = np.diff(column), np.zeros(len(column), bool)
-    least = np.minimum(np.abs(step[1:]), np.abs(step[:-1]))
-    both = np.where(step[1:] * step[:-1] > 0, np.abs(step[1:] + step[:-1]), 0.0)
-    inner = ~first[1:-1] & ~first[2:]
-    found[1:-1] = inner & (both > 0.75 * span) & (both < 1.5 * span) & (least > 0.05 * span)
-    return found
-
-
-def _span(column: Float) -> float:
-    return float(np.subtract(*np.quantile(column, (0.99, 0.01))))
-
-
-def _own_range(
-    column: Float, jump: Float, first: Bool, middle: Bool
-) -> list[tuple[float, tuple[float]]]:
-    """The range of a column that jumps from end to end in mid-motion, and its low end, if any.
-
-    The column moves towards one end in the steps before, and away from the other in those after. A
-    gripper or a switch rests there.
-    """
-    span = _span(column)
-    large = np.flatnonzero((jump > 0.75 * span) & (jump < 1.5 * span))
-    free = np.ones(len(column), bool)
-    free[large] = free[first] = False
-    near = large[(large > RUN) & (large < len(column) - RUN)]
-    near = near[[bool(free[row + AROUND].all()) for row in near.tolist()]]
-    if not len(near):
-        return []
-    step = np.diff(column, prepend=column[:1])
-    around = -np.sign(step[near])[:, None] * step[near[:, None] + AROUND]
-    sides = around.reshape(len(near), 2, RUN)
-    moves = (sides >= 0).all(axis=(1, 2)) & (sides.sum(axis=2) > 0).all(axis=1)
-    if moves.mean() < 0.75 or np.median(np.abs(column)) > MOST_TURNS[ANGLE] * jump[near[0]]:
-        return []
-    two = middle[near - 1]  # of two steps, the first of which is 0 in `column`
-    turn = float(np.median(jump[near] + around.sum(axis=1) / (2 * RUN - two) * (1 + two)))
-    nearest = float(USUAL[np.abs(USUAL / turn - 1).argmin()])
-    turn = nearest if abs(nearest / turn - 1) < 2e-3 else turn
-    return [(turn, (float(np.minimum(column[near], column[near - 1]).min()),))]
-
-
-def _wraps(column: Float, jump: Float, turn: float, low: float) -> bool:
-    inside = (column >= low - 0.02 * turn) & (column <= low + 1.02 * turn)
-    if (~inside).sum() > allowed(len(column)) or few_values(column):
-        return False
-    size = np.where(inside, jump, 0.0)
-    size[1:][~inside[:-1]] = 0.0
-    wraps = (size > 0.9 * turn) & (size < 1.1 * turn)
-    # Smaller jumps are those into a faulty frame and out of it.
-    between = ~wraps & (size > turn / 4)
-    regular = float(size[~wraps & ~between].max(initial=0.0))
-    if between.sum() > min(2 * allowed(len(column)), 2 * wraps.sum()) or regular == 0:
-        return False
-    near = np.abs(size[wraps] - turn) <= 2 * regular + 0.02 * turn
-    return bool(wraps.any() and near.all())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .recognition import few_values
+from .wraps import few_values
 
 Float = NDArray[np.float64]
 
