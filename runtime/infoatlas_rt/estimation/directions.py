@@ -5,15 +5,18 @@ the linear combinations of its normal scores that correlate most with the other 
 the samples determines them, and the mutual information of the reduced sides is estimated in the
 other half. Then the halves are exchanged, and the two estimates are averaged. A function of a side
 has at most the information of the side (the data processing inequality), and samples that did not
-determine the directions cannot overfit them. So the result is a lower bound of I(x; y) in
+determine the directions cannot overfit them. So the average is a lower bound of I(x; y) in
 expectation, if the model's estimate of the reduced sides is unbiased.
+
+Dependence of more than D directions is missing in it. With enough samples, the information of the
+Gaussian copula of all coordinates beyond that of the directions is added (`_remainder`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,18 +27,21 @@ from ..models.model_file import ModelFile
 from .canonical import RANK_TOLERANCE, normal_scores
 from .large_samples import Evaluate, Timed, average, split
 from .prepare import Samples, round_to, varying
+from .result import Estimate
 from .shuffling import largest_group
 from .slicing import GRID
+from .standard_error import with_error
 
 Floats: TypeAlias = NDArray[np.float64]
 
 WAYS = ("random", "canonical")
 LARGEST_SEARCH = 20_000  # samples that the directions are found in: bounds time and memory
 RIDGE = 0.05  # added to the variances of normal scores, which are about 1
+PER_COORDINATE = 2  # samples of a half per coordinate, from which a Gaussian copula is estimated
 
 
 def reduced(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -> Timed:
-    """Estimate I(x; y), or a lower bound of it if a side has more than D non-constant coordinates.
+    """Estimate I(x; y), by directions if a side has more than D non-constant coordinates.
 
     Samples on a GPU are copied to the host, where the directions are found. `seed` is that of the
     halves, and `evaluate` estimates samples unsliced. The seconds are without those of the
@@ -55,8 +61,10 @@ def reduced(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -
         found, seconds = evaluate(samples)
     else:
         halves = _halves(samples, model, seed)
-        parts = list(_reduced_halves(samples, halves, model.dim, seed))
+        searched = [_at_most(LARGEST_SEARCH, half, seed) for half in halves]
+        parts = list(_reduced_halves(samples, halves, searched, model.dim))
         found, seconds = average(samples, halves, model, map(evaluate, parts))
+        found = _with_remainder(found, samples, searched, model)
         wide = [
             getattr(part, name).shape[1]
             for part in parts
@@ -73,14 +81,21 @@ def _varying(side: Array) -> tuple[Floats, tuple[int, ...]]:
     return to_host(kept if len(constant) < side.shape[1] else side[:, :1]), constant
 
 
+def _at_most(most: int, half: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    """A half, or a random subset of it."""
+    if len(half) <= most:
+        return half
+    return np.sort(np.random.default_rng([seed, 2]).choice(half, most, replace=False))
+
+
 def _reduced_halves(
-    samples: Samples, halves: Sequence[NDArray[np.int64]], dim: int, seed: int
+    samples: Samples,
+    halves: Sequence[NDArray[np.int64]],
+    searched: Sequence[NDArray[np.int64]],
+    dim: int,
 ) -> Iterator[Samples]:
     """Both halves, each with its wide sides reduced to directions of the other one."""
-    for own, other in (halves, halves[::-1]):
-        if len(other) > LARGEST_SEARCH:
-            rng = np.random.default_rng([seed, 2])
-            other = np.sort(rng.choice(other, LARGEST_SEARCH, replace=False))
+    for own, other in zip(halves, searched[::-1], strict=True):
         found = canonical(_scores(samples.x[other]), _scores(samples.y[other]), dim)
         half = samples.take(own)
         x, y = (
@@ -150,11 +165,86 @@ def canonical(x: Floats, y: Floats, k: int) -> tuple[Floats, Floats]:
     return map_x @ u[:, :k], map_y @ v[:k].T
 
 
-def _whitener(z: Floats) -> Floats:
+def _whitener(z: Floats, ridge: float = RIDGE) -> Floats:
     """A map [p, r] to r uncorrelated coordinates, of unit variance where the ridge is small."""
     values, vectors = np.linalg.eigh(np.cov(z, rowvar=False, bias=True).reshape(z.shape[1], -1))
     kept = values > RANK_TOLERANCE * max(values[-1], RANK_TOLERANCE)
-    return np.asarray(vectors[:, kept] / np.sqrt(values[kept] + RIDGE))
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept] + ridge))
+
+
+def _with_remainder(
+    found: Estimate, samples: Samples, halves: Sequence[NDArray[np.int64]], model: ModelFile
+) -> Estimate:
+    """The estimate of the directions, with Gaussian dependence of all other ones added.
+
+    The remainder is the information of the Gaussian copula of all coordinates less that of the
+    directions (`found.gaussian`), if it is positive. Further coordinates cannot have negative
+    information.
+    """
+    copula = _copula(samples, halves)
+    if copula is None or copula.mi <= found.gaussian:
+        return found
+    remainder = copula.mi - found.gaussian
+    local, influence = copula.local, found.influence
+    # The part of the influence of the copula that the model's own does not explain.
+    share = local @ influence / max(influence @ influence, np.finfo(np.float64).tiny)
+    local = local - share * (influence - influence.mean())
+    added = replace(
+        found,
+        mi=found.mi + remainder,
+        per_slice=found.per_slice + remainder,
+        pointwise=found.pointwise + remainder + local,
+        influence=influence + local,
+        gaussian=copula.mi,
+        predicted_error=float(np.hypot(found.predicted_error, copula.error)),
+    )
+    return with_error(added, model, samples.time_series, samples.groups)
+
+
+class _Copula(NamedTuple):
+    """Mutual information of a Gaussian copula, corrected for its bias, nats."""
+
+    mi: float
+    local: Floats  # [n], deviation of each sample's local information from the mean
+    error: float  # standard deviation that remains where the local information is constant
+
+
+def _copula(samples: Samples, halves: Sequence[NDArray[np.int64]]) -> _Copula | None:
+    """Gaussian copula of all coordinates; None if there are too few samples, or copies.
+
+    The bias of independent Gaussian samples has a closed form. It is larger for heavy-tailed or
+    dependent samples, by the factor by which the covariances of two halves differ more than those
+    of Gaussian samples.
+    """
+    rows = np.concatenate(halves)
+    sides = [_scores(side) for side in (samples.x, samples.y)]
+    sides = [(z - z[rows].mean(axis=0)) @ _whitener(z[rows], ridge=0.0) for z in sides]
+    (n, dx), dy, both = sides[0].shape, sides[1].shape[1], np.hstack(sides)
+    if min(map(len, halves)) < PER_COORDINATE * (dx + dy):
+        return None
+    correlations = np.linalg.svd(sides[0][rows].T @ sides[1][rows] / len(rows), compute_uv=False)
+    if 1 - correlations.max(initial=0.0) ** 2 < 1 / n:
+        return None
+    first, second = (np.cov(both[half], rowvar=False) for half in halves)
+    blocks = ((slice(None), 1), (slice(dx), -1), (slice(dx, None), -1))
+
+    def excess(a: Floats, b: Floats) -> float:
+        return sum(s * np.trace(np.linalg.solve(a[i, i], b[i, i])) for i, s in blocks)
+
+    m = min(map(len, halves))
+    gaussian = sum(s * d * (m - 1) / (m - d - 2) for d, s in ((dx + dy, 1), (dx, -1), (dy, -1)))
+    factor = max((excess(first, second) + excess(second, first)) / (2 * gaussian), 1.0)
+    # E log det of a sample covariance of n normal samples, less log det of the true one.
+    i = np.arange(1, dx + dy + 1)
+    logs = np.cumsum(np.log((len(rows) - i) / (len(rows) - 1)) - 1 / (len(rows) - i))
+    bias = factor * float(logs[dx - 1] + logs[dy - 1] - logs[-1]) / 2
+    joint = np.cov(both[rows], rowvar=False, bias=True)
+    local = (np.square(both).sum(axis=1) - (both * np.linalg.solve(joint, both.T).T).sum(axis=1)) / 2
+    return _Copula(
+        mi=-0.5 * float(np.log1p(-np.square(correlations)).sum()) - bias,
+        local=local - local.mean(),
+        error=factor * float(np.sqrt(dx * dy / 2)) / len(rows),
+    )
 
 
 def along(weights: Floats, samples: Floats) -> Floats:
