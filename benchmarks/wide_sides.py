@@ -88,7 +88,7 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         f"Up to {max(len(row.estimates) for row in rows)} draws of each task. `40 slices` is the "
         "mean over 40 pairs of random projections, which is not the mutual information. "
         "`canonical` searches directions in one half of the samples and estimates in the other "
-        "half. Its estimate is a lower bound in expectation if the model is unbiased. "
+        "half, and adds the Gaussian dependence of all other directions. "
         "`principal components` estimates from the first components of each side.",
         report.byline(about),
         "## Mean of |estimate - truth|",

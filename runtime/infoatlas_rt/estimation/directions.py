@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.gpu_arrays import Array, to_host
 from ..models.model_file import ModelFile
+from .bounds import repeats
 from .canonical import RANK_TOLERANCE, normal_scores
 from .large_samples import Evaluate, Timed, average, split
 from .prepare import Samples, round_to, varying
@@ -181,10 +182,14 @@ def _with_remainder(
     directions (`found.gaussian`), if it is positive. Further coordinates cannot have negative
     information.
     """
-    copula = _copula(samples, halves)
-    if copula is None or copula.mi <= found.gaussian:
+    copula = None if found.degenerate else _copula(samples, halves)
+    if copula is None:
         return found
-    remainder = copula.mi - found.gaussian
+    equal = repeats(samples.x, samples.y)
+    most = np.inf if equal is None else equal.ceiling() - found.mi
+    remainder = min(copula.mi - found.gaussian, most)
+    if remainder <= 0:
+        return found
     local, influence = copula.local, found.influence
     # The part of the influence of the copula that the model's own does not explain.
     share = local @ influence / max(influence @ influence, np.finfo(np.float64).tiny)
@@ -239,7 +244,9 @@ def _copula(samples: Samples, halves: Sequence[NDArray[np.int64]]) -> _Copula | 
     logs = np.cumsum(np.log((len(rows) - i) / (len(rows) - 1)) - 1 / (len(rows) - i))
     bias = factor * float(logs[dx - 1] + logs[dy - 1] - logs[-1]) / 2
     joint = np.cov(both[rows], rowvar=False, bias=True)
-    local = (np.square(both).sum(axis=1) - (both * np.linalg.solve(joint, both.T).T).sum(axis=1)) / 2
+    local = (
+        np.square(both).sum(axis=1) - (both * np.linalg.solve(joint, both.T).T).sum(axis=1)
+    ) / 2
     return _Copula(
         mi=-0.5 * float(np.log1p(-np.square(correlations)).sum()) - bias,
         local=local - local.mean(),

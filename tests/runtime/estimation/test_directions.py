@@ -36,10 +36,34 @@ def test_linear_directions_are_found(estimator):
     assert 0.75 < result.mi < 1.1
     assert (result.slices, result.k, result.parts) == (1, 5, 2)
     assert result.directions == "canonical"
-    assert "5 canonical directions: a lower bound" in str(result)
+    assert "5 canonical directions: usually too low" in str(result)
     assert result.to_dict()["directions"] == "canonical"
     assert result.per_slice.shape == (1,)
     assert result.mi == pytest.approx(result.pointwise.mean(), abs=1e-4)
+
+
+def test_gaussian_dependence_of_further_directions_is_added(estimator):
+    rng = np.random.default_rng(0)
+    x, noise = rng.standard_normal((2, 1000, 20))
+    result = estimator.estimate(x, 0.6 * x + 0.8 * noise)  # in twenty directions: 4.46 nats
+    assert abs(result.mi + 10 * np.log(1 - 0.36)) < 0.3
+    assert result.gaussian > 4 and result.stderr > result.noise > 0
+    assert result.mi == pytest.approx(result.pointwise.mean(), abs=1e-4)
+    few = estimator.estimate(x[:150], 0.6 * x[:150] + 0.8 * noise[:150])
+    assert few.mi < 2  # below 4 samples per coordinate
+
+
+def test_heavy_tails_are_no_further_dependence(estimator):
+    """A scale that both sides share, 0.5 nats, varies covariances as dependence would."""
+    rng = np.random.default_rng(0)
+    scale = np.where(rng.random((1000, 1)) < 0.2, 10.0, 1.0)
+    x, y = scale * rng.standard_normal((2, 1000, 50))
+    assert estimator.estimate(x, y).mi < 0.5
+
+
+def test_the_entropy_of_repeated_rows_bounds_the_sum(estimator):
+    x = np.random.default_rng(0).standard_normal((4, 15))[np.arange(800) % 4]
+    assert estimator.estimate(x, x).mi < 1.01 * np.log(4)
 
 
 def test_canonical_directions_of_a_correlation():
