@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,8 @@ def reduced(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -
         found, seconds = evaluate(samples)
     else:
         halves = _halves(samples, model, seed)
-        searched = [_at_most(LARGEST_SEARCH, half, seed) for half in halves]
+        most, rng = LARGEST_SEARCH, np.random.default_rng([seed, 2])
+        searched = [h[np.sort(rng.permutation(len(h))[:most])] for h in halves]
         parts = list(_reduced_halves(samples, halves, searched, model.dim))
         found, seconds = average(samples, halves, model, map(evaluate, parts))
         found = _with_remainder(found, samples, searched, model)
@@ -80,13 +81,6 @@ def _varying(side: Array) -> tuple[Floats, tuple[int, ...]]:
     """A side on the host without constant coordinates (one of them if all are), and these."""
     kept, constant = varying(side)
     return to_host(kept if len(constant) < side.shape[1] else side[:, :1]), constant
-
-
-def _at_most(most: int, half: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    """A half, or a random subset of it."""
-    if len(half) <= most:
-        return half
-    return np.sort(np.random.default_rng([seed, 2]).choice(half, most, replace=False))
 
 
 def _reduced_halves(
@@ -178,80 +172,67 @@ def _with_remainder(
 ) -> Estimate:
     """The estimate of the directions, with Gaussian dependence of all other ones added.
 
-    The remainder is the information of the Gaussian copula of all coordinates less that of the
-    directions (`found.gaussian`), if it is positive. Further coordinates cannot have negative
-    information.
+    That is the information of the Gaussian copula of all coordinates less that of the directions
+    (`found.gaussian`). It is added if it is positive, because further coordinates cannot have
+    negative information, and up to the bound of repeated rows.
     """
     copula = None if found.degenerate else _copula(samples, halves)
-    if copula is None:
-        return found
     equal = repeats(samples.x, samples.y)
     most = np.inf if equal is None else equal.ceiling() - found.mi
-    remainder = min(copula.mi - found.gaussian, most)
-    if remainder <= 0:
+    if copula is None or (remainder := min(copula[0] - found.gaussian, most)) <= 0:
         return found
-    local, influence = copula.local, found.influence
-    # The part of the influence of the copula that the model's own does not explain.
-    share = local @ influence / max(influence @ influence, np.finfo(np.float64).tiny)
-    local = local - share * (influence - influence.mean())
+    gaussian, local, error = copula
+    # Only the part of the local information that the influence of the model does not explain.
+    influence = found.influence - found.influence.mean()
+    local = local - influence * (local @ influence / max(influence @ influence, 1e-300))
     added = replace(
         found,
         mi=found.mi + remainder,
         per_slice=found.per_slice + remainder,
         pointwise=found.pointwise + remainder + local,
-        influence=influence + local,
-        gaussian=copula.mi,
-        predicted_error=float(np.hypot(found.predicted_error, copula.error)),
+        influence=found.influence + local,
+        gaussian=gaussian,
+        predicted_error=float(np.hypot(found.predicted_error, error)),
     )
     return with_error(added, model, samples.time_series, samples.groups)
 
 
-class _Copula(NamedTuple):
-    """Mutual information of a Gaussian copula, corrected for its bias, nats."""
-
-    mi: float
-    local: Floats  # [n], deviation of each sample's local information from the mean
-    error: float  # standard deviation that remains where the local information is constant
-
-
-def _copula(samples: Samples, halves: Sequence[NDArray[np.int64]]) -> _Copula | None:
+def _copula(
+    samples: Samples, halves: Sequence[NDArray[np.int64]]
+) -> tuple[float, Floats, float] | None:
     """Gaussian copula of all coordinates; None if there are too few samples, or copies.
 
-    The bias of independent Gaussian samples has a closed form. It is larger for heavy-tailed or
-    dependent samples, by the factor by which the covariances of two halves differ more than those
-    of Gaussian samples.
+    Returns its information without bias, the local information of each sample less the mean [n],
+    and the standard error for independent sides, nats. The bias for normal samples is known. It is
+    larger for heavy tails and for dependent samples, by the factor by which the covariances of two
+    halves differ more than those of normal samples.
     """
-    rows = np.concatenate(halves)
-    sides = [_scores(side) for side in (samples.x, samples.y)]
-    sides = [(z - z[rows].mean(axis=0)) @ _whitener(z[rows], ridge=0.0) for z in sides]
-    (n, dx), dy, both = sides[0].shape, sides[1].shape[1], np.hstack(sides)
-    if min(map(len, halves)) < PER_COORDINATE * (dx + dy):
+    rows, m = np.concatenate(halves), min(map(len, halves))
+    x, y = (_scores(side) for side in (samples.x, samples.y))
+    x, y = (z @ _whitener(z[rows], ridge=0.0) for z in (x, y))
+    dx, dy, n = x.shape[1], y.shape[1], len(rows)
+    if m < PER_COORDINATE * (dx + dy):
         return None
-    correlations = np.linalg.svd(sides[0][rows].T @ sides[1][rows] / len(rows), compute_uv=False)
-    if 1 - correlations.max(initial=0.0) ** 2 < 1 / n:
+    both = np.hstack([x, y])
+    both -= both[rows].mean(axis=0)
+    joint = both[rows].T @ both[rows] / n
+    correlations = np.linalg.svd(joint[:dx, dx:], compute_uv=False)
+    if 1 - correlations[0] ** 2 < 1 / n:
         return None
     first, second = (np.cov(both[half], rowvar=False) for half in halves)
-    blocks = ((slice(None), 1), (slice(dx), -1), (slice(dx, None), -1))
-
-    def excess(a: Floats, b: Floats) -> float:
-        return sum(s * np.trace(np.linalg.solve(a[i, i], b[i, i])) for i, s in blocks)
-
-    m = min(map(len, halves))
-    gaussian = sum(s * d * (m - 1) / (m - d - 2) for d, s in ((dx + dy, 1), (dx, -1), (dy, -1)))
-    factor = max((excess(first, second) + excess(second, first)) / (2 * gaussian), 1.0)
-    # E log det of a sample covariance of n normal samples, less log det of the true one.
+    difference = normal = 0.0  # of the covariances of two halves
+    for block, sign in ((slice(None), 1), (slice(dx), -1), (slice(dx, None), -1)):
+        a, b = first[block, block], second[block, block]
+        difference += sign * np.trace(np.linalg.solve(a, b) + np.linalg.solve(b, a)) / 2
+        normal += sign * len(a) * (m - 1) / (m - len(a) - 2)
+    factor = max(difference / normal, 1.0)
+    # Means of the log-determinants of sample covariances of 1, 2, ... normal coordinates.
     i = np.arange(1, dx + dy + 1)
-    logs = np.cumsum(np.log((len(rows) - i) / (len(rows) - 1)) - 1 / (len(rows) - i))
+    logs = np.cumsum(np.log((n - i) / (n - 1)) - 1 / (n - i))
     bias = factor * float(logs[dx - 1] + logs[dy - 1] - logs[-1]) / 2
-    joint = np.cov(both[rows], rowvar=False, bias=True)
-    local = (
-        np.square(both).sum(axis=1) - (both * np.linalg.solve(joint, both.T).T).sum(axis=1)
-    ) / 2
-    return _Copula(
-        mi=-0.5 * float(np.log1p(-np.square(correlations)).sum()) - bias,
-        local=local - local.mean(),
-        error=factor * float(np.sqrt(dx * dy / 2)) / len(rows),
-    )
+    local = (both * (both - np.linalg.solve(joint, both.T).T)).sum(axis=1) / 2
+    information = -0.5 * float(np.log1p(-np.square(correlations)).sum())
+    return information - bias, local - local.mean(), factor * float(np.sqrt(dx * dy / 2)) / n
 
 
 def along(weights: Floats, samples: Floats) -> Floats:

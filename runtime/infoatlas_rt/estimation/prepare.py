@@ -121,9 +121,8 @@ class Prepared:
         Seed of projections, shuffle and shifts.
     constant_x, constant_y : tuple of int
         Constant coordinates of the input.
-    redundant_x, redundant_y : tuple of int
-        Coordinates of the input that were left out of a projected side, because others determine
-        them.
+    redundant : tuple of (tuple of int)
+        Coordinates of x and of y that were left out of projections: others determine them.
     degenerate : bool
         All coordinates of a side are constant.
     repeats : Repeats or None
@@ -141,8 +140,7 @@ class Prepared:
     seed: int
     constant_x: tuple[int, ...]
     constant_y: tuple[int, ...]
-    redundant_x: tuple[int, ...]
-    redundant_y: tuple[int, ...]
+    redundant: tuple[tuple[int, ...], tuple[int, ...]]
     degenerate: bool
     repeats: Repeats | None
 
@@ -247,9 +245,9 @@ def prepare(samples: Samples, plan: slicing.Slicing, *, shifts: int, seed: int) 
     # An unsliced side is used through its ranks alone, which do not depend on scale and outliers.
     x, y = _scaled(x, y, plan)
     given = samples.redundant or (None, None)
-    x, redundant_x = _without_redundant(x, plan.x, constant_x, given[0])
-    y, redundant_y = _without_redundant(y, plan.y, constant_y, given[1])
-    if redundant_x or redundant_y:
+    x, out_x = _without_redundant(x, plan.x is not None, constant_x, given[0])
+    y, out_y = _without_redundant(y, plan.y is not None, constant_y, given[1])
+    if out_x or out_y:
         plan = slicing.without_constants(plan, x.shape[1], y.shape[1], seed)
     if groups is not None:
         streams = np.random.SeedSequence(seed).spawn(5)[3:]
@@ -269,8 +267,7 @@ def prepare(samples: Samples, plan: slicing.Slicing, *, shifts: int, seed: int) 
         seed=seed,
         constant_x=constant_x,
         constant_y=constant_y,
-        redundant_x=redundant_x,
-        redundant_y=redundant_y,
+        redundant=(out_x, out_y),
         degenerate=degenerate,
         repeats=equal,
     )
@@ -330,24 +327,19 @@ def _scaled(x: Array, y: Array, plan: slicing.Slicing) -> tuple[Array, Array]:
 
 
 def _without_redundant(
-    side: Array,
-    projections: NDArray[np.float64] | None,
-    constant: tuple[int, ...],
-    given: tuple[int, ...] | None,
+    side: Array, sliced: bool, constant: tuple[int, ...], given: tuple[int, ...] | None
 ) -> tuple[Array, tuple[int, ...]]:
-    """A standardised side without coordinates that others determine, and these, if it is sliced.
+    """A side that is sliced without coordinates that others determine, and these.
 
-    `constant` coordinates of the input are missing in the side already. Unless `given`, coordinates
-    are searched in the samples.
+    They are `given`, or found in the samples if it is None. The side is standardised, and
+    `constant` coordinates of the input are missing in it.
     """
-    if projections is None or given == () or len(constant) == side.shape[1]:
+    if not sliced or given == ():
         return side, ()
     columns = np.setdiff1d(np.arange(side.shape[1] + len(constant)), constant)
     out = columns[list(redundant(side))] if given is None else np.intersect1d(columns, given)
-    if not len(out):
-        return side, ()
-    kept = np.flatnonzero(~np.isin(columns, out))
-    return contiguous(side[:, beside(kept, side)]), tuple(out.tolist())
+    kept = np.flatnonzero(np.isin(columns, out, invert=True))
+    return contiguous(side[:, beside(kept, side)]) if len(out) else side, tuple(out.tolist())
 
 
 def varying(samples: Array) -> tuple[Array, tuple[int, ...]]:

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from ..inputs.gpu_arrays import Array, array_namespace, to_host
 
-# Largest share of a coordinate's variance that others may leave unexplained. It is above the
-# rounding of float32. A larger share would mistake smooth motion for redundancy: in a window of 100
-# steps, coordinates that are independent over many demonstrations are determined up to 1e-3.
+# Largest share of a coordinate's variance that others may leave unexplained: above the rounding of
+# float32, and below what smooth motion leaves in short windows (about 1e-3).
 UNEXPLAINED = 1e-8
-RIDGE = 1e-10
+RIDGE = 1e-10  # keeps the factorisation of copies possible
 
 
 def redundant(samples: Array) -> tuple[int, ...]:
