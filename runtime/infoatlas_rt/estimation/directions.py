@@ -8,13 +8,12 @@ has at most the information of the side (the data processing inequality), and sa
 determine the directions cannot overfit them. So the average is a lower bound of I(x; y) in
 expectation, if the model's estimate of the reduced sides is unbiased.
 
-Dependence of more than D directions is missing in it. With enough samples, the information of the
-Gaussian copula of all coordinates beyond that of the directions is added (`_remainder`).
+With enough samples, Gaussian dependence outside the directions is added (`_with_remainder`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -34,11 +33,11 @@ from .slicing import GRID
 from .standard_error import with_error
 
 Floats: TypeAlias = NDArray[np.float64]
+Rows: TypeAlias = Sequence[NDArray[np.int64]]  # of both halves
 
 WAYS = ("random", "canonical")
 LARGEST_SEARCH = 20_000  # samples that the directions are found in: bounds time and memory
 RIDGE = 0.05  # added to the variances of normal scores, which are about 1
-PER_COORDINATE = 2  # samples of a half per coordinate, from which a Gaussian copula is estimated
 
 
 def reduced(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -> Timed:
@@ -64,16 +63,12 @@ def reduced(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -
         halves = _halves(samples, model, seed)
         most, rng = LARGEST_SEARCH, np.random.default_rng([seed, 2])
         searched = [h[np.sort(rng.permutation(len(h))[:most])] for h in halves]
-        parts = list(_reduced_halves(samples, halves, searched, model.dim))
+        parts = list(_reduced_halves(samples, zip(halves, searched[::-1], strict=True), model.dim))
         found, seconds = average(samples, halves, model, map(evaluate, parts))
         found = _with_remainder(found, samples, searched, model)
-        wide = [
-            getattr(part, name).shape[1]
-            for part in parts
-            for name, side in (("x", x), ("y", y))
-            if side.shape[1] > model.dim
-        ]
-        found = replace(found, k=max(wide), directions="canonical")
+        sides = ((own, side) for part in parts for own, side in ((part.x, x), (part.y, y)))
+        widths = [own.shape[1] for own, side in sides if side.shape[1] > model.dim]
+        found = replace(found, k=max(widths), directions="canonical")
     return replace(found, constant_x=constant_x, constant_y=constant_y), seconds
 
 
@@ -83,14 +78,9 @@ def _varying(side: Array) -> tuple[Floats, tuple[int, ...]]:
     return to_host(kept if len(constant) < side.shape[1] else side[:, :1]), constant
 
 
-def _reduced_halves(
-    samples: Samples,
-    halves: Sequence[NDArray[np.int64]],
-    searched: Sequence[NDArray[np.int64]],
-    dim: int,
-) -> Iterator[Samples]:
+def _reduced_halves(samples: Samples, halves: Iterable[Rows], dim: int) -> Iterator[Samples]:
     """Both halves, each with its wide sides reduced to directions of the other one."""
-    for own, other in zip(halves, searched[::-1], strict=True):
+    for own, other in halves:
         found = canonical(_scores(samples.x[other]), _scores(samples.y[other]), dim)
         half = samples.take(own)
         x, y = (
@@ -167,59 +157,52 @@ def _whitener(z: Floats, ridge: float = RIDGE) -> Floats:
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept] + ridge))
 
 
-def _with_remainder(
-    found: Estimate, samples: Samples, halves: Sequence[NDArray[np.int64]], model: ModelFile
-) -> Estimate:
+def _with_remainder(found: Estimate, samples: Samples, halves: Rows, model: ModelFile) -> Estimate:
     """The estimate of the directions, with Gaussian dependence of all other ones added.
 
     That is the information of the Gaussian copula of all coordinates less that of the directions
-    (`found.gaussian`). It is added if it is positive, because further coordinates cannot have
-    negative information, and up to the bound of repeated rows.
+    (`found.gaussian`), if it is positive, and at most the rest of the bound of repeated rows.
     """
     copula = None if found.degenerate else _copula(samples, halves)
     equal = repeats(samples.x, samples.y)
     most = np.inf if equal is None else equal.ceiling() - found.mi
     if copula is None or (remainder := min(copula[0] - found.gaussian, most)) <= 0:
         return found
-    gaussian, local, error = copula
-    # Only the part of the local information that the influence of the model does not explain.
+    # The part of its local information that the influence of the model does not explain.
     influence = found.influence - found.influence.mean()
-    local = local - influence * (local @ influence / max(influence @ influence, 1e-300))
+    local = copula[1] - influence * (copula[1] @ influence / max(influence @ influence, 1e-300))
     added = replace(
         found,
         mi=found.mi + remainder,
         per_slice=found.per_slice + remainder,
         pointwise=found.pointwise + remainder + local,
         influence=found.influence + local,
-        gaussian=gaussian,
-        predicted_error=float(np.hypot(found.predicted_error, error)),
+        gaussian=copula[0],
+        predicted_error=float(np.hypot(found.predicted_error, copula[2])),
     )
     return with_error(added, model, samples.time_series, samples.groups)
 
 
-def _copula(
-    samples: Samples, halves: Sequence[NDArray[np.int64]]
-) -> tuple[float, Floats, float] | None:
-    """Gaussian copula of all coordinates; None if there are too few samples, or copies.
+def _copula(samples: Samples, halves: Rows) -> tuple[float, Floats, float] | None:
+    """Gaussian copula of all coordinates; None if samples are too few, or a half determines one.
 
-    Returns its information without bias, the local information of each sample less the mean [n],
-    and the standard error for independent sides, nats. The bias for normal samples is known. It is
-    larger for heavy tails and for dependent samples, by the factor by which the covariances of two
-    halves differ more than those of normal samples.
+    Returns its information, the local one less the mean [n], and the error for independent sides,
+    nats. The bias is that of normal samples times a factor for heavy tails and dependent samples:
+    by how much more the covariances of two halves differ.
     """
     rows, m = np.concatenate(halves), min(map(len, halves))
     x, y = (_scores(side) for side in (samples.x, samples.y))
     x, y = (z @ _whitener(z[rows], ridge=0.0) for z in (x, y))
     dx, dy, n = x.shape[1], y.shape[1], len(rows)
-    if m < PER_COORDINATE * (dx + dy):
+    if m < 2 * (dx + dy):
         return None
-    both = np.hstack([x, y])
-    both -= both[rows].mean(axis=0)
+    both = np.hstack([x, y]) - np.hstack([x, y])[rows].mean(axis=0)
     joint = both[rows].T @ both[rows] / n
     correlations = np.linalg.svd(joint[:dx, dx:], compute_uv=False)
-    if 1 - correlations[0] ** 2 < 1 / n:
-        return None
     first, second = (np.cov(both[half], rowvar=False) for half in halves)
+    least = min(np.linalg.eigvalsh(half)[0] for half in (first, second))
+    if 1 - correlations[0] ** 2 < 1 / n or least < RANK_TOLERANCE:
+        return None
     difference = normal = 0.0  # of the covariances of two halves
     for block, sign in ((slice(None), 1), (slice(dx), -1), (slice(dx, None), -1)):
         a, b = first[block, block], second[block, block]

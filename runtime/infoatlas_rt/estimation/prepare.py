@@ -43,8 +43,7 @@ class Samples:
     groups : [n] int64, or None
         Trajectory of each sample, 0..G-1, each with samples.
     redundant : tuple of (tuple of int), or None
-        Coordinates of x and of y that are left out before slicing, because others determine them.
-        None: they are searched in the samples (`redundancy.py`).
+        Coordinates of x and of y that slices leave out; None: they are found in the samples.
     """
 
     x: Array
@@ -122,7 +121,7 @@ class Prepared:
     constant_x, constant_y : tuple of int
         Constant coordinates of the input.
     redundant : tuple of (tuple of int)
-        Coordinates of x and of y that were left out of projections: others determine them.
+        Coordinates of x and of y that projections leave out, because others determine them.
     degenerate : bool
         All coordinates of a side are constant.
     repeats : Repeats or None
@@ -329,11 +328,7 @@ def _scaled(x: Array, y: Array, plan: slicing.Slicing) -> tuple[Array, Array]:
 def _without_redundant(
     side: Array, sliced: bool, constant: tuple[int, ...], given: tuple[int, ...] | None
 ) -> tuple[Array, tuple[int, ...]]:
-    """A side that is sliced without coordinates that others determine, and these.
-
-    They are `given`, or found in the samples if it is None. The side is standardised, and
-    `constant` coordinates of the input are missing in it.
-    """
+    """A side without `constant` coordinates: if sliced, also without redundant ones, and these."""
     if not sliced or given == ():
         return side, ()
     columns = np.setdiff1d(np.arange(side.shape[1] + len(constant)), constant)

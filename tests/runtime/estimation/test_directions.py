@@ -62,8 +62,17 @@ def test_heavy_tails_are_no_further_dependence(estimator):
 
 
 def test_the_entropy_of_repeated_rows_bounds_the_sum(estimator):
-    x = np.random.default_rng(0).standard_normal((4, 15))[np.arange(800) % 4]
-    assert estimator.estimate(x, x).mi < 1.01 * np.log(4)
+    rng = np.random.default_rng(0)
+    codes, rows = rng.standard_normal((2, 40, 15)), np.arange(2000) % 40
+    x, y = codes[0][rows], codes[1][np.where(rng.random(2000) < 0.1, rows[::-1], rows)]
+    found = estimator.estimate(x, y)
+    assert 2.5 < found.mi <= np.log(40) + 0.01
+
+
+def test_a_coordinate_that_moves_in_one_half_of_a_series(estimator):
+    x, y = linear()
+    x[:300, 3] = 0.0
+    assert 0.5 < estimator.estimate(x, y, time_series=True).mi < 1.2
 
 
 def test_canonical_directions_of_a_correlation():

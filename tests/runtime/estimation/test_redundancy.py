@@ -25,7 +25,8 @@ def test_copies_sums_and_differences():
     assert redundant(all_of_them.astype(np.float32).astype(np.float64)) == (10, 11, 12)
     noisy = all_of_them + 1e-3 * np.random.default_rng(1).standard_normal(all_of_them.shape)
     assert redundant(noisy) == ()
-    assert redundant(all_of_them[:15]) == ()  # too few samples
+    assert redundant(all_of_them[:16]) == ()  # too few samples
+    assert redundant(x[:, :1]) == redundant(np.ones((50, 3))) == ()
 
 
 def test_copies_do_not_change_a_sliced_estimate(estimator):
