@@ -160,8 +160,8 @@ def _whitener(z: Floats, ridge: float = RIDGE) -> Floats:
 def _with_remainder(found: Estimate, samples: Samples, halves: Rows, model: ModelFile) -> Estimate:
     """The estimate of the directions, with Gaussian dependence of all other ones added.
 
-    That is the information of the Gaussian copula of all coordinates less that of the directions
-    (`found.gaussian`), if it is positive, and at most the rest of the bound of repeated rows.
+    That is the information of the Gaussian copula of all coordinates less that of the directions,
+    `found.gaussian`, if it is positive. Repeated rows bound it.
     """
     copula = None if found.degenerate else _copula(samples, halves)
     equal = repeats(samples.x, samples.y)

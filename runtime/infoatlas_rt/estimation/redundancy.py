@@ -38,7 +38,7 @@ class StreamRedundancy:
     """
 
     def __init__(self) -> None:
-        self._undecided = self._out = np.bool_(True)
+        self._undecided = self._out = np.ones(1, bool)  # of any coordinate
 
     def update(self, window: NDArray[np.float64]) -> tuple[int, ...]:
         """Redundant coordinates, given the samples [n, d] of the newest window."""
