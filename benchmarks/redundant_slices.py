@@ -201,7 +201,9 @@ def page(about: dict[str, Any], rows: list[Row], dims: Sequence[int]) -> str:
             ],
         ),
         "## Half-widths of 90% intervals on elliptical data",
-        f"{WIDE} + {WIDE} normal coordinates; k = 5.",
+        f"{WIDE} + {WIDE} normal coordinates; k = 5. Most of the error at n = 100 is a bias, which "
+        "the spread does not contain. One factor for all data sets the width. Mixtures of clusters "
+        "need it, whose error is several times as large ([coverage by family](calibration.md)).",
         table(
             ["data", "n", "truth", "estimate", "spread", "root mean square error", "half-width"],
             [
