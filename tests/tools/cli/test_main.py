@@ -72,7 +72,7 @@ def test_curve_table_picture_and_json(capsys, tmp_path, figures):
     text = capsys.readouterr().out
     assert text.startswith("Extrema of I(s_t; s_t-lag)") and "Key states" not in text
     assert (
-        "Left out, constant within each trajectory or determined by others: goal.x goal.y goal.z"
+        "determined by others: goal.x goal.y goal.z tool_to_cube.x tool_to_cube.y tool_to_cube.z"
         in text
     )
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -86,7 +86,7 @@ def test_curve_table_picture_and_json(capsys, tmp_path, figures):
     dots = [tuple(dot) for marks in main_axes.collections[1:] for dot in marks.get_offsets()]
     assert sorted(dots) == sorted((s["stamp"], s["value"]) for s in result["extrema"])
 
-    assert result["mode"] == "normalised" and result["dropped"] == [25, 26, 27]
+    assert result["mode"] == "normalised" and result["dropped"] == [25, 26, 27, 35, 36, 37]
     curve = result["curve"]
     assert {len(values) for values in curve.values()} == {15} and set(curve["samples"]) == {100}
     assert min(curve["noise"]) > 0 and min(curve["stderr"]) > 0
