@@ -33,18 +33,20 @@ def redundant(samples: Array) -> tuple[int, ...]:
 class StreamRedundancy:
     """Redundant coordinates of one side of a stream.
 
-    A coordinate is decided in the first window in which it varies. If a later window contradicts,
-    the coordinate is used from then on. Otherwise the estimates of a stream remain comparable.
+    A coordinate is decided in the first window in which it varies. If a later window contradicts
+    (every tenth is checked), it is used from then on. So estimates of a stream remain comparable.
     """
 
     def __init__(self) -> None:
         self._undecided = self._out = np.ones(1, bool)  # of any coordinate
+        self._updates = 0
 
     def update(self, window: NDArray[np.float64]) -> tuple[int, ...]:
         """Redundant coordinates, given the samples [n, d] of the newest window."""
         varies = (window != window[0]).any(axis=0)
         new, known = varies & self._undecided, self._out & ~self._undecided
-        if new.any() or (known & varies).any():
+        self._updates += 1
+        if new.any() or (self._updates % 10 == 0 and (known & varies).any()):
             found = np.isin(np.arange(len(varies)), redundant(window))
             known = np.where(new, found, known & (found | ~varies))
         self._undecided, self._out = self._undecided & ~varies, known

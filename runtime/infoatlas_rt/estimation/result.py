@@ -79,8 +79,7 @@ class Estimate:
     constant_x, constant_y : tuple of int
         Constant coordinates; they are left out.
     redundant_x, redundant_y : tuple of int
-        Coordinates of a sliced side that others determine linearly (copies, sums, differences);
-        they are left out, because slices would count them twice.
+        Coordinates of a sliced side that others determine linearly (copies, sums); left out.
     parts : int
         Disjoint parts of the samples that were estimated one by one; the estimate is their
         average. More than 1 if n is larger than in training (the model's `n_max`), or if
