@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs.gpu_arrays import Array, to_host
+from ..inputs.gpu_arrays import Array, array_namespace, to_host
 
 # Largest share of a coordinate's variance that others may leave unexplained: above the rounding of
 # float32, and below what smooth motion leaves in short windows (about 1e-3).
@@ -22,8 +22,11 @@ def redundant(samples: Array) -> tuple[int, ...]:
     n, d = samples.shape
     if d < 2 or n < d + 2:  # so few samples determine nothing
         return ()
-    with np.errstate(invalid="ignore", divide="ignore"):  # of constant coordinates
-        correlation = np.nan_to_num(np.corrcoef(to_host(samples), rowvar=False))
+    centred = samples - array_namespace(samples).mean(samples, axis=0)
+    covariance = to_host(centred.T @ centred)
+    deviation = np.sqrt(np.diagonal(covariance))
+    deviation = np.where(deviation > 0, deviation, 1.0)  # constant coordinates
+    correlation = covariance / deviation / deviation[:, None]
     correlation[np.diag_indices(d)] = 1 + RIDGE
     # The squared diagonal is the share of variance that the coordinates before leave unexplained.
     unexplained = np.diagonal(np.linalg.cholesky(correlation)) ** 2
