@@ -118,6 +118,8 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
         autocorrelated=not prepared.time_series and prepared.autocorrelated(),
         constant_x=prepared.constant_x,
         constant_y=prepared.constant_y,
+        redundant_x=prepared.redundant[0],
+        redundant_y=prepared.redundant[1],
         directions=None if plan.k is None else "random",
     )
     return with_error(found, model, prepared.time_series, prepared.groups), seconds
