@@ -44,9 +44,9 @@ def least_information(x: Array, y: Array, order: NDArray[np.int64]) -> float:
     n = len(order)
     scores = score_table(n)[::2]  # of n different ranks
     time = np.argsort(order)
-    # Equal values are sorted by place, which would pair those of the one side with the other's.
-    mixed = np.random.default_rng(0).permutation(n)
-    first, second = _sorted(to_host(x).T), mixed[_sorted(to_host(y)[mixed].T)]
+    # Equal values are sorted by place. The places of y are shuffled again, because equal values of
+    # both sides would otherwise be paired.
+    first, second = _sorted(to_host(x).T), order[_sorted(to_host(y)[order].T)]
     at_most = entropy(scores) + math.log(2) / 2
     bounds = []
     for given, target in ((first, second), (second, first)):
