@@ -37,7 +37,8 @@ class Estimate:
         errors, so the noise is the scale for the difference of two estimates.
     predicted_error : float
         Nats; predicted error of the model, from diagnostic features of the samples, mean over
-        slices. Before calibration.
+        slices. Before calibration. If unsliced, at least the difference of `mi` and a lower bound
+        that also sees fast oscillations (`unresolved`).
     gaussian : float
         Nats; mutual information of Gaussians with the canonical correlations of the normal scores,
         mean over slices. The rest of `mi` is dependence that is not Gaussian.
