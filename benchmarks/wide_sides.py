@@ -18,7 +18,7 @@ import numpy as np
 from infoatlas_rt import Estimator
 
 from . import report
-from .measure import Row, mean_seconds, measure, names, pick
+from .measure import Row, measure, names, pick
 from .peers import Array, Score
 from .peers.gaussian_copula import gaussian_copula
 from .peers.shrunk_copula import shrunk_copula
@@ -88,7 +88,7 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         f"Up to {max(len(row.estimates) for row in rows)} draws of each task. `40 slices` is the "
         "mean over 40 pairs of random projections, which is not the mutual information. "
         "`canonical` searches directions in one half of the samples and estimates in the other "
-        "half. Its estimate is a lower bound in expectation if the model is unbiased. "
+        "half, and adds the Gaussian dependence of all other directions. "
         "`principal components` estimates from the first components of each side.",
         report.byline(about),
         "## Mean of |estimate - truth|",
@@ -96,9 +96,8 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
     lines = []
     for name in names(rows):
         cells = [number(error(pick(rows, set=s, n=n, estimator=name))) for s in sets for n in sizes]
-        times = [report.duration(mean_seconds(pick(rows, n=n, estimator=name))) for n in sizes]
-        lines.append([name, *cells, *times])
-    head = [f"{s}, n = {n}" for s in sets for n in sizes] + [f"time, n = {n}" for n in sizes]
+        lines.append([name, *cells])
+    head = [f"{s}, n = {n}" for s in sets for n in sizes]
     parts.append(table(["estimator", *head], lines))
     for s in sets:
         for n in sizes:

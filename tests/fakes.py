@@ -22,7 +22,8 @@ class RecordingEstimator:
     """Stores its inputs, and returns the number of samples."""
 
     def __init__(self, n_min: int = 8, per_slice=(1.0,)) -> None:
-        self.model_file = SimpleNamespace(n_min=n_min, name="recording")
+        self.model_file = SimpleNamespace(n_min=n_min, dim=5, name="recording")
+        self.k = None
         self.backend = SimpleNamespace(threads=1, milliseconds={})
         self.seconds = {"slicing": 1e-4, "preprocessing": 2e-4, "inference": 3e-4, "total": 6e-4}
         self.per_slice = np.array(per_slice)

@@ -298,6 +298,17 @@ def test_slicing(tmp_path):
     assert "too wide" in page
 
 
+def test_redundant_slices(tmp_path):
+    report, page = call("redundant_slices", tmp_path)
+    rows = report["rows"]
+    truths = [row["truth"] for row in pick(rows, study="one informative")]
+    assert truths == sorted(truths, reverse=True)  # one pair, among more coordinates
+    noisy, exact = (pick(rows, study="copies", noise=s, rho=0.9) for s in (0.01, 0.0))
+    assert [row["truth"] for row in noisy] == sorted(row["truth"] for row in noisy)
+    assert noisy[-2]["mean"] > 2 * exact[-2]["mean"]  # exact copies are left out
+    assert "nonlinear functions of the angles" in page
+
+
 def test_keystates(tmp_path):
     pytest.importorskip("bayesian_changepoint_detection", reason="no extra 'bench'")
     report, page = call("keystates.run", tmp_path)

@@ -5,13 +5,15 @@ the linear combinations of its normal scores that correlate most with the other 
 the samples determines them, and the mutual information of the reduced sides is estimated in the
 other half. Then the halves are exchanged, and the two estimates are averaged. A function of a side
 has at most the information of the side (the data processing inequality), and samples that did not
-determine the directions cannot overfit them. So the result is a lower bound of I(x; y) in
+determine the directions cannot overfit them. So the average is a lower bound of I(x; y) in
 expectation, if the model's estimate of the reduced sides is unbiased.
+
+With enough samples, Gaussian dependence outside the directions is added (`_with_remainder`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -21,13 +23,17 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.gpu_arrays import Array, to_host
 from ..models.model_file import ModelFile
+from .bounds import repeats
 from .canonical import RANK_TOLERANCE, normal_scores
 from .large_samples import Evaluate, Timed, average, split
 from .prepare import Samples, round_to, varying
+from .result import Estimate
 from .shuffling import largest_group
 from .slicing import GRID
+from .standard_error import with_error
 
 Floats: TypeAlias = NDArray[np.float64]
+Rows: TypeAlias = Sequence[NDArray[np.int64]]  # of both halves
 
 WAYS = ("random", "canonical")
 LARGEST_SEARCH = 20_000  # samples that the directions are found in: bounds time and memory
@@ -35,7 +41,7 @@ RIDGE = 0.05  # added to the variances of normal scores, which are about 1
 
 
 def reduced(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -> Timed:
-    """Estimate I(x; y), or a lower bound of it if a side has more than D non-constant coordinates.
+    """Estimate I(x; y), by directions if a side has more than D non-constant coordinates.
 
     Samples on a GPU are copied to the host, where the directions are found. `seed` is that of the
     halves, and `evaluate` estimates samples unsliced. The seconds are without those of the
@@ -55,15 +61,14 @@ def reduced(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -
         found, seconds = evaluate(samples)
     else:
         halves = _halves(samples, model, seed)
-        parts = list(_reduced_halves(samples, halves, model.dim, seed))
+        most, rng = LARGEST_SEARCH, np.random.default_rng([seed, 2])
+        searched = [h[np.sort(rng.permutation(len(h))[:most])] for h in halves]
+        parts = list(_reduced_halves(samples, zip(halves, searched[::-1], strict=True), model.dim))
         found, seconds = average(samples, halves, model, map(evaluate, parts))
-        wide = [
-            getattr(part, name).shape[1]
-            for part in parts
-            for name, side in (("x", x), ("y", y))
-            if side.shape[1] > model.dim
-        ]
-        found = replace(found, k=max(wide), directions="canonical")
+        found = _with_remainder(found, samples, searched, model)
+        sides = ((own, side) for part in parts for own, side in ((part.x, x), (part.y, y)))
+        widths = [own.shape[1] for own, side in sides if side.shape[1] > model.dim]
+        found = replace(found, k=max(widths), directions="canonical")
     return replace(found, constant_x=constant_x, constant_y=constant_y), seconds
 
 
@@ -73,14 +78,9 @@ def _varying(side: Array) -> tuple[Floats, tuple[int, ...]]:
     return to_host(kept if len(constant) < side.shape[1] else side[:, :1]), constant
 
 
-def _reduced_halves(
-    samples: Samples, halves: Sequence[NDArray[np.int64]], dim: int, seed: int
-) -> Iterator[Samples]:
+def _reduced_halves(samples: Samples, halves: Iterable[Rows], dim: int) -> Iterator[Samples]:
     """Both halves, each with its wide sides reduced to directions of the other one."""
-    for own, other in (halves, halves[::-1]):
-        if len(other) > LARGEST_SEARCH:
-            rng = np.random.default_rng([seed, 2])
-            other = np.sort(rng.choice(other, LARGEST_SEARCH, replace=False))
+    for own, other in halves:
         found = canonical(_scores(samples.x[other]), _scores(samples.y[other]), dim)
         half = samples.take(own)
         x, y = (
@@ -150,11 +150,72 @@ def canonical(x: Floats, y: Floats, k: int) -> tuple[Floats, Floats]:
     return map_x @ u[:, :k], map_y @ v[:k].T
 
 
-def _whitener(z: Floats) -> Floats:
+def _whitener(z: Floats, ridge: float = RIDGE) -> Floats:
     """A map [p, r] to r uncorrelated coordinates, of unit variance where the ridge is small."""
     values, vectors = np.linalg.eigh(np.cov(z, rowvar=False, bias=True).reshape(z.shape[1], -1))
     kept = values > RANK_TOLERANCE * max(values[-1], RANK_TOLERANCE)
-    return np.asarray(vectors[:, kept] / np.sqrt(values[kept] + RIDGE))
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept] + ridge))
+
+
+def _with_remainder(found: Estimate, samples: Samples, halves: Rows, model: ModelFile) -> Estimate:
+    """The estimate of the directions, with Gaussian dependence of all other ones added.
+
+    That is the information of the Gaussian copula of all coordinates less that of the directions,
+    `found.gaussian`, if it is positive. Repeated rows bound it.
+    """
+    copula = None if found.degenerate else _copula(samples, halves)
+    equal = repeats(samples.x, samples.y)
+    most = np.inf if equal is None else equal.ceiling() - found.mi
+    if copula is None or (remainder := min(copula[0] - found.gaussian, most)) <= 0:
+        return found
+    # The part of its local information that the influence of the model does not explain.
+    influence = found.influence - found.influence.mean()
+    local = copula[1] - influence * (copula[1] @ influence / max(influence @ influence, 1e-300))
+    added = replace(
+        found,
+        mi=found.mi + remainder,
+        per_slice=found.per_slice + remainder,
+        pointwise=found.pointwise + remainder + local,
+        influence=found.influence + local,
+        gaussian=copula[0],
+        predicted_error=float(np.hypot(found.predicted_error, copula[2])),
+    )
+    return with_error(added, model, samples.time_series, samples.groups)
+
+
+def _copula(samples: Samples, halves: Rows) -> tuple[float, Floats, float] | None:
+    """Gaussian copula of all coordinates; None if samples are too few, or a half determines one.
+
+    Returns its information, the local one less the mean [n], and the error for independent sides,
+    nats. The bias is that of normal samples times a factor for heavy tails and dependent samples:
+    by how much more the covariances of two halves differ.
+    """
+    rows, m = np.concatenate(halves), min(map(len, halves))
+    x, y = (_scores(side) for side in (samples.x, samples.y))
+    x, y = (z @ _whitener(z[rows], ridge=0.0) for z in (x, y))
+    dx, dy, n = x.shape[1], y.shape[1], len(rows)
+    if m < 2 * (dx + dy):
+        return None
+    both = np.hstack([x, y]) - np.hstack([x, y])[rows].mean(axis=0)
+    joint = both[rows].T @ both[rows] / n
+    correlations = np.linalg.svd(joint[:dx, dx:], compute_uv=False)
+    first, second = (np.cov(both[half], rowvar=False) for half in halves)
+    least = min(np.linalg.eigvalsh(half)[0] for half in (first, second))
+    if 1 - correlations[0] ** 2 < 1 / n or least < RANK_TOLERANCE:
+        return None
+    difference = normal = 0.0  # of the covariances of two halves
+    for block, sign in ((slice(None), 1), (slice(dx), -1), (slice(dx, None), -1)):
+        a, b = first[block, block], second[block, block]
+        difference += sign * np.trace(np.linalg.solve(a, b) + np.linalg.solve(b, a)) / 2
+        normal += sign * len(a) * (m - 1) / (m - len(a) - 2)
+    factor = max(difference / normal, 1.0)
+    # Means of the log-determinants of sample covariances of 1, 2, ... normal coordinates.
+    i = np.arange(1, dx + dy + 1)
+    logs = np.cumsum(np.log((n - i) / (n - 1)) - 1 / (n - i))
+    bias = factor * float(logs[dx - 1] + logs[dy - 1] - logs[-1]) / 2
+    local = (both * (both - np.linalg.solve(joint, both.T).T)).sum(axis=1) / 2
+    information = -0.5 * float(np.log1p(-np.square(correlations)).sum())
+    return information - bias, local - local.mean(), factor * float(np.sqrt(dx * dy / 2)) / n
 
 
 def along(weights: Floats, samples: Floats) -> Floats:

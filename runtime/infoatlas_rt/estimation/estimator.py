@@ -48,9 +48,9 @@ class Estimator:
         estimate is the k-sliced mutual information. "canonical": to the D directions (at most as
         many as the narrower side has coordinates) that are linearly related to the other side, up
         to monotone maps of single coordinates. They are found in one half of the samples and used
-        in the other; then the halves are exchanged. So `mi` is a lower bound of I(x; y) in
-        expectation, and n has to be at least twice the model's n_min. `k`, `slices` and `sides` are
-        for "random".
+        in the other; then the halves are exchanged. With 4 samples per coordinate, Gaussian
+        dependence of other directions is added. `mi` is usually too low, as nonlinear one is
+        missing. n is at least twice the model's n_min. `k`, `slices`, `sides` are for "random".
     shifts : int, optional
         Number M of cyclic shifts, whose pairs are samples of the product of marginals. At least 4;
         at most n-1 are used. The default is in the model's metadata. At small n, more shifts reduce

@@ -26,6 +26,7 @@ from .parallel import run_jobs
 from .prepare import Prepared, batches
 from .result import Estimate
 from .standard_error import beyond_gaussian, gaussian_part, rank_noise, with_error
+from .unresolved import least_information
 
 
 class Evaluator(Protocol):
@@ -92,11 +93,14 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
     means[0, prepared.order] = pointwise / slices
     means[1, prepared.order] = influence / slices
     _check_finite(estimator, per_slice, means, predicted)
+    mi, error = float(per_slice.mean()), float(predicted.mean())
+    if plan.k is None and not prepared.degenerate:
+        error = max(error, least_information(prepared.x, prepared.y, prepared.order) - mi)
     found = Estimate(
-        mi=float(per_slice.mean()),
+        mi=mi,
         stderr=math.nan,
         noise=math.nan,
-        predicted_error=float(predicted.mean()),
+        predicted_error=error,
         gaussian=float(gaussian.mean()),
         beyond_gaussian=0.0 if prepared.degenerate else beyond_gaussian(per_slice, gaussian),
         rank_noise=crowding,
@@ -118,6 +122,8 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
         autocorrelated=not prepared.time_series and prepared.autocorrelated(),
         constant_x=prepared.constant_x,
         constant_y=prepared.constant_y,
+        redundant_x=prepared.redundant[0],
+        redundant_y=prepared.redundant[1],
         directions=None if plan.k is None else "random",
     )
     return with_error(found, model, prepared.time_series, prepared.groups), seconds

@@ -121,11 +121,13 @@ def average(
         and autocorrelated(varying(samples.x)[0], varying(samples.y)[0]),
         constant_x=_in_all(one.constant_x for one in found),
         constant_y=_in_all(one.constant_y for one in found),
+        redundant_x=_in_all(one.redundant_x for one in found),
+        redundant_y=_in_all(one.redundant_y for one in found),
         parts=sum(one.parts for one in found),
     )
     return with_error(combined, model, samples.time_series, samples.groups), total
 
 
-def _in_all(constant: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """Coordinates that are constant in all parts."""
-    return tuple(sorted(set.intersection(*map(set, constant))))
+def _in_all(coordinates: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    """Coordinates that are left out in all parts."""
+    return tuple(sorted(set.intersection(*map(set, coordinates))))

@@ -17,6 +17,7 @@ from ..models.model_file import LEAST_SHIFTS, ModelFile
 from . import slicing
 from .bounds import Repeats, repeats
 from .canonical import clip_outliers, rounded, standardise
+from .redundancy import redundant
 from .shuffling import shuffle
 
 MAX_SAMPLES = 1_000_000
@@ -41,6 +42,8 @@ class Samples:
         Smallest difference that has a meaning, in the units of the data; finite, not negative.
     groups : [n] int64, or None
         Trajectory of each sample, 0..G-1, each with samples.
+    redundant : tuple of (tuple of int), or None
+        Coordinates of x and of y that slices leave out; None: they are found in the samples.
     """
 
     x: Array
@@ -49,6 +52,7 @@ class Samples:
     resolution_x: NDArray[np.float64] | None = None
     resolution_y: NDArray[np.float64] | None = None
     groups: NDArray[np.int64] | None = None
+    redundant: tuple[tuple[int, ...], tuple[int, ...]] | None = ((), ())
 
     def __len__(self) -> int:
         return len(self.x)
@@ -87,6 +91,7 @@ def checked(
         resolution_x=as_resolution(resolution_x, x.shape[1], "resolution_x"),
         resolution_y=as_resolution(resolution_y, y.shape[1], "resolution_y"),
         groups=None if groups is None else as_groups(groups, len(x)),
+        redundant=None,
     )
 
 
@@ -115,6 +120,8 @@ class Prepared:
         Seed of projections, shuffle and shifts.
     constant_x, constant_y : tuple of int
         Constant coordinates of the input.
+    redundant : tuple of (tuple of int)
+        Coordinates of x and of y that projections leave out, because others determine them.
     degenerate : bool
         All coordinates of a side are constant.
     repeats : Repeats or None
@@ -132,6 +139,7 @@ class Prepared:
     seed: int
     constant_x: tuple[int, ...]
     constant_y: tuple[int, ...]
+    redundant: tuple[tuple[int, ...], tuple[int, ...]]
     degenerate: bool
     repeats: Repeats | None
 
@@ -235,6 +243,11 @@ def prepare(samples: Samples, plan: slicing.Slicing, *, shifts: int, seed: int) 
     equal = repeats(x[rows], y[rows])
     # An unsliced side is used through its ranks alone, which do not depend on scale and outliers.
     x, y = _scaled(x, y, plan)
+    given = samples.redundant or (None, None)
+    x, out_x = _without_redundant(x, plan.x is not None, constant_x, given[0])
+    y, out_y = _without_redundant(y, plan.y is not None, constant_y, given[1])
+    if out_x or out_y:
+        plan = slicing.without_constants(plan, x.shape[1], y.shape[1], seed)
     if groups is not None:
         streams = np.random.SeedSequence(seed).spawn(5)[3:]
         x, y = (
@@ -253,6 +266,7 @@ def prepare(samples: Samples, plan: slicing.Slicing, *, shifts: int, seed: int) 
         seed=seed,
         constant_x=constant_x,
         constant_y=constant_y,
+        redundant=(out_x, out_y),
         degenerate=degenerate,
         repeats=equal,
     )
@@ -309,6 +323,18 @@ def _scaled(x: Array, y: Array, plan: slicing.Slicing) -> tuple[Array, Array]:
         x = x if plan.x is None else standardise(clip_outliers(x))
         y = y if plan.y is None else standardise(clip_outliers(y))
     return x, y
+
+
+def _without_redundant(
+    side: Array, sliced: bool, constant: tuple[int, ...], given: tuple[int, ...] | None
+) -> tuple[Array, tuple[int, ...]]:
+    """A side without `constant` coordinates: if sliced, also without redundant ones, and these."""
+    if not sliced or given == ():
+        return side, ()
+    columns = np.setdiff1d(np.arange(side.shape[1] + len(constant)), constant)
+    out = columns[list(redundant(side))] if given is None else np.intersect1d(columns, given)
+    kept = np.flatnonzero(np.isin(columns, out, invert=True))
+    return contiguous(side[:, beside(kept, side)]) if len(out) else side, tuple(out.tolist())
 
 
 def varying(samples: Array) -> tuple[Array, tuple[int, ...]]:

@@ -37,7 +37,8 @@ class Estimate:
         errors, so the noise is the scale for the difference of two estimates.
     predicted_error : float
         Nats; predicted error of the model, from diagnostic features of the samples, mean over
-        slices. Before calibration.
+        slices. Before calibration. If unsliced, at least the difference of `mi` and a lower bound
+        that also sees fast oscillations (`unresolved`).
     gaussian : float
         Nats; mutual information of Gaussians with the canonical correlations of the normal scores,
         mean over slices. The rest of `mi` is dependence that is not Gaussian.
@@ -78,14 +79,16 @@ class Estimate:
         in order of time, `mi` is much too high: pass `time_series=True`.
     constant_x, constant_y : tuple of int
         Constant coordinates; they are left out.
+    redundant_x, redundant_y : tuple of int
+        Coordinates of a sliced side that others determine linearly (copies, sums); left out.
     parts : int
         Disjoint parts of the samples that were estimated one by one; the estimate is their
         average. More than 1 if n is larger than in training (the model's `n_max`), or if
         `directions` were found in the samples.
     directions : {"random", "canonical"} or None
         How sides wider than the model were reduced to k dimensions. "random": by random projections
-        (slices). "canonical": by directions found in the other half of the samples, and `mi` is a
-        lower bound in expectation. None if unsliced.
+        (slices). "canonical": by directions found in the other half of the samples, and `mi` is
+        usually too low. None if unsliced.
     """
 
     mi: float
@@ -113,6 +116,8 @@ class Estimate:
     autocorrelated: bool
     constant_x: tuple[int, ...]
     constant_y: tuple[int, ...]
+    redundant_x: tuple[int, ...] = ()
+    redundant_y: tuple[int, ...] = ()
     parts: int = 1
     directions: str | None = None
 
@@ -121,7 +126,7 @@ class Estimate:
         """Short text: how wide sides were reduced."""
         if self.directions in (None, "random"):
             return "unsliced" if self.k is None else f"{self.slices} slices, k={self.k}"
-        return f"{self.k} {self.directions} directions: a lower bound"
+        return f"{self.k} {self.directions} directions: usually too low"
 
     def __str__(self) -> str:
         """One line, with the flags that are set at its end."""
@@ -131,9 +136,10 @@ class Estimate:
             flags.append("neighbouring rows are similar: time_series=True if in order of time")
         if self.parts > 1:
             flags.append(f"mean of {self.parts} parts")
-        for side, constant in (("x", self.constant_x), ("y", self.constant_y)):
-            if constant:
-                flags.append(f"{len(constant)} constant in {side}")
+        for why in ("constant", "redundant"):
+            for side in ("x", "y"):
+                if left_out := getattr(self, f"{why}_{side}"):
+                    flags.append(f"{len(left_out)} {why} in {side}")
         if self.effective_samples < self.samples:
             flags.append(f"{self.effective_samples:.0f} effective samples")
         return (

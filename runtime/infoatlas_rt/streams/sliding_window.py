@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.prepare import Samples, check_window
+from ..estimation.redundancy import StreamRedundancy
 from ..estimation.result import Estimate, WindowEstimate
 from ..inputs.arrays import as_reals
 from ..inputs.checks import LARGEST_STATE, as_count, as_flag, as_number, as_resolution, as_seconds
@@ -109,6 +110,7 @@ class SlidingWindow(Stateful):
             self.lag, self.lag_seconds, self._tolerance, self.history, self.length, self.increments
         )
         self._rests = (Rest(), Rest())[: 1 + self.two_streams]
+        self._redundant = StreamRedundancy(), StreamRedundancy()
         self._stamped = False
         self._fresh = 0  # pairs since the last estimate that counted for `every`
         self._pending = False  # there is a pair since the last estimate of any kind
@@ -251,7 +253,8 @@ class SlidingWindow(Stateful):
         if samples is None:
             return None
         x, y, steps = samples
-        pairs = Samples(x, y, True, self._resolution_x, self._resolution_y)
+        left_out = self._redundant[0].update(x), self._redundant[1].update(y)
+        pairs = Samples(x, y, True, self._resolution_x, self._resolution_y, redundant=left_out)
         sides = zip(self._rests, (x, y[:, : y.shape[1] // self.history]), strict=False)
         at_rest = any(rest.within(side) for rest, side in sides)
         return self.dated(estimator.estimate_checked(pairs), steps, at_rest)

@@ -36,10 +36,43 @@ def test_linear_directions_are_found(estimator):
     assert 0.75 < result.mi < 1.1
     assert (result.slices, result.k, result.parts) == (1, 5, 2)
     assert result.directions == "canonical"
-    assert "5 canonical directions: a lower bound" in str(result)
+    assert "5 canonical directions: usually too low" in str(result)
     assert result.to_dict()["directions"] == "canonical"
     assert result.per_slice.shape == (1,)
     assert result.mi == pytest.approx(result.pointwise.mean(), abs=1e-4)
+
+
+def test_gaussian_dependence_of_further_directions_is_added(estimator):
+    rng = np.random.default_rng(0)
+    x, noise = rng.standard_normal((2, 1000, 20))
+    result = estimator.estimate(x, 0.6 * x + 0.8 * noise)  # in twenty directions: 4.46 nats
+    assert abs(result.mi + 10 * np.log(1 - 0.36)) < 0.3
+    assert result.gaussian > 4 and result.stderr > result.noise > 0
+    assert result.mi == pytest.approx(result.pointwise.mean(), abs=1e-4)
+    few = estimator.estimate(x[:150], 0.6 * x[:150] + 0.8 * noise[:150])
+    assert few.mi < 2  # below 4 samples per coordinate
+
+
+def test_heavy_tails_are_no_further_dependence(estimator):
+    """A scale that both sides share, 0.5 nats, varies covariances as dependence would."""
+    rng = np.random.default_rng(0)
+    scale = np.where(rng.random((1000, 1)) < 0.2, 10.0, 1.0)
+    x, y = scale * rng.standard_normal((2, 1000, 50))
+    assert estimator.estimate(x, y).mi < 0.5
+
+
+def test_the_entropy_of_repeated_rows_bounds_the_sum(estimator):
+    rng = np.random.default_rng(0)
+    codes, rows = rng.standard_normal((2, 40, 15)), np.arange(2000) % 40
+    x, y = codes[0][rows], codes[1][np.where(rng.random(2000) < 0.1, rows[::-1], rows)]
+    found = estimator.estimate(x, y)
+    assert 2.5 < found.mi <= np.log(40) + 0.01
+
+
+def test_a_coordinate_that_moves_in_one_half_of_a_series(estimator):
+    x, y = linear()
+    x[:300, 3] = 0.0
+    assert 0.5 < estimator.estimate(x, y, time_series=True).mi < 1.2
 
 
 def test_canonical_directions_of_a_correlation():

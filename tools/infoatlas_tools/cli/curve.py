@@ -126,7 +126,8 @@ def _print(result: dict[str, Any], trajectories: Any, arguments: Namespace) -> N
     )
     if result["dropped"]:
         names = trajectories.names or [f"column {i}" for i in range(trajectories.states.shape[1])]
-        print("Left out, constant within each trajectory:", *(names[i] for i in result["dropped"]))
+        left_out = (names[i] for i in result["dropped"])
+        print("Left out, constant within each trajectory or determined by others:", *left_out)
     for text in result["notes"]:
         print(text)
     points = len(result["curve"]["position"])

@@ -33,7 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--directions",
         default="random",
         help="how sides wider than the model are reduced. random: by slices. canonical: to "
-        "directions that are found in one half of the samples, for a lower bound",
+        "directions that are found in one half of the samples; usually too low",
     )
 
 
@@ -46,6 +46,8 @@ def run(arguments: Namespace) -> None:
     content = {**result.to_dict(), "dropped": dropped, "notes": list(notes)}
     if not write_json(arguments.json, content):
         print(result)
+        if result.directions == "random":
+            print("Slices compare only with slices of as many coordinates, as redundant as these.")
         for text in notes:
             print(text)
         if dropped:

@@ -22,6 +22,7 @@ from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.pairs import Pairs
 from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
+from infoatlas_rt.estimation.redundancy import redundant
 from infoatlas_rt.estimation.result import Estimate
 from infoatlas_rt.inputs.checks import as_choice, as_count, as_flag, as_number
 from infoatlas_rt.streams.extrema import POINTS, Extremum, ExtremumDetector
@@ -57,7 +58,8 @@ class MICurve:
     lag, history : int
         In original steps.
     dropped : tuple of int
-        Coordinates left out because they are constant within every trajectory.
+        Coordinates left out because they are constant within every trajectory, or because others
+        determine them.
     how : str
         Estimator and settings, one line.
     """
@@ -163,7 +165,8 @@ def mi_curve(
         are the same step in each of them.
     drop_constant : bool
         Leave out coordinates that are constant within every trajectory (goals, sizes). Each is a
-        copy of its own past at every moment.
+        copy of its own past at every moment. If states are sliced, coordinates that others
+        determine linearly over all trajectories are left out, too.
     executor : concurrent.futures.Executor, optional
         Any executor, such as a pool of processes: its workers share the points, and each loads the
         model once. The result has the same bits as without it.
@@ -220,7 +223,12 @@ def mi_curve(
                 f"all {len(constant)} coordinates are constant within every trajectory: "
                 "record states that move"
             )
-        states, dropped = states[:, ~constant], tuple(np.flatnonzero(constant).tolist())
+        left_out = constant.copy()
+        if estimator.k is not None or (~constant).sum() * history > estimator.model_file.dim:
+            # Once for the whole curve, so that all points have the same coordinates.
+            moving = np.flatnonzero(~constant)
+            left_out[moving[list(redundant(np.asarray(states[:, moving], np.float64)))]] = True
+        states, dropped = states[:, ~left_out], tuple(np.flatnonzero(left_out).tolist())
 
     if mode == "raw":
         moments = np.arange(reach, np.sort(lengths)[-least])
