@@ -33,6 +33,7 @@ PENALTIES = 10.0 ** np.arange(-4, 4.1, 0.5)
 # The penalty, as a share of the one that predicts best. With less penalty the regression has less
 # bias, which would count as dependence, and more variance, which surrogates have as well.
 UNDERSMOOTHED = 0.1
+ROUNDS = 2
 Z_FREQUENCY = 0.5  # of the features of z
 LINEAR = 3.0  # weight of linear terms beside bumps: the penalty hardly reaches them
 
@@ -51,13 +52,16 @@ class Space(NamedTuple):
     weights : [m, r] float64
         Weights of the m bumps in each column of the basis.
     slopes : [n, m, dz] float64
-        Gradient of each bump at each sample.
+        Gradient of each bump at each sample, up to a factor of all.
+    form : [n, dz] float64
+        Values or normal scores of z.
     """
 
     basis: Matrix
     strengths: Matrix
     weights: Matrix
     slopes: Matrix
+    form: Matrix
 
 
 class Regression(NamedTuple):
@@ -96,20 +100,25 @@ def conditional_statistics(
     independent samples.
     """
     rng = np.random.default_rng([seed, 2])
-    spaces = _spaces(given, None, rng)
-    (first, side_x), (second, side) = (_regressed(given, spaces, s, rng) for s in (x, y))
-    residuals, scores = _scores(first.left(side_x)), normal_scores(given.T).T
-    of_x, of_y = (frequencies(s.shape[1], rng) for s in (x, y))
+    scores, values = normal_scores(given.T).T, standardise(clip_outliers(given))
+    linear = LINEAR * np.c_[scores, values]
+    spaces = [space for form in (values, scores) for space in _spaces(form, None, linear, rng)]
+    sides = [_regressed(spaces, linear, side, rng) for side in (x, y)]
+    if trajectory is not None:
+        sides.sort(key=lambda own: _persistence(own[0].left(own[1]), trajectory))
+    (first, fixed), (second, side) = sides
+    residuals = _scores(first.left(fixed))
+    of_fixed, of_moved = (frequencies(s.shape[1], rng) for s in (fixed, side))
     of_z = Z_FREQUENCY * rng.standard_normal((given.shape[1], COUNT)) / np.sqrt(given.shape[1])
-    phase_x, phase_y = phases(rng), phases(rng)
-    features = np.cos(residuals @ of_x + scores @ of_z + phase_x)
+    phase_fixed, phase_moved = phases(rng), phases(rng)
+    features = np.cos(residuals @ of_fixed + scores @ of_z + phase_fixed)
     last = _best(spaces, features)[1]
-    sides_of_x = last.left(features), last.left(residuals)
+    sides_of_fixed = last.left(features), last.left(residuals)
 
     def measures(values: Matrix) -> list[float]:
         left = _scores(second.left(values))
-        sides_of_y = last.left(np.cos(left @ of_y + phase_y)), last.left(left)
-        pairs = zip(sides_of_x, sides_of_y, strict=True)
+        moved = last.left(np.cos(left @ of_moved + phase_moved)), last.left(left)
+        pairs = zip(sides_of_fixed, moved, strict=True)
         return [float(((a.T @ b) ** 2).sum()) for a, b in pairs]
 
     fitted = second.fitted(side)
@@ -117,19 +126,27 @@ def conditional_statistics(
     found = [measures(side)]
     for order in _orders(given, trajectory, count, rng):
         found.append(measures(fitted + noise[order]))
-    values, linear = np.array(found).T
-    return values, linear
+    general, straight = np.array(found).T
+    return general, straight
 
 
-def _spaces(given: Matrix, metric: Matrix | None, rng: np.random.Generator) -> list[Space]:
-    """Functions of z for each width of the bumps; `metric` [dz, dz] rotates and scales z."""
-    scores = normal_scores(given.T).T
-    n, dz = scores.shape
-    places = scores if metric is None else scores @ metric
+def _persistence(left: Matrix, trajectory: NDArray[np.int64]) -> float:
+    """Mean correlation of residuals [n, d] with those a step later."""
+    return float((left[1:] * left[:-1])[trajectory[1:] == trajectory[:-1]].mean())
+
+
+def _spaces(
+    form: Matrix, metric: Matrix | None, linear: Matrix, rng: np.random.Generator
+) -> list[Space]:
+    """Functions of z for each width of the bumps.
+
+    `form` [n, dz] are values or normal scores of z, which `metric` [dz, dz] rotates and scales.
+    """
+    n, dz = form.shape
+    places = form if metric is None else form @ metric
     landmarks = places[rng.choice(n, min(n // 2, LANDMARKS), replace=False)]
     away = landmarks - places[:, None]
     squares = (away**2).sum(axis=2) / dz
-    linear = LINEAR * np.c_[scores, standardise(clip_outliers(given))]
     found = []
     for width in WIDTHS:
         bumps = np.exp(-squares / (2 * width**2))
@@ -138,28 +155,29 @@ def _spaces(given: Matrix, metric: Matrix | None, rng: np.random.Generator) -> l
         strengths, axes = np.linalg.eigh(design.T @ design)
         kept = strengths > 1e-10 * max(strengths[-1], 1.0)
         axes = axes[:, kept] / np.sqrt(strengths[kept])
-        slopes = bumps[:, :, None] * away / (width**2 * dz)
-        found.append(Space(design @ axes, strengths[kept], axes[: len(landmarks)], slopes))
+        slopes = bumps[:, :, None] * (away if metric is None else away @ metric.T)
+        found.append(Space(design @ axes, strengths[kept], axes[: len(landmarks)], slopes, form))
     return found
 
 
 def _regressed(
-    given: Matrix, spaces: list[Space], side: Matrix, rng: np.random.Generator
+    spaces: list[Space], linear: Matrix, side: Matrix, rng: np.random.Generator
 ) -> tuple[Regression, Matrix]:
     """The regression of a side [n, d], and its values or normal scores: what z predicts better.
 
-    If z has several coordinates, spaces with the metric of the side are added to `spaces`.
+    If z has several coordinates, spaces with metrics of the side are added to `spaces`.
     """
     forms = standardise(clip_outliers(side)), standardise(normal_scores(side.T).T)
     side = min(forms, key=lambda form: _best(spaces, form)[0])
     _, regression, space = _best(spaces, side)
-    if given.shape[1] > 1:
+    dz = space.form.shape[1]
+    for _ in range(ROUNDS if dz > 1 else 0):
         weights = space.weights @ (regression.factors[:, None] * (regression.basis.T @ side))
-        slopes = np.einsum("nmz,md->ndz", space.slopes, weights).reshape(-1, given.shape[1])
+        slopes = np.einsum("nmz,md->ndz", space.slopes, weights).reshape(-1, dz)
         size, axes = np.linalg.eigh(slopes.T @ slopes)
         size = size + 1e-6 * max(size[-1], 1e-12)
-        spaces += _spaces(given, axes * np.sqrt(size / size.mean()), rng)
-        regression = _best(spaces, side)[1]
+        spaces += _spaces(space.form, axes * size / size.mean(), linear, rng)
+        _, regression, space = _best(spaces, side)
     return regression, side
 
 
