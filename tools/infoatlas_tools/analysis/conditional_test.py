@@ -26,6 +26,7 @@ from infoatlas_rt.estimation.canonical import clip_outliers, normal_scores, stan
 
 from .conditioning import CELL, cells
 from .features import COUNT, frequencies, phases
+from .independence import compare
 
 LANDMARKS = 100  # samples of z at which a regression has Gaussian bumps, at most
 WIDTHS = (0.3, 0.7, 1.5)  # of the bumps, in deviations of z
@@ -33,8 +34,11 @@ PENALTIES = 10.0 ** np.arange(-4, 4.1, 0.5)
 # The penalty, as a share of the one that predicts best. With less penalty the regression has less
 # bias, which would count as dependence, and more variance, which surrogates have as well.
 UNDERSMOOTHED = 0.1
-ROUNDS = 2
+ROUNDS = 2  # of metrics from the gradient of the regression before
 Z_FREQUENCY = 0.5  # of the features of z
+# The test ends after the first surrogates if their p-value is above this one (Besag and Clifford
+# 1991). At smaller levels it rejects as often or less often.
+FIRST, CLEAR = 59, 0.2
 LINEAR = 3.0  # weight of linear terms beside bumps: the penalty hardly reaches them
 
 Matrix = NDArray[np.float64]
@@ -80,6 +84,13 @@ class Regression(NamedTuple):
         deviation = left.std(axis=0)
         return np.asarray(left / np.where(deviation > 1e-9, deviation, np.inf))
 
+    def remaining(self, side: Matrix) -> Matrix:
+        """Squared lengths [d] of the residuals of a side [n, d]; infinite where nothing is left."""
+        total = ((side - side.mean(axis=0)) ** 2).sum(axis=0)
+        share = 2 * self.factors - self.factors**2
+        left = total - share @ (self.basis.T @ side) ** 2
+        return np.asarray(np.where(left > 1e-12 * len(side), left, np.inf))
+
     def inflation(self) -> float:
         """Deviation of the noise over that of its residuals."""
         used = 1 + (2 * self.factors - self.factors**2).sum()
@@ -113,19 +124,22 @@ def conditional_statistics(
     phase_fixed, phase_moved = phases(rng), phases(rng)
     features = np.cos(residuals @ of_fixed + scores @ of_z + phase_fixed)
     last = _best(spaces, features)[1]
-    sides_of_fixed = last.left(features), last.left(residuals)
+    # Residuals of residuals, because (I - H) a is as correlated with b as a with (I - H) b.
+    left_of_fixed = [(left - last.fitted(left)).T for left in map(last.left, (features, residuals))]
 
     def measures(values: Matrix) -> list[float]:
         left = _scores(second.left(values))
-        moved = last.left(np.cos(left @ of_moved + phase_moved)), last.left(left)
-        pairs = zip(sides_of_fixed, moved, strict=True)
-        return [float(((a.T @ b) ** 2).sum()) for a, b in pairs]
+        sides = np.cos(left @ of_moved + phase_moved), left
+        pairs = zip(left_of_fixed, sides, strict=True)
+        return [float(((a @ b) ** 2 / last.remaining(b)).sum()) for a, b in pairs]
 
     fitted = second.fitted(side)
     noise = second.inflation() * (side - fitted)
     found = [measures(side)]
     for order in _orders(given, trajectory, count, rng):
         found.append(measures(fitted + noise[order]))
+        if len(found) == 1 + FIRST and compare(*np.array(found).T)[1] > CLEAR:
+            break
     general, straight = np.array(found).T
     return general, straight
 
@@ -177,7 +191,9 @@ def _regressed(
         size, axes = np.linalg.eigh(slopes.T @ slopes)
         size = size + 1e-6 * max(size[-1], 1e-12)
         spaces += _spaces(space.form, axes * size / size.mean(), linear, rng)
-        _, regression, space = _best(spaces, side)
+        former, (_, regression, space) = space, _best(spaces, side)
+        if space is former:
+            break
     return regression, side
 
 
@@ -186,13 +202,12 @@ def _best(spaces: list[Space], side: Matrix) -> tuple[float, Regression, Space]:
     side = standardise(side)
     n, best = len(side), np.inf
     for space in spaces:
-        power = ((space.basis.T @ side) ** 2).sum(axis=1)
-        for penalty in PENALTIES:
-            factors = space.strengths / (space.strengths + penalty)
-            free = 1 - min((1 + factors.sum()) / n, 0.9)
-            error = float((side**2).sum() - (2 * factors - factors**2) @ power) / free**2
-            if error < best:
-                best, chosen, softer = error, space, UNDERSMOOTHED * penalty
+        factors = space.strengths / (space.strengths + PENALTIES[:, None])
+        free = 1 - np.minimum((1 + factors.sum(axis=1)) / n, 0.9)
+        explained = (2 * factors - factors**2) @ ((space.basis.T @ side) ** 2).sum(axis=1)
+        errors = ((side**2).sum() - explained) / free**2
+        if errors.min() < best:
+            best, chosen, softer = errors.min(), space, UNDERSMOOTHED * PENALTIES[errors.argmin()]
     factors = chosen.strengths / (chosen.strengths + softer)
     return best, Regression(chosen.basis, factors), chosen
 
