@@ -55,17 +55,30 @@ class Space(NamedTuple):
         Variances of the basis among the functions.
     weights : [m, r] float64
         Weights of the m bumps in each column of the basis.
-    slopes : [n, m, dz] float64
-        Gradient of each bump at each sample, up to a factor of all.
+    bumps : [n, m] float64
     form : [n, dz] float64
         Values or normal scores of z.
+    metric : [dz, dz] float64
+        Rotates and scales `form`; distances from the centres of bumps are measured after it.
+    rows : [m] int64
+        Samples that are the centres.
     """
 
     basis: Matrix
     strengths: Matrix
     weights: Matrix
-    slopes: Matrix
+    bumps: Matrix
     form: Matrix
+    metric: Matrix
+    rows: NDArray[np.int64]
+
+    def slopes(self, weights: Matrix) -> Matrix:
+        """Gradient [n d, dz] at each sample of d sums of bumps, weighted by [m, d]; up to scale."""
+        parts = self.bumps[:, :, None] * weights
+        towards = np.einsum("nmd,mz->ndz", parts, self.form[self.rows], optimize=True)
+        away = parts.sum(axis=1)[:, :, None] * self.form[:, None]
+        slopes = (towards - away) @ self.metric @ self.metric.T
+        return np.asarray(slopes.reshape(-1, self.form.shape[1]))
 
 
 class Regression(NamedTuple):
@@ -113,7 +126,8 @@ def conditional_statistics(
     rng = np.random.default_rng([seed, 2])
     scores, values = normal_scores(given.T).T, standardise(clip_outliers(given))
     linear = LINEAR * np.c_[scores, values]
-    spaces = [space for form in (values, scores) for space in _spaces(form, None, linear, rng)]
+    alike = np.eye(given.shape[1])
+    spaces = _spaces(values, alike, linear, rng) + _spaces(scores, alike, linear, rng)
     sides = [_regressed(spaces, linear, side, rng) for side in (x, y)]
     if trajectory is not None:
         sides.sort(key=lambda own: _persistence(own[0].left(own[1]), trajectory))
@@ -149,18 +163,13 @@ def _persistence(left: Matrix, trajectory: NDArray[np.int64]) -> float:
     return float((left[1:] * left[:-1])[trajectory[1:] == trajectory[:-1]].mean())
 
 
-def _spaces(
-    form: Matrix, metric: Matrix | None, linear: Matrix, rng: np.random.Generator
-) -> list[Space]:
-    """Functions of z for each width of the bumps.
-
-    `form` [n, dz] are values or normal scores of z, which `metric` [dz, dz] rotates and scales.
-    """
+def _spaces(form: Matrix, metric: Matrix, linear: Matrix, rng: np.random.Generator) -> list[Space]:
+    """Functions of z for each width of the bumps."""
     n, dz = form.shape
-    places = form if metric is None else form @ metric
-    landmarks = places[rng.choice(n, min(n // 2, LANDMARKS), replace=False)]
-    away = landmarks - places[:, None]
-    squares = (away**2).sum(axis=2) / dz
+    places = form @ metric
+    rows = rng.choice(n, min(n // 2, LANDMARKS), replace=False)
+    lengths = (places**2).sum(axis=1)
+    squares = (lengths[:, None] + lengths[rows] - 2 * places @ places[rows].T) / dz
     found = []
     for width in WIDTHS:
         bumps = np.exp(-squares / (2 * width**2))
@@ -169,8 +178,8 @@ def _spaces(
         strengths, axes = np.linalg.eigh(design.T @ design)
         kept = strengths > 1e-10 * max(strengths[-1], 1.0)
         axes = axes[:, kept] / np.sqrt(strengths[kept])
-        slopes = bumps[:, :, None] * (away if metric is None else away @ metric.T)
-        found.append(Space(design @ axes, strengths[kept], axes[: len(landmarks)], slopes, form))
+        basis = design @ axes
+        found.append(Space(basis, strengths[kept], axes[: len(rows)], bumps, form, metric, rows))
     return found
 
 
@@ -184,10 +193,10 @@ def _regressed(
     forms = standardise(clip_outliers(side)), standardise(normal_scores(side.T).T)
     side = min(forms, key=lambda form: _best(spaces, form)[0])
     _, regression, space = _best(spaces, side)
-    dz = space.form.shape[1]
-    for _ in range(ROUNDS if dz > 1 else 0):
-        weights = space.weights @ (regression.factors[:, None] * (regression.basis.T @ side))
-        slopes = np.einsum("nmz,md->ndz", space.slopes, weights).reshape(-1, dz)
+    for _ in range(ROUNDS if len(space.metric) > 1 else 0):
+        slopes = space.slopes(
+            space.weights @ (regression.factors[:, None] * (regression.basis.T @ side))
+        )
         size, axes = np.linalg.eigh(slopes.T @ slopes)
         size = size + 1e-6 * max(size[-1], 1e-12)
         spaces += _spaces(space.form, axes * size / size.mean(), linear, rng)

@@ -25,9 +25,10 @@ class Screening:
         Nats; each estimate, its standard error, and the part of this from samples and slices
         alone. Estimates share the model's errors, so compare them by `noise`.
     p_value : [m] float64
-        P-values of independence; NaN without permutations.
+        P-value of each test alone; NaN without permutations.
     p_adjusted : [m] float64
-        Corrected for m tests.
+        P-values corrected for the number m of tests. Judge by these: of m independent columns, some
+        have a `p_value` below 0.05 by chance.
     saturated : [m] bool
         A linear combination of one side determines one of the other, as far as n samples can
         resolve: the true value may be much larger.
@@ -57,8 +58,9 @@ class Screening:
         return {name: getattr(self, name) for name in names}
 
     def _line(self, label: str, i: int) -> str:
-        alone = "" if self.correction == "none" else f" ({self.p_value[i]:.3g})"
-        tested = f", p = {self.p_adjusted[i]:.3g}{alone}"
+        tested = f", p = {self.p_value[i]:.3g}"
+        if self.correction != "none":
+            tested += f", corrected p = {self.p_adjusted[i]:.3g}"
         return (
             f"{label}: {self.mi[i]:.3f} ± {self.stderr[i]:.3f} nats"
             + (tested if self.permutations else "")
@@ -75,14 +77,11 @@ class Screening:
         shown = [self._line(labels[i], i) for i in rows[:SHOWN]]
         more = [f"... and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
         if self.permutations and self.correction != "none":
-            more.append(
-                f"p is corrected for {len(self.mi)} tests ({self.correction}); in brackets, it is "
-                "not"
-            )
+            more.append(f"corrected p: for {len(self.mi)} tests at once ({self.correction})")
         if self.permutations and self.least_adjusted > LEVEL:
             more.append(
                 f"{self.permutations} permutations are too few for {len(self.mi)} tests: a single "
-                f"dependence has p = {self.least_adjusted:.2g} or more"
+                f"dependence has a corrected p of {self.least_adjusted:.2g} or more"
             )
         return "\n".join([f"{head} (n={self.samples}, {self.how})", *shown, *more])
 
