@@ -49,9 +49,7 @@ def determined(samples: Samples, time_series: bool) -> bool:
     return _function(x, y, rows, close) or _function(y, x, rows, close)
 
 
-def _function(
-    x: Matrix, y: Matrix, rows: NDArray[np.int64], close: NDArray[np.bool_]
-) -> bool:
+def _function(x: Matrix, y: Matrix, rows: NDArray[np.int64], close: NDArray[np.bool_]) -> bool:
     """Whether a column of y [n, dy] without ties is a function of x [n, dx].
 
     `rows` [m] are predicted from samples that are not `close` [m, n] in time.

@@ -198,7 +198,8 @@ class Estimator:
         samples = checked(x, y, provider, time_series, resolution_x, resolution_y, groups)
         found = self._estimate(samples, start)
         if found.k is None and not found.saturated and found.mi > LEAST:
-            return replace(found, saturated=determined(samples, time_series or found.autocorrelated))
+            in_order = samples.time_series or found.autocorrelated
+            return replace(found, saturated=determined(samples, in_order))
         return found
 
     def estimate_checked(self, samples: Samples) -> Estimate:

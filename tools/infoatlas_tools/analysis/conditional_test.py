@@ -1,17 +1,23 @@
 """Test of conditional independence of x and y given z: residuals, features of them, surrogates.
 
 Each side is replaced by its residuals after a smooth regression on z, whose distances follow the
-directions in which the side varies most (Radhakrishnan et al. 2024). The statistic is the larger
-of two measures, each standardised over all surrogates: the linear association of the residuals, and
-that of random Fourier features of the residuals (of those of x together with z), which is large for
-any kind of dependence (Rahimi and Recht 2007; Strobl, Zhang and Visweswaran 2019). The features are
-regressed on z once more, so what the mean of a feature owes to z does not count.
+directions in which the side varies most (Radhakrishnan et al. 2024). What the regressions of both
+sides miss in common counts as dependence, so they are on values or on ranks of z, whichever predict
+better: a function of a sum of values is not smooth in their ranks, which have noise.
 
-A surrogate of y is its regression plus rearranged residuals, and is treated as y was: fitted anew,
-and so on (Freedman and Lane 1983). So it has the same errors of the regression. Residuals of
-independent samples are permuted among samples with similar z (Runge 2018; Kim et al. 2022).
-Residuals of a time series are shifted cyclically, which keeps the autocorrelation of both sides; if
-z is discrete, among the samples of each class.
+The statistic is the larger of two measures, each standardised over all surrogates: the linear
+association of the residuals, and that of random Fourier features of the residuals (of one side
+together with z), which is large for any kind of dependence (Rahimi and Recht 2007; Strobl, Zhang
+and Visweswaran 2019). The features are regressed on z once more, so what the mean of a feature owes
+to z does not count.
+
+A surrogate of one side is its regression plus rearranged residuals, and is treated as the side was:
+fitted anew, and so on (Freedman and Lane 1983). So it has the same errors of the regression.
+Residuals of independent samples are permuted among samples with similar z (Runge 2018; Kim et al.
+2022). Residuals of a time series are shifted cyclically, which keeps the autocorrelation of both
+sides; if z is discrete, among the samples of each class. A shift moves the slower side. A slow z
+removes slow parts of both residuals; shifted fast ones would lack such parts where the slow ones
+have them, so the surrogates would vary too little.
 """
 
 from __future__ import annotations
@@ -36,10 +42,10 @@ PENALTIES = 10.0 ** np.arange(-4, 4.1, 0.5)
 UNDERSMOOTHED = 0.1
 ROUNDS = 2  # of metrics from the gradient of the regression before
 Z_FREQUENCY = 0.5  # of the features of z
+LINEAR = 3.0  # weight of linear terms beside bumps: the penalty hardly reaches them
 # The test ends after the first surrogates if their p-value is above this one (Besag and Clifford
 # 1991). At smaller levels it rejects as often or less often.
 FIRST, CLEAR = 59, 0.2
-LINEAR = 3.0  # weight of linear terms beside bumps: the penalty hardly reaches them
 
 Matrix = NDArray[np.float64]
 
@@ -118,7 +124,7 @@ def conditional_statistics(
     count: int,
     seed: int,
 ) -> tuple[Matrix, Matrix]:
-    """Both measures of dependence [1 + B] of checked samples and of B surrogates.
+    """Both measures of dependence [1 + B] of checked samples and of B <= `count` surrogates.
 
     `trajectory` [n] numbers the trajectories of time series, in ascending order; None for
     independent samples.

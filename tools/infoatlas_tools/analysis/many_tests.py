@@ -125,7 +125,7 @@ def screen_given(
         # What cannot be tested (`unresolved`) counts as not significant.
         "p_adjusted": adjusted(np.where(np.isnan(p) & (count > 0), 1.0, p), correction),
         "samples": one.samples,
-        "permutations": max(len(one.null) for one in found),
+        "permutations": count,
         "correction": correction,
         "how": f"given z, {one.model} on {one.provider}, seed {one.seed}",
     }
