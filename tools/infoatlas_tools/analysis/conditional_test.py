@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.estimation.canonical import clip_outliers, normal_scores, standardise
 
 from .conditioning import CELL, cells
-from .features import COUNT, frequencies, phases
+from .features import frequencies, spread, waves
 from .independence import compare
 
 LANDMARKS = 100  # samples of z at which a regression has Gaussian bumps, at most
@@ -140,16 +140,15 @@ def conditional_statistics(
     (first, fixed), (second, side) = sides
     residuals = _scores(first.left(fixed))
     of_fixed, of_moved = (frequencies(s.shape[1], rng) for s in (fixed, side))
-    of_z = Z_FREQUENCY * rng.standard_normal((given.shape[1], COUNT)) / np.sqrt(given.shape[1])
-    phase_fixed, phase_moved = phases(rng), phases(rng)
-    features = np.cos(residuals @ of_fixed + scores @ of_z + phase_fixed)
+    of_z = Z_FREQUENCY * spread(given.shape[1], rng) / np.sqrt(given.shape[1])
+    features = waves(residuals @ of_fixed + scores @ of_z)
     last = _best(spaces, features)[1]
     # Residuals of residuals, because (I - H) a is as correlated with b as a with (I - H) b.
     left_of_fixed = [(left - last.fitted(left)).T for left in map(last.left, (features, residuals))]
 
     def measures(values: Matrix) -> list[float]:
         left = _scores(second.left(values))
-        sides = np.cos(left @ of_moved + phase_moved), left
+        sides = waves(left @ of_moved), left
         pairs = zip(left_of_fixed, sides, strict=True)
         return [float(((a @ b) ** 2 / last.remaining(b)).sum()) for a, b in pairs]
 
