@@ -27,7 +27,7 @@ def frequencies(d: int, rng: np.random.Generator) -> NDArray[np.float64]:
 
 def spread(d: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Normal values [d, m] of evenly spread quantiles, in random order in each row."""
-    return normal_scores(rng.random((d, COUNT)))
+    return np.asarray(normal_scores(rng.random((d, COUNT))))
 
 
 def waves(angles: NDArray[np.float64]) -> NDArray[np.float64]:
