@@ -36,9 +36,9 @@ def measure(estimator: Estimator, draws: dict[str, int]) -> list[dict[str, Any]]
     """Rows of the share of p-values of at most `LEVEL`, for each model and test."""
     jobs = [
         (estimator, group, at, model, name, count if model.strength == 0 else min(count, POWER))
+        for name, count in draws.items()
         for group, own in SETS.items()
         for at, model in enumerate(own)
-        for name, count in draws.items()
     ]
     rows = []
     with ProcessPoolExecutor() as pool, progress("levels") as advance:

@@ -277,3 +277,10 @@ def test_cells():
         assert len(set(z[cell == number, 0])) == 1
     classes = cells(z[:, :1])
     assert sorted(np.bincount(classes)) == sorted(np.bincount(z[:, 0].astype(int)))
+
+
+def test_no_more_surrogates_than_are_needed(estimator):
+    x, y, z = np.random.default_rng(1).standard_normal((3, 100))
+    found = conditional(x, y, z, estimator, permutations=99)
+    assert found.p_value > 0.2 and len(found.null) == 59
+    assert len(conditional(x, x + y, z, estimator, permutations=99).null) == 99
