@@ -60,8 +60,8 @@ def _function(x: Matrix, y: Matrix, rows: NDArray[np.int64], close: NDArray[np.b
     x = x @ axes[:, kept]
     d = x.shape[1]
     few = 2 * (d + 1)
-    if WIDER * few >= (~close).sum(axis=1).min():
-        return False
+    if WIDER * few > (~close).sum(axis=1).min() / 3:
+        return False  # the neighbours of a sample would be most of all
     distance = ((x[rows, None] - x) ** 2).sum(axis=2)
     distance[close] = np.inf
     nearest = np.argpartition(distance, (few, WIDER * few), axis=1)

@@ -28,9 +28,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.estimation.canonical import clip_outliers, normal_scores, standardise
+from infoatlas_rt.estimation.canonical import normal_scores, standardise
 
-from .conditioning import CELL, cells
+from .conditioning import CELL, cells, forms
 from .features import frequencies, spread, waves
 from .independence import compare
 
@@ -51,32 +51,15 @@ Matrix = NDArray[np.float64]
 
 
 class Space(NamedTuple):
-    """Functions of z: Gaussian bumps and linear terms.
+    """Functions of z: Gaussian bumps and linear terms."""
 
-    Attributes
-    ----------
-    basis : [n, r] float64
-        Orthonormal.
-    strengths : [r] float64
-        Variances of the basis among the functions.
-    weights : [m, r] float64
-        Weights of the m bumps in each column of the basis.
-    bumps : [n, m] float64
-    form : [n, dz] float64
-        Values or normal scores of z.
-    metric : [dz, dz] float64
-        Rotates and scales `form`; distances from the centres of bumps are measured after it.
-    rows : [m] int64
-        Samples that are the centres.
-    """
-
-    basis: Matrix
-    strengths: Matrix
-    weights: Matrix
-    bumps: Matrix
-    form: Matrix
-    metric: Matrix
-    rows: NDArray[np.int64]
+    basis: Matrix  # [n, r], orthonormal
+    strengths: Matrix  # [r], variances of the basis among the functions
+    weights: Matrix  # [m, r], of the m bumps in each column of the basis
+    bumps: Matrix  # [n, m]
+    form: Matrix  # [n, dz], values or normal scores of z
+    metric: Matrix  # [dz, dz], rotates and scales `form` before distances are measured
+    rows: NDArray[np.int64]  # [m], samples at the centres of the bumps
 
     def slopes(self, weights: Matrix) -> Matrix:
         """Gradient [n d, dz] at each sample of d sums of bumps, weighted by [m, d]; up to scale."""
@@ -99,9 +82,7 @@ class Regression(NamedTuple):
     def left(self, side: Matrix) -> Matrix:
         """Residuals of a side [n, d], scaled to deviation 1; 0 where nothing is left."""
         centred = side - side.mean(axis=0)
-        left = centred - self.fitted(centred)
-        deviation = left.std(axis=0)
-        return np.asarray(left / np.where(deviation > 1e-9, deviation, np.inf))
+        return (centred - self.fitted(centred)) * np.sqrt(len(side) / self.remaining(side))
 
     def remaining(self, side: Matrix) -> Matrix:
         """Squared lengths [d] of the residuals of a side [n, d]; infinite where nothing is left."""
@@ -130,7 +111,7 @@ def conditional_statistics(
     independent samples.
     """
     rng = np.random.default_rng([seed, 2])
-    scores, values = normal_scores(given.T).T, standardise(clip_outliers(given))
+    scores, values = forms(given)
     linear = LINEAR * np.c_[scores, values]
     alike = np.eye(given.shape[1])
     spaces = _spaces(values, alike, linear, rng) + _spaces(scores, alike, linear, rng)
@@ -195,8 +176,7 @@ def _regressed(
 
     If z has several coordinates, spaces with metrics of the side are added to `spaces`.
     """
-    forms = standardise(clip_outliers(side)), standardise(normal_scores(side.T).T)
-    side = min(forms, key=lambda form: _best(spaces, form)[0])
+    side = min(forms(side), key=lambda form: _best(spaces, form)[0])
     _, regression, space = _best(spaces, side)
     for _ in range(ROUNDS if len(space.metric) > 1 else 0):
         slopes = space.slopes(

@@ -57,6 +57,32 @@ class Screening:
         names = ("mi", "stderr", "noise", "p_value", "p_adjusted", "saturated")
         return {name: getattr(self, name) for name in names}
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the estimates: intervals of lags, bars of features or a map of pairs.
+
+        Significant ones are filled, coloured or have a dot (a corrected p of at most 0.05).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            New ones unless given.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InputError
+            matplotlib is not installed.
+        """
+        ax = axes_of(ax)
+        self._draw(ax)
+        return ax
+
+    def _draw(self, ax: Any) -> None:
+        raise NotImplementedError
+
     def _line(self, label: str, i: int) -> str:
         tested = f", p = {self.p_value[i]:.3g}"
         if self.correction != "none":
@@ -123,24 +149,7 @@ class LagScan(Screening):
         """A pandas DataFrame with a row for each lag; InputError if pandas is not installed."""
         return require_pandas("to_frame()").DataFrame({"lag": self.lags} | self._columns())
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the estimates with their 90% intervals over the lags, the significant ones filled.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            New ones unless given.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        InputError
-            matplotlib is not installed.
-        """
-        ax = axes_of(ax)
+    def _draw(self, ax: Any) -> None:
         ax.errorbar(self.lags, self.mi, 1.645 * self.stderr, color="tab:blue", fmt="-", capsize=2)
         found = self.p_adjusted <= LEVEL
         ax.plot(self.lags[found], self.mi[found], "o", color="tab:blue", label=f"p ≤ {LEVEL}")
@@ -149,7 +158,6 @@ class LagScan(Screening):
         ax.axvline(self.best, color="0.7", zorder=0, label=f"largest at {self.best:.3g}")
         ax.set(xlabel="lag, steps", ylabel=f"{self.question}, nats")
         ax.legend(frameon=False)
-        return ax
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,31 +186,13 @@ class FeatureRanking(Screening):
         index = pandas.Index(self.names, name="feature")
         return pandas.DataFrame(self._columns(), index=index)
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw a bar with its 90% interval for each feature, the significant ones coloured.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            New ones unless given.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        InputError
-            matplotlib is not installed.
-        """
-        ax = axes_of(ax)
+    def _draw(self, ax: Any) -> None:
         rows = np.arange(len(self.names))
         colours = ["tab:blue" if p <= LEVEL else "0.75" for p in self.p_adjusted]
         ax.barh(rows, self.mi, xerr=1.645 * self.stderr, color=colours, ecolor="0.4", capsize=2)
         ax.set_yticks(rows, self.names)
         ax.invert_yaxis()
         ax.set_xlabel(f"nats; blue: corrected p ≤ {LEVEL}")
-        return ax
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,24 +260,7 @@ class PairwiseInformation(Screening):
         pandas, names = require_pandas("to_frame()"), list(self.names)
         return pandas.DataFrame(self.matrix(value), index=names, columns=names)
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw a heat map of the estimates; a dot marks the significant ones.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            New ones unless given.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        InputError
-            matplotlib is not installed.
-        """
-        ax = axes_of(ax)
+    def _draw(self, ax: Any) -> None:
         shown = ax.imshow(np.maximum(self.matrix(), 0), cmap="viridis", vmin=0)
         ticks = range(len(self.names))
         ax.set_xticks(ticks, self.names, rotation=90)
@@ -295,4 +268,3 @@ class PairwiseInformation(Screening):
         found = np.argwhere(self.matrix("p_adjusted") <= LEVEL)
         ax.plot(found[:, 1], found[:, 0], ".", color="white")
         ax.figure.colorbar(shown, ax=ax, label=f"nats; dot: corrected p ≤ {LEVEL}")
-        return ax
