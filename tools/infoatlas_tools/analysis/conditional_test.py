@@ -227,7 +227,7 @@ def _orders(
     starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
     steps, lengths = np.arange(len(trajectory)) - starts, np.repeat(sizes, sizes)
     for _ in range(count):
-        shifts = np.repeat(rng.integers(0, sizes), sizes)
+        shifts = np.repeat(rng.integers(len(sizes) == 1, sizes), sizes)  # (0 is the given series)
         order = np.empty(len(trajectory), np.int64)
         order[in_parts] = in_parts[starts + (steps + shifts) % lengths]
         yield order
