@@ -82,7 +82,8 @@ class Regression(NamedTuple):
     def left(self, side: Matrix) -> Matrix:
         """Residuals of a side [n, d], scaled to deviation 1; 0 where nothing is left."""
         centred = side - side.mean(axis=0)
-        return (centred - self.fitted(centred)) * np.sqrt(len(side) / self.remaining(side))
+        left = centred - self.fitted(centred)
+        return np.asarray(left * np.sqrt(len(side) / self.remaining(side)))
 
     def remaining(self, side: Matrix) -> Matrix:
         """Squared lengths [d] of the residuals of a side [n, d]; infinite where nothing is left."""
