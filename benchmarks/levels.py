@@ -9,6 +9,7 @@ The peers are CMIknn and ParCorr of tigramite (Runge 2018), if it is installed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from time import process_time
 from typing import Any
 
@@ -26,35 +27,44 @@ from .tasks.null_models import ALTERNATIVES, CHOSEN, KEPT, Model
 
 LEVEL, PERMUTATIONS = 0.05, 39
 SETS = {"chosen": CHOSEN, "kept": KEPT, "dependent": ALTERNATIVES}
-DRAWS, PEER_DRAWS, POWER_DRAWS = 300, 60, 60  # POWER_DRAWS of dependent models, at most
+DRAWS, PEER_DRAWS, POWER = 400, 60, 60  # POWER: of dependent models, at most
+SEED = 59  # the method was chosen on draws of other seeds
 PEERS = tests(PERMUTATIONS)
 
 
 def measure(estimator: Estimator, draws: dict[str, int]) -> list[dict[str, Any]]:
     """Rows of the share of p-values of at most `LEVEL`, for each model and test."""
-    models = [(name, at, model) for name, own in SETS.items() for at, model in enumerate(own)]
+    jobs = [
+        (estimator, group, at, model, name, count if model.strength == 0 else min(count, POWER))
+        for name, count in draws.items()
+        for group, own in SETS.items()
+        for at, model in enumerate(own)
+    ]
     rows = []
-    with progress("levels") as advance:
-        for done, (group, at, model) in enumerate(models):
-            for name, count in draws.items():
-                test = _ours(estimator, model) if name == OURS else PEERS[name]
-                count = count if model.strength == 0 else min(count, POWER_DRAWS)
-                start = process_time()
-                p = [test(*model.draw(np.random.default_rng([i, at, 58]))) for i in range(count)]
-                rows.append(
-                    {
-                        "set": group,
-                        "model": model.name,
-                        "n": model.n,
-                        "strength": model.strength,
-                        "test": name,
-                        "draws": count,
-                        "rejected": float(np.mean(np.array(p) <= LEVEL)),
-                        "seconds": (process_time() - start) / count,
-                    }
-                )
-            advance((done + 1) / len(models))
+    with ProcessPoolExecutor() as pool, progress("levels") as advance:
+        for row in pool.map(_share, *zip(*jobs, strict=True)):
+            rows.append(row)
+            advance(len(rows) / len(jobs))
     return rows
+
+
+def _share(
+    estimator: Estimator, group: str, at: int, model: Model, name: str, count: int
+) -> dict[str, Any]:
+    """The row of one model and test."""
+    test = _ours(estimator, model) if name == OURS else PEERS[name]
+    start = process_time()
+    p = [test(*model.draw(np.random.default_rng([i, at, SEED]))) for i in range(count)]
+    return {
+        "set": group,
+        "model": model.name,
+        "n": model.n,
+        "strength": model.strength,
+        "test": name,
+        "draws": count,
+        "rejected": float(np.mean(np.array(p) <= LEVEL)),
+        "seconds": (process_time() - start) / count,
+    }
 
 
 def _ours(estimator: Estimator, model: Model) -> Test:
@@ -91,9 +101,10 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
             + ", ".join(f"{name} {draws[name]} ({number(error[name])})" for name in names)
             + ".",
             report.byline(about),
-            "## Null models that the settings were chosen on",
+            "## Null models that the method was chosen on",
+            "It was chosen on other draws of these. On the last three, earlier methods rejected in "
+            "0.48, 0.00 and 0.10.",
             shares("chosen"),
-            "On the last two an earlier method, chosen on the others, rejected in 0.48 and 0.00.",
             "## Null models kept for the judgement",
             shares("kept"),
             "## Dependent models",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..errors import InputError, ModelError
 from ..inputs.checks import as_choice, as_count
 from ..models import model_file
 from . import slicing
+from .determined import LEAST, determined
 from .directions import WAYS, reduced
 from .forward import forward
 from .large_samples import Timed, by_parts
@@ -194,10 +196,16 @@ class Estimator:
         start = perf_counter()
         provider = self.backend.provider
         samples = checked(x, y, provider, time_series, resolution_x, resolution_y, groups)
-        return self._estimate(samples, start)
+        found = self._estimate(samples, start)
+        if found.k is None and not found.saturated and found.mi > LEAST:
+            in_order = samples.time_series or found.autocorrelated
+            return replace(found, saturated=determined(samples, in_order))
+        return found
 
     def estimate_checked(self, samples: Samples) -> Estimate:
         """`estimate` without checks, for arrays that this package has made.
+
+        Live estimates use it, so it does not test whether one side is a function of the other.
 
         Parameters
         ----------

@@ -66,7 +66,8 @@ class Estimate:
         Name and version of the model.
     saturated : bool
         A linear combination of one side determines one of the other, as far as n samples can
-        resolve, as in a copy. The true value may be much larger, up to infinity.
+        resolve, as in a copy. In `Estimator.estimate` of unsliced sides, also: a coordinate is a
+        smooth function of the other side. The true value may be much larger, up to infinity.
     degenerate : bool
         All coordinates of a side are constant: `mi` and `stderr` are exactly 0.
     clipped : bool

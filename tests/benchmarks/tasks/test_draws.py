@@ -6,6 +6,8 @@ import pytest
 from benchmarks.tasks.blind import BLIND
 from benchmarks.tasks.more_families import MORE
 from benchmarks.tasks.unseen import UNSEEN
+from infoatlas_rt.estimation.determined import determined
+from infoatlas_rt.estimation.prepare import Samples
 
 # Widths of x and y.
 WIDTHS = (
@@ -36,3 +38,9 @@ def test_draws(family, widths, mean):
         assert np.isfinite(side).all()
         assert (side == same).all()
         assert (side != different).any()
+
+
+@pytest.mark.parametrize("family", ALL, ids=lambda family: family.name)
+def test_no_family_is_taken_for_a_function(family):
+    x, y = (np.ascontiguousarray(side, np.float64) for side in family.draw(500, 3))
+    assert not determined(Samples(x, y), family.kind == "process")

@@ -64,10 +64,11 @@ def conditional_mutual_information(
         The estimator to use, or a model to make one of; the shipped model unless given.
     time_series : bool
         The samples are in order of time, and each depends on its neighbours: the standard error
-        uses a long-run variance, and the test shifts the residuals of y cyclically, which keeps the
-        autocorrelation of both sides. Given z, both have to be stationary.
+        uses a long-run variance, and the test shifts the residuals of the slower side cyclically,
+        which keeps the autocorrelation of both. Given z, both have to be stationary.
     permutations : int
-        B, surrogates of the test; 0 leaves it out. With 199 the smallest p-value is 0.005.
+        B, surrogates of the test; 0 leaves it out. With 199 the smallest p-value is 0.005. If p is
+        above 0.2 after 59 surrogates, no more are drawn.
 
     Returns
     -------
@@ -76,13 +77,13 @@ def conditional_mutual_information(
     Notes
     -----
     Both sides are replaced by their residuals after a smooth regression on z, and the test detects
-    any dependence of the residuals: linear, of other form, or different at each z. Surrogates of y
-    are its regression plus residuals that are permuted among samples with similar z (cells of at
-    least 8, or the classes of a discrete z), or shifted in time; they are fitted anew. So the level
-    is right in the limit of many samples, if z acts smoothly (measured on fourteen null models:
-    docs/questions.md). No test of conditional independence is valid for all distributions (Shah and
-    Peters 2020). If z determines both sides nearly as far as n ranks resolve, there is no test
-    (`unresolved`).
+    any dependence of the residuals: linear, of other form, or different at each z. Surrogates of
+    one side are its regression plus residuals that are permuted among samples with similar z (cells
+    of at least 8, or the classes of a discrete z), or shifted in time; they are fitted anew. So the
+    level is right in the limit of many samples, if z acts smoothly (measured on fourteen null
+    models: docs/questions.md). No test of conditional independence is valid for all distributions
+    (Shah and Peters 2020). If z determines both sides nearly as far as n ranks resolve, there is no
+    test (`unresolved`).
 
     Raises
     ------
@@ -138,8 +139,9 @@ def transfer_entropy(
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     permutations : int
-        B, surrogates of the test, which shift the residuals of y cyclically within trajectories; 0
-        leaves it out. With 199 the smallest p-value is 0.005.
+        B, surrogates of the test, which shift the residuals of the slower side cyclically within
+        trajectories; 0 leaves it out. With 199 the smallest p-value is 0.005. If p is above 0.2
+        after 59 surrogates, no more are drawn.
 
     Returns
     -------

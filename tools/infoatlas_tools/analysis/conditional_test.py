@@ -1,17 +1,23 @@
 """Test of conditional independence of x and y given z: residuals, features of them, surrogates.
 
 Each side is replaced by its residuals after a smooth regression on z, whose distances follow the
-directions in which the side varies most (Radhakrishnan et al. 2024). The statistic is the larger
-of two measures, each standardised over all surrogates: the linear association of the residuals, and
-that of random Fourier features of the residuals (of those of x together with z), which is large for
-any kind of dependence (Rahimi and Recht 2007; Strobl, Zhang and Visweswaran 2019). The features are
-regressed on z once more, so what the mean of a feature owes to z does not count.
+directions in which the side varies most (Radhakrishnan et al. 2024). What the regressions of both
+sides miss in common counts as dependence, so they are on values or on ranks of z, whichever predict
+better: a function of a sum of values is not smooth in their ranks, which have noise.
 
-A surrogate of y is its regression plus rearranged residuals, and is treated as y was: fitted anew,
-and so on (Freedman and Lane 1983). So it has the same errors of the regression. Residuals of
-independent samples are permuted among samples with similar z (Runge 2018; Kim et al. 2022).
-Residuals of a time series are shifted cyclically, which keeps the autocorrelation of both sides; if
-z is discrete, among the samples of each class.
+The statistic is the larger of two measures, each standardised over all surrogates: the linear
+association of the residuals, and that of random Fourier features of the residuals (of one side
+together with z), which is large for any kind of dependence (Rahimi and Recht 2007; Strobl, Zhang
+and Visweswaran 2019). The features are regressed on z once more, so what the mean of a feature owes
+to z does not count.
+
+A surrogate of one side is its regression plus rearranged residuals, and is treated as the side was:
+fitted anew, and so on (Freedman and Lane 1983). So it has the same errors of the regression.
+Residuals of independent samples are permuted among samples with similar z (Runge 2018; Kim et al.
+2022). Residuals of a time series are shifted cyclically, which keeps the autocorrelation of both
+sides; if z is discrete, among the samples of each class. A shift moves the slower side. A slow z
+removes slow parts of both residuals; shifted fast ones would lack such parts where the slow ones
+have them, so the surrogates would vary too little.
 """
 
 from __future__ import annotations
@@ -22,10 +28,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.estimation.canonical import clip_outliers, normal_scores, standardise
+from infoatlas_rt.estimation.canonical import normal_scores, standardise
 
-from .conditioning import CELL, cells
-from .features import COUNT, frequencies, phases
+from .conditioning import CELL, cells, forms
+from .features import frequencies, spread, waves
+from .independence import compare
 
 LANDMARKS = 100  # samples of z at which a regression has Gaussian bumps, at most
 WIDTHS = (0.3, 0.7, 1.5)  # of the bumps, in deviations of z
@@ -33,31 +40,34 @@ PENALTIES = 10.0 ** np.arange(-4, 4.1, 0.5)
 # The penalty, as a share of the one that predicts best. With less penalty the regression has less
 # bias, which would count as dependence, and more variance, which surrogates have as well.
 UNDERSMOOTHED = 0.1
+ROUNDS = 2  # of metrics from the gradient of the regression before
 Z_FREQUENCY = 0.5  # of the features of z
 LINEAR = 3.0  # weight of linear terms beside bumps: the penalty hardly reaches them
+# The test ends after the first surrogates if their p-value is above this one (Besag and Clifford
+# 1991). At smaller levels it rejects as often or less often.
+FIRST, CLEAR = 59, 0.2
 
 Matrix = NDArray[np.float64]
 
 
 class Space(NamedTuple):
-    """Functions of z: Gaussian bumps and linear terms.
+    """Functions of z: Gaussian bumps and linear terms."""
 
-    Attributes
-    ----------
-    basis : [n, r] float64
-        Orthonormal.
-    strengths : [r] float64
-        Variances of the basis among the functions.
-    weights : [m, r] float64
-        Weights of the m bumps in each column of the basis.
-    slopes : [n, m, dz] float64
-        Gradient of each bump at each sample.
-    """
+    basis: Matrix  # [n, r], orthonormal
+    strengths: Matrix  # [r], variances of the basis among the functions
+    weights: Matrix  # [m, r], of the m bumps in each column of the basis
+    bumps: Matrix  # [n, m]
+    form: Matrix  # [n, dz], values or normal scores of z
+    metric: Matrix  # [dz, dz], rotates and scales `form` before distances are measured
+    rows: NDArray[np.int64]  # [m], samples at the centres of the bumps
 
-    basis: Matrix
-    strengths: Matrix
-    weights: Matrix
-    slopes: Matrix
+    def slopes(self, weights: Matrix) -> Matrix:
+        """Gradient [n d, dz] at each sample of d sums of bumps, weighted by [m, d]; up to scale."""
+        parts = self.bumps[:, :, None] * weights
+        towards = np.einsum("nmd,mz->ndz", parts, self.form[self.rows], optimize=True)
+        away = parts.sum(axis=1)[:, :, None] * self.form[:, None]
+        slopes = (towards - away) @ self.metric @ self.metric.T
+        return np.asarray(slopes.reshape(-1, self.form.shape[1]))
 
 
 class Regression(NamedTuple):
@@ -73,8 +83,14 @@ class Regression(NamedTuple):
         """Residuals of a side [n, d], scaled to deviation 1; 0 where nothing is left."""
         centred = side - side.mean(axis=0)
         left = centred - self.fitted(centred)
-        deviation = left.std(axis=0)
-        return np.asarray(left / np.where(deviation > 1e-9, deviation, np.inf))
+        return np.asarray(left * np.sqrt(len(side) / self.remaining(side)))
+
+    def remaining(self, side: Matrix) -> Matrix:
+        """Squared lengths [d] of the residuals of a side [n, d]; infinite where nothing is left."""
+        total = ((side - side.mean(axis=0)) ** 2).sum(axis=0)
+        share = 2 * self.factors - self.factors**2
+        left = total - share @ (self.basis.T @ side) ** 2
+        return np.asarray(np.where(left > 1e-12 * len(side), left, np.inf))
 
     def inflation(self) -> float:
         """Deviation of the noise over that of its residuals."""
@@ -90,46 +106,57 @@ def conditional_statistics(
     count: int,
     seed: int,
 ) -> tuple[Matrix, Matrix]:
-    """Both measures of dependence [1 + B] of checked samples and of B surrogates.
+    """Both measures of dependence [1 + B] of checked samples and of B <= `count` surrogates.
 
     `trajectory` [n] numbers the trajectories of time series, in ascending order; None for
     independent samples.
     """
     rng = np.random.default_rng([seed, 2])
-    spaces = _spaces(given, None, rng)
-    (first, side_x), (second, side) = (_regressed(given, spaces, s, rng) for s in (x, y))
-    residuals, scores = _scores(first.left(side_x)), normal_scores(given.T).T
-    of_x, of_y = (frequencies(s.shape[1], rng) for s in (x, y))
-    of_z = Z_FREQUENCY * rng.standard_normal((given.shape[1], COUNT)) / np.sqrt(given.shape[1])
-    phase_x, phase_y = phases(rng), phases(rng)
-    features = np.cos(residuals @ of_x + scores @ of_z + phase_x)
+    scores, values = forms(given)
+    linear = LINEAR * np.c_[scores, values]
+    alike = np.eye(given.shape[1])
+    spaces = _spaces(values, alike, linear, rng) + _spaces(scores, alike, linear, rng)
+    sides = [_regressed(spaces, linear, side, rng) for side in (x, y)]
+    if trajectory is not None:
+        sides.sort(key=lambda own: _persistence(own[0].left(own[1]), trajectory))
+    (first, fixed), (second, side) = sides
+    residuals = _scores(first.left(fixed))
+    of_fixed, of_moved = (frequencies(s.shape[1], rng) for s in (fixed, side))
+    of_z = Z_FREQUENCY * spread(given.shape[1], rng) / np.sqrt(given.shape[1])
+    features = waves(residuals @ of_fixed + scores @ of_z)
     last = _best(spaces, features)[1]
-    sides_of_x = last.left(features), last.left(residuals)
+    # Residuals of residuals, because (I - H) a is as correlated with b as a with (I - H) b.
+    left_of_fixed = [(left - last.fitted(left)).T for left in map(last.left, (features, residuals))]
 
     def measures(values: Matrix) -> list[float]:
         left = _scores(second.left(values))
-        sides_of_y = last.left(np.cos(left @ of_y + phase_y)), last.left(left)
-        pairs = zip(sides_of_x, sides_of_y, strict=True)
-        return [float(((a.T @ b) ** 2).sum()) for a, b in pairs]
+        sides = waves(left @ of_moved), left
+        pairs = zip(left_of_fixed, sides, strict=True)
+        return [float(((a @ b) ** 2 / last.remaining(b)).sum()) for a, b in pairs]
 
     fitted = second.fitted(side)
     noise = second.inflation() * (side - fitted)
     found = [measures(side)]
     for order in _orders(given, trajectory, count, rng):
         found.append(measures(fitted + noise[order]))
-    values, linear = np.array(found).T
-    return values, linear
+        if len(found) == 1 + FIRST and compare(*np.array(found).T)[1] > CLEAR:
+            break
+    general, straight = np.array(found).T
+    return general, straight
 
 
-def _spaces(given: Matrix, metric: Matrix | None, rng: np.random.Generator) -> list[Space]:
-    """Functions of z for each width of the bumps; `metric` [dz, dz] rotates and scales z."""
-    scores = normal_scores(given.T).T
-    n, dz = scores.shape
-    places = scores if metric is None else scores @ metric
-    landmarks = places[rng.choice(n, min(n // 2, LANDMARKS), replace=False)]
-    away = landmarks - places[:, None]
-    squares = (away**2).sum(axis=2) / dz
-    linear = LINEAR * np.c_[scores, standardise(clip_outliers(given))]
+def _persistence(left: Matrix, trajectory: NDArray[np.int64]) -> float:
+    """Mean correlation of residuals [n, d] with those a step later."""
+    return float((left[1:] * left[:-1])[trajectory[1:] == trajectory[:-1]].mean())
+
+
+def _spaces(form: Matrix, metric: Matrix, linear: Matrix, rng: np.random.Generator) -> list[Space]:
+    """Functions of z for each width of the bumps."""
+    n, dz = form.shape
+    places = form @ metric
+    rows = rng.choice(n, min(n // 2, LANDMARKS), replace=False)
+    lengths = (places**2).sum(axis=1)
+    squares = (lengths[:, None] + lengths[rows] - 2 * places @ places[rows].T) / dz
     found = []
     for width in WIDTHS:
         bumps = np.exp(-squares / (2 * width**2))
@@ -138,28 +165,30 @@ def _spaces(given: Matrix, metric: Matrix | None, rng: np.random.Generator) -> l
         strengths, axes = np.linalg.eigh(design.T @ design)
         kept = strengths > 1e-10 * max(strengths[-1], 1.0)
         axes = axes[:, kept] / np.sqrt(strengths[kept])
-        slopes = bumps[:, :, None] * away / (width**2 * dz)
-        found.append(Space(design @ axes, strengths[kept], axes[: len(landmarks)], slopes))
+        basis = design @ axes
+        found.append(Space(basis, strengths[kept], axes[: len(rows)], bumps, form, metric, rows))
     return found
 
 
 def _regressed(
-    given: Matrix, spaces: list[Space], side: Matrix, rng: np.random.Generator
+    spaces: list[Space], linear: Matrix, side: Matrix, rng: np.random.Generator
 ) -> tuple[Regression, Matrix]:
     """The regression of a side [n, d], and its values or normal scores: what z predicts better.
 
-    If z has several coordinates, spaces with the metric of the side are added to `spaces`.
+    If z has several coordinates, spaces with metrics of the side are added to `spaces`.
     """
-    forms = standardise(clip_outliers(side)), standardise(normal_scores(side.T).T)
-    side = min(forms, key=lambda form: _best(spaces, form)[0])
+    side = min(forms(side), key=lambda form: _best(spaces, form)[0])
     _, regression, space = _best(spaces, side)
-    if given.shape[1] > 1:
-        weights = space.weights @ (regression.factors[:, None] * (regression.basis.T @ side))
-        slopes = np.einsum("nmz,md->ndz", space.slopes, weights).reshape(-1, given.shape[1])
+    for _ in range(ROUNDS if len(space.metric) > 1 else 0):
+        slopes = space.slopes(
+            space.weights @ (regression.factors[:, None] * (regression.basis.T @ side))
+        )
         size, axes = np.linalg.eigh(slopes.T @ slopes)
         size = size + 1e-6 * max(size[-1], 1e-12)
-        spaces += _spaces(given, axes * np.sqrt(size / size.mean()), rng)
-        regression = _best(spaces, side)[1]
+        spaces += _spaces(space.form, axes * size / size.mean(), linear, rng)
+        former, (_, regression, space) = space, _best(spaces, side)
+        if space is former:
+            break
     return regression, side
 
 
@@ -168,13 +197,12 @@ def _best(spaces: list[Space], side: Matrix) -> tuple[float, Regression, Space]:
     side = standardise(side)
     n, best = len(side), np.inf
     for space in spaces:
-        power = ((space.basis.T @ side) ** 2).sum(axis=1)
-        for penalty in PENALTIES:
-            factors = space.strengths / (space.strengths + penalty)
-            free = 1 - min((1 + factors.sum()) / n, 0.9)
-            error = float((side**2).sum() - (2 * factors - factors**2) @ power) / free**2
-            if error < best:
-                best, chosen, softer = error, space, UNDERSMOOTHED * penalty
+        factors = space.strengths / (space.strengths + PENALTIES[:, None])
+        free = 1 - np.minimum((1 + factors.sum(axis=1)) / n, 0.9)
+        explained = (2 * factors - factors**2) @ ((space.basis.T @ side) ** 2).sum(axis=1)
+        errors = ((side**2).sum() - explained) / free**2
+        if errors.min() < best:
+            best, chosen, softer = errors.min(), space, UNDERSMOOTHED * PENALTIES[errors.argmin()]
     factors = chosen.strengths / (chosen.strengths + softer)
     return best, Regression(chosen.basis, factors), chosen
 
@@ -200,7 +228,7 @@ def _orders(
     starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
     steps, lengths = np.arange(len(trajectory)) - starts, np.repeat(sizes, sizes)
     for _ in range(count):
-        shifts = np.repeat(rng.integers(0, sizes), sizes)
+        shifts = np.repeat(rng.integers(len(sizes) == 1, sizes), sizes)  # (0 is the given series)
         order = np.empty(len(trajectory), np.int64)
         order[in_parts] = in_parts[starts + (steps + shifts) % lengths]
         yield order

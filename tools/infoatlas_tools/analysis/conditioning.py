@@ -44,7 +44,7 @@ class Residuals(NamedTuple):
 
 def residuals(samples: NDArray[np.float64], given: NDArray[np.float64]) -> Residuals:
     """Residuals of samples [n, d] after a regression on z [n, dz]."""
-    (scores, values), (first, raw) = (_forms(side) for side in (samples, given))
+    (scores, values), (first, raw) = (forms(side) for side in (samples, given))
     design = np.c_[first, raw]
     # An orthonormal basis of the regressors; constant and redundant ones are left out.
     basis, strength, _ = np.linalg.svd(design - design.mean(axis=0), full_matrices=False)
@@ -66,7 +66,7 @@ def residuals(samples: NDArray[np.float64], given: NDArray[np.float64]) -> Resid
     return Residuals(left, unexplained)
 
 
-def _forms(side: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def forms(side: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Normal scores of a side [n, d], and its values without outliers, standardised."""
     return normal_scores(side.T).T, standardise(clip_outliers(side))
 

@@ -15,19 +15,24 @@ from infoatlas_rt.estimation.canonical import normal_scores
 from infoatlas_rt.estimation.prepare import Prepared
 from infoatlas_rt.inputs.gpu_arrays import to_host
 
-COUNT = 40
+COUNT = 20  # frequencies; each has a cosine and a sine
 FREQUENCIES = (0.5, 1.0, 2.0)  # radians for each deviation of a score
 
 
 def frequencies(d: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Frequencies [d, m] of the features of d coordinates."""
-    drawn = rng.standard_normal((d, COUNT)) * rng.choice(FREQUENCIES, COUNT) / np.sqrt(d)
-    return np.asarray(drawn)
+    """Frequencies [d, m] of d coordinates, of evenly spread quantiles in each."""
+    scales = rng.permutation(np.resize(FREQUENCIES, COUNT)) / np.sqrt(d)
+    return np.asarray(spread(d, rng) * scales)
 
 
-def phases(rng: np.random.Generator) -> NDArray[np.float64]:
-    """Phases [m] of features, radians."""
-    return rng.uniform(0, 2 * np.pi, COUNT)
+def spread(d: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Normal values [d, m] of evenly spread quantiles, in random order in each row."""
+    return np.asarray(normal_scores(rng.random((d, COUNT))))
+
+
+def waves(angles: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cosines and sines [n, 2 m] of angles [n, m]."""
+    return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
 
 
 def feature_correlations(
@@ -52,7 +57,7 @@ def _features(side: NDArray[np.float64], seed: int) -> NDArray[np.float32]:
     A direction of variance s counts s / (s + 1), so directions other than the strongest count too.
     """
     rng = np.random.default_rng([seed, 3])
-    made = np.cos(normal_scores(side.T).T @ frequencies(side.shape[1], rng) + phases(rng))
+    made = waves(normal_scores(side.T).T @ frequencies(side.shape[1], rng))
     made -= made.mean(axis=0)
     length = np.linalg.norm(made, axis=0)
     made /= np.where(length > 1e-9, length, np.inf)

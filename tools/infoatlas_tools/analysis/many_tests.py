@@ -85,18 +85,8 @@ def screen(
             p[i] = max(p[i], least_p(one.mi, nulls[keys[i]].shape[1]))
         if progress is not None:
             progress(i + 1, len(pairs))
-    one = estimates[0]
-    return {
-        **{name: np.array([getattr(e, name) for e in estimates]) for name in ("mi", "stderr")},
-        "noise": np.array([e.noise for e in estimates]),
-        "saturated": np.array([e.saturated for e in estimates]),
-        "p_value": p,
-        "p_adjusted": adjusted(p, correction),
-        "samples": one.samples,
-        "permutations": min((null.shape[1] for null in nulls.values()), default=0),
-        "correction": correction,
-        "how": f"{one.how}, {one.model} on {one.provider}, seed {one.seed}",
-    }
+    drawn = min((null.shape[1] for null in nulls.values()), default=0)
+    return _values(estimates, p, drawn, correction, estimates[0].how)
 
 
 def screen_given(
@@ -118,16 +108,22 @@ def screen_given(
         found.append(one)
         if progress is not None:
             progress(len(found), len(pairs))
-    names = ("mi", "stderr", "noise", "saturated", "p_value")
-    values = {name: np.array([getattr(one, name) for one in found]) for name in names}
-    one, p = found[0], values["p_value"]
-    return values | {
+    return _values(found, np.array([one.p_value for one in found]), count, correction, "given z")
+
+
+def _values(
+    found: Sequence[Any], p: NDArray[np.float64], permutations: int, correction: str, how: str
+) -> dict[str, Any]:
+    """Values of `Screening` for estimates with their p-values."""
+    one, names = found[0], ("mi", "stderr", "noise", "saturated")
+    return {name: np.array([getattr(each, name) for each in found]) for name in names} | {
+        "p_value": p,
         # What cannot be tested (`unresolved`) counts as not significant.
-        "p_adjusted": adjusted(np.where(np.isnan(p) & (count > 0), 1.0, p), correction),
+        "p_adjusted": adjusted(np.where(np.isnan(p) & (permutations > 0), 1.0, p), correction),
         "samples": one.samples,
-        "permutations": max(len(one.null) for one in found),
+        "permutations": permutations,
         "correction": correction,
-        "how": f"given z, {one.model} on {one.provider}, seed {one.seed}",
+        "how": f"{how}, {one.model} on {one.provider}, seed {one.seed}",
     }
 
 

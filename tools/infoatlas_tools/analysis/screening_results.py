@@ -25,9 +25,10 @@ class Screening:
         Nats; each estimate, its standard error, and the part of this from samples and slices
         alone. Estimates share the model's errors, so compare them by `noise`.
     p_value : [m] float64
-        P-values of independence; NaN without permutations.
+        P-value of each test alone; NaN without permutations.
     p_adjusted : [m] float64
-        Corrected for m tests.
+        P-values corrected for the number m of tests. Judge by these: of m independent columns, some
+        have a `p_value` below 0.05 by chance.
     saturated : [m] bool
         A linear combination of one side determines one of the other, as far as n samples can
         resolve: the true value may be much larger.
@@ -56,9 +57,36 @@ class Screening:
         names = ("mi", "stderr", "noise", "p_value", "p_adjusted", "saturated")
         return {name: getattr(self, name) for name in names}
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the estimates: intervals of lags, bars of features or a map of pairs.
+
+        Significant ones are filled, coloured or have a dot (a corrected p of at most 0.05).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            New ones unless given.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        InputError
+            matplotlib is not installed.
+        """
+        ax = axes_of(ax)
+        self._draw(ax)
+        return ax
+
+    def _draw(self, ax: Any) -> None:
+        raise NotImplementedError
+
     def _line(self, label: str, i: int) -> str:
-        alone = "" if self.correction == "none" else f" ({self.p_value[i]:.3g})"
-        tested = f", p = {self.p_adjusted[i]:.3g}{alone}"
+        tested = f", p = {self.p_value[i]:.3g}"
+        if self.correction != "none":
+            tested += f", corrected p = {self.p_adjusted[i]:.3g}"
         return (
             f"{label}: {self.mi[i]:.3f} ± {self.stderr[i]:.3f} nats"
             + (tested if self.permutations else "")
@@ -75,14 +103,11 @@ class Screening:
         shown = [self._line(labels[i], i) for i in rows[:SHOWN]]
         more = [f"... and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
         if self.permutations and self.correction != "none":
-            more.append(
-                f"p is corrected for {len(self.mi)} tests ({self.correction}); in brackets, it is "
-                "not"
-            )
+            more.append(f"corrected p: for {len(self.mi)} tests at once ({self.correction})")
         if self.permutations and self.least_adjusted > LEVEL:
             more.append(
                 f"{self.permutations} permutations are too few for {len(self.mi)} tests: a single "
-                f"dependence has p = {self.least_adjusted:.2g} or more"
+                f"dependence has a corrected p of {self.least_adjusted:.2g} or more"
             )
         return "\n".join([f"{head} (n={self.samples}, {self.how})", *shown, *more])
 
@@ -124,24 +149,7 @@ class LagScan(Screening):
         """A pandas DataFrame with a row for each lag; InputError if pandas is not installed."""
         return require_pandas("to_frame()").DataFrame({"lag": self.lags} | self._columns())
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the estimates with their 90% intervals over the lags, the significant ones filled.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            New ones unless given.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        InputError
-            matplotlib is not installed.
-        """
-        ax = axes_of(ax)
+    def _draw(self, ax: Any) -> None:
         ax.errorbar(self.lags, self.mi, 1.645 * self.stderr, color="tab:blue", fmt="-", capsize=2)
         found = self.p_adjusted <= LEVEL
         ax.plot(self.lags[found], self.mi[found], "o", color="tab:blue", label=f"p ≤ {LEVEL}")
@@ -150,7 +158,6 @@ class LagScan(Screening):
         ax.axvline(self.best, color="0.7", zorder=0, label=f"largest at {self.best:.3g}")
         ax.set(xlabel="lag, steps", ylabel=f"{self.question}, nats")
         ax.legend(frameon=False)
-        return ax
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,31 +186,13 @@ class FeatureRanking(Screening):
         index = pandas.Index(self.names, name="feature")
         return pandas.DataFrame(self._columns(), index=index)
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw a bar with its 90% interval for each feature, the significant ones coloured.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            New ones unless given.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        InputError
-            matplotlib is not installed.
-        """
-        ax = axes_of(ax)
+    def _draw(self, ax: Any) -> None:
         rows = np.arange(len(self.names))
         colours = ["tab:blue" if p <= LEVEL else "0.75" for p in self.p_adjusted]
         ax.barh(rows, self.mi, xerr=1.645 * self.stderr, color=colours, ecolor="0.4", capsize=2)
         ax.set_yticks(rows, self.names)
         ax.invert_yaxis()
         ax.set_xlabel(f"nats; blue: corrected p ≤ {LEVEL}")
-        return ax
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,24 +260,7 @@ class PairwiseInformation(Screening):
         pandas, names = require_pandas("to_frame()"), list(self.names)
         return pandas.DataFrame(self.matrix(value), index=names, columns=names)
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw a heat map of the estimates; a dot marks the significant ones.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            New ones unless given.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        InputError
-            matplotlib is not installed.
-        """
-        ax = axes_of(ax)
+    def _draw(self, ax: Any) -> None:
         shown = ax.imshow(np.maximum(self.matrix(), 0), cmap="viridis", vmin=0)
         ticks = range(len(self.names))
         ax.set_xticks(ticks, self.names, rotation=90)
@@ -296,4 +268,3 @@ class PairwiseInformation(Screening):
         found = np.argwhere(self.matrix("p_adjusted") <= LEVEL)
         ax.plot(found[:, 1], found[:, 0], ".", color="white")
         ax.figure.colorbar(shown, ax=ax, label=f"nats; dot: corrected p ≤ {LEVEL}")
-        return ax

@@ -303,6 +303,3 @@ class InformationSelector:
             transformer_tags=TransformerTags(),
             input_tags=InputTags(),
         )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "scores_")

@@ -1,0 +1,50 @@
+"""The flag of a side that is a smooth function of the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import Estimator
+from infoatlas_rt.estimation.determined import determined
+from infoatlas_rt.estimation.prepare import Samples
+
+rng = np.random.default_rng(0)
+logits = rng.standard_normal((400, 3))
+odds = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_softmax_is_flagged(swapped):
+    sides = (odds, logits) if swapped else (logits, odds)
+    found = Estimator(threads=1).estimate(*sides)
+    assert found.saturated and "saturated" in str(found)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        odds + 0.05 * rng.standard_normal(odds.shape),
+        logits[:, ::-1] + 0.1 * rng.standard_normal(odds.shape),
+        np.where(logits[:, :1] > 0, 1.0, odds[:, :1]),  # half of it is one value
+        np.round(odds, 1),
+        rng.standard_normal(odds.shape),
+    ],
+)
+def test_noise_and_repeated_values_are_not(y):
+    assert not determined(Samples(logits, y), time_series=False)
+
+
+def test_a_slow_series_determines_no_other():
+    series = np.cumsum(rng.standard_normal((4, 800)), axis=1)
+    x, y = np.split(np.array([np.convolve(s, np.hanning(60), "valid") for s in series]).T, [3], 1)
+    assert determined(Samples(x, y), time_series=False)
+    assert not determined(Samples(x, y), time_series=True)
+    groups = np.repeat(np.arange(8), len(x) // 8 + 1)[: len(x)]
+    assert not determined(Samples(x, y, groups=groups), time_series=False)
+
+
+def test_every_sample_of_many_need_not_be_compared():
+    x = rng.standard_normal((12_000, 2))
+    assert determined(Samples(x, np.sin(3 * x)), time_series=False)
+    assert not determined(Samples(x, np.sin(3 * x), resolution_x=np.ones(2)), time_series=False)
