@@ -91,7 +91,8 @@ class Emulated(Place):
         )
         options = {"where": folder, "APT_CONFIG": str(folder / "apt.conf")}
         run("apt-get", "-q", "update", **options)
-        what = ("--no-install-recommends", f"python{version}")
+        # The wheels of NumPy need libstdc++6.
+        what = ("--no-install-recommends", f"python{version}", "libstdc++6")
         run("apt-get", "-q", "--yes", "--download-only", "install", *what, **options)
         for package in (folder / "archives").glob("*.deb"):
             run("dpkg-deb", "-x", package, self.root, where=folder)
