@@ -9,6 +9,18 @@ from pathlib import Path
 from commands import QUIET, ROOT, expect, run
 
 DATA = ROOT / "examples" / "data" / "pickcube.npz"
+DEBIAN = {"3.11": "bookworm", "3.13": "trixie"}  # the release that has each Python
+KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+SOURCES = "deb [signed-by={keys}] http://deb.debian.org/debian {suite} main\n"
+SETTINGS = """\
+APT::Architecture "arm64";
+APT::Architectures {{ "arm64"; }};
+APT::Sandbox::User "";
+Dir::State "{folder}";
+Dir::State::status "{folder}/status";
+Dir::Cache "{folder}";
+Dir::Etc "{folder}/etc";
+"""
 TABLE = "2 sub-tasks of 100 demonstrations"
 ANNOTATE = ("--tool", "tool", "--object", "cube", "--object", "goal", "--rate", "20")
 ESTIMATE = """
@@ -72,23 +84,15 @@ class Fresh(Place):
 class Emulated(Place):
     """Debian's Python for aarch64, unpacked into a folder and run by qemu-aarch64."""
 
-    SUITES = {"3.11": "bookworm", "3.13": "trixie"}
-    KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-
     def __init__(self, version: str, folder: Path) -> None:
         super().__init__(folder)
         self.version, self.root, self.site = version, folder / "root", folder / "site"
         for name in ("lists/partial", "archives/partial", "etc/preferences.d", "etc/apt.conf.d"):
             (folder / name).mkdir(parents=True)
         (folder / "status").touch()  # nothing is installed, so all that Python needs is fetched
-        (folder / "etc" / "sources.list").write_text(
-            f"deb [signed-by={self.KEYS}] http://deb.debian.org/debian {self.SUITES[version]} main\n"
-        )
-        (folder / "apt.conf").write_text(
-            f'APT::Architecture "arm64"; APT::Architectures {{ "arm64"; }}; Dir::State "{folder}";\n'
-            f'Dir::State::status "{folder}/status"; Dir::Cache "{folder}"; Dir::Etc "{folder}/etc";\n'
-            'APT::Sandbox::User "";\n'
-        )
+        sources = SOURCES.format(keys=KEYS, suite=DEBIAN[version])
+        (folder / "etc" / "sources.list").write_text(sources)
+        (folder / "apt.conf").write_text(SETTINGS.format(folder=folder))
         options = {"where": folder, "APT_CONFIG": str(folder / "apt.conf")}
         run("apt-get", "-q", "update", **options)
         # The wheels of NumPy need libstdc++6.

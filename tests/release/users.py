@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from commands import ROOT, expect
-from places import Emulated, Fresh
+from places import DEBIAN, KEYS, Emulated, Fresh
 
 TOLERANCE = 1e-3  # nats between the engines, as docs/native.md says
 
@@ -17,11 +17,11 @@ def try_all(out: Path, sdist: Path, pythons: list[str], scratch: Path) -> list[s
     for python in pythons:
         native = try_wheel(Fresh(python, scratch / Path(python).name), out, version)
     try_without_compiler(Fresh(pythons[-1], scratch / "no-compiler"), sdist)
-    if not shutil.which("qemu-aarch64") or not Emulated.KEYS.exists():
+    if not shutil.which("qemu-aarch64") or not KEYS.exists():
         return [*pythons, "no aarch64: Debian's qemu-user and debian-archive-keyring are missing"]
-    for minor in Emulated.SUITES:
+    for minor in DEBIAN:
         try_emulated(Emulated(minor, scratch / f"aarch64-{minor}"), out, version, native)
-    return [*pythons, *(f"aarch64, emulated: python{minor}" for minor in Emulated.SUITES)]
+    return [*pythons, *(f"aarch64, emulated: python{minor}" for minor in DEBIAN)]
 
 
 def try_wheel(fresh: Fresh, out: Path, version: str) -> float:

@@ -13,7 +13,9 @@ from golden import make
 TOLERANCE = {"mi": 1e-3, "noise": 1e-3, "pointwise": 5e-2}
 
 
-@pytest.mark.parametrize(("provider", "package"), [("cpu", "onnxruntime"), ("native", "infoatlas_native")])
+@pytest.mark.parametrize(
+    ("provider", "package"), [("cpu", "onnxruntime"), ("native", "infoatlas_native")]
+)
 @pytest.mark.parametrize("model", make.MODELS)
 def test_outputs(model, provider, package):
     pytest.importorskip(package)
