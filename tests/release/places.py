@@ -32,6 +32,10 @@ found = estimate(x, np.exp(x + 0.6 * x[::-1]), provider=sys.argv[1])
 print(found.provider, found.mi)
 """
 
+ENGINE = (
+    "from infoatlas_rt import Estimator; print(Estimator(provider='native').backend._engine.target)"
+)
+
 
 class Place:
     """A Python in a folder outside the checkout."""
@@ -53,6 +57,11 @@ class Place:
         printed = self.python("-c", ESTIMATE, provider)  # a warning may come first
         used, value = printed.splitlines()[-1].split()
         return used, float(value)
+
+    def expect_engine(self, target: str) -> None:
+        """Check that the installed engine uses the best instructions of the processor."""
+        expect(self.command("info"), "the C++ engine")
+        expect(self.python("-c", ENGINE), target)
 
     def annotate(self) -> None:
         """Annotate the shipped example, and check the written file."""
