@@ -76,7 +76,7 @@ test-ros2: build/ros2/ready ## the node, over DDS (x86-64 Linux, a C++ compiler)
 	. build/ros2/install/local_setup.sh && $(ROS)/python -m pytest --reruns 1 -r R tests/ros2
 
 test-native: .venv/tests build/native/ready ## the wheel and its C++ engine (a C++20 compiler)
-	PYTHONPATH=$(CURDIR)/build/native/package $(RUN)/python -m pytest tests/native
+	PYTHONPATH=$(CURDIR)/build/native/package $(RUN)/python -m pytest tests/native tests/runtime/models/test_golden.py
 
 test-maniskill: .venv-maniskill/ready ## the wrapper and the examples against the simulator (Python up to 3.12)
 	$(SIM)/python -m pytest tests/maniskill

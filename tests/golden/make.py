@@ -62,11 +62,11 @@ def graph_checksum(model: model_file.ModelFile) -> str:
     return hashlib.sha256(dict(fields)[onnx_content.GRAPH]).hexdigest()
 
 
-def outputs(model: str) -> dict[str, Any]:
+def outputs(model: str, provider: str = "cpu") -> dict[str, Any]:
     """Outputs of a shipped model: mi, noise and the first five pointwise values, nats."""
     found = {}
     for name, options, call, x, y in cases():
-        estimator = Estimator(model, provider="cpu", threads=1, **options)
+        estimator = Estimator(model, provider=provider, threads=1, **options)
         estimate = estimator.estimate(x, y, **call)
         found[name] = {
             "mi": round(estimate.mi, 6),

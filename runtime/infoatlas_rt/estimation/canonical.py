@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from array_api_compat import device
 
-from ..inputs.gpu_arrays import Array, array_namespace
+from ..inputs.gpu_arrays import Array, array_namespace, beside
 
 RANK_TOLERANCE = 1e-6  # eigenvalues of a side below this share of the largest are dropped
 OUTLIER = 10.0  # largest deviation of an outlier, as a multiple of the largest one of the others
@@ -115,7 +115,7 @@ def normal_scores(x: Array) -> Array:
         right = xp.searchsorted(run, run, side="right") - 1
         twice = left + right - 2 * (position - position % n)
     scores = xp.empty(position.shape, dtype=xp.float64, device=device(x))
-    table = xp.asarray(score_table(n), device=device(x))
+    table = beside(score_table(n), x)
     scores[order] = xp.take(table, twice)
     scores = xp.reshape(scores, x.shape)
     # Ties shift the mean; without them it is zero by symmetry.

@@ -127,7 +127,9 @@ def stiefel(d: int, k: int, slices: int, rng: np.random.Generator) -> NDArray[np
         raise InputError(f"k={k} dimensions cannot be taken from {d}: pass 1 <= k <= {d}")
     if slices < 1:
         raise InputError(f"slices={slices}: pass at least 1")
-    q, r = np.linalg.qr(rng.standard_normal((slices, d, k)))
+    # One by one, because NumPy 1.21 has no QR of a batch.
+    pairs = zip(*map(np.linalg.qr, rng.standard_normal((slices, d, k))), strict=True)
+    q, r = map(np.stack, pairs)
     # QR is unique only up to the signs of R's diagonal, and LAPACK does not choose them at random.
     frames = q * np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)[:, None, :]
     # Read-only, and stored as [slices, k, d], as `project` needs them.

@@ -1,6 +1,9 @@
 #include "engine.h"
 
 #include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -42,15 +45,27 @@ struct Target {
   const char* name;
 };
 
+#if defined(__x86_64__)
+// Whether the processor has instructions and the system saves their registers. The compilers'
+// __builtin_cpu_supports is not used, because zig's is always false.
+bool has_avx(bool wide) {
+  unsigned a = 0, b = 0, c = 0, d = 0, saved = 0;
+  constexpr unsigned FMA = 1u << 12, OSXSAVE = 1u << 27, AVX2 = 1u << 5;
+  constexpr unsigned AVX512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;  // F, DQ, BW, VL
+  if (!__get_cpuid(1, &a, &b, &c, &d) || (c & (FMA | OSXSAVE)) != (FMA | OSXSAVE)) return false;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+  const unsigned needed = wide ? AVX2 | AVX512 : AVX2, registers = wide ? 0xe6 : 0x06;
+  __asm__("xgetbv" : "=a"(saved), "=d"(d) : "c"(0));
+  return (b & needed) == needed && (saved & registers) == registers;
+}
+#endif
+
 Target best_target() {
 #if defined(__x86_64__)
-  __builtin_cpu_init();
 #if defined(INFOATLAS_AVX512)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-    return {avx512::run, avx512::canonicalise, "avx512"};
+  if (has_avx(true)) return {avx512::run, avx512::canonicalise, "avx512"};
 #endif
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {avx2::run, avx2::canonicalise, "avx2"};
+  if (has_avx(false)) return {avx2::run, avx2::canonicalise, "avx2"};
   return {baseline::run, baseline::canonicalise, "baseline"};
 #elif defined(__aarch64__)
   return {baseline::run, baseline::canonicalise, "neon"};

@@ -1,4 +1,4 @@
-"""Outputs of each shipped model equal its golden outputs."""
+"""Outputs of each shipped model equal its golden outputs, with both engines."""
 
 import json
 
@@ -13,11 +13,15 @@ from golden import make
 TOLERANCE = {"mi": 1e-3, "noise": 1e-3, "pointwise": 5e-2}
 
 
+@pytest.mark.parametrize(
+    ("provider", "package"), [("cpu", "onnxruntime"), ("native", "infoatlas_native")]
+)
 @pytest.mark.parametrize("model", make.MODELS)
-def test_outputs(model):
+def test_outputs(model, provider, package):
+    pytest.importorskip(package)
     remedy = f"if that is intended, run 'python tests/golden/make.py {model}' and commit the file"
     golden = json.loads(make.file(model).read_text(encoding="utf-8"))
-    found = make.outputs(model)
+    found = make.outputs(model, provider)
     assert found["sha256"] == golden["sha256"], f"the graph of {model} has changed: {remedy}"
     assert list(found["outputs"]) == list(golden["outputs"]), f"other inputs: {remedy}"
     for name, expected in golden["outputs"].items():
