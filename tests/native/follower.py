@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import math
-from ctypes import POINTER, byref, c_char_p, c_double, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_double, c_int64, c_uint8, c_void_p
 
 import numpy as np
 
-OK, NONE, INPUT_ERROR, FILE_ERROR = range(4)
+OK, NONE = 0, 1
 
 
 class Event(ctypes.Structure):
@@ -27,31 +27,44 @@ class Subtask(ctypes.Structure):
     ]  # fmt: skip
 
 
+class TaskInfo(ctypes.Structure):
+    _fields_ = [
+        *((name, c_int64) for name in ("columns", "keystates", "tools")),
+        *((name, POINTER(c_char_p)) for name in ("column_names", "keystate_names")),
+    ]
+
+
+class FollowerInfo(ctypes.Structure):
+    _fields_ = [("step", c_int64), ("bytes", c_int64), ("followed", POINTER(c_uint8))]
+
+
 class Failed(Exception):
     """A status other than OK and NONE, with the message."""
 
 
-class Library:
-    """The functions of follower.h in a shared library."""
+class Functions:
+    """The functions of follower.h in a shared library; each returns whether it gave a result."""
 
     def __init__(self, path):
         self._own = ctypes.CDLL(str(path))
         self._own.infoatlas_last_error.restype = c_char_p
-        self._own.infoatlas_follower_step.restype = c_int64
-        for name in ("task_columns", "task_keystates", "task_tools", "follower_memory"):
-            getattr(self._own, f"infoatlas_{name}").restype = c_size_t
 
     def __getattr__(self, name):
-        return getattr(self._own, f"infoatlas_{name}")
+        function = getattr(self._own, f"infoatlas_{name}")
 
-    def check(self, status):
-        if status not in (OK, NONE):
-            raise Failed(status, self.last_error().decode())
-        return status == OK
+        def call(*arguments):
+            status = function(*arguments)
+            if name.endswith(("free", "reset")) or status == OK:
+                return True
+            if status != NONE:
+                raise Failed(status, self._own.infoatlas_last_error().decode())
+            return False
+
+        return call
 
     def load(self, path):
         task = c_void_p()
-        self.check(self.task_load(str(path).encode(), byref(task)))
+        self.task_load(str(path).encode(), byref(task))
         return task
 
 
@@ -59,58 +72,57 @@ class Follower:
     """A follower of the library with the methods of `KeyStateTracker`."""
 
     def __init__(self, library, path, rate=None, follow_all=False):
-        self.library, self._own = library, c_void_p()
+        self.library, self._own, self.about = library, c_void_p(), TaskInfo()
         task = library.load(path)
-        self.tools, self.keystates = library.task_tools(task), library.task_keystates(task)
-        status = library.follower_create(task, c_double(rate or 0), follow_all, byref(self._own))
-        library.task_free(task)
-        library.check(status)
+        try:
+            library.task_describe(task, byref(self.about))
+            names = self.about.column_names
+            self.columns = [names[i] for i in range(self.about.columns)] if names else []
+            library.follower_new(task, c_double(rate or 0), follow_all, byref(self._own))
+        finally:
+            library.task_free(task)
 
     def __del__(self):
-        if self._own:
-            self.library.follower_free(self._own)
+        self.library.follower_free(self._own)
 
     def push(self, state, stamp=None):
         state = np.ascontiguousarray(state, np.float64)
-        found, count = POINTER(Event)(), c_size_t()
+        found, count = POINTER(Event)(), c_int64()
         values, stamp = state.ctypes.data_as(c_void_p), math.nan if stamp is None else stamp
-        self.library.check(
-            self.library.follower_push(
-                self._own, values, c_size_t(state.size), c_double(stamp), byref(found),
-                byref(count),
-            )
-        )  # fmt: skip
-        return [
-            {name: text(getattr(event, name)) for name, _ in Event._fields_}
-            for event in found[: count.value]
-        ]
+        size, to = c_int64(state.size), (byref(found), byref(count))
+        self.library.follower_push(self._own, values, size, c_double(stamp), *to)
+        return [fields(event) for event in found[: count.value]]
 
     def subtask(self, tool):
         found = Subtask()
-        known = self.library.follower_subtask(self._own, c_size_t(tool), byref(found))
-        if not self.library.check(known):
-            assert found.index == -1 and found.name == b""
-            return None
-        return {name: text(getattr(found, name)) for name, _ in Subtask._fields_}
+        if self.library.follower_subtask(self._own, c_int64(tool), byref(found)):
+            return fields(found)
+        assert found.index == -1 and found.name == b""
+        return None
 
     @property
     def subtasks(self):
-        return [self.subtask(tool) for tool in range(self.tools)]
+        return [self.subtask(tool) for tool in range(self.about.tools)]
+
+    @property
+    def info(self):
+        found = FollowerInfo()
+        self.library.follower_describe(self._own, byref(found))
+        return found
 
     @property
     def step(self):
-        return self.library.follower_step(self._own)
+        return self.info.step
 
     @property
     def followed(self):
-        return [
-            bool(self.library.follower_follows(self._own, c_size_t(k)))
-            for k in range(self.keystates)
-        ]
+        return list(map(bool, self.info.followed[: self.about.keystates]))
 
     def reset(self):
         self.library.follower_reset(self._own)
 
 
-def text(value):
-    return value.decode() if isinstance(value, bytes) else value
+def fields(structure):
+    """Fields by name, with text decoded."""
+    values = {name: getattr(structure, name) for name, _ in structure._fields_}
+    return {k: v.decode() if isinstance(v, bytes) else v for k, v in values.items()}

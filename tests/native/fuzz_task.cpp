@@ -36,24 +36,25 @@ void require(bool good, const char* what) {
 
 // Pushes ordinary states, extreme ones, and one that is refused.
 void follow(infoatlas_follower* follower, const infoatlas_task* task, bool stamped) {
-  const size_t width = infoatlas_task_columns(task);
-  std::vector<double> state(width);
+  infoatlas_task_info info;
+  require(infoatlas_task_describe(task, &info) == INFOATLAS_OK, "no sizes");
+  std::vector<double> state(static_cast<size_t>(info.columns));
   const infoatlas_event* events = nullptr;
-  size_t count = 0;
+  int64_t count = 0;
   const long before = allocations;
   for (int step = 0; step < 60; ++step) {
-    for (size_t i = 0; i < width; ++i)
+    for (size_t i = 0; i < state.size(); ++i)
       state[i] = step == 50 ? 1e308 : std::sin(0.3 * step * static_cast<double>(i + 1));
-    if (step == 40) state[width - 1] = NAN;
+    if (step == 40) state.back() = NAN;
     const double stamp = stamped ? 0.02 * step : NAN;
-    const auto status =
-        infoatlas_follower_push(follower, state.data(), width, stamp, &events, &count);
+    const auto status = infoatlas_follower_push(follower, state.data(), info.columns, stamp,
+                                                &events, &count);
     require(step != 40 || status == INFOATLAS_INPUT_ERROR, "NaN was accepted");
     if (status != INFOATLAS_OK) continue;
-    for (size_t i = 0; i < count; ++i)
+    for (int64_t i = 0; i < count; ++i)
       require(events[i].score >= 0 && events[i].step <= events[i].detected_step, "a wrong event");
     infoatlas_subtask subtask;
-    for (size_t tool = 0; tool < infoatlas_task_tools(task); ++tool)
+    for (int64_t tool = 0; tool < info.tools; ++tool)
       require(infoatlas_follower_subtask(follower, tool, &subtask) < 2, "no sub-task");
   }
   infoatlas_follower_reset(follower);
@@ -64,15 +65,14 @@ void follow(infoatlas_follower* follower, const infoatlas_task* task, bool stamp
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   infoatlas_task* task = nullptr;
-  const auto text = reinterpret_cast<const char*>(data);
-  const auto status = infoatlas_task_parse(text, size, &task);
+  const auto status = infoatlas_task_read(data, size, &task);
   if (status != INFOATLAS_OK) {
     require(status == INFOATLAS_FILE_ERROR && *infoatlas_last_error(), "no reason");
     return 0;
   }
   for (const double rate : {0.0, 1000.0, 2.0}) {
     infoatlas_follower* follower = nullptr;
-    if (infoatlas_follower_create(task, rate, rate < 5, &follower) != INFOATLAS_OK) continue;
+    if (infoatlas_follower_new(task, rate, rate < 5, &follower) != INFOATLAS_OK) continue;
     follow(follower, task, rate == 0);
     infoatlas_follower_free(follower);
   }

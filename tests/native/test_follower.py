@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import random_tasks
-from follower import Failed, Follower, Library
+from follower import Failed, Follower, Functions
 from infoatlas_rt import InputError, KeyStateTracker, Task
 from infoatlas_tools import Pose, Position, Trajectories, discover_keystates, load_trajectories
 from task_parts import resampled
@@ -33,7 +33,7 @@ RECORDED = {
 @pytest.fixture(scope="module")
 def library():
     (path,) = PREFIX.glob("lib*/**/libinfoatlas.so")
-    return Library(path)
+    return Functions(path)
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +100,7 @@ def both(library, path, **options):
 def test_recorded_demonstrations(library, recorded, name):
     path, episodes = recorded(name)
     trackers = both(library, path, follow_all=True)
+    assert [name.decode() for name in trackers[1].columns] == list(trackers[0].task.columns)
     assert sum(compare(trackers, episode) for episode in episodes) > 0
 
 
@@ -199,11 +200,19 @@ def test_what_python_refuses_is_refused(library, recorded, tmp_path):
 def test_texts_that_are_no_task(library, tmp_path):
     path = tmp_path / "task.json"
     cases = {
-        b"": "no JSON at byte 0", b"[" * 100: "too many levels", b'{"a": 1, "a": 2}': "occurs twice",
-        b"[1e999]": "beyond", b"[01]": "no JSON", b'["\\ud800"]': "no JSON", b"{} {}": "after the end",
-        b'["\xc3\xa9"]': "beyond ASCII", b"{}": '"format" is missing', b"[" + b"0," * 2**20: "million",
-        b" " * (2**24 + 1): "16 MiB", b'{"format": 4}': "format: an integer from 5 to 5",
-    }  # fmt: skip
+        b"": "no JSON at byte 0",
+        b"[" * 100: "too many levels",
+        b'{"a": 1, "a": 2}': "occurs twice",
+        b"[1e999]": "beyond those of 64 bits",
+        b"[01]": "no JSON at byte 2",
+        b'["\\ud800"]': "no JSON",
+        b"{} {}": "text after the end",
+        b'["\xc3\xa9"]': "beyond ASCII",
+        b"{}": '"format" is missing',
+        b'{"format": 4}': "format: an integer from 5 to 5",
+        b"[" + b"0," * 2**20: "more than a million values",
+        b" " * (2**24 + 1): "larger than 16 MiB",
+    }
     for content, message in cases.items():
         path.write_bytes(content)
         with pytest.raises(Failed, match=message):
@@ -217,7 +226,10 @@ def test_followers_of_several_threads(library, recorded):
 
     def follow(_):
         own = Follower(library, path)
-        return [(own.push(state, t / 20), own.subtasks) for t, state in enumerate(episodes[0])]
+        before = own.info.bytes
+        found = [(own.push(state, t / 20), own.subtasks) for t, state in enumerate(episodes[0])]
+        assert own.info.bytes == before
+        return found
 
     with ThreadPoolExecutor(4) as pool:
         first, *others = pool.map(follow, range(8))

@@ -31,7 +31,7 @@ Pace pace(const Timing& timing, double rate) {
 }
 
 Filter::Filter(const Task& task, bool follow_all, int64_t most)
-    : followed(task.detectors.followed), task_(task), pace_{task.detectors.timing.stride, 1},
+    : followed(task.detectors.followed.begin(), task.detectors.followed.end()), task_(task), pace_{task.detectors.timing.stride, 1},
       path_(task.detectors.coordinates), features_(task.detectors.features),
       width_(task.detectors.coordinates.parts.size()),
       recent_(task.detectors.features.widest.before + task.detectors.features.widest.after + 1,
@@ -61,7 +61,7 @@ void Filter::reset(Pace pace) {
 
 size_t Filter::bytes() const {
   size_t total = path_.bytes() + features_.bytes() + recent_.bytes() +
-                 found.capacity() * sizeof(infoatlas_event) + followed.capacity() / 8 +
+                 found.capacity() * sizeof(infoatlas_event) + followed.capacity() +
                  8 * (3 * now_.size() + 4 * last_.size());
   for (const ProgressFilter& tool : tools) total += sizeof(tool) + tool.bytes();
   return total;

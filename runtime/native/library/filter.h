@@ -31,7 +31,7 @@ class Filter {
 
   std::vector<infoatlas_event> found;  // without stamps and sub-tasks
   std::vector<ProgressFilter> tools;
-  std::vector<bool> followed;  // key states that are reported
+  std::vector<uint8_t> followed;  // whether each key state is reported
   int64_t step = -1;           // of the newest state
 
  private:

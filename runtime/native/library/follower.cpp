@@ -7,6 +7,8 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "filter.h"
 #include "json.h"
@@ -28,6 +30,7 @@ constexpr int64_t STAMPS_KEPT = 2000;    // stamps that are kept, of an episode'
 constexpr int64_t STAMPS_FOR_RATE = 10;  // first states, from whose stamps the rate is estimated
 constexpr double STALLED = 3.0;  // times the longest usual time without progress: a stall
 
+#define NO_POINTER "an argument is a null pointer: pass a valid one"
 #define TOO_SLOW "a state lasts more than 100 working steps of the demonstrations: push more often"
 
 // A refusal without memory: the arguments of printf.
@@ -64,7 +67,12 @@ std::string content(const std::string& path) {
 }  // namespace
 
 struct infoatlas_task {
+  explicit infoatlas_task(std::shared_ptr<const Task> own) : task(std::move(own)) {
+    for (const std::string& name : task->columns) columns.push_back(name.c_str());
+    for (const std::string& name : task->keystates) keystates.push_back(name.c_str());
+  }
   std::shared_ptr<const Task> task;
+  std::vector<const char*> columns, keystates;
 };
 
 // One episode at a time, as KeyStateTracker.
@@ -76,7 +84,7 @@ struct infoatlas_follower {
     filter.reset(pace);
   }
 
-  size_t width() const { return static_cast<size_t>(task->detectors.coordinates.width); }
+  int64_t width() const { return task->detectors.coordinates.width; }
   bool pace_of_stamps(double stamp);
   void push(const double* state, double stamp);
   infoatlas_subtask subtask(size_t tool) const;
@@ -140,51 +148,45 @@ infoatlas_subtask infoatlas_follower::subtask(size_t tool) const {
 
 infoatlas_status infoatlas_task_load(const char* path, infoatlas_task** task) {
   return guarded([&] {
-    require(path && task, "path or task is NULL");
-    *task = new infoatlas_task{read(content(path), path)};
+    require(path && task, NO_POINTER);
+    *task = new infoatlas_task(read(content(path), path));
     return INFOATLAS_OK;
   });
 }
 
-infoatlas_status infoatlas_task_parse(const char* text, size_t size, infoatlas_task** task) {
+infoatlas_status infoatlas_task_read(const void* content, size_t size, infoatlas_task** task) {
   return guarded([&] {
-    require(text && task, "text or task is NULL");
-    *task = new infoatlas_task{read({text, size}, "the text")};
+    require(content && task, NO_POINTER);
+    *task = new infoatlas_task(read({static_cast<const char*>(content), size}, "the content"));
     return INFOATLAS_OK;
   });
 }
 
 void infoatlas_task_free(infoatlas_task* task) { delete task; }
 
-size_t infoatlas_task_columns(const infoatlas_task* task) {
-  return static_cast<size_t>(task->task->detectors.coordinates.width);
+infoatlas_status infoatlas_task_describe(const infoatlas_task* task, infoatlas_task_info* info) {
+  if (!task || !info) return refused(NO_POINTER);
+  const Task& own = *task->task;
+  const auto size = [](const auto& list) { return static_cast<int64_t>(list.size()); };
+  *info = {own.detectors.coordinates.width, size(own.keystates), size(own.tools),
+           task->columns.empty() ? nullptr : task->columns.data(), task->keystates.data()};
+  return INFOATLAS_OK;
 }
 
-size_t infoatlas_task_keystates(const infoatlas_task* task) {
-  return task->task->keystates.size();
-}
-
-size_t infoatlas_task_tools(const infoatlas_task* task) { return task->task->tools.size(); }
-
-const char* infoatlas_task_column(const infoatlas_task* task, size_t column) {
-  const auto& names = task->task->columns;
-  return column < names.size() ? names[column].c_str() : "";
-}
-
-infoatlas_status infoatlas_follower_create(const infoatlas_task* task, double rate,
-                                           int follow_all, infoatlas_follower** follower) {
+infoatlas_status infoatlas_follower_new(const infoatlas_task* task, double rate, int follow_all,
+                                        infoatlas_follower** follower) {
   return guarded([&] {
-    require(task && follower, "task or follower is NULL");
+    require(task && follower, NO_POINTER);
     const auto& timing = task->task->detectors.timing;
     const std::string given = "rate is " + std::to_string(rate) + " Hz";
     require(rate >= 0 && std::isfinite(rate),
             given + ", but has to be states a second, finite and above 0, or 0 if unknown");
-    const bool known = std::isnan(timing.rate);
-    require(rate == 0 || !known, given + ", and that of the demonstrations is unknown: find the "
+    const bool same = std::isnan(timing.rate);
+    require(rate == 0 || !same, given + ", and that of the demonstrations is unknown: find the "
             "key states with their rate, or push states at the same rate and pass 0");
     const Pace pace = rate > 0 ? infoatlas::follow::pace(timing, rate) : Pace{timing.stride, 1};
     require(pace.parts <= MOST_PARTS, given + ": " TOO_SLOW);
-    *follower = new infoatlas_follower(task->task, pace, rate > 0 || known, follow_all != 0);
+    *follower = new infoatlas_follower(task->task, pace, rate > 0 || same, follow_all != 0);
     return INFOATLAS_OK;
   });
 }
@@ -192,32 +194,35 @@ infoatlas_status infoatlas_follower_create(const infoatlas_task* task, double ra
 void infoatlas_follower_free(infoatlas_follower* follower) { delete follower; }
 
 infoatlas_status infoatlas_follower_push(infoatlas_follower* follower, const double* state,
-                                         size_t columns, double stamp,
-                                         const infoatlas_event** events, size_t* count) {
-  if (!follower || !state || !events || !count) return refused("an argument is NULL");
+                                         int64_t columns, double stamp,
+                                         const infoatlas_event** events, int64_t* count) {
+  if (!follower || !state || !events || !count) return refused(NO_POINTER);
   auto& own = *follower;
   if (columns != own.width())
-    return refused("state has %zu coordinates, and the key states were found with %zu: pass the "
-                   "same ones in the same order", columns, own.width());
-  for (size_t i = 0; i < columns; ++i)
+    return refused("state has %lld coordinates, and the key states were found with %lld: pass the "
+                   "same ones in the same order", static_cast<long long>(columns),
+                   static_cast<long long>(own.width()));
+  for (int64_t i = 0; i < columns; ++i)
     if (!std::isfinite(state[i]))
-      return refused("state is %g at coordinate %zu: skip it", state[i], i);
+      return refused("state is %g at coordinate %lld: skip it", state[i],
+                     static_cast<long long>(i));
   if (std::isinf(stamp)) return refused("stamp is infinite: pass seconds, or NAN for none");
   const bool tenth = !own.timed && own.held == STAMPS_FOR_RATE - 1 && !std::isnan(stamp);
-  if (tenth && !own.pace_of_stamps(stamp))
-    return refused("the first ten stamps: " TOO_SLOW);
+  if (tenth && !own.pace_of_stamps(stamp)) return refused("the first ten stamps: " TOO_SLOW);
   own.filter.found.clear();
   own.push(state, stamp);
   *events = own.filter.found.data();
-  *count = own.filter.found.size();
+  *count = static_cast<int64_t>(own.filter.found.size());
   return INFOATLAS_OK;
 }
 
-infoatlas_status infoatlas_follower_subtask(const infoatlas_follower* follower, size_t tool,
+infoatlas_status infoatlas_follower_subtask(const infoatlas_follower* follower, int64_t tool,
                                             infoatlas_subtask* subtask) {
-  if (!follower || !subtask) return refused("an argument is NULL");
-  if (tool >= follower->filter.tools.size())
-    return refused("tool is %zu, and there are %zu", tool, follower->filter.tools.size());
+  if (!follower || !subtask) return refused(NO_POINTER);
+  const auto tools = static_cast<int64_t>(follower->filter.tools.size());
+  if (tool < 0 || tool >= tools)
+    return refused("tool is %lld, and there are %lld, from 0", static_cast<long long>(tool),
+                   static_cast<long long>(tools));
   *subtask = follower->subtask(tool);
   return subtask->index < 0 ? INFOATLAS_NONE : INFOATLAS_OK;
 }
@@ -227,14 +232,11 @@ void infoatlas_follower_reset(infoatlas_follower* follower) {
   follower->held = follower->count = 0;
 }
 
-int64_t infoatlas_follower_step(const infoatlas_follower* follower) { return follower->count - 1; }
-
-int infoatlas_follower_follows(const infoatlas_follower* follower, size_t keystate) {
-  const auto& followed = follower->filter.followed;
-  return keystate < followed.size() && followed[keystate];
-}
-
-size_t infoatlas_follower_memory(const infoatlas_follower* follower) {
-  return sizeof *follower + follower->filter.bytes() +
-         8 * (follower->stamps.size() + follower->waiting.size());
+infoatlas_status infoatlas_follower_describe(const infoatlas_follower* follower,
+                                             infoatlas_follower_info* info) {
+  if (!follower || !info) return refused(NO_POINTER);
+  const size_t values = follower->stamps.size() + follower->waiting.size();
+  const size_t bytes = sizeof *follower + follower->filter.bytes() + 8 * values;
+  *info = {follower->count - 1, static_cast<int64_t>(bytes), follower->filter.followed.data()};
+  return INFOATLAS_OK;
 }

@@ -1,11 +1,8 @@
 /* Follows the key states and sub-tasks of a task file in a running episode, as KeyStateTracker of
  * the Python package does.
  *
- * Threads: a task is never changed, and any number of threads may use it. A follower may be used by
- * one thread at a time; followers are independent of each other.
- * Memory: a follower allocates when it is created, and never afterwards: not in a push, nor in a
- * push that fails. Nothing here locks, waits, or reads a clock or a file, except
- * infoatlas_task_load.
+ * Threads may share a task. One thread at a time may use a follower; followers are independent.
+ * After infoatlas_follower_new no call allocates memory, also if it fails. No call locks or waits.
  */
 #ifndef INFOATLAS_FOLLOWER_H
 #define INFOATLAS_FOLLOWER_H
@@ -45,65 +42,68 @@ typedef struct infoatlas_subtask {
   int64_t stalled;        /* whether `waiting` exceeds 3 */
 } infoatlas_subtask;
 
-/* Reads a file of KeyStates.save, or of the option --save of a command. INFOATLAS_FILE_ERROR if it
- * is missing, damaged, of another format, or larger than the limits: 16 MiB, 65,536 columns, 1,024
- * bins a tool, windows of 256 working steps. */
+typedef struct infoatlas_task_info {
+  int64_t columns;                    /* d, of a state */
+  int64_t keystates;                  /* K */
+  int64_t tools;                      /* whose sub-tasks are followed */
+  const char *const *column_names;    /* [columns]; null if they have none */
+  const char *const *keystate_names;  /* [keystates] */
+} infoatlas_task_info;
+
+/* Load a task from a file of KeyStates.save or of a command's option --save, or from its content in
+ * memory, which is not kept. INFOATLAS_FILE_ERROR: it is missing, damaged, of another format, or
+ * larger than 16 MiB, 65,536 columns, 1,024 bins of a tool, or windows of 256 working steps. */
 INFOATLAS_API infoatlas_status infoatlas_task_load(const char *path, infoatlas_task **task);
+INFOATLAS_API infoatlas_status infoatlas_task_read(const void *content, size_t size,
+                                                   infoatlas_task **task);
 
-/* The same from `size` bytes of memory; `text` is not kept. */
-INFOATLAS_API infoatlas_status infoatlas_task_parse(const char *text, size_t size,
-                                                    infoatlas_task **task);
-
-/* Followers keep what they need of a freed task; names are valid while either exists. */
+/* Followers keep what they need, so it may be freed before them. */
 INFOATLAS_API void infoatlas_task_free(infoatlas_task *task);
 
-/* d, the number of columns of a state; of key states; of tools. */
-INFOATLAS_API size_t infoatlas_task_columns(const infoatlas_task *task);
-INFOATLAS_API size_t infoatlas_task_keystates(const infoatlas_task *task);
-INFOATLAS_API size_t infoatlas_task_tools(const infoatlas_task *task);
+/* Sizes and names, which are valid as long as the task. */
+INFOATLAS_API infoatlas_status infoatlas_task_describe(const infoatlas_task *task,
+                                                       infoatlas_task_info *info);
 
-/* Name of a column; "" if columns have no names, or beyond the last. */
-INFOATLAS_API const char *infoatlas_task_column(const infoatlas_task *task, size_t column);
-
-/* A follower before the first state of an episode.
+/* Make a follower, before the first state of an episode.
  *
  * rate: states a second (Hz) that are pushed. If it is 0, it is estimated from the stamps of the
  *     first ten states, which are followed together at the tenth. Without stamps, or if the rate of
- *     the demonstrations is not known, it is that of the demonstrations. It has to be above 1/100
- *     of the working steps a second (15 to 30 a second).
- * follow_all: also follow key states and sub-tasks that cannot be followed well; 0 or 1. */
-INFOATLAS_API infoatlas_status infoatlas_follower_create(const infoatlas_task *task, double rate,
-                                                         int follow_all,
-                                                         infoatlas_follower **follower);
+ *     the demonstrations is not known, it is that of the demonstrations. A state may last for 100
+ *     working steps of the demonstrations, of which there are 15 to 30 a second.
+ * follow_all: whether key states and sub-tasks that cannot be followed well are followed, too. */
+INFOATLAS_API infoatlas_status infoatlas_follower_new(const infoatlas_task *task, double rate,
+                                                      int follow_all,
+                                                      infoatlas_follower **follower);
 INFOATLAS_API void infoatlas_follower_free(infoatlas_follower *follower);
 
-/* Takes the next state [columns] of the episode, and its stamp in seconds (NaN: none).
+/* Take the next state [columns] of the episode, and its stamp in seconds (NAN: none).
  *
- * `events` becomes the address of the key states that this state completes, `count` their number,
- * usually 0. They are valid until the next call with this follower. INFOATLAS_INPUT_ERROR if the
- * number of columns is another one or a value is not finite; the episode is unchanged. */
+ * `events` becomes the address of the key states that this state completes, and `count` their
+ * number, usually 0. They are valid until the next push. INFOATLAS_INPUT_ERROR: the number of
+ * columns is another one, or a value is not finite; the episode is unchanged. */
 INFOATLAS_API infoatlas_status infoatlas_follower_push(infoatlas_follower *follower,
-                                                       const double *state, size_t columns,
+                                                       const double *state, int64_t columns,
                                                        double stamp,
                                                        const infoatlas_event **events,
-                                                       size_t *count);
+                                                       int64_t *count);
 
-/* Present sub-task of a tool; INFOATLAS_NONE, with the index -1, if it is not known: before the
- * first working step, and in a part that is not followed. */
+/* Present sub-task of a tool. INFOATLAS_NONE, with the index -1: it is not known, before the first
+ * working step and in a part that is not followed. */
 INFOATLAS_API infoatlas_status infoatlas_follower_subtask(const infoatlas_follower *follower,
-                                                          size_t tool, infoatlas_subtask *subtask);
+                                                          int64_t tool,
+                                                          infoatlas_subtask *subtask);
 
-/* Forgets the episode; the next state is the first of a new one. */
+/* Forget the episode; the next state is the first of a new one. */
 INFOATLAS_API void infoatlas_follower_reset(infoatlas_follower *follower);
 
-/* Number of the newest state, from 0; -1 before the first. */
-INFOATLAS_API int64_t infoatlas_follower_step(const infoatlas_follower *follower);
+typedef struct infoatlas_follower_info {
+  int64_t step;            /* number of the newest state, from 0; -1 before the first */
+  int64_t bytes;           /* memory of the follower, without that of the task */
+  const uint8_t *followed; /* [K] whether each key state is reported; as long as the follower */
+} infoatlas_follower_info;
 
-/* Whether a key state is reported. */
-INFOATLAS_API int infoatlas_follower_follows(const infoatlas_follower *follower, size_t keystate);
-
-/* Bytes that the follower has, without those of the task. */
-INFOATLAS_API size_t infoatlas_follower_memory(const infoatlas_follower *follower);
+INFOATLAS_API infoatlas_status infoatlas_follower_describe(const infoatlas_follower *follower,
+                                                           infoatlas_follower_info *info);
 
 #ifdef __cplusplus
 }
