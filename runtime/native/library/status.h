@@ -5,19 +5,11 @@
 
 #include <new>
 #include <stdexcept>
-#include <utility>
+#include <string>
+
+#include "errors.h"
 
 namespace infoatlas {
-
-// An argument of the caller cannot be used; the message names the value and the way out.
-struct InputError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-// A file cannot be used, or a model has values that are not finite.
-struct FileError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 // Keeps a message, shortened if necessary, for infoatlas_last_error; returns the status.
 infoatlas_status failed(infoatlas_status status, const char* message) noexcept;
@@ -38,6 +30,11 @@ infoatlas_status guarded(F f) noexcept {
   } catch (...) {
     return failed(INFOATLAS_FAULT, "an unknown exception");
   }
+}
+
+// InputError unless a pointer of the caller is there; `name` is that of the argument.
+inline void require(const void* pointer, const char* name) {
+  if (!pointer) throw InputError(std::string(name) + " is a null pointer: pass a valid one");
 }
 
 }  // namespace infoatlas

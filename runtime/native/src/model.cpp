@@ -91,6 +91,7 @@ class Loader {
       model_.doubt = heads("gap.doubt", model_.diagnostics + 2 * second);
     }
     check_code(file_.metadata, name_);
+    model_.metadata = std::move(file_.metadata);
   }
 
  private:
