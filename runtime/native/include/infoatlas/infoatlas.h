@@ -128,6 +128,53 @@ INFOATLAS_API infoatlas_status infoatlas_estimator_run(infoatlas_estimator *esti
                                                        const infoatlas_samples *samples,
                                                        infoatlas_estimate *estimate);
 
+/* ---- Windows -----------------------------------------------------------------------------------
+ *
+ * A window keeps the last steps of a stream of states, and estimates the information of a state
+ * about its past, I(s_t; s_<t-lag), or about the past of another stream. One thread at a time may
+ * use it. After infoatlas_window_new no call allocates memory. */
+typedef struct infoatlas_window infoatlas_window;
+
+typedef struct infoatlas_window_settings {
+  int64_t d;                /* coordinates of a state */
+  int64_t other;            /* coordinates of a state of the other stream; 0 for one stream */
+  int64_t steps;            /* of the window; n_min to n_max of the model */
+  int64_t lag;              /* steps; at least 1 for one stream */
+  int64_t history;          /* past states in a pair: lag, lag + 1, ... steps back; 0: one */
+  int increments;           /* pairs of changes since the step before, instead of states */
+  const double *resolution; /* [d] smallest difference that has a meaning; null for none */
+  const double *resolution_other; /* [other] */
+} infoatlas_window_settings;
+
+INFOATLAS_API infoatlas_status infoatlas_window_new(const infoatlas_model *model,
+                                                    const infoatlas_window_settings *window,
+                                                    const infoatlas_settings *settings,
+                                                    infoatlas_window **made);
+INFOATLAS_API void infoatlas_window_free(infoatlas_window *window);
+
+/* Take the state [d] of the next step, and [other] of the other stream (else null).
+ * INFOATLAS_NONE: it has NaN, infinite or very large values, so its step is a hole, and no pair has
+ * it; infoatlas_window_reason says which. */
+INFOATLAS_API infoatlas_status infoatlas_window_push(infoatlas_window *window, const double *state,
+                                                     const double *other);
+
+/* The state of the next step is missing. */
+INFOATLAS_API infoatlas_status infoatlas_window_hole(infoatlas_window *window);
+/* An unknown number of states is missing: no later pair reaches back beyond this point. */
+INFOATLAS_API infoatlas_status infoatlas_window_lost(infoatlas_window *window);
+/* Forget all states. */
+INFOATLAS_API infoatlas_status infoatlas_window_reset(infoatlas_window *window);
+
+/* Estimate from the pairs of the window, oldest first: the newest state's local information is the
+ * last value of `pointwise`. INFOATLAS_NONE: the window is not full, or the newest state has no
+ * pair, or was already estimated. */
+INFOATLAS_API infoatlas_status infoatlas_window_run(infoatlas_window *window,
+                                                    infoatlas_estimate *estimate);
+
+/* Result of the last call, as "filling: 12 of 100 steps"; valid until the next one. */
+INFOATLAS_API infoatlas_status infoatlas_window_reason(const infoatlas_window *window,
+                                                       const char **reason);
+
 #ifdef __cplusplus
 }
 #endif
