@@ -1,5 +1,6 @@
 #include "checksum.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -36,9 +37,13 @@ class Sha256 {
 
   void add(const void* bytes, size_t size) {
     const auto* at = static_cast<const unsigned char*>(bytes);
-    for (; size; --size) {
-      block_[total_++ % BLOCK] = *at++;
-      if (total_ % BLOCK == 0) mix();
+    while (size) {
+      const size_t filled = total_ % BLOCK, some = std::min(size, BLOCK - filled);
+      std::memcpy(block_ + filled, at, some);
+      at += some;
+      size -= some;
+      total_ += some;
+      if (filled + some == BLOCK) mix();
     }
   }
 

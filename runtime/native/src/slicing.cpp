@@ -27,16 +27,18 @@ Slicing plan_slices(const int64_t d[2], int64_t dim, const infoatlas_settings& s
     plan.slices = settings.slices ? settings.slices : SLICES;
   }
   for (int i = 0; i < 2; ++i) {
-    const std::string width = (i ? "y has " : "x has ") + std::to_string(d[i]) + " coordinates";
+    const auto width = [&] {  // only made if it is needed, because a call allocates no memory
+      return (i ? "y has " : "x has ") + std::to_string(d[i]) + " coordinates";
+    };
     if (!plan.projected[i] && d[i] > dim)
-      throw InputError(width + ", and the model accepts " + std::to_string(dim) +
+      throw InputError(width() + ", and the model accepts " + std::to_string(dim) +
                        ": slice it too (both sides)");
     if (plan.projected[i] && plan.k > d[i])
       throw InputError("slices of " + std::to_string(plan.k) + " dimensions cannot be taken, as " +
-                       width + ": set k to at most that, or slice the other side alone");
+                       width() + ": set k to at most that, or slice the other side alone");
     if (plan.projected[i] && d[i] > MOST_NUMBERS / plan.k / plan.slices)
       throw InputError(std::to_string(plan.slices) + " slices to " + std::to_string(plan.k) +
-                       " dimensions need too much memory, as " + width +
+                       " dimensions need too much memory, as " + width() +
                        ": use fewer slices or coordinates, or a smaller k");
   }
   return plan;
