@@ -2,7 +2,7 @@
 
     python -m benchmarks.follower                  # -> benchmarks/results/follower.*
 
-It needs `make build/native/prefix/ready`, CMake and a C++ compiler. Both follow the key states and
+It needs `make build/native/ready`, CMake and a C++ compiler. Both follow the key states and
 sub-tasks of PickCube in an episode that they were not found in, which is interpolated from 20 Hz.
 The C++ program is `examples/cpp`.
 """
@@ -25,7 +25,7 @@ from infoatlas_tools import Pose, Position, Trajectories, discover_keystates, lo
 from . import report
 
 ROOT = Path(__file__).parents[1]
-PREFIX = ROOT / "build" / "native" / "prefix"
+PREFIX = ROOT / "build/native/prefix"
 RATE = 1000  # states a second
 SEEN, UNSEEN = 30, 50  # demonstrations in which the task is found, number of the episode
 QUANTILES = ("median", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("largest", 1.0)
@@ -98,7 +98,9 @@ of the work. Times are in microseconds; those of the system's scheduler are incl
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    options = report.Options("benchmarks.follower", __doc__ or "", "2,000 pushes instead of 100,000")
+    options = report.Options(
+        "benchmarks.follower", __doc__ or "", "2,000 pushes instead of 100,000"
+    )
     chosen = options.parse_args(arguments)
     pushes = 2_000 if chosen.quick else 100_000
     about = report.provenance(chosen.command)
