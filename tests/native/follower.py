@@ -54,7 +54,7 @@ class Functions:
 
         def call(*arguments):
             status = function(*arguments)
-            if name.endswith(("free", "reset")) or status == OK:
+            if name.endswith("free") or status == OK:
                 return True
             if status != NONE:
                 raise Failed(status, self._own.infoatlas_last_error().decode())

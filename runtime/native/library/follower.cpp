@@ -227,9 +227,11 @@ infoatlas_status infoatlas_follower_subtask(const infoatlas_follower* follower, 
   return subtask->index < 0 ? INFOATLAS_NONE : INFOATLAS_OK;
 }
 
-void infoatlas_follower_reset(infoatlas_follower* follower) {
+infoatlas_status infoatlas_follower_reset(infoatlas_follower* follower) {
+  if (!follower) return refused(NO_POINTER);
   follower->filter.reset();
   follower->held = follower->count = 0;
+  return INFOATLAS_OK;
 }
 
 infoatlas_status infoatlas_follower_describe(const infoatlas_follower* follower,

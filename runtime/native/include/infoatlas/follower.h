@@ -94,7 +94,7 @@ INFOATLAS_API infoatlas_status infoatlas_follower_subtask(const infoatlas_follow
                                                           infoatlas_subtask *subtask);
 
 /* Forget the episode; the next state is the first of a new one. */
-INFOATLAS_API void infoatlas_follower_reset(infoatlas_follower *follower);
+INFOATLAS_API infoatlas_status infoatlas_follower_reset(infoatlas_follower *follower);
 
 typedef struct infoatlas_follower_info {
   int64_t step;            /* number of the newest state, from 0; -1 before the first */

@@ -57,7 +57,7 @@ class Follower : public Owner<infoatlas_follower, infoatlas_follower_free> {
     return check(infoatlas_follower_subtask(get(), tool, &found));
   }
 
-  void reset() noexcept { infoatlas_follower_reset(get()); }
+  void reset() { check(infoatlas_follower_reset(get())); }
 
   infoatlas_follower_info describe() const {
     infoatlas_follower_info info;
