@@ -249,7 +249,9 @@ def test_the_example_of_an_installed_library(recorded, tmp_path):
     path, episodes = recorded("pickcube")
     states = resampled(episodes[0], 50)
     names = ",".join(Task.load(path).columns)
-    np.savetxt(tmp_path / "states.csv", states, delimiter=",", header=names, comments="", fmt="%r")
+    np.savetxt(
+        tmp_path / "states.csv", states, delimiter=",", header=names, comments="", fmt="%.17g"
+    )
     source = ROOT / "examples" / "cpp"
     built("cmake", "-S", source, "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={PREFIX}")
     built("cmake", "--build", tmp_path)
