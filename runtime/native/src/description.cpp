@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "real.h"
+
 namespace infoatlas {
 
 namespace {
@@ -45,7 +47,7 @@ class Reader {
       const size_t colon = name == std::string::npos ? name : own.find(':', name);
       const char* digits = colon == std::string::npos ? "" : own.c_str() + colon + 1;
       char* end = nullptr;
-      const double found = std::strtod(digits, &end);
+      const double found = read_real(digits, &end);
       if (end == digits || !(found >= least && found <= most))  // (also for NaN)
         refuse("calibration", std::string("has no usable ") + key);
       return found;
