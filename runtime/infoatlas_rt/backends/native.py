@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,7 +18,7 @@ from .threads import cpu_threads
 
 log = logging.getLogger(__name__)
 
-INTERFACE = 5  # version of the interface of infoatlas_native; that module has the same number
+INTERFACE = 6  # version of the interface of infoatlas_native; that module has the same number
 NOT_BUILT = "the C++ engine was not built when infoatlas-rt was installed"
 BUILD_ENGINE = (
     "get a C++20 compiler and Python's headers (python3-dev), and run pip install -v "
@@ -81,6 +82,7 @@ class NativeBackend:
     def __init__(self, model: ModelFile, threads: int | None = None) -> None:
         self._asked = asked = cpu_threads(threads)
         self.milliseconds: dict[str, float] = {}
+        self._free: dict[tuple[int, ...], list[Any]] = {}  # of `estimate`, by settings
         native = load_native()
         try:
             self._engine = native.Engine(model.bytes, threads=asked, interface=INTERFACE)
@@ -134,6 +136,26 @@ class NativeBackend:
         found: tuple[NDArray[Any], ...] = self._call(
             "prepare", len(x), slices, self._engine.canonicalise, *sides, *projections, score_table
         )
+        return found
+
+    def estimate(
+        self, settings: Mapping[str, int], *samples: Any
+    ) -> tuple[dict[str, Any], dict[str, float]] | None:
+        """A complete estimate, as described in `Estimating`; ModelError if memory is short."""
+        # Each call has one of its own, which is kept, because it holds projections and memory.
+        free = self._free.setdefault(tuple(settings.values()), [])
+        try:
+            own = free.pop()
+        except IndexError:
+            try:
+                own = self._engine.estimating(**settings)
+            except (RuntimeError, TypeError):  # out of range
+                return None
+        size = len(samples[0]), settings["slices"]
+        arrays = (np.ascontiguousarray(v) if isinstance(v, np.ndarray) else v for v in samples)
+        found: tuple[dict[str, Any], dict[str, float]] | None
+        found = self._call("estimate", *size, own.run, *arrays)
+        free.append(own)
         return found
 
     def _call(self, what: str, n: int, slices: int, function: Any, *inputs: Any) -> Any:

@@ -1,10 +1,12 @@
 #include "estimator.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "errors.h"
 #include "numpy_random.h"
@@ -18,6 +20,18 @@ constexpr double FLOOR = -0.1;            // nats, of bounds.py
 constexpr double AUTOCORRELATED = 0.25;   // of prepare.py
 constexpr int64_t CHUNK_PAIRS = 1'000'000;  // samples x shifts x slices that are evaluated at once
 constexpr int64_t MOST_COUNT = 1'000'000;
+
+class Clock {
+ public:
+  // Seconds since the last call, or since the beginning.
+  double lap() {
+    const auto now = std::chrono::steady_clock::now(), before = std::exchange(start_, now);
+    return std::chrono::duration<double>(now - before).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
 
 void check_count(int64_t value, int64_t least, int64_t most, const char* name) {
   if (value && (value < least || value > most))
@@ -38,6 +52,8 @@ Estimator::Estimator(Engine& engine, const Description& description,
 }
 
 infoatlas_estimate Estimator::run(const Samples& samples) {
+  seconds_ = {};
+  Clock clock;
   check(samples);
   const Slicing plan = plan_slices(samples.d, engine_.dim(), settings_);
   const int64_t n = samples.n;
@@ -57,6 +73,7 @@ infoatlas_estimate Estimator::run(const Samples& samples) {
   found.autocorrelated =
       !samples.time_series && !found.degenerate &&
       x.autocorrelation(place_.data()) * y.autocorrelation(place_.data()) > AUTOCORRELATED;
+  seconds_.slicing = clock.lap();
   evaluate(samples, plan, most, found);
   const SamplingNoise noise = sampling_noise(found.influence, n, found.per_slice, plan.slices,
                                              samples.time_series);
@@ -104,6 +121,7 @@ void Estimator::draw_order(int64_t n, int64_t slices) {
       settings_.shifts ? settings_.shifts : description_.shift_count(n, slices);
   const int64_t shifts = std::min({wanted, n - 1, std::max(LEAST_SHIFTS, CHUNK_PAIRS / n)});
   if (n == n_ && shifts == drawn_) return;
+  n_ = 0;  // until all is drawn
   for (auto* values : {&order_, &place_, &in_order_}) values->resize(size_t(n));
   shifts_.resize(size_t(shifts));
   Random random(settings_.seed, 2);
@@ -149,6 +167,7 @@ void Estimator::evaluate(const Samples& samples, const Slicing& plan, double mos
     sums_[i].assign(size_t(n), 0);
     means_[i].resize(size_t(n));
   }
+  Clock clock;
   const int64_t* sequence = samples.time_series ? place_.data() : in_order_.data();
   for (int64_t first = 0; first < slices; first += size) {
     const int64_t count = std::min(size, slices - first);
@@ -156,6 +175,7 @@ void Estimator::evaluate(const Samples& samples, const Slicing& plan, double mos
     engine_.canonicalise({n, count, side(0, plan, first), side(1, plan, first), table_.data()},
                          {x_.data(), y_.data(), correlations_.data(), rank_[0].data(),
                           rank_[1].data(), saturated});
+    seconds_.preprocessing += clock.lap();
     if (!found.degenerate)
       engine_.run(x_.data(), y_.data(), count, n, shifts_.data(), shifts, sequence,
                   {mi_.data(), pointwise_.data(), influence_.data(), spread_.data()});
@@ -180,6 +200,7 @@ void Estimator::evaluate(const Samples& samples, const Slicing& plan, double mos
         sums_[1][size_t(i)] += influence_[size_t(s * n + i)];
       }
     }
+    seconds_.inference += clock.lap();
   }
   double all = found.mi + found.predicted_error;
   for (int i = 0; i < 2; ++i)

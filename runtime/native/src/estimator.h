@@ -19,6 +19,15 @@ class Estimator {
   // The engine has to live as long as the estimator. Throws InputError for settings out of range.
   Estimator(Engine& engine, const Description& description, const infoatlas_settings& settings);
 
+  // Wall-clock seconds of the last call: slicing (with all preparation), canonical form, inference.
+  struct Seconds {
+    double slicing, preprocessing, inference;
+  };
+  const Seconds& seconds() const { return seconds_; }
+
+  // Constant coordinates of side 0 or 1 in the last call.
+  const std::vector<int64_t>& constant(int side) const { return sides_[side].constant; }
+
   // The arrays of the result are valid until the next call. Throws InputError for samples that
   // cannot be used, and FileError for values that are not finite.
   infoatlas_estimate run(const Samples& samples);
@@ -36,8 +45,9 @@ class Estimator {
                 infoatlas_estimate& found);
 
   Engine& engine_;
-  const Description& description_;
+  const Description description_;
   infoatlas_settings settings_;
+  Seconds seconds_{};
   PreparedSide sides_[2];
   Projections projections_[2][2];  // of each side: of all coordinates, and of those not constant
   int64_t n_ = 0, drawn_ = 0;      // samples and shifts for which an order was drawn
