@@ -47,7 +47,8 @@ class Estimate(ctypes.Structure):
             )
         ),
         *((name, I64) for name in ("samples", "slices", "k", "constant_x", "constant_y")),
-        *((name, ctypes.c_int) for name in ("saturated", "degenerate", "clipped", "autocorrelated")),
+        *((name, ctypes.c_int) for name in ("saturated", "degenerate", "clipped")),
+        ("autocorrelated", ctypes.c_int),
         *((name, POINTER(F64)) for name in ("per_slice", "pointwise", "influence")),
     )  # fmt: skip
 

@@ -85,10 +85,12 @@ def test_a_window_in_cpp_allocates_no_memory(programs, d):
     states[50:130, 1] = 2
     states[70:140, 0] = np.round(states[70:140, 0])
     states[rng.random(260) < 0.05, 0] = np.nan
-    *lines, last = run(programs[0] / "window", EDGE, d, input=states.tobytes()).decode().splitlines()
+    output = run(programs[0] / "window", EDGE, d, input=states.tobytes())
+    *lines, last = output.decode().splitlines()
     assert last.startswith("0 of ")
     online = OnlineEstimator(Estimator(provider="native"), window=60)
-    assert sum(same(online.push(state), line) for state, line in zip(states, lines, strict=True)) > 90
+    pairs = zip(states, lines, strict=True)
+    assert sum(same(online.push(state), line) for state, line in pairs) > 90
 
 
 def same(wanted, line):

@@ -276,10 +276,9 @@ class Estimator:
         if found is None:
             return None
         values, seconds = found
-        own = {"stderr": math.nan, "provider": backend.provider, "model": model.name}
-        directions = None if values["k"] is None else "random"
-        estimate = Estimate(**values, **own, seed=self.seed, directions=directions)
-        return calibrated(estimate, model), seconds
+        values |= {"stderr": math.nan, "provider": backend.provider, "model": model.name}
+        values |= {"seed": self.seed, "directions": None if values["k"] is None else "random"}
+        return calibrated(Estimate(**values), model), seconds
 
     def _slicing(self) -> dict[str, Any]:
         """Keyword arguments of `slicing.plan`."""
