@@ -8,8 +8,6 @@ from ctypes import POINTER, byref, c_char_p, c_double, c_int64, c_uint8, c_void_
 
 import numpy as np
 
-OK, NONE = 0, 1
-
 
 class Event(ctypes.Structure):
     _fields_ = [
@@ -38,34 +36,11 @@ class FollowerInfo(ctypes.Structure):
     _fields_ = [("step", c_int64), ("bytes", c_int64), ("followed", POINTER(c_uint8))]
 
 
-class Failed(Exception):
-    """A status other than OK and NONE, with the message."""
-
-
-class Functions:
-    """The functions of follower.h in a shared library; each returns whether it gave a result."""
-
-    def __init__(self, path):
-        self._own = ctypes.CDLL(str(path))
-        self._own.infoatlas_last_error.restype = c_char_p
-
-    def __getattr__(self, name):
-        function = getattr(self._own, f"infoatlas_{name}")
-
-        def call(*arguments):
-            status = function(*arguments)
-            if name.endswith("free") or status == OK:
-                return True
-            if status != NONE:
-                raise Failed(status, self._own.infoatlas_last_error().decode())
-            return False
-
-        return call
-
-    def load(self, path):
-        task = c_void_p()
-        self.task_load(str(path).encode(), byref(task))
-        return task
+def load(library, path):
+    """A task of a library; RuntimeError if it is refused."""
+    task = c_void_p()
+    library.call("task_load", str(path).encode(), byref(task))
+    return task
 
 
 class Follower:
@@ -73,32 +48,32 @@ class Follower:
 
     def __init__(self, library, path, rate=None, follow_all=False):
         self.library, self._own, self.about = library, c_void_p(), TaskInfo()
-        task = library.load(path)
+        task = load(library, path)
         try:
-            library.task_describe(task, byref(self.about))
+            library.call("task_describe", task, byref(self.about))
             names = self.about.column_names
             self.columns = [names[i] for i in range(self.about.columns)] if names else []
-            library.follower_new(task, c_double(rate or 0), follow_all, byref(self._own))
+            library.call("follower_new", task, c_double(rate or 0), follow_all, byref(self._own))
         finally:
-            library.task_free(task)
+            library.free("task", task)
 
     def __del__(self):
-        self.library.follower_free(self._own)
+        self.library.free("follower", self._own)
 
     def push(self, state, stamp=None):
         state = np.ascontiguousarray(state, np.float64)
         found, count = POINTER(Event)(), c_int64()
         values, stamp = state.ctypes.data_as(c_void_p), math.nan if stamp is None else stamp
         size, to = c_int64(state.size), (byref(found), byref(count))
-        self.library.follower_push(self._own, values, size, c_double(stamp), *to)
+        self.library.call("follower_push", self._own, values, size, c_double(stamp), *to)
         return [fields(event) for event in found[: count.value]]
 
     def subtask(self, tool):
         found = Subtask()
-        if self.library.follower_subtask(self._own, c_int64(tool), byref(found)):
-            return fields(found)
-        assert found.index == -1 and found.name == b""
-        return None
+        if self.library.call("follower_subtask", self._own, c_int64(tool), byref(found)):
+            assert found.index == -1 and found.name == b""
+            return None
+        return fields(found)
 
     @property
     def subtasks(self):
@@ -107,7 +82,7 @@ class Follower:
     @property
     def info(self):
         found = FollowerInfo()
-        self.library.follower_describe(self._own, byref(found))
+        self.library.call("follower_describe", self._own, byref(found))
         return found
 
     @property
@@ -119,7 +94,7 @@ class Follower:
         return list(map(bool, self.info.followed[: self.about.keystates]))
 
     def reset(self):
-        self.library.follower_reset(self._own)
+        self.library.call("follower_reset", self._own)
 
 
 def fields(structure):

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 import random_tasks
-from follower import Failed, Follower, Functions
+from follower import Follower, load
 from infoatlas_rt import InputError, KeyStateTracker, Task
 from infoatlas_tools import Pose, Position, Trajectories, discover_keystates, load_trajectories
+from library import Library
 from task_parts import resampled
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.skipif(not PREFIX.exists(), reason="libinfoatlas is not
 
 @pytest.fixture(scope="module")
 def library():
-    return Functions(LIBRARY)
+    return Library(LIBRARY)
 
 
 @pytest.fixture(scope="module")
@@ -143,31 +144,31 @@ def test_a_state_that_is_refused_changes_nothing(library, recorded):
     lost = episodes[0][30].copy()
     lost[3] = math.nan
     for state, message in ((lost, "state is nan at coordinate 3"), (lost[:5], "has 5 coordinates")):
-        with pytest.raises(Failed, match=message):
+        with pytest.raises(RuntimeError, match=message):
             own.push(state)
-    with pytest.raises(Failed, match="stamp is infinite"):
+    with pytest.raises(RuntimeError, match="stamp is infinite"):
         own.push(episodes[0][30], math.inf)
     for state in episodes[0][30:]:
         assert len(own.push(state)) == len(python.push(state))
         same(python.subtask.progress, own.subtask(0)["progress"], "progress")
-    with pytest.raises(Failed, match="tool is 1, and there are 1"):
+    with pytest.raises(RuntimeError, match="tool is 1, and there are 1"):
         own.subtask(1)
 
 
 def test_rates_that_cannot_be_followed(library, recorded, tmp_path):
     path, episodes = recorded("pickcube")
     for rate, message in ((-1, "has to be"), (math.inf, "has to be"), (0.1, "push more often")):
-        with pytest.raises(Failed, match=message):
+        with pytest.raises(RuntimeError, match=message):
             Follower(library, path, rate=rate)
     slow = Follower(library, path)
-    with pytest.raises(Failed, match="push more often"):
+    with pytest.raises(RuntimeError, match="push more often"):
         for t, state in enumerate(episodes[0]):
             slow.push(state, 10.0 * t)
     assert slow.step == 8
     values = json.loads(path.read_text())
     values["detectors"]["timing"]["rate"] = None
     (tmp_path / "task.json").write_text(json.dumps(values))
-    with pytest.raises(Failed, match="that of the demonstrations is unknown"):
+    with pytest.raises(RuntimeError, match="that of the demonstrations is unknown"):
         Follower(library, tmp_path / "task.json", rate=20)
 
 
@@ -195,8 +196,8 @@ def test_what_python_refuses_is_refused(library, recorded, tmp_path):
             try:
                 Task.load(changed)
             except InputError:
-                with pytest.raises(Failed, match=r"is no task file \(.*\): make one with"):
-                    library.load(changed)
+                with pytest.raises(RuntimeError, match=r"is no task file \(.*\): make one with"):
+                    load(library, changed)
 
 
 def test_texts_that_are_no_task(library, tmp_path):
@@ -217,10 +218,10 @@ def test_texts_that_are_no_task(library, tmp_path):
     }
     for content, message in cases.items():
         path.write_bytes(content)
-        with pytest.raises(Failed, match=message):
-            library.load(path)
-    with pytest.raises(Failed, match="cannot be opened: check the path"):
-        library.load(tmp_path / "none.json")
+        with pytest.raises(RuntimeError, match=message):
+            load(library, path)
+    with pytest.raises(RuntimeError, match="cannot be opened: check the path"):
+        load(library, tmp_path / "none.json")
 
 
 def test_followers_of_several_threads(library, recorded):

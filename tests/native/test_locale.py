@@ -17,7 +17,7 @@ LIBRARY = Path(__file__).parents[2] / "build/native/prefix/lib/libinfoatlas.so"
 PROGRAM = """
 import locale, sys
 import numpy as np
-from follower import Follower, Functions
+from follower import Follower
 from infoatlas_rt.models.model_file import MODELS
 from library import Library
 
@@ -27,7 +27,7 @@ x, y = np.random.default_rng(0).standard_normal((2, 100, 2))
 library = Library(path)
 estimator = library.estimator(library.load(MODELS / "edge.onnx"), 100, 2, 2, threads=1)
 found = library.run(estimator, x, x + y)
-follower = Follower(Functions(path), task, follow_all=True)
+follower = Follower(library, task, follow_all=True)
 states = np.random.default_rng(0).standard_normal((60, follower.about.columns))
 print(found["mi"], found["stderr"], [follower.push(s) for s in states], follower.subtasks)
 """
