@@ -8,6 +8,7 @@ namespace infoatlas::follow {
 namespace {
 
 constexpr double GAP = 0.5;  // seconds between two reports of one key state, at least
+constexpr double RISE = 1e-9;  // of a score; smaller ones are rounding
 constexpr double MOST_STRIDE = 1e15;
 
 int64_t gap_of(const Timing& timing) {
@@ -130,8 +131,8 @@ void Filter::detect() {
                       : at * pace_.stride + (pace_.stride - 1) / 2;
   for (size_t k = 0; k < score_.size(); ++k) {
     const double middle = middle_[k];
-    const bool peak = middle > earlier_[k] && middle >= score_[k] && middle > own.threshold[k] &&
-                      std::isfinite(earlier_[k]);
+    const bool peak = middle > earlier_[k] + RISE && middle >= score_[k] - RISE &&
+                      middle > own.threshold[k] && std::isfinite(earlier_[k]);
     const bool apart = last_[k] < 0 || (!own.once[k] && at - last_[k] >= gap_);
     if (!followed[k] || !peak || !apart) continue;
     last_[k] = at;
