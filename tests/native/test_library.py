@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import infoatlas_rt
 from infoatlas_rt import Estimator, OnlineEstimator
 from infoatlas_rt.models.model_file import MODELS
 from infoatlas_rt.streams.sliding_window import SlidingWindow
@@ -206,8 +205,3 @@ def test_refused_files(library, tmp_path):
 def test_the_program_of_the_page(programs):
     lines = run(programs[1] / "watch", EDGE).decode().splitlines()
     assert len(lines) > 3 and all("nats" in line for line in lines)
-
-
-def test_versions():
-    header = (ROOT / "runtime/native/include/infoatlas/infoatlas.h").read_text(encoding="utf-8")
-    assert f'INFOATLAS_VERSION "{infoatlas_rt.__version__}"' in header

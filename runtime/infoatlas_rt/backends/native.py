@@ -142,7 +142,7 @@ class NativeBackend:
         self, settings: Mapping[str, int], *samples: Any
     ) -> tuple[dict[str, Any], dict[str, float]] | None:
         """A complete estimate, as described in `Estimating`; ModelError if memory is short."""
-        # Each call has one of its own, which is kept, because it holds projections and memory.
+        # Each call has one of its own, which is kept, because it has projections and memory.
         free = self._free.setdefault(tuple(settings.values()), [])
         try:
             own = free.pop()

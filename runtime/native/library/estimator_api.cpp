@@ -59,14 +59,14 @@ EstimatorWithEngine::EstimatorWithEngine(const infoatlas_model& model, int64_t n
       description(model.description),
       engine(model.weights, thread_count(given ? given->threads : 0)),
       estimator(engine, *description, given ? *given : infoatlas_settings{}) {
-  if (dx < 1 || dy < 1 || dx > MOST_COORDINATES || dy > MOST_COORDINATES)
-    throw InputError("dx is " + std::to_string(dx) + " and dy is " + std::to_string(dy) +
-                     ": use 1 to " + std::to_string(MOST_COORDINATES));
   if (n < description->n_min || n > description->n_max)
     throw InputError("n is " + std::to_string(n) + ": use " +
                      std::to_string(description->n_min) + " to " +
                      std::to_string(description->n_max) + ", for which model " +
                      description->name + " was trained");
+  if (dx < 1 || dy < 1 || dx > MOST_NUMBERS / n || dy > MOST_NUMBERS / n)
+    throw InputError("dx is " + std::to_string(dx) + " and dy is " + std::to_string(dy) +
+                     ": use 1 to " + std::to_string(MOST_NUMBERS / n));
   // Any path through the code is taken once: few samples and many; ties, copies and constants.
   Random random(0, 0);
   std::vector<double> x(size_t(n * dx)), y(size_t(n * dy));

@@ -17,7 +17,7 @@ struct infoatlas_model {
 
 namespace infoatlas {
 
-constexpr int64_t MOST_COORDINATES = 100'000;
+constexpr int64_t MOST_NUMBERS = 100'000'000;  // in an array
 
 // An estimator with an engine of its own, for at most n samples of d[0] and d[1] coordinates. All
 // memory is allocated in the constructor.

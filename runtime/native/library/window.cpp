@@ -36,11 +36,12 @@ class Ring {
 };
 
 const infoatlas_window_settings& checked(const infoatlas_window_settings& given) {
-  check(given.d, 1, MOST_COORDINATES, "d");
-  check(given.other, 0, MOST_COORDINATES, "other");
   check(given.lag, given.other ? 0 : 1, MOST_STEPS, "lag");
   check(given.history, 0, MOST_STEPS, "history");
   check(given.steps, 1, MOST_STEPS, "steps");
+  const int64_t most = MOST_NUMBERS / (given.steps + given.lag + given.history);
+  check(given.d, 1, most, "d");
+  check(given.other, 0, most, "other");
   return given;
 }
 

@@ -21,6 +21,12 @@ constexpr double AUTOCORRELATED = 0.25;   // of prepare.py
 constexpr int64_t CHUNK_PAIRS = 1'000'000;  // samples x shifts x slices that are evaluated at once
 constexpr int64_t MOST_COUNT = 1'000'000;
 
+// With a reserve, because fewer samples may need slightly more memory.
+void fit(std::vector<float>& values, int64_t size) {
+  if (values.capacity() < size_t(size)) values.reserve(size_t(size + size / 4));
+  values.resize(size_t(size));
+}
+
 class Clock {
  public:
   // Seconds since the last call, or since the beginning.
@@ -156,9 +162,9 @@ void Estimator::evaluate(const Samples& samples, const Slicing& plan, double mos
   const int64_t n = samples.n, dim = engine_.dim(), slices = plan.slices;
   const auto shifts = int64_t(shifts_.size());
   const int64_t size = std::min(slices, std::max<int64_t>(1, CHUNK_PAIRS / (n * shifts)));
-  for (auto* values : {&x_, &y_}) values->resize(size_t(size * n * dim));
-  for (auto* values : {&mi_, &spread_}) values->resize(size_t(size));
-  for (auto* values : {&pointwise_, &influence_}) values->resize(size_t(size * n));
+  for (auto* values : {&x_, &y_}) fit(*values, size * n * dim);
+  for (auto* values : {&mi_, &spread_}) fit(*values, size);
+  for (auto* values : {&pointwise_, &influence_}) fit(*values, size * n);
   correlations_.resize(size_t(size * dim));
   for (auto& rank : rank_) rank.resize(size_t(size));
   saturated_.resize(size_t(size));

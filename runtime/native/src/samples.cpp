@@ -190,6 +190,7 @@ void PreparedSide::label(bool distinct) {
   std::iota(by_value_.begin(), by_value_.end(), 0);
   std::ranges::sort(by_value_, order);
   counts.clear();
+  counts.reserve(size_t(n));  // so that later rows need no more memory
   for (int64_t t = 0; t < n; ++t) {
     if (!t || order(by_value_[size_t(t) - 1], by_value_[size_t(t)])) counts.push_back(0);
     ++counts.back();

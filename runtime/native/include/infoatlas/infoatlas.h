@@ -77,7 +77,8 @@ typedef enum infoatlas_sides {
 
 /* The parameters of Python's Estimator; zeros are the defaults. */
 typedef struct infoatlas_settings {
-  int64_t threads; /* CPU threads, the caller's included; 0: two, or one on a single core */
+  int64_t threads; /* CPU threads, the caller's included; 0: two, or one on a single core; fewer are
+                    * used if the system allows no more */
   int64_t k;       /* dimensions of a slice; 0: D */
   int64_t slices;  /* if a side is sliced; 0: 40 */
   infoatlas_sides sides;
