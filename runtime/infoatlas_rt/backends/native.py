@@ -19,6 +19,8 @@ from .threads import cpu_threads
 log = logging.getLogger(__name__)
 
 INTERFACE = 6  # version of the interface of infoatlas_native; that module has the same number
+KEPT_WIDTHS = 16  # pairs of widths (dx, dy) whose projections are kept between estimates
+KEPT_NUMBERS = 10**6  # samples x coordinates of an estimate whose memory is kept
 NOT_BUILT = "the C++ engine was not built when infoatlas-rt was installed"
 BUILD_ENGINE = (
     "get a C++20 compiler and Python's headers (python3-dev), and run pip install -v "
@@ -82,7 +84,7 @@ class NativeBackend:
     def __init__(self, model: ModelFile, threads: int | None = None) -> None:
         self._asked = asked = cpu_threads(threads)
         self.milliseconds: dict[str, float] = {}
-        self._free: dict[tuple[int, ...], list[Any]] = {}  # of `estimate`, by settings
+        self._free: dict[tuple[int, ...], list[Any]] = {}  # by settings, widths
         native = load_native()
         try:
             self._engine = native.Engine(model.bytes, threads=asked, interface=INTERFACE)
@@ -143,7 +145,10 @@ class NativeBackend:
     ) -> tuple[dict[str, Any], dict[str, float]] | None:
         """A complete estimate, as described in `Estimating`; ModelError if memory is short."""
         # Each call has one of its own, which is kept, because it has projections and memory.
-        free = self._free.setdefault(tuple(settings.values()), [])
+        x, y = samples[:2]
+        if len(self._free) > KEPT_WIDTHS:
+            self._free.clear()
+        free = self._free.setdefault((*settings.values(), x.shape[1], y.shape[1]), [])
         try:
             own = free.pop()
         except IndexError:
@@ -151,11 +156,12 @@ class NativeBackend:
                 own = self._engine.estimating(**settings)
             except (RuntimeError, TypeError):  # out of range
                 return None
-        size = len(samples[0]), settings["slices"]
+        size = len(x), settings["slices"]
         arrays = (np.ascontiguousarray(v) if isinstance(v, np.ndarray) else v for v in samples)
         found: tuple[dict[str, Any], dict[str, float]] | None
         found = self._call("estimate", *size, own.run, *arrays)
-        free.append(own)
+        if x.size + y.size <= KEPT_NUMBERS:
+            free.append(own)
         return found
 
     def _call(self, what: str, n: int, slices: int, function: Any, *inputs: Any) -> Any:

@@ -236,11 +236,9 @@ class Estimating:
 
         Returns
         -------
-        dict
-            Fields of `Estimate` that do not depend on the calibration.
-        dict of float
-            Seconds of the stages "slicing", "preprocessing" and "inference".
-            None instead of both for samples that cannot be used.
+        tuple or None
+            Fields of `Estimate` that do not depend on the calibration, and seconds of the stages
+            "slicing", "preprocessing" and "inference". None for samples that cannot be used.
 
         Raises
         ------
