@@ -115,9 +115,8 @@ class NativeBackend:
     ) -> tuple[Floats, Floats, Floats, Floats]:
         """Evaluate the model, as described in `Backend.run`; ModelError if memory is short."""
         inputs = map(np.ascontiguousarray, (x, y, shifts, sequence))
-        found: tuple[Floats, Floats, Floats, Floats] = self._call(
-            "evaluate the model", x.shape[1], x.shape[0], self._engine.run, *inputs
-        )
+        what = f"evaluate the model for {x.shape[1]} samples in {x.shape[0]} slices"
+        found: tuple[Floats, Floats, Floats, Floats] = self._call(what, self._engine.run, *inputs)
         return found
 
     def canonicalise(
@@ -135,9 +134,9 @@ class NativeBackend:
         ]
         slices = max([1, *(len(side) for side in projections if side is not None)])
         sides = map(np.ascontiguousarray, (x, y))
-        found: tuple[NDArray[Any], ...] = self._call(
-            "prepare", len(x), slices, self._engine.canonicalise, *sides, *projections, score_table
-        )
+        what = f"prepare {len(x)} samples in {slices} slices"
+        inputs = *sides, *projections, score_table
+        found: tuple[NDArray[Any], ...] = self._call(what, self._engine.canonicalise, *inputs)
         return found
 
     def estimate(
@@ -156,15 +155,14 @@ class NativeBackend:
                 own = self._engine.estimating(**settings)
             except (RuntimeError, TypeError):  # out of range
                 return None
-        size = len(x), settings["slices"]
         arrays = (np.ascontiguousarray(v) if isinstance(v, np.ndarray) else v for v in samples)
         found: tuple[dict[str, Any], dict[str, float]] | None
-        found = self._call("estimate", *size, own.run, *arrays)
+        found = self._call(f"estimate from {len(x)} samples", own.run, *arrays)
         if x.size + y.size <= KEPT_NUMBERS:
             free.append(own)
         return found
 
-    def _call(self, what: str, n: int, slices: int, function: Any, *inputs: Any) -> Any:
+    def _call(self, what: str, function: Any, *inputs: Any) -> Any:
         """Result of a function of the engine; ModelError if memory is short."""
         try:
             if os.getpid() != self._process:
@@ -173,6 +171,5 @@ class NativeBackend:
         except (MemoryError, RuntimeError) as error:
             reason = "memory is short" if isinstance(error, MemoryError) else error
             raise ModelError(
-                f"the native engine cannot {what} for {n} samples in {slices} slices: {reason}; "
-                "pass fewer samples, slices or shifts"
+                f"the native engine cannot {what}: {reason}; pass fewer samples, slices or shifts"
             ) from error
