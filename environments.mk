@@ -30,13 +30,15 @@ ENGINE_SOURCES = $(shell find runtime/native -type f -not -path '*/__pycache__/*
 
 # The wheel of the users. Its engine is copied to a separate folder, for tests and model builds.
 build/native/ready: .venv/ready pyproject.toml $(ENGINE_SOURCES)
-	rm -rf build/native/wheel build/native/package
+	rm -rf build/native/wheel build/native/package build/native/cmake build/native/prefix
 	mkdir -p build/native/package
 	INFOATLAS_ENGINE= $(RUN)/pip wheel -v --disable-pip-version-check --no-deps -w build/native/wheel . \
+		-C build-dir=build/native/cmake -C cmake.define.INFOATLAS_LIBRARY=ON -C 'build.targets=_engine;infoatlas' \
 		>build/native/build.log 2>&1 || { cat build/native/build.log; false; }
 	$(RUN)/python -m zipfile -e build/native/wheel/*.whl build/native/wheel
 	@test -d build/native/wheel/infoatlas_native || { cat build/native/build.log; echo The engine was not built; false; }
 	mv build/native/wheel/infoatlas_native build/native/package
+	PATH=$(CURDIR)/$(RUN):$$PATH cmake --install build/native/cmake --component library --prefix build/native/prefix >/dev/null
 	touch $@
 
 .venv-docs/ready: pyproject.toml constraints.txt

@@ -16,11 +16,15 @@ gpu: $(if $(filter .venv-gpu/bin,$(GPU)),.venv-gpu/ready) ## tests on a GPU: eng
 	$(GPU)/python -m pytest -m gpu -rs tests/runtime
 
 # With debug information, for stack traces. The sanitizer of threads excludes the other two.
-native-sanitize: ## test program of the engine with sanitizers of addresses, undefined behaviour, threads
+native-sanitize: .venv/ready ## test programs of the engine and of libinfoatlas with sanitizers of addresses, undefined behaviour, threads
 	$(call PROGRAM,sanitize,RelWithDebInfo,-DSANITIZE=address$(,)undefined)
 	$(foreach model,edge base wide,build/native/sanitize/program fuzz $(MODELS)/$(model).onnx &&) true
+	$(foreach model,edge wide,build/native/sanitize/library_program $(MODELS)/$(model).onnx 60 &&) true
+	$(RUN)/python tests/native/random_tasks.py build/native/tasks
+	build/native/sanitize/fuzz_task 60 1 build/native/tasks/*.json
 	$(call PROGRAM,threads,RelWithDebInfo,-DSANITIZE=thread)
 	$(foreach model,edge base wide,build/native/threads/program fuzz $(MODELS)/$(model).onnx &&) true
+	build/native/threads/library_program $(MODELS)/edge.onnx 5
 
 # Results on aarch64 have to equal those of this machine, which are compared with ONNX Runtime.
 native-aarch64: .venv/tests .venv-dist/ready build/native/ready ## test program for aarch64, as in wheels, emulated (Debian: qemu-user libc6-arm64-cross)

@@ -75,11 +75,11 @@ def provenance(command: str, *estimators: Estimator) -> dict[str, Any]:
         "command": command,
         "machine": {
             "cpu": _cpu(),
-            "cores_used": estimators[0].backend.threads,
+            "cores_used": estimators[0].backend.threads if estimators else 1,
             "load_average": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
             "system": f"{platform.system()} {platform.machine()}",
         },
-        "provider": estimators[0].backend.provider,
+        "provider": estimators[0].backend.provider if estimators else None,
         "versions": {
             "python": platform.python_version(),
             "infoatlas-rt": sys.modules["infoatlas_rt"].__version__,
@@ -115,8 +115,9 @@ def byline(about: dict[str, Any], nats: bool = True) -> str:
         f"Measured {about['date']} with `{about['command']}` on one {machine['cpu']}, "
         f"{threads} thread{'s' * (threads != 1)}. "
         f"The load average at the start was {machine['load_average']}. A load above the number of "
-        "threads means that other work ran at the same time; times are then upper bounds. "
-        f"Model{'s' * (len(about['models']) > 1)}: {models}." + " Information is in nats." * nats
+        "threads means that other work ran at the same time; times are then upper bounds."
+        + (f" Model{'s' * (len(about['models']) > 1)}: {models}." if models else "")
+        + " Information is in nats." * nats
     )
 
 

@@ -290,6 +290,10 @@ def test_one_version_everywhere():
         ("pyproject.toml", f'version = "{infoatlas_rt.__version__}"'),
         ("CITATION.cff", f"version: {infoatlas_rt.__version__}"),
         ("packaging/recipe.yaml", f'version: "{infoatlas_rt.__version__}"'),
+        (
+            "runtime/native/include/infoatlas/infoatlas.h",
+            f'INFOATLAS_VERSION "{infoatlas_rt.__version__}"',
+        ),
         *(
             (f"ros2_node/{package}/package.xml", f"<version>{infoatlas_rt.__version__}</version>")
             for package in ("infoatlas_msgs", "infoatlas_ros2")

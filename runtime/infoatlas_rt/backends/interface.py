@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -81,5 +82,31 @@ class Preparing(Protocol):
         -------
         tuple of arrays
             The fields of `Canonical`, as from `canonical.canonicalise` for the slices.
+        """
+        ...
+
+
+@runtime_checkable
+class Estimating(Protocol):
+    """An engine that also makes complete estimates, with its own preparation of samples."""
+
+    def estimate(
+        self, settings: Mapping[str, int], *samples: Any
+    ) -> tuple[dict[str, Any], dict[str, float]] | None:
+        """Estimate from samples on the host.
+
+        Parameters
+        ----------
+        settings : mapping of int
+            n_min, n_max, default_shifts and pairs of the model; k, slices, sides (index in
+            `slicing.SIDES`), shifts and seed of the estimator, 0 for the default.
+        *samples
+            x, y, time_series, resolution_x and resolution_y of `prepare.Samples`.
+
+        Returns
+        -------
+        tuple or None
+            Fields of `Estimate` that do not depend on the calibration, and seconds of the stages.
+            None for samples or settings that cannot be used; Python's preparation gives the reason.
         """
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,7 +18,9 @@ from .threads import cpu_threads
 
 log = logging.getLogger(__name__)
 
-INTERFACE = 5  # version of the interface of infoatlas_native; that module has the same number
+INTERFACE = 6  # version of the interface of infoatlas_native; that module has the same number
+KEPT_WIDTHS = 16  # pairs of widths (dx, dy) whose projections are kept between estimates
+KEPT_NUMBERS = 10**6  # samples x coordinates of an estimate whose memory is kept
 NOT_BUILT = "the C++ engine was not built when infoatlas-rt was installed"
 BUILD_ENGINE = (
     "get a C++20 compiler and Python's headers (python3-dev), and run pip install -v "
@@ -81,6 +84,7 @@ class NativeBackend:
     def __init__(self, model: ModelFile, threads: int | None = None) -> None:
         self._asked = asked = cpu_threads(threads)
         self.milliseconds: dict[str, float] = {}
+        self._free: dict[tuple[int, ...], list[Any]] = {}  # by settings, widths
         native = load_native()
         try:
             self._engine = native.Engine(model.bytes, threads=asked, interface=INTERFACE)
@@ -111,9 +115,8 @@ class NativeBackend:
     ) -> tuple[Floats, Floats, Floats, Floats]:
         """Evaluate the model, as described in `Backend.run`; ModelError if memory is short."""
         inputs = map(np.ascontiguousarray, (x, y, shifts, sequence))
-        found: tuple[Floats, Floats, Floats, Floats] = self._call(
-            "evaluate the model", x.shape[1], x.shape[0], self._engine.run, *inputs
-        )
+        what = f"evaluate the model for {x.shape[1]} samples in {x.shape[0]} slices"
+        found: tuple[Floats, Floats, Floats, Floats] = self._call(what, self._engine.run, *inputs)
         return found
 
     def canonicalise(
@@ -131,12 +134,35 @@ class NativeBackend:
         ]
         slices = max([1, *(len(side) for side in projections if side is not None)])
         sides = map(np.ascontiguousarray, (x, y))
-        found: tuple[NDArray[Any], ...] = self._call(
-            "prepare", len(x), slices, self._engine.canonicalise, *sides, *projections, score_table
-        )
+        what = f"prepare {len(x)} samples in {slices} slices"
+        inputs = *sides, *projections, score_table
+        found: tuple[NDArray[Any], ...] = self._call(what, self._engine.canonicalise, *inputs)
         return found
 
-    def _call(self, what: str, n: int, slices: int, function: Any, *inputs: Any) -> Any:
+    def estimate(
+        self, settings: Mapping[str, int], *samples: Any
+    ) -> tuple[dict[str, Any], dict[str, float]] | None:
+        """A complete estimate, as described in `Estimating`; ModelError if memory is short."""
+        # Each call has one of its own, which is kept, because it has projections and memory.
+        x, y = samples[:2]
+        if len(self._free) > KEPT_WIDTHS:
+            self._free.clear()
+        free = self._free.setdefault((*settings.values(), x.shape[1], y.shape[1]), [])
+        try:
+            own = free.pop()
+        except IndexError:
+            try:
+                own = self._engine.estimating(**settings)
+            except (RuntimeError, TypeError):  # out of range
+                return None
+        arrays = (np.ascontiguousarray(v) if isinstance(v, np.ndarray) else v for v in samples)
+        found: tuple[dict[str, Any], dict[str, float]] | None
+        found = self._call(f"estimate from {len(x)} samples", own.run, *arrays)
+        if x.size + y.size <= KEPT_NUMBERS:
+            free.append(own)
+        return found
+
+    def _call(self, what: str, function: Any, *inputs: Any) -> Any:
         """Result of a function of the engine; ModelError if memory is short."""
         try:
             if os.getpid() != self._process:
@@ -145,6 +171,5 @@ class NativeBackend:
         except (MemoryError, RuntimeError) as error:
             reason = "memory is short" if isinstance(error, MemoryError) else error
             raise ModelError(
-                f"the native engine cannot {what} for {n} samples in {slices} slices: {reason}; "
-                "pass fewer samples, slices or shifts"
+                f"the native engine cannot {what}: {reason}; pass fewer samples, slices or shifts"
             ) from error

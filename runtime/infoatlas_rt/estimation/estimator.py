@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from ..backends.choice import make_backend
-from ..backends.interface import Backend
+from ..backends.interface import Backend, Estimating
 from ..errors import InputError, ModelError
 from ..inputs.checks import as_choice, as_count
 from ..models import model_file
@@ -19,6 +22,7 @@ from .forward import forward
 from .large_samples import Timed, by_parts
 from .prepare import Prepared, Samples, check_lengths, checked, prepare
 from .result import Estimate
+from .standard_error import calibrated
 
 
 class Estimator:
@@ -251,7 +255,7 @@ class Estimator:
         check_lengths(len(samples.x), len(samples.y), model)
 
         def evaluate(some: Samples) -> Timed:
-            return forward(self.prepare(some), self)
+            return self._directly(some) or forward(self.prepare(some), self)
 
         def unsliced_or_sliced(some: Samples) -> Timed:
             return by_parts(some, model, self.seed, evaluate)
@@ -264,6 +268,25 @@ class Estimator:
         preparation = total - sum(seconds.values())
         self.seconds = {**seconds, "slicing": seconds["slicing"] + preparation, "total": total}
         return found
+
+    def _directly(self, samples: Samples) -> Timed | None:
+        """The estimate by an engine with its own preparation; None if that cannot be used."""
+        backend, model = self.backend, self.model_file
+        on_host = isinstance(samples.x, np.ndarray)
+        if samples.groups is not None or not on_host or not isinstance(backend, Estimating):
+            return None
+        settings = {"n_min": model.n_min, "n_max": model.n_max, "default_shifts": model.shifts}
+        settings |= {"pairs": model.pairs, "k": self.k or 0, "slices": self.slices or 0}
+        settings |= {"sides": slicing.SIDES.index(self.sides), "shifts": self.shifts or 0}
+        given = samples.x, samples.y, samples.time_series
+        resolutions = samples.resolution_x, samples.resolution_y
+        found = backend.estimate(settings | {"seed": self.seed}, *given, *resolutions)
+        if found is None:
+            return None
+        values, seconds = found
+        values |= {"stderr": math.nan, "provider": backend.provider, "model": model.name}
+        values |= {"seed": self.seed, "directions": None if values["k"] is None else "random"}
+        return calibrated(Estimate(**values), model), seconds
 
     def _slicing(self) -> dict[str, Any]:
         """Keyword arguments of `slicing.plan`."""

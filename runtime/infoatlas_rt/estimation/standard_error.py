@@ -196,9 +196,13 @@ def with_error(
     noise, effective = sampling_noise(
         found.influence, found.per_slice, time_series=time_series, groups=groups
     )
-    stderr = 0.0
-    if not found.degenerate:
-        constants = model.calibration.get("whole" if found.k is None else "sliced")
-        parts = noise, found.predicted_error, found.rank_noise, effective, found.beyond_gaussian
-        stderr = float(standard_error(constants, *parts))
-    return replace(found, noise=noise, effective_samples=effective, stderr=stderr)
+    return calibrated(replace(found, noise=noise, effective_samples=effective), model)
+
+
+def calibrated(found: Estimate, model: ModelFile) -> Estimate:
+    """An estimate with its standard error, from its other fields."""
+    if found.degenerate:
+        return replace(found, stderr=0.0)
+    constants = model.calibration.get("whole" if found.k is None else "sliced")
+    parts = found.noise, found.predicted_error, found.rank_noise, found.effective_samples
+    return replace(found, stderr=float(standard_error(constants, *parts, found.beyond_gaussian)))

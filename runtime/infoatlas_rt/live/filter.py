@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..inputs.checks import as_rate
 from ..inputs.copies import Stateful
 from ..inputs.ring import Ring
+from ..streams.event_thresholds import KEYSTATE_RISE
 from ..streams.events import KEY_STATE, Event
 from .coordinates import Follower
 from .progress_filter import ProgressFilter
@@ -173,7 +174,8 @@ class LiveFilter(Stateful):
         """Events at the working step before the one that `score` [m, K] belongs to."""
         own, earlier, middle = self._detectors, self._scores[rows, 0], self._scores[rows, 1]
         step = self._working[rows] - own.features.after - 1
-        peak = (middle > earlier) & (middle >= score) & (middle > own.threshold) & self.followed
+        peak = (middle > earlier + KEYSTATE_RISE) & (middle >= score - KEYSTATE_RISE)
+        peak &= (middle > own.threshold) & self.followed
         peak &= np.isfinite(earlier)
         wait = np.where(own.once, np.iinfo(np.int64).max // 4, own.gap)
         peak &= step[:, None] - self._last[rows] >= wait

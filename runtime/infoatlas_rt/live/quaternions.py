@@ -135,7 +135,7 @@ def between(a: Float, b: Float) -> Float:
 
 
 def _triples(values: Float) -> Float:
-    return values.reshape(*values.shape[:-1], -1, 3)
+    return values.reshape(*values.shape[:-1], values.shape[-1] // 3, 3)
 
 
 def _unit(values: Float) -> Float:

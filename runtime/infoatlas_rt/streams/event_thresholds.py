@@ -11,4 +11,5 @@ EXTREMUM_Z = 3.5  # standard errors of a paired difference; `extrema.py` has the
 KEYSTATE_RECALL = 0.6  # recall from which a key state is followed
 KEYSTATE_FALSE_REPORTS = 0.5  # false reports an episode up to which it is followed
 KEYSTATE_GAP = 0.5  # seconds between two reports of one key state, at least
+KEYSTATE_RISE = 1e-9  # increase of a score; smaller ones are rounding, as while a robot rests
 SUBTASK_RIGHT = 0.8  # share of right steps from which a sub-task is followed

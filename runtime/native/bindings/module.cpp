@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
@@ -13,15 +14,19 @@
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "engine.h"
+#include "errors.h"
+#include "estimator.h"
 #include "model_code.h"
 
 namespace nb = nanobind;
 
 namespace {
 
-constexpr int kInterface = 5;  // version of this module for infoatlas_native/__init__.py
+constexpr int kInterface = 6;  // version of this module for infoatlas_native/__init__.py
 constexpr int64_t kLargest = int64_t{1} << 40;  // values in an array, at most: far from overflow
 
 using Input = nb::ndarray<nb::ro, nb::device::cpu>;
@@ -204,6 +209,74 @@ void canonicalise(infoatlas::Engine& engine, const Input& x, const Input& y,
   engine.canonicalise(pairs, out);
 }
 
+// Estimates of samples, for `Estimator` of infoatlas_rt. It is used by one thread at a time.
+struct Estimating {
+  nb::object owner;  // keeps the engine
+  infoatlas::Estimator estimator;
+
+  // The fields of `Estimate`; None for samples that cannot be used.
+  nb::object run(const Input& x, const Input& y, bool time_series,
+                 const std::optional<Input>& resolution_x, const std::optional<Input>& resolution_y,
+                 const Output& pointwise, const Output& influence) {
+    infoatlas::Samples samples{};
+    const double* sides[] = {values<double>(x, "x", {-1, -1}),
+                             values<double>(y, "y", {int64_t(x.shape(0)), -1})};
+    samples.n = int64_t(x.shape(0));
+    const Input* given[] = {&x, &y};
+    const std::optional<Input>* steps[] = {&resolution_x, &resolution_y};
+    for (int i = 0; i < 2; ++i) {
+      samples.side[i] = sides[i];
+      samples.d[i] = int64_t(given[i]->shape(1));
+      if (*steps[i]) samples.resolution[i] = values<double>(**steps[i], "resolution", {samples.d[i]});
+    }
+    samples.time_series = time_series;
+    double* to[] = {values<double>(pointwise, "pointwise", {samples.n}),
+                    values<double>(influence, "influence", {samples.n})};
+    infoatlas_estimate found;
+    try {
+      const Released released;
+      found = estimator.run(samples);
+    } catch (const infoatlas::InputError&) {
+      return nb::none();
+    } catch (const infoatlas::FileError&) {
+      return nb::none();
+    }
+    std::copy_n(found.pointwise, found.samples, to[0]);
+    std::copy_n(found.influence, found.samples, to[1]);
+    nb::dict all;
+    all["mi"] = found.mi;
+    all["noise"] = found.noise;
+    all["predicted_error"] = found.predicted_error;
+    all["gaussian"] = found.gaussian;
+    all["beyond_gaussian"] = found.beyond_gaussian;
+    all["rank_noise"] = found.rank_noise;
+    all["per_slice"] = numbers(found.per_slice, found.slices);
+    all["samples"] = found.samples;
+    all["effective_samples"] = found.effective_samples;
+    all["slices"] = found.slices;
+    all["k"] = found.k ? nb::object(nb::int_(found.k)) : nb::none();
+    all["saturated"] = found.saturated != 0;
+    all["degenerate"] = found.degenerate != 0;
+    all["clipped"] = found.clipped != 0;
+    all["rank_x"] = found.rank_x;
+    all["rank_y"] = found.rank_y;
+    all["autocorrelated"] = found.autocorrelated != 0;
+    for (int i = 0; i < 2; ++i) {
+      const std::vector<int64_t>& constant = estimator.constant(i);
+      all[i ? "constant_y" : "constant_x"] =
+          nb::tuple(numbers(constant.data(), int64_t(constant.size())));
+    }
+    return all;
+  }
+
+  template <class T>
+  static nb::list numbers(const T* values, int64_t count) {
+    nb::list found;
+    for (int64_t i = 0; i < count; ++i) found.append(values[i]);
+    return found;
+  }
+};
+
 }  // namespace
 
 NB_MODULE(_engine, module) {
@@ -236,4 +309,30 @@ NB_MODULE(_engine, module) {
       .def_prop_ro("target", &infoatlas::Engine::target)
       .def_prop_ro("threads", &infoatlas::Engine::threads)
       .def_prop_ro("missing_threads", &infoatlas::Engine::missing_threads);
+  nb::class_<Estimating>(module, "Estimating")
+      .def(
+          "__init__",
+          [](Estimating* self, nb::object engine, int64_t n_min, int64_t n_max, int64_t shifts,
+             int64_t pairs, int64_t k, int64_t slices, int sides, int64_t own_shifts,
+             uint64_t seed) {
+            infoatlas::Description description{"", "", n_min, n_max, shifts, pairs};
+            const infoatlas_settings settings{
+                0, k, slices, static_cast<infoatlas_sides>(sides), own_shifts, seed};
+            auto& own = nb::cast<infoatlas::Engine&>(engine);
+            new (self) Estimating{std::move(engine), {own, description, settings}};
+          },
+          nb::arg("engine"), nb::arg("n_min"), nb::arg("n_max"), nb::arg("default_shifts"),
+          nb::arg("pairs"), nb::arg("k"), nb::arg("slices"), nb::arg("sides"), nb::arg("shifts"),
+          nb::arg("seed"))
+      .def("run", &Estimating::run, nb::arg("x"), nb::arg("y"), nb::arg("time_series"),
+           nb::arg("resolution_x").none(), nb::arg("resolution_y").none(), nb::arg("pointwise"),
+           nb::arg("influence"))
+      .def_prop_ro("seconds", [](const Estimating& self) {
+        const auto& own = self.estimator.seconds();
+        nb::dict all;
+        all["slicing"] = own.slicing;
+        all["preprocessing"] = own.preprocessing;
+        all["inference"] = own.inference;
+        return all;
+      });
 }

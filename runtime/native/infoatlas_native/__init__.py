@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_native import _engine
 
-__all__ = ["CODE", "INTERFACE", "Engine", "__version__"]
+__all__ = ["CODE", "INTERFACE", "Engine", "Estimating", "__version__"]
 
 __version__ = version("infoatlas-rt")
 # Version of this interface; infoatlas_rt/backends/native.py has the same number.
@@ -198,3 +199,58 @@ class Engine:
         out = *sides, np.empty((slices, self.dim)), *ranks, np.empty(slices, np.bool_)
         self._engine.canonicalise(x, y, projections_x, projections_y, score_table, *out)
         return out
+
+    def estimating(self, **settings: int) -> Estimating:
+        """Make what estimates from samples with this engine.
+
+        Parameters
+        ----------
+        **settings : int
+            n_min, n_max, default_shifts, pairs: of the model's metadata; k, slices, sides (0 to 3:
+            auto, both, x, y), shifts, seed: as in `Estimator`, 0 for the default.
+        """
+        return Estimating(_engine.Estimating(self._engine, **settings))
+
+
+class Estimating:
+    """Estimates from samples, as infoatlas_rt.estimation does. One thread at a time may use it."""
+
+    def __init__(self, estimating: _engine.Estimating) -> None:
+        self._estimating = estimating
+
+    def run(
+        self,
+        x: NDArray[np.float64],
+        y: NDArray[np.float64],
+        time_series: bool = False,
+        resolution_x: NDArray[np.float64] | None = None,
+        resolution_y: NDArray[np.float64] | None = None,
+    ) -> tuple[dict[str, Any], dict[str, float]] | None:
+        """Estimate from paired samples. Other threads of Python run meanwhile.
+
+        Parameters
+        ----------
+        x, y : [n, dx], [n, dy] float64, C-contiguous
+        time_series : bool
+        resolution_x, resolution_y : [dx], [dy] float64, optional
+
+        Returns
+        -------
+        tuple or None
+            Fields of `Estimate` that do not depend on the calibration, and seconds of the stages
+            "slicing", "preprocessing" and "inference". None for samples that cannot be used.
+
+        Raises
+        ------
+        ValueError
+            An array has another type or shape, or is not contiguous.
+        MemoryError
+        """
+        pointwise, influence = (np.empty(len(x)) for _ in range(2))
+        given = x, y, time_series, resolution_x, resolution_y, pointwise, influence
+        found = self._estimating.run(*given)
+        if found is None:
+            return None
+        found |= {"pointwise": pointwise, "influence": influence}
+        found["per_slice"] = np.array(found["per_slice"])
+        return found, self._estimating.seconds

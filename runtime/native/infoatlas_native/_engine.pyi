@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,3 +41,29 @@ class Engine:
         rank_y: NDArray[np.int64],
         saturated: NDArray[np.bool_],
     ) -> None: ...
+
+class Estimating:
+    seconds: dict[str, float]
+    def __init__(
+        self,
+        engine: Engine,
+        n_min: int,
+        n_max: int,
+        default_shifts: int,
+        pairs: int,
+        k: int,
+        slices: int,
+        sides: int,
+        shifts: int,
+        seed: int,
+    ) -> None: ...
+    def run(
+        self,
+        x: NDArray[np.float64],
+        y: NDArray[np.float64],
+        time_series: bool,
+        resolution_x: NDArray[np.float64] | None,
+        resolution_y: NDArray[np.float64] | None,
+        pointwise: NDArray[np.float64],
+        influence: NDArray[np.float64],
+    ) -> dict[str, Any] | None: ...

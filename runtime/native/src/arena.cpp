@@ -57,12 +57,16 @@ void Arena::back_to(int64_t mark) {
 
 void Arena::reset() {
   back_to(0);
-  if (most_ <= size_) return;
+  reserve(most_);
+}
+
+void Arena::reserve(int64_t size) {
+  if (size <= size_) return;
   std::free(block_);
   block_ = nullptr;
   size_ = 0;
-  block_ = allocate(most_);
-  size_ = most_;
+  block_ = allocate(size);
+  size_ = size;
 }
 
 std::unique_ptr<Arena> Arenas::take() {
@@ -77,6 +81,16 @@ void Arenas::give(std::unique_ptr<Arena> arena) {
   arena->reset();
   std::lock_guard<std::mutex> lock(mutex_);
   free_.push_back(std::move(arena));
+}
+
+void Arenas::settle(int threads) {
+  constexpr int NESTED = 2;  // arenas that a thread uses at once, at most
+  std::lock_guard<std::mutex> lock(mutex_);
+  int64_t largest = 0;
+  for (const auto& arena : free_) largest = std::max(largest, arena->size());
+  const int64_t size = (largest + largest / 4 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  while (free_.size() < size_t(NESTED * threads)) free_.push_back(std::make_unique<Arena>());
+  for (const auto& arena : free_) arena->reserve(size);
 }
 
 void each(const Crew& crew, int64_t tasks, void (*task)(void*, int64_t, Arena&), void* context,

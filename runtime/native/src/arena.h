@@ -20,6 +20,8 @@ class Arena {
   int64_t mark() const { return used_; }
   void back_to(int64_t mark);  // gives back all memory taken since
   void reset();
+  void reserve(int64_t size);  // when all memory is given back
+  int64_t size() const { return size_; }
 
  private:
   char* bytes(int64_t count);
@@ -37,6 +39,9 @@ class Arenas {
  public:
   std::unique_ptr<Arena> take();
   void give(std::unique_ptr<Arena> arena);
+
+  // Makes all arenas as large as the largest, with a reserve, and as many as `threads` threads use.
+  void settle(int threads);
 
  private:
   std::mutex mutex_;

@@ -86,14 +86,14 @@ struct Team {
 };
 
 struct Engine::Parts {
-  std::unique_ptr<Model> model;
+  std::shared_ptr<const Model> model;
   Target target;
   int threads;
   std::unique_ptr<Team> team;
   std::atomic<int64_t> process{0};  // process of the team; negative while it is made
 
-  Parts(std::string_view content, const std::string& name, int threads_)
-      : model(load_model(content, name)), target(best_target()), threads(threads_) {}
+  Parts(std::shared_ptr<const Model> model_, int threads_)
+      : model(std::move(model_)), target(best_target()), threads(threads_) {}
 
   ~Parts() {
     if (process.load() != getpid()) (void)team.release();
@@ -121,13 +121,25 @@ struct Engine::Parts {
 };
 
 Engine::Engine(const std::string& path, int threads)
-    : parts_(std::make_unique<Parts>(read_file(path), path, threads)) {}
+    : Engine(load_model(read_file(path), path), threads) {}
 
 Engine::Engine(const void* content, std::size_t size, int threads)
-    : parts_(std::make_unique<Parts>(std::string_view(static_cast<const char*>(content), size),
-                                     "the file", threads)) {}
+    : Engine(load_model(std::string_view(static_cast<const char*>(content), size), "the file"),
+             threads) {}
+
+Engine::Engine(std::shared_ptr<const Model> model, int threads)
+    : parts_(std::make_unique<Parts>(std::move(model), threads)) {}
 
 Engine::~Engine() = default;
+
+void Engine::settle() {
+  Team& team = parts_->own_team();
+  for (Arenas* arenas : {&team.datasets, &team.scratch}) arenas->settle(team.pool.threads());
+}
+
+const std::map<std::string, std::string>& Engine::metadata() const {
+  return parts_->model->metadata;
+}
 
 int64_t Engine::dim() const { return parts_->model->config.dim; }
 

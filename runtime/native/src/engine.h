@@ -3,12 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
 #include "preprocess.h"
 
 namespace infoatlas {
+
+struct Model;
 
 // Arrays of the caller for the results, with the shapes of the graph's outputs.
 struct Outputs {
@@ -26,6 +29,7 @@ class Engine {
   // std::runtime_error with a sentence about the fault of the file.
   Engine(const std::string& path, int threads);
   Engine(const void* content, std::size_t size, int threads);
+  Engine(std::shared_ptr<const Model> model, int threads);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -40,6 +44,11 @@ class Engine {
   // most dim coordinates; for others, k is at most dim. May be called by several threads at once.
   void canonicalise(const Pairs& pairs, const Canonical& out);
 
+  // After calls of the largest sizes: no later call of such sizes allocates memory, on whichever
+  // threads its parts run.
+  void settle();
+
+  const std::map<std::string, std::string>& metadata() const;  // of the model file
   int64_t dim() const;
   int64_t diagnostics() const;   // diagnostic features of a dataset; 0 without a correction
   int64_t least_shifts() const;  // smallest number of shifts for the solve

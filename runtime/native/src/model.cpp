@@ -9,6 +9,7 @@
 #include "factors.h"
 #include "model_code.h"
 #include "onnx_file.h"
+#include "real.h"
 
 namespace infoatlas {
 
@@ -91,6 +92,7 @@ class Loader {
       model_.doubt = heads("gap.doubt", model_.diagnostics + 2 * second);
     }
     check_code(file_.metadata, name_);
+    model_.metadata = std::move(file_.metadata);
   }
 
  private:
@@ -144,13 +146,13 @@ class Loader {
     c.gap_share = 0;
     if (all.count("gap_share")) {
       char* end = nullptr;
-      c.gap_share = std::strtof(text("gap_share").c_str(), &end);
+      c.gap_share = static_cast<float>(read_real(text("gap_share").c_str(), &end));
       if (*end || !(c.gap_share >= 0 && c.gap_share < 1) || (c.gap_share > 0 && c.gap < 2))
         fail(" has gap_share = " + text("gap_share") + " in its configuration, and has to be 0, or "
              "with two metrics below 1");
     }
     c.shared = text("shared") == "true";
-    c.ridge_floor = std::strtod(text("ridge_floor").c_str(), nullptr);
+    c.ridge_floor = read_real(text("ridge_floor").c_str(), nullptr);
     if (c.width % MULTIPLE || c.width % c.heads || c.features % c.units || !(c.ridge_floor > 0))
       fail(" has a width that is no multiple of 16 or of the heads, features that are no multiple of "
            "the units, or no ridge_floor");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -102,6 +103,8 @@ struct Model {
   HeadsWeights missing, doubt;
   const float *mean, *scale;  // of diagnostic features
   int diagnostics;            // their number
+
+  std::map<std::string, std::string> metadata;  // of the file
 
   std::vector<std::unique_ptr<std::vector<float>>> owned;  // memory of the pointers
 };

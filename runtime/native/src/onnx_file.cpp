@@ -82,7 +82,11 @@ void read_entry(Bytes message, OnnxFile& file) {
 std::string read_file(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream) throw std::runtime_error("cannot open " + path + ": check the path");
-  return {std::istreambuf_iterator<char>(stream), {}};
+  try {
+    return {std::istreambuf_iterator<char>(stream), {}};
+  } catch (const std::ios_base::failure&) {
+    throw std::runtime_error("cannot read " + path + ": check that it is a file");
+  }
 }
 
 OnnxFile read_onnx(std::string_view content, const std::string& name) {

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import InputError, KeyStateTracker
+from infoatlas_rt.live.coordinates import Coordinates, Follower
+from infoatlas_rt.live.quaternions import SIZES, Group
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.files.load import load_trajectories
 from regimes import demonstrations
@@ -171,3 +173,11 @@ def test_a_large_integer_is_refused(found):
     width = found.detectors.coordinates.width
     with pytest.raises(InputError, match="float64 is exact to 2"):
         KeyStateTracker(found).push(np.full(width, 2**60 + 1))
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_a_rotation_that_is_no_measurement_is_passed_over(kind):
+    own = Coordinates(SIZES[kind], (Group(kind, tuple(range(SIZES[kind]))),), ((0, 0),))
+    lost = 0.0 if kind in ("quaternion", "matrix", "rotation_6d") else -9999.0
+    made = Follower(own, 1).push(np.full((1, own.width), lost), np.zeros(1, np.int64))
+    np.testing.assert_array_equal(made, [[0.0]])

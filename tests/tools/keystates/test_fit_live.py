@@ -48,6 +48,13 @@ def test_of_equal_thresholds_the_middle_one_is_taken():
     assert delay == pytest.approx(0.2)
 
 
+def test_rounding_at_rest_is_no_maximum():
+    score = np.repeat([0.2, 0.7, 0.4], [5, 200, 5])
+    score[5:205] += 1e-16 * np.random.default_rng(0).integers(-3, 4, 200)
+    assert len(np.unique(score)) > 3
+    np.testing.assert_array_equal(maxima(score), [5])
+
+
 def test_a_rare_key_state_is_not_followed():
     moves = [np.repeat([[1, 0], [0, 1]], [20 + i, 20], axis=0).cumsum(axis=0) for i in range(6)]
     found = discover_keystates(moves, count=1).found

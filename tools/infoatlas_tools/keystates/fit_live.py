@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.live.coordinates import Coordinates
 from infoatlas_rt.live.detectors import Detectors
 from infoatlas_rt.live.timing import Timing
-from infoatlas_rt.streams.event_thresholds import KEYSTATE_GAP
+from infoatlas_rt.streams.event_thresholds import KEYSTATE_GAP, KEYSTATE_RISE
 
 from .fit_detectors import AHEAD, fit_detectors, make_features
 from .recordings import Recordings
@@ -118,7 +118,8 @@ def _best(hits: Any, reports: Float, there: NDArray[np.bool_]) -> tuple[int, int
 
 def maxima(score: Float) -> Int:
     """Steps at which a score [T] is larger than before and not smaller than after."""
-    inner = np.flatnonzero((score[1:-1] > score[:-2]) & (score[1:-1] >= score[2:])) + 1
+    low = score - KEYSTATE_RISE
+    inner = np.flatnonzero((low[1:-1] > score[:-2]) & (score[1:-1] >= low[2:])) + 1
     return np.asarray(inner, np.int64)
 
 

@@ -1,0 +1,178 @@
+// Models and estimators of infoatlas.h.
+#include <infoatlas/infoatlas.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "checksum.h"
+#include "estimator_api.h"
+#include "model.h"
+#include "numpy_random.h"
+#include "onnx_file.h"
+
+namespace infoatlas {
+
+namespace {
+
+constexpr int64_t MOST_THREADS = 256;
+
+infoatlas_model* load(std::string_view content, const std::string& name) {
+  const OnnxFile file = [&] {
+    try {
+      return read_onnx(content, name);
+    } catch (const std::runtime_error& error) {
+      throw FileError(error.what());
+    }
+  }();
+  const auto stated = file.metadata.find("infoatlas.checksum");
+  if (stated == file.metadata.end() || stated->second != checksum(content))
+    throw FileError(name + " has changed since it was written, or has no checksum "
+                           "(infoatlas.checksum in its metadata): copy it again");
+  try {
+    auto found = std::make_unique<infoatlas_model>();
+    found->weights = load_model(content, name);
+    found->description =
+        std::make_shared<const Description>(describe(found->weights->metadata, name));
+    return found.release();
+  } catch (const std::runtime_error& error) {
+    throw FileError(error.what());
+  }
+}
+
+int thread_count(int64_t asked) {
+  if (asked < 0 || asked > MOST_THREADS)
+    throw InputError("threads is " + std::to_string(asked) + ": use 1 to " +
+                     std::to_string(MOST_THREADS) + ", or 0 for the default");
+  return asked ? int(asked) : int(std::clamp(std::thread::hardware_concurrency(), 1u, 2u));
+}
+
+}  // namespace
+
+EstimatorWithEngine::EstimatorWithEngine(const infoatlas_model& model, int64_t n_, int64_t dx,
+                                         int64_t dy, const infoatlas_settings* given)
+    : n(n_),
+      d{dx, dy},
+      description(model.description),
+      engine(model.weights, thread_count(given ? given->threads : 0)),
+      estimator(engine, *description, given ? *given : infoatlas_settings{}) {
+  if (n < description->n_min || n > description->n_max)
+    throw InputError("n is " + std::to_string(n) + ": use " +
+                     std::to_string(description->n_min) + " to " +
+                     std::to_string(description->n_max) + ", for which model " +
+                     description->name + " was trained");
+  if (dx < 1 || dy < 1 || dx > MOST_NUMBERS / n || dy > MOST_NUMBERS / n)
+    throw InputError("dx is " + std::to_string(dx) + " and dy is " + std::to_string(dy) +
+                     ": use 1 to " + std::to_string(MOST_NUMBERS / n));
+  // Any path through the code is taken once: few samples and many; ties, copies and constants.
+  Random random(0, 0);
+  std::vector<double> x(size_t(n * dx)), y(size_t(n * dy));
+  for (auto* values : {&x, &y})
+    for (double& value : *values) value = random.normal();
+  const Samples few{description->n_min, {x.data(), y.data()}, {dx, dy}, {nullptr, nullptr}, true};
+  Samples all = few;
+  all.n = n;
+  estimator.run(few);
+  estimator.run(all);
+  for (int64_t t = 0; t < n; ++t) {
+    double *own_x = x.data() + t * dx, *own_y = y.data() + t * dy;
+    for (int64_t j = 0; j < dx; ++j) own_x[j] = j % 3 ? std::round(own_x[j / 3]) : own_x[j];
+    for (int64_t j = 0; j < dy; ++j) own_y[j] = j % 3 ? std::round(own_x[j % dx]) : own_y[j];
+    if (dx > 1) own_x[dx - 1] = 0;
+    if (dy > 1) own_y[dy - 1] = 0;
+  }
+  estimator.run(few);
+  estimator.run(all);
+  for (double& value : x) value = std::round(value);
+  for (double& value : y) value = std::round(value);
+  estimator.run(all);
+  engine.settle();
+}
+
+infoatlas_estimate EstimatorWithEngine::run(const Samples& samples) {
+  if (samples.n > n)
+    throw InputError(std::to_string(samples.n) + " samples are more than the " +
+                     std::to_string(n) + " of this estimator: make it for as many");
+  return estimator.run(samples);
+}
+
+}  // namespace infoatlas
+
+struct infoatlas_estimator : infoatlas::EstimatorWithEngine {
+  using EstimatorWithEngine::EstimatorWithEngine;
+};
+
+using infoatlas::guarded;
+using infoatlas::require;
+
+infoatlas_status infoatlas_model_load(const char* path, infoatlas_model** model) {
+  return guarded([&] {
+    require(path, "path");
+    require(model, "model");
+    std::string content;
+    try {
+      content = infoatlas::read_file(path);
+    } catch (const std::runtime_error& error) {
+      throw infoatlas::FileError(error.what());
+    }
+    *model = infoatlas::load(content, path);
+    return INFOATLAS_OK;
+  });
+}
+
+infoatlas_status infoatlas_model_read(const void* content, size_t size, infoatlas_model** model) {
+  return guarded([&] {
+    require(content, "content");
+    require(model, "model");
+    *model = infoatlas::load({static_cast<const char*>(content), size}, "the model");
+    return INFOATLAS_OK;
+  });
+}
+
+void infoatlas_model_free(infoatlas_model* model) { delete model; }
+
+infoatlas_status infoatlas_model_describe(const infoatlas_model* model,
+                                          infoatlas_model_info* info) {
+  return guarded([&] {
+    require(model, "model");
+    require(info, "info");
+    const infoatlas::Description& own = *model->description;
+    *info = {own.name.c_str(), own.version.c_str(), model->weights->config.dim, own.n_min,
+             own.n_max};
+    return INFOATLAS_OK;
+  });
+}
+
+infoatlas_status infoatlas_estimator_new(const infoatlas_model* model, int64_t n, int64_t dx,
+                                         int64_t dy, const infoatlas_settings* settings,
+                                         infoatlas_estimator** estimator) {
+  return guarded([&] {
+    require(model, "model");
+    require(estimator, "estimator");
+    *estimator = new infoatlas_estimator(*model, n, dx, dy, settings);
+    return INFOATLAS_OK;
+  });
+}
+
+void infoatlas_estimator_free(infoatlas_estimator* estimator) { delete estimator; }
+
+infoatlas_status infoatlas_estimator_run(infoatlas_estimator* estimator,
+                                         const infoatlas_samples* samples,
+                                         infoatlas_estimate* estimate) {
+  return guarded([&] {
+    require(estimator, "estimator");
+    require(samples, "samples");
+    require(samples->x, "x");
+    require(samples->y, "y");
+    require(estimate, "estimate");
+    *estimate = estimator->run({samples->n,
+                                {samples->x, samples->y},
+                                {estimator->d[0], estimator->d[1]},
+                                {samples->resolution_x, samples->resolution_y},
+                                samples->time_series != 0});
+    return INFOATLAS_OK;
+  });
+}

@@ -1,0 +1,244 @@
+// The functions of follower.h, and what they do with stamps (tracker.py).
+#include <infoatlas/follower.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "filter.h"
+#include "json.h"
+#include "status.h"
+#include "task.h"
+
+using infoatlas::failed;
+using infoatlas::guarded;
+using infoatlas::InputError;
+using infoatlas::follow::Filter;
+using infoatlas::follow::MOST_PARTS;
+using infoatlas::follow::Pace;
+using infoatlas::follow::Reals;
+using infoatlas::follow::Task;
+
+namespace {
+
+constexpr int64_t STAMPS_KEPT = 2000;    // stamps that are kept, of an episode's newest states
+constexpr int64_t STAMPS_FOR_RATE = 10;  // first states, from whose stamps the rate is estimated
+constexpr double STALLED = 3.0;  // times the longest usual time without progress: a stall
+
+#define NO_POINTER "an argument is a null pointer: pass a valid one"
+#define TOO_SLOW "a state lasts more than 100 working steps of the demonstrations: push more often"
+
+// A refusal without memory: the arguments of printf.
+template <class... Values>
+infoatlas_status refused(const char* format, Values... values) noexcept {
+  char message[512];
+  std::snprintf(message, sizeof message, format, values...);
+  return failed(INFOATLAS_INPUT_ERROR, message);
+}
+
+void require(bool good, const std::string& what) {
+  if (!good) throw InputError(what);
+}
+
+std::shared_ptr<const Task> read(std::string_view text, const std::string& name) {
+  try {
+    return std::make_shared<const Task>(infoatlas::follow::read_task(text));
+  } catch (const infoatlas::json::Malformed& error) {
+    throw infoatlas::FileError(name + " is no task file (" + error.what() + "): make one with "
+                               "`infoatlas-rt keystates DATA --save FILE.json`");
+  }
+}
+
+std::string content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw infoatlas::FileError(path + " cannot be opened: check the path");
+  std::string text(infoatlas::json::MOST_BYTES + 1, '\0');  // one too many is refused
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) throw infoatlas::FileError(path + " cannot be read: check the path");
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+}  // namespace
+
+struct infoatlas_task {
+  explicit infoatlas_task(std::shared_ptr<const Task> own) : task(std::move(own)) {
+    for (const std::string& name : task->columns) columns.push_back(name.c_str());
+    for (const std::string& name : task->keystates) keystates.push_back(name.c_str());
+  }
+  std::shared_ptr<const Task> task;
+  std::vector<const char*> columns, keystates;
+};
+
+// One episode at a time, as KeyStateTracker.
+struct infoatlas_follower {
+  infoatlas_follower(std::shared_ptr<const Task> own, Pace pace, bool known, bool all)
+      : task(std::move(own)), follow_all(all), timed(known),
+        filter(*task, all, known ? pace.parts : STAMPS_FOR_RATE * MOST_PARTS),
+        stamps(STAMPS_KEPT), waiting(known ? 0 : (STAMPS_FOR_RATE - 1) * width()) {
+    filter.reset(pace);
+  }
+
+  int64_t width() const { return task->detectors.coordinates.width; }
+  bool pace_of_stamps(double stamp);
+  void push(const double* state, double stamp);
+  infoatlas_subtask subtask(size_t tool) const;
+
+  std::shared_ptr<const Task> task;
+  bool follow_all, timed;  // timed: the rate is known
+  Filter filter;
+  Reals stamps;         // step t is stored in slot t % STAMPS_KEPT
+  Reals waiting;        // states until the rate is known, [9, d]
+  int64_t held = 0;     // of them
+  int64_t count = 0;    // states of the episode
+};
+
+// Sets the pace from the stamps of the first ten states; false if they give none.
+bool infoatlas_follower::pace_of_stamps(double stamp) {
+  const auto& timing = task->detectors.timing;
+  double gaps[STAMPS_FOR_RATE - 1];
+  for (int64_t i = 0; i + 1 < STAMPS_FOR_RATE; ++i)
+    gaps[i] = (i + 2 < STAMPS_FOR_RATE ? stamps[i + 1] : stamp) - stamps[i];
+  std::sort(std::begin(gaps), std::end(gaps));
+  const double gap = gaps[STAMPS_FOR_RATE / 2 - 1], share = timing.rate * gap;
+  if (!(gap > 0) || (share > 0.8 && share < 1.25)) return true;
+  const Pace pace = infoatlas::follow::pace(timing, 1 / gap);
+  if (pace.parts > MOST_PARTS || std::isinf(1 / gap)) return false;
+  filter.reset(pace);
+  return true;
+}
+
+// Takes a state, or keeps it until the rate of the stream is known; adds to `filter.found`.
+void infoatlas_follower::push(const double* state, double stamp) {
+  stamps[count++ % STAMPS_KEPT] = stamp;
+  timed = timed || std::isnan(stamp) || count == STAMPS_FOR_RATE;
+  if (!timed) {
+    std::copy_n(state, width(), waiting.data() + held++ * width());
+    return;
+  }
+  for (int64_t i = 0; i < held; ++i) filter.push(waiting.data() + i * width());
+  held = 0;
+  filter.push(state);
+  const char* present = filter.tools.empty() ? "" : subtask(0).name;
+  for (infoatlas_event& event : filter.found) {
+    event.stamp = stamps[std::max(event.step, count - STAMPS_KEPT) % STAMPS_KEPT];
+    event.detected_stamp = stamp;
+    event.subtask = present;
+  }
+}
+
+infoatlas_subtask infoatlas_follower::subtask(size_t tool) const {
+  const auto& own = filter.tools[tool];
+  const auto& about = task->tools[tool];
+  if (own.part < 0 || !(follow_all || about.followed[own.part]))
+    return {-1, "", "", "", "", 0, 0, 0, 0, 0};
+  const double before = about.before[own.part], after = about.before[own.part + 1];
+  const double waited = static_cast<double>(own.waiting) / about.usual[own.part];
+  const auto& part = task->parts[about.model.parts[own.part]];
+  return {about.model.parts[own.part], part.name.c_str(), part.tool.c_str(),
+          part.reference.c_str(), part.held.c_str(), own.progress,
+          before + own.progress * (after - before), waited,
+          static_cast<double>(own.inside) / task->detectors.timing.frequency, waited > STALLED};
+}
+
+infoatlas_status infoatlas_task_load(const char* path, infoatlas_task** task) {
+  return guarded([&] {
+    require(path && task, NO_POINTER);
+    *task = new infoatlas_task(read(content(path), path));
+    return INFOATLAS_OK;
+  });
+}
+
+infoatlas_status infoatlas_task_read(const void* content, size_t size, infoatlas_task** task) {
+  return guarded([&] {
+    require(content && task, NO_POINTER);
+    *task = new infoatlas_task(read({static_cast<const char*>(content), size}, "the content"));
+    return INFOATLAS_OK;
+  });
+}
+
+void infoatlas_task_free(infoatlas_task* task) { delete task; }
+
+infoatlas_status infoatlas_task_describe(const infoatlas_task* task, infoatlas_task_info* info) {
+  if (!task || !info) return refused(NO_POINTER);
+  const Task& own = *task->task;
+  const auto size = [](const auto& list) { return static_cast<int64_t>(list.size()); };
+  *info = {own.detectors.coordinates.width, size(own.keystates), size(own.tools),
+           task->columns.empty() ? nullptr : task->columns.data(), task->keystates.data()};
+  return INFOATLAS_OK;
+}
+
+infoatlas_status infoatlas_follower_new(const infoatlas_task* task, double rate, int follow_all,
+                                        infoatlas_follower** follower) {
+  return guarded([&] {
+    require(task && follower, NO_POINTER);
+    const auto& timing = task->task->detectors.timing;
+    const std::string given = "rate is " + std::to_string(rate) + " Hz";
+    require(rate >= 0 && std::isfinite(rate),
+            given + ", but has to be states a second, finite and above 0, or 0 if unknown");
+    const bool same = std::isnan(timing.rate);
+    require(rate == 0 || !same, given + ", and that of the demonstrations is unknown: find the "
+            "key states with their rate, or push states at the same rate and pass 0");
+    const Pace pace = rate > 0 ? infoatlas::follow::pace(timing, rate) : Pace{timing.stride, 1};
+    require(pace.parts <= MOST_PARTS, given + ": " TOO_SLOW);
+    *follower = new infoatlas_follower(task->task, pace, rate > 0 || same, follow_all != 0);
+    return INFOATLAS_OK;
+  });
+}
+
+void infoatlas_follower_free(infoatlas_follower* follower) { delete follower; }
+
+infoatlas_status infoatlas_follower_push(infoatlas_follower* follower, const double* state,
+                                         int64_t columns, double stamp,
+                                         const infoatlas_event** events, int64_t* count) {
+  if (!follower || !state || !events || !count) return refused(NO_POINTER);
+  auto& own = *follower;
+  if (columns != own.width())
+    return refused("state has %lld coordinates, and the key states were found with %lld: pass the "
+                   "same ones in the same order", static_cast<long long>(columns),
+                   static_cast<long long>(own.width()));
+  for (int64_t i = 0; i < columns; ++i)
+    if (!std::isfinite(state[i]))
+      return refused("state is %g at coordinate %lld: skip it", state[i],
+                     static_cast<long long>(i));
+  if (std::isinf(stamp)) return refused("stamp is infinite: pass seconds, or NAN for none");
+  const bool tenth = !own.timed && own.held == STAMPS_FOR_RATE - 1 && !std::isnan(stamp);
+  if (tenth && !own.pace_of_stamps(stamp)) return refused("the first ten stamps: " TOO_SLOW);
+  own.filter.found.clear();
+  own.push(state, stamp);
+  *events = own.filter.found.data();
+  *count = static_cast<int64_t>(own.filter.found.size());
+  return INFOATLAS_OK;
+}
+
+infoatlas_status infoatlas_follower_subtask(const infoatlas_follower* follower, int64_t tool,
+                                            infoatlas_subtask* subtask) {
+  if (!follower || !subtask) return refused(NO_POINTER);
+  const auto tools = static_cast<int64_t>(follower->filter.tools.size());
+  if (tool < 0 || tool >= tools)
+    return refused("tool is %lld, and there are %lld, from 0", static_cast<long long>(tool),
+                   static_cast<long long>(tools));
+  *subtask = follower->subtask(tool);
+  return subtask->index < 0 ? INFOATLAS_NONE : INFOATLAS_OK;
+}
+
+infoatlas_status infoatlas_follower_reset(infoatlas_follower* follower) {
+  if (!follower) return refused(NO_POINTER);
+  follower->filter.reset();
+  follower->held = follower->count = 0;
+  return INFOATLAS_OK;
+}
+
+infoatlas_status infoatlas_follower_describe(const infoatlas_follower* follower,
+                                             infoatlas_follower_info* info) {
+  if (!follower || !info) return refused(NO_POINTER);
+  const size_t values = follower->stamps.size() + follower->waiting.size();
+  const size_t bytes = sizeof *follower + follower->filter.bytes() + 8 * values;
+  *info = {follower->count - 1, static_cast<int64_t>(bytes), follower->filter.followed.data()};
+  return INFOATLAS_OK;
+}

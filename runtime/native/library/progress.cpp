@@ -1,0 +1,194 @@
+#include "progress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace infoatlas::follow {
+namespace {
+
+constexpr double TEMPER = 0.15, ANYWHERE = 1e-4, BEGUN = 1e-2, CERTAIN = 0.9, CAP = 8.0;
+constexpr double NEAREST = 0.002, CLIP = 6.0;
+
+// First bins of the parts that may follow a part, with their probabilities.
+std::vector<std::pair<size_t, double>> ahead(const ProgressModel& model, const Indices& first,
+                                             int64_t part) {
+  std::vector<std::pair<size_t, double>> found;
+  double left = 1.0;
+  for (auto p = static_cast<size_t>(part + 1); p < first.size(); ++p) {
+    const bool last = p == first.size() - 1 || model.absent[p] <= 0;
+    const double share = last ? left : left * (1 - model.absent[p]);
+    if (share > 0) found.emplace_back(first[p], share);
+    if (last) break;
+    left *= model.absent[p];
+  }
+  return found;
+}
+
+// Probabilities of the next bin [K, K], and of the first [K].
+void make_chain(const ProgressModel& model, const Indices& part_of, Reals& chain, Reals& start) {
+  const size_t count = part_of.size();
+  Indices first(model.bins.size(), 0);
+  std::partial_sum(model.bins.begin(), model.bins.end() - 1, first.begin() + 1);
+  const auto ends = [&](size_t i) { return i + 1 == count || part_of[i + 1] != part_of[i]; };
+  for (size_t i = 0; i < count; ++i) {
+    double* row = chain.data() + i * count;
+    const double go = std::min(1 / std::max(model.duration[i], 1.0), 0.6);
+    std::vector<std::pair<size_t, double>> next{{i + 1, 1.0}};
+    if (ends(i)) next = ahead(model, first, part_of[i]);
+    row[i] = next.empty() ? 1.0 : 1 - go;
+    for (const auto& [j, probability] : next) {
+      // A fast episode skips a bin, but only within the part that follows.
+      row[j] += 0.8 * go * probability;
+      row[ends(j) ? j : j + 1] += 0.2 * go * probability;
+    }
+  }
+  const auto size = static_cast<double>(count);
+  for (double& p : chain) p = (1 - ANYWHERE) * p + ANYWHERE / size;
+  for (const auto& [j, probability] : ahead(model, first, -1)) start[j] += probability;
+  for (double& p : start) p = (1 - BEGUN) * p + BEGUN / size;
+}
+
+double log_length(const double* v) {
+  return std::log(std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) + NEAREST);
+}
+
+double standardised(double v, double centre, double scale) {
+  return clipped((v - centre) / scale, CLIP);
+}
+
+double dot(const Reals& a, const Reals& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+// The first largest value, or the first NaN.
+size_t largest(const Reals& values) {
+  size_t best = 0;
+  for (size_t i = 1; i < values.size(); ++i)
+    if (!(values[i] <= values[best]) && values[best] == values[best]) best = i;
+  return best;
+}
+
+}  // namespace
+
+ProgressFilter::ProgressFilter(const Tool& tool)
+    : model_(tool.model), limit_(tool.limit), count_(model_.duration.size()),
+      directions_(model_.offset.size()), pairs_(model_.pairs.size() / 6),
+      chain_(count_ * count_), start_(count_), half_(count_), belief_(count_), prior_(count_),
+      square_(count_), features_(2 * model_.centre.size() + 5 * pairs_), z_(directions_),
+      share_(model_.bins.size()), first_(3 * pairs_),
+      recent_(model_.back + 1, model_.centre.size()) {
+  for (size_t p = 0; p < model_.bins.size(); ++p) {
+    const int64_t bins = model_.bins[p];
+    for (int64_t i = 0; i < bins; ++i) {
+      part_of_.push_back(static_cast<int64_t>(p));
+      place_.push_back(bins > 1 ? static_cast<double>(i) / static_cast<double>(bins - 1) : 0.5);
+    }
+  }
+  make_chain(model_, part_of_, chain_, start_);
+  for (size_t i = 0; i < count_; ++i) {
+    const double* mean = model_.means.data() + i * directions_;
+    half_[i] = 0.5 * std::inner_product(mean, mean + directions_, mean, 0.0);
+  }
+  reset();
+}
+
+void ProgressFilter::reset() {
+  steps_ = part = -1;
+  inside = waiting = 0;
+  progress = reached_ = 0;
+}
+
+size_t ProgressFilter::bytes() const {
+  size_t values = part_of_.size();
+  for (const Reals* own : {&chain_, &start_, &half_, &place_, &belief_, &prior_, &square_,
+                           &features_, &z_, &share_, &first_})
+    values += own->size();
+  return 8 * values + recent_.bytes();
+}
+
+void ProgressFilter::push(const double* x, const double* between) {
+  if (++steps_ == 0) std::copy_n(between, first_.size(), first_.begin());
+  std::copy_n(x, model_.centre.size(), recent_[steps_]);
+  project(x, recent_[std::max<int64_t>(steps_ - model_.back, 0)], between);
+  believe();
+  choose();
+  advance();
+}
+
+// Projected features z [q].
+void ProgressFilter::project(const double* x, const double* past, const double* between) {
+  const ProgressModel& own = model_;
+  const size_t p = own.centre.size();
+  double *made = features_.data(), *apart = made + 2 * p;
+  for (size_t i = 0; i < p; ++i) {
+    made[i] = standardised(x[i], own.centre[i], own.scale[i]);
+    made[p + i] = compressed((x[i] - past[i]) / own.rms[i]);
+  }
+  std::copy_n(between, 3 * pairs_, apart);
+  for (size_t i = 0; i < pairs_; ++i) {
+    const double length = log_length(between + 3 * i);
+    apart[3 * pairs_ + i] = length;
+    apart[4 * pairs_ + i] = length - log_length(first_.data() + 3 * i);
+  }
+  for (size_t i = 0; i < 5 * pairs_; ++i)
+    apart[i] = standardised(apart[i], own.centre_between[i], own.scale_between[i]);
+  std::fill(z_.begin(), z_.end(), 0.0);
+  const double* row = own.projection.data();
+  for (const double feature : features_)
+    for (double& z : z_) z += feature * *row++;
+  for (size_t i = 0; i < directions_; ++i) z_[i] -= own.offset[i];
+}
+
+// Half squared distances from the bins, and the probabilities of the bins.
+void ProgressFilter::believe() {
+  const double cap = 0.5 * CAP * CAP * static_cast<double>(directions_), own = 0.5 * dot(z_, z_);
+  for (size_t i = 0; i < count_; ++i) {
+    const double* mean = model_.means.data() + i * directions_;
+    const double shared = std::inner_product(z_.begin(), z_.end(), mean, 0.0);
+    square_[i] = least(own + half_[i] - shared, cap);
+  }
+  prior_ = start_;
+  if (steps_ > 0) std::fill(prior_.begin(), prior_.end(), 0.0);
+  for (size_t i = 0; steps_ > 0 && i < count_; ++i)
+    for (size_t j = 0; j < count_; ++j) prior_[j] += belief_[i] * chain_[i * count_ + j];
+  double nearest = square_[0], total = 0;
+  for (const double square : square_) nearest = least(nearest, square);
+  for (size_t i = 0; i < count_; ++i)
+    total += belief_[i] = prior_[i] * std::exp(-TEMPER * (square_[i] - nearest));
+  for (double& belief : belief_) belief /= total;
+}
+
+// Part and progress.
+void ProgressFilter::choose() {
+  std::fill(share_.begin(), share_.end(), 0.0);
+  for (size_t i = 0; i < count_; ++i) share_[static_cast<size_t>(part_of_[i])] += belief_[i];
+  const size_t best = largest(share_);
+  const auto likely = static_cast<int64_t>(best);
+  const int64_t now = likely < part && share_[best] < CERTAIN ? part : likely;
+  double total = 0, place = 0;
+  for (size_t i = 0; i < count_; ++i) {
+    if (part_of_[i] != now) continue;
+    total += belief_[i];
+    place += belief_[i] * place_[i];
+  }
+  const double found = total > 1e-9 ? place / total : 0.0;
+  progress = now == part ? most(progress, found) : found;
+  inside = now == part ? inside + 1 : 0;
+  part = now;
+}
+
+// Time without progress.
+void ProgressFilter::advance() {
+  double place = 0;
+  for (size_t i = 0; i < count_; ++i) place += belief_[i] * (static_cast<double>(i) + 0.5);
+  const double misfit =
+      std::sqrt(2 * most(dot(belief_, square_), 0) / static_cast<double>(directions_));
+  if (!(misfit <= limit_)) place = 0;
+  const bool further = place >= reached_ + 1, last = place > static_cast<double>(count_) - 1;
+  if (further) reached_ = place;
+  waiting = further || last ? 0 : waiting + 1;
+}
+
+}  // namespace infoatlas::follow

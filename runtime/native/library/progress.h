@@ -1,0 +1,41 @@
+// Part and progress of an episode for one tool: progress_model.py and progress_filter.py.
+#pragma once
+
+#include "motion.h"
+#include "task.h"
+
+namespace infoatlas::follow {
+
+class ProgressFilter {
+ public:
+  explicit ProgressFilter(const Tool& tool);
+
+  void reset();
+  // Takes a working step: coordinates [p], relative positions [3 m].
+  void push(const double* x, const double* between);
+  size_t bytes() const;
+
+  int64_t part = -1;                 // within the tool's parts; -1 before the first working step
+  int64_t inside = 0, waiting = 0;   // working steps since the part was entered, without progress
+  double progress = 0;               // within the part
+
+ private:
+  void project(const double* x, const double* past, const double* between);
+  void believe();
+  void choose();
+  void advance();
+
+  const ProgressModel& model_;
+  double limit_;
+  size_t count_, directions_, pairs_;   // K, q, m
+  Indices part_of_;                     // [K]
+  Reals chain_, start_, half_, place_;  // [K, K], [K], [K], [K]
+  Reals belief_, prior_, square_;       // [K]
+  Reals features_, z_, share_;          // [f], [q], [P]
+  Reals first_;                         // [3 m]: relative positions at the first step
+  Ring recent_;
+  int64_t steps_ = -1;
+  double reached_ = 0;
+};
+
+}  // namespace infoatlas::follow

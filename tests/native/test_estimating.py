@@ -1,0 +1,70 @@
+"""Complete estimates of the engine equal those with Python's preparation."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import Estimator
+from infoatlas_rt.errors import InputError
+from parity import PreparedByPython
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((300, 8)).cumsum(axis=0)
+Y = np.roll(X, 1, axis=0) + rng.standard_normal((300, 8))
+X[:, 2], Y[:, 5] = 1, np.round(Y[:, 5])
+MANY = rng.standard_normal((5100, 2))
+
+CASES = {
+    "unsliced": ({}, (X[:, :3], Y[:, :4]), {}),
+    "slices": ({"seed": 2**63 + 1}, (X, Y), {"time_series": True}),
+    "one side": ({"slices": 3, "sides": "y", "k": 2}, (X[:, :3], Y), {}),
+    "resolution": ({"shifts": 20}, (X[:, :3], Y[:, :3]), {"resolution_x": [0, 0.5, 0]}),
+    "constant": ({}, (X, np.ones((300, 2))), {}),
+    "directions": ({"directions": "canonical"}, (X, Y), {}),
+    "parts": ({}, (MANY, MANY + 1), {}),
+    "groups": ({"slices": 3}, (X, Y), {"groups": np.arange(300) // 20}),
+    "a large seed": ({"seed": 2**70}, (X[:, :3], Y[:, :3]), {}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_fields(case):
+    settings, samples, options = CASES[case]
+    estimator = Estimator(provider="native", **settings)
+    found = estimator.estimate(*samples, **options)
+    assert set(estimator.seconds) == {"slicing", "preprocessing", "inference", "total"}
+    estimator.backend = PreparedByPython(estimator.backend)
+    wanted = estimator.estimate(*samples, **options)
+    for field in fields(found):
+        ours, other = getattr(found, field.name), getattr(wanted, field.name)
+        if isinstance(other, float | np.ndarray):
+            np.testing.assert_allclose(ours, other, atol=1e-9, err_msg=field.name)
+        else:
+            assert ours == other and type(ours) is type(other), field.name
+
+
+def test_threads_and_sizes_in_turn():
+    """Estimators of several threads share an engine; each call has memory of its own."""
+    estimator = Estimator(provider="native", slices=4)
+    sizes = [(n, d) for n in (40, 300, 100) for d in (3, 8)]
+    wanted = [estimator.estimate(X[:n, :d], Y[:n, :d]).mi for n, d in sizes]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(3):
+            found = pool.map(lambda size: estimator.estimate(*cut(*size)).mi, sizes)
+            assert list(found) == wanted
+
+
+def cut(n, d):
+    return X[:n, :d], Y[:n, :d]
+
+
+def test_what_the_engine_refuses_is_explained_by_python():
+    estimator = Estimator(provider="native", k=4)
+    with pytest.raises(InputError, match="k=4 cannot be taken from x, which has 3"):
+        estimator.estimate(X[:, :3], Y)
+    with pytest.raises(InputError, match="resolution_x 1e-308 is too small"):
+        estimator.estimate(X * 1e5, Y, resolution_x=1e-308)

@@ -1,0 +1,213 @@
+"""libinfoatlas, installed: estimates and windows equal Python's, in C, C++ and by ctypes."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import Estimator, OnlineEstimator
+from infoatlas_rt.models.model_file import MODELS
+from infoatlas_rt.streams.sliding_window import SlidingWindow
+from library import FILE_ERROR, INPUT_ERROR, Library
+from parity import compare
+
+ROOT = Path(__file__).parents[2]
+PREFIX = ROOT / "build/native/prefix"  # make build/native/ready
+PAGE = (ROOT / "docs/cpp.md").read_text(encoding="utf-8")
+TOLERANCE = 1e-6  # nats
+EDGE = MODELS / "edge.onnx"
+
+pytestmark = pytest.mark.skipif(not PREFIX.exists(), reason="libinfoatlas is not installed there")
+
+
+@pytest.fixture(scope="module")
+def library():
+    return Library(PREFIX / "lib/libinfoatlas.so")
+
+
+@pytest.fixture(scope="module")
+def edge(library):
+    return library.load(EDGE)
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """The folder of the consumers, and of the page's program."""
+    build = tmp_path_factory.mktemp("consumer")
+    page = tmp_path_factory.mktemp("page")
+    (page / "main.cpp").write_text(block("cpp"), encoding="utf-8")
+    (page / "CMakeLists.txt").write_text(block("cmake"), encoding="utf-8")
+    for source, to in ((Path(__file__).parent / "consumer", build), (page, page / "build")):
+        options = f"-DCMAKE_PREFIX_PATH={PREFIX}", "-DCMAKE_BUILD_TYPE=Debug"
+        run("cmake", "-S", source, "-B", to, *options)
+        run("cmake", "--build", to, "--parallel", "2")
+    return build, page / "build"
+
+
+def block(language):
+    """The first block of a language on the page."""
+    found = re.search(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    assert found
+    return found[1]
+
+
+def run(*command, **options):
+    return subprocess.run([*map(str, command)], check=True, capture_output=True, **options).stdout
+
+
+def test_random_inputs(library):
+    """parity.py was run for 10,000 inputs; these are some of them."""
+    for off, what in compare(library, range(12)):
+        assert off <= TOLERANCE, what
+
+
+def test_a_c_program(programs):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((300, 3))
+    y = x[:, :2] + rng.standard_normal((300, 2))
+    given = np.array([300, 3, 2]).tobytes() + x.tobytes() + y.tobytes()
+    wanted = Estimator(provider="native").estimate(x, y)
+    found = run(programs[0] / "estimate", EDGE, input=given).split()
+    expected = wanted.mi, wanted.stderr, wanted.pointwise[-1]
+    np.testing.assert_allclose([*map(float, found)], expected, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("d", [3, 41])
+def test_a_window_in_cpp_allocates_no_memory(programs, d):
+    """Not even if coordinates stand still, take few values, or are missing."""
+    rng = np.random.default_rng(d)
+    states = rng.standard_normal((170, d)).cumsum(axis=0)
+    states[50:100, 1] = 2
+    states[70:120, 0] = np.round(states[70:120, 0])
+    states[rng.random(170) < 0.04, 0] = np.nan
+    output = run(programs[0] / "window", EDGE, d, input=states.tobytes())
+    *lines, last = output.decode().splitlines()
+    assert last.startswith("0 of ")
+    online = OnlineEstimator(Estimator(provider="native"), window=60)
+    pairs = zip(states, lines, strict=True)
+    assert sum(same(online.push(state), line) for state, line in pairs) > 60
+
+
+def same(wanted, line):
+    """Whether there is an estimate, which has to be that of the line; else the line is a reason."""
+    if wanted is None:
+        assert line.split(":")[0] in ("filling", "hole", "refused")
+        return False
+    expected = wanted.estimate.mi, wanted.local
+    np.testing.assert_allclose([*map(float, line.split())], expected, atol=TOLERANCE)
+    return True
+
+
+WINDOWS = {
+    "one stream": {"d": 3, "lag": 2},
+    "history": {"d": 7, "lag": 1, "history": 3, "resolution": 0.05},
+    "two streams": {"d": 2, "other": 4, "lag": 0, "history": 2},
+    "increments": {"d": 3, "lag": 2, "increments": 1},
+    "increments of two": {"d": 2, "other": 3, "lag": 1, "increments": 1, "resolution": 0.05},
+}
+
+
+@pytest.mark.parametrize("case", WINDOWS)
+def test_windows(library, edge, case):
+    given = {"history": 1, "other": 0, "increments": 0} | WINDOWS[case]
+    resolution = given.pop("resolution", None)
+    d, other = given["d"], given["other"]
+    steps = [np.full(size, resolution or 0.0) for size in (d, other)]
+    pointers = {"resolution": steps[0].ctypes.data, "resolution_other": steps[1].ctypes.data}
+    ours = library.window(edge, {"slices": 3, "seed": 4}, steps=40, **given, **pointers)
+    estimator = Estimator(provider="native", slices=3, seed=4)
+    options = {name: given[name] for name in ("lag", "history", "increments")}
+    options["increments"] = bool(options["increments"])
+    python = SlidingWindow(
+        estimator.model_file, window=40, two_streams=other > 0, resolution=resolution, **options
+    )
+    rng = np.random.default_rng(0)
+    made = 0
+    for step in range(150):
+        state = rng.standard_normal(d).cumsum() + np.sin(step / 5)
+        beside = rng.standard_normal(other) + state[:1] if other else None
+        if rng.random() < 0.02:
+            state[0] = np.nan
+        if step == 80:
+            python.lost()
+            library.call("window_lost", ours)
+        wanted = python.estimate(estimator) if python.add(state, None, beside) else None
+        found = library.push(ours, state, beside)
+        if wanted is None:
+            assert isinstance(found, str) and found.split(":")[0] == python.reason.split(":")[0]
+            continue
+        made += 1
+        assert found["mi"] == pytest.approx(wanted.estimate.mi, abs=TOLERANCE)
+        assert found["stderr"] == pytest.approx(wanted.estimate.stderr, abs=TOLERANCE)
+        assert found["pointwise"][-1] == pytest.approx(wanted.local, abs=TOLERANCE)
+    assert made > 50
+    library.free("window", ours)
+
+
+X = np.random.default_rng(0).standard_normal((40, 3))
+REFUSED = {
+    "too few samples": (lambda: (X[:20], X[:20]), {}, "20 samples are not in 32..5000"),
+    "too many": (lambda: (np.tile(X, (2, 1)), np.tile(X, (2, 1))), {}, "80 .* more than the 40"),
+    "not finite": (lambda: (np.where(X > 2, np.nan, X), X), {}, "x is not finite at sample"),
+    "resolution": (lambda: (X, X), {"resolution_y": [0, -1, 0]}, "resolution of y is -1"),
+    "tiny": (lambda: (X * 1e300, X), {"resolution_x": [1e-300] * 3}, "is too small"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_samples(library, edge, case):
+    samples, options, message = REFUSED[case]
+    estimator = library.estimator(edge, 40, 3, 3)
+    with pytest.raises(RuntimeError, match=message) as error:
+        library.run(estimator, *samples(), **options)
+    assert error.value.args[0] == INPUT_ERROR
+    assert library.run(estimator, X, X)["saturated"]  # the next call is unaffected
+
+
+SETTINGS = {
+    "k": ({"k": 6}, "k is 6: use 1 to 5"),
+    "wide": ({"k": 4}, "slices of 4 dimensions .* x has 3"),
+    "one side": ({"sides": 3}, "slices of 5 dimensions"),
+    "shifts": ({"shifts": 3}, "shifts is 3: use 4"),
+    "threads": ({"threads": 1000}, "threads is 1000"),
+}
+
+
+@pytest.mark.parametrize("case", SETTINGS)
+def test_refused_settings(library, edge, case):
+    settings, message = SETTINGS[case]
+    with pytest.raises(RuntimeError, match=message) as error:
+        library.estimator(edge, 40, 3, 3, **settings)
+    assert error.value.args[0] == INPUT_ERROR
+
+
+def test_refused_files(library, tmp_path):
+    content = bytearray(EDGE.read_bytes())
+    changed, empty = tmp_path / "changed.onnx", tmp_path / "empty.onnx"
+    content[len(content) // 2] ^= 1
+    changed.write_bytes(content)
+    empty.write_bytes(b"")
+    for path, message in (
+        (tmp_path / "none.onnx", "cannot open"),
+        (tmp_path, "cannot read"),
+        (empty, "holds no weights"),
+        (changed, "has changed since it was written"),
+    ):
+        with pytest.raises(RuntimeError, match=message) as error:
+            library.load(path)
+        assert error.value.args[0] == FILE_ERROR
+
+
+def test_only_functions_of_the_headers_are_exported():
+    names = run("nm", "-D", "--defined-only", PREFIX / "lib/libinfoatlas.so").decode().split()[2::3]
+    assert "infoatlas_window_push" in " ".join(names)
+    assert all(name.lower().startswith("infoatlas_") for name in names)
+
+
+def test_the_program_of_the_page(programs):
+    lines = run(programs[1] / "watch", EDGE).decode().splitlines()
+    assert len(lines) > 3 and all("nats" in line for line in lines)
