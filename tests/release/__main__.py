@@ -14,9 +14,9 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from build import at_hand, build
 from commands import ROOT, check_tree
 from users import try_all
+from wheels import at_hand, build
 
 
 def main() -> None:
