@@ -28,7 +28,7 @@ from .tasks.null_models import ALTERNATIVES, CHOSEN, KEPT, Model
 LEVEL, PERMUTATIONS = 0.05, 39
 SETS = {"chosen": CHOSEN, "kept": KEPT, "dependent": ALTERNATIVES}
 DRAWS, PEER_DRAWS, POWER = 400, 60, 60  # POWER: of dependent models, at most
-SEED = 59  # the method was chosen on draws of other seeds
+SEED = 61  # the method was chosen on draws of other seeds
 PEERS = tests(PERMUTATIONS)
 
 
