@@ -67,7 +67,6 @@ def compiled(source: Path, tools: Path, tag: str, architecture: str) -> Path:
     printed = run(
         tools / "pip", "wheel", "-v", "--disable-pip-version-check", "--no-deps",
         "--no-build-isolation", "-w", raw, source,
-        "--config-settings", f"build-dir={source}/build/{architecture}",
         where=source,
         PATH=os.pathsep.join([str(tools), ENVIRONMENT["PATH"]]),
         ZIG=str(Path(ziglang.__file__).with_name("zig")),

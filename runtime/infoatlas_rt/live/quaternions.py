@@ -51,7 +51,7 @@ def canonical_quaternion(q: Array) -> Array:
     array([-0.5,  0.7, -0.4,  0.3])
     """
     xp = array_namespace(q)
-    largest = xp.take_along_axis(q, xp.argmax(xp.abs(q), axis=-1, keepdims=True), axis=-1)
+    largest = xp.take_along_axis(q, xp.argmax(xp.abs(q), axis=-1)[..., None], axis=-1)
     return xp.where(largest < 0, -q, q)
 
 
