@@ -150,7 +150,9 @@ class LagScan(Screening):
         return require_pandas("to_frame()").DataFrame({"lag": self.lags} | self._columns())
 
     def _draw(self, ax: Any) -> None:
-        ax.errorbar(self.lags, self.mi, 1.645 * self.stderr, color="tab:blue", fmt="-", capsize=2)
+        low, high = (np.maximum(self.mi + side * 1.645 * self.stderr, 0) for side in (-1, 1))
+        ax.fill_between(self.lags, low, high, color="tab:blue", alpha=0.2, lw=0, label="90%")
+        ax.plot(self.lags, self.mi, color="tab:blue")
         found = self.p_adjusted <= LEVEL
         ax.plot(self.lags[found], self.mi[found], "o", color="tab:blue", label=f"p ≤ {LEVEL}")
         ax.plot(self.lags[~found], self.mi[~found], "o", color="tab:blue", mfc="white")
