@@ -107,7 +107,11 @@ typedef struct infoatlas_estimate {
   int64_t samples, slices;
   int64_t k;                      /* dimensions of a slice; 0 if unsliced */
   int64_t constant_x, constant_y; /* numbers of constant coordinates, which are left out */
-  int saturated;                  /* one side determines part of the other, as in a copy */
+  int64_t redundant_x, redundant_y; /* numbers of coordinates of a sliced side that others determine
+                                     * linearly (copies, sums), and which are left out */
+  int saturated; /* a linear combination of one side determines one of the other, as in a copy;
+                  * nonlinear functions are not flagged, as in windows of Python, but unlike in
+                  * Python's Estimator.estimate */
   int degenerate;                 /* all coordinates of a side are constant: mi is 0 */
   int clipped;                    /* a slice was replaced by a bound */
   int autocorrelated;             /* neighbours are similar, and time_series is not set */
