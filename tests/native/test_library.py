@@ -154,7 +154,7 @@ def test_windows(library, edge, case):
         assert found["mi"] == pytest.approx(wanted.estimate.mi, abs=TOLERANCE)
         assert found["stderr"] == pytest.approx(wanted.estimate.stderr, abs=TOLERANCE)
         assert found["pointwise"][-1] == pytest.approx(wanted.local, abs=TOLERANCE)
-    assert made > 50 and numbers == ({0, 1, 2} if case == "copies" else {0})
+    assert made > 50 and numbers == ({1, 2} if case == "copies" else {0})
     library.free("window", ours)
 
 
