@@ -153,7 +153,8 @@ void PreparedSide::reduce(const char* given) {
     if (found[given ? input : j]) {
       redundant.push_back(input);
     } else {
-      std::copy_n(column(j), n, column(kept++));
+      if (kept < j) std::copy_n(column(j), n, column(kept));
+      ++kept;
     }
   }
   if (kept) d = kept;

@@ -36,8 +36,8 @@ class PreparedSide {
   // Leaves redundant coordinates out: given ones of the input [width], or those that are found.
   void reduce(const char* given);
 
-  const double* rows();                                                     // [n, d]
-  const double* column(int64_t j) const { return columns_.data() + j * n; }  // [n]
+  const double* rows();  // [n, d]
+  const double* column(int64_t j) const { return columns_.data() + j * n; }
 
   // Mean over coordinates of the lag-1 autocorrelation; position place[t] has sample t of the input.
   double autocorrelation(const int64_t* place);

@@ -137,7 +137,8 @@ INFOATLAS_API infoatlas_status infoatlas_estimator_run(infoatlas_estimator *esti
  *
  * A window keeps the last steps of a stream of states, and estimates the information of a state
  * about its past, I(s_t; s_<t-lag), or about the past of another stream. One thread at a time may
- * use it. After infoatlas_window_new no call allocates memory. */
+ * use it. After infoatlas_window_new no call allocates memory. A coordinate of a sliced side is left
+ * out as redundant, or used, for the whole stream, as in Python. */
 typedef struct infoatlas_window infoatlas_window;
 
 typedef struct infoatlas_window_settings {
