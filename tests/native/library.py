@@ -47,6 +47,7 @@ class Estimate(ctypes.Structure):
             )
         ),
         *((name, I64) for name in ("samples", "slices", "k", "constant_x", "constant_y")),
+        *((name, I64) for name in ("redundant_x", "redundant_y")),
         *((name, ctypes.c_int) for name in ("saturated", "degenerate", "clipped")),
         ("autocorrelated", ctypes.c_int),
         *((name, POINTER(F64)) for name in ("per_slice", "pointwise", "influence")),

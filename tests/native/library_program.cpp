@@ -44,6 +44,7 @@ std::vector<double> values(Random& random, int64_t count, bool any) {
     if (kind == 1) value *= 1e-310;
     if (kind == 2) value *= 1e300;
     if (kind == 3) value = 1;
+    if (kind == 4 && (&value - found.data()) % 2) value = -*(&value - 1);  // copies, if d is even
     if (any && !draw(random, 0, 40)) value = draw(random, 0, 1) ? NAN : INFINITY;
   }
   return found;

@@ -32,7 +32,10 @@ def any_sizes(rng):
 
 
 def any_samples(rng, n, dx, dy):
-    """Samples with ties, constants, copies, heavy tails, outliers; all of them or fewer."""
+    """Samples with ties, constants, copies, sums, heavy tails, outliers, oscillations.
+
+    All n of them, or fewer.
+    """
     n = n if rng.random() < 0.5 else int(rng.integers(min(60, n), n + 1))
     sides = [rng.standard_normal((n, dx)), rng.standard_normal((n, dy))]
     if rng.random() < 0.5:  # in order of time
@@ -42,7 +45,7 @@ def any_samples(rng, n, dx, dy):
     for side in sides:
         for column in range(side.shape[1]):
             own = side[:, column]
-            kind = rng.integers(0, 12)
+            kind = rng.integers(0, 14)
             if kind == 0:
                 own[:] = np.round(own)
             elif kind == 1:
@@ -59,7 +62,12 @@ def any_samples(rng, n, dx, dy):
                 own[:] = own > 1
             elif kind == 7:
                 own[n // 3 :] = own[n // 3]
+            elif kind == 8:
+                own[:] = 3 - side @ rng.integers(-1, 2, side.shape[1])
     x, y = sides
+    if rng.random() < 0.15:
+        x = rng.random((n, dx))
+        y = np.sin(30 * x[:, rng.integers(0, dx, dy)]) + 0.1 * rng.standard_normal((n, dy))
     if rng.random() < 0.1 and dx == dy:
         y = x.copy()
     if rng.random() < 0.1:  # rows repeat
@@ -80,7 +88,7 @@ def difference(ours, wanted):
             value, expected = value or None, expected
             worst = max(worst, float(value != expected))
             continue
-        if name.startswith("constant_"):
+        if name.startswith(("constant_", "redundant_")):
             expected = len(expected)
         expected = np.asarray(expected, np.float64)
         off = np.abs(value - expected).max() / max(1.0, np.abs(expected).max())
@@ -108,7 +116,7 @@ def compare(library, seeds):
         for number in range(EACH):
             x, y, options = any_samples(rng, n, dx, dy)
             found = library.run(ours, x, y, **options)
-            wanted = python.estimate_checked(Samples(x, y, **options))
+            wanted = python.estimate_checked(Samples(x, y, redundant=None, **options))
             yield difference(found, wanted), (seed, number, model, x.shape, y.shape, settings)
         library.free("estimator", ours)
     for handle in models.values():

@@ -10,6 +10,7 @@ import pytest
 
 from infoatlas_rt import Estimator
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.prepare import Samples
 from parity import PreparedByPython
 
 rng = np.random.default_rng(0)
@@ -17,11 +18,14 @@ X = rng.standard_normal((300, 8)).cumsum(axis=0)
 Y = np.roll(X, 1, axis=0) + rng.standard_normal((300, 8))
 X[:, 2], Y[:, 5] = 1, np.round(Y[:, 5])
 MANY = rng.standard_normal((5100, 2))
+FAST = rng.random((2000, 1))
 
 CASES = {
     "unsliced": ({}, (X[:, :3], Y[:, :4]), {}),
     "slices": ({"seed": 2**63 + 1}, (X, Y), {"time_series": True}),
     "one side": ({"slices": 3, "sides": "y", "k": 2}, (X[:, :3], Y), {}),
+    "copies": ({"slices": 3}, (np.column_stack([X[:, 2], X, X[:, :3] * 2]), Y), {}),
+    "oscillation": ({}, (FAST, np.sin(100 * FAST) + MANY[:2000, :1] / 10), {}),
     "resolution": ({"shifts": 20}, (X[:, :3], Y[:, :3]), {"resolution_x": [0, 0.5, 0]}),
     "constant": ({}, (X, np.ones((300, 2))), {}),
     "directions": ({"directions": "canonical"}, (X, Y), {}),
@@ -45,6 +49,19 @@ def test_fields(case):
             np.testing.assert_allclose(ours, other, atol=1e-9, err_msg=field.name)
         else:
             assert ours == other and type(ours) is type(other), field.name
+
+
+@pytest.mark.parametrize("left_out", [(), (0, 2, 4), tuple(range(8))])
+def test_redundant_coordinates_of_a_stream_are_given(left_out):
+    estimator = Estimator(provider="native", slices=3)
+    samples = Samples(X, Y, redundant=((7,), left_out))
+    found = estimator.estimate_checked(samples)
+    estimator.backend = PreparedByPython(estimator.backend)
+    wanted = estimator.estimate_checked(samples)
+    assert found.mi == pytest.approx(wanted.mi, abs=1e-9)
+    expected = (7,), left_out if len(left_out) < 8 else ()  # a side is never empty
+    assert (found.redundant_x, found.redundant_y) == expected
+    assert (wanted.redundant_x, wanted.redundant_y) == expected
 
 
 def test_threads_and_sizes_in_turn():

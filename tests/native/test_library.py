@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, OnlineEstimator
+from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.models.model_file import MODELS
 from infoatlas_rt.streams.sliding_window import SlidingWindow
 from library import FILE_ERROR, INPUT_ERROR, Library
@@ -81,6 +82,7 @@ def test_a_window_in_cpp_allocates_no_memory(programs, d):
     """Not even if coordinates stand still, take few values, or are missing."""
     rng = np.random.default_rng(d)
     states = rng.standard_normal((170, d)).cumsum(axis=0)
+    states[:60, 2] = states[:60, 0]  # a copy at first
     states[50:100, 1] = 2
     states[70:120, 0] = np.round(states[70:120, 0])
     states[rng.random(170) < 0.04, 0] = np.nan
@@ -107,6 +109,7 @@ WINDOWS = {
     "history": {"d": 7, "lag": 1, "history": 3, "resolution": 0.05},
     "two streams": {"d": 2, "other": 4, "lag": 0, "history": 2},
     "increments": {"d": 3, "lag": 2, "increments": 1},
+    "copies": {"d": 8, "lag": 1},
     "increments of two": {"d": 2, "other": 3, "lag": 1, "increments": 1, "resolution": 0.05},
 }
 
@@ -126,9 +129,13 @@ def test_windows(library, edge, case):
         estimator.model_file, window=40, two_streams=other > 0, resolution=resolution, **options
     )
     rng = np.random.default_rng(0)
-    made = 0
+    made, numbers = 0, set()
     for step in range(150):
         state = rng.standard_normal(d).cumsum() + np.sin(step / 5)
+        if case == "copies":
+            state[5] = state[5] if step > 50 else 1.0
+            state[6] = -state[5]  # at rest at first
+            state[2] = state[2] if 70 < step < 100 else 2 * state[0]  # decided once
         beside = rng.standard_normal(other) + state[:1] if other else None
         if rng.random() < 0.02:
             state[0] = np.nan
@@ -141,11 +148,36 @@ def test_windows(library, edge, case):
             assert isinstance(found, str) and found.split(":")[0] == python.reason.split(":")[0]
             continue
         made += 1
+        out = wanted.estimate.redundant_x, wanted.estimate.redundant_y
+        assert (found["redundant_x"], found["redundant_y"]) == tuple(map(len, out))
+        numbers.add(found["redundant_x"])
         assert found["mi"] == pytest.approx(wanted.estimate.mi, abs=TOLERANCE)
         assert found["stderr"] == pytest.approx(wanted.estimate.stderr, abs=TOLERANCE)
         assert found["pointwise"][-1] == pytest.approx(wanted.local, abs=TOLERANCE)
-    assert made > 50
+    assert made > 50 and numbers == ({1, 2} if case == "copies" else {0})
     library.free("window", ours)
+
+
+def test_intervals_of_oscillations_are_wide(library, edge):
+    rng = np.random.default_rng(0)
+    x = rng.random((2000, 1))
+    y = np.sin(100 * x) + 0.1 * rng.standard_normal((2000, 1))
+    found = library.run(library.estimator(edge, 2000, 1, 1), x, y)
+    wanted = Estimator(provider="cpu").estimate(x, y)
+    assert found["stderr"] == pytest.approx(wanted.stderr, abs=1e-3) and found["stderr"] > 0.3
+    assert found["predicted_error"] + found["mi"] == pytest.approx(
+        wanted.predicted_error + wanted.mi, abs=1e-9
+    )  # the bound from neighbours
+
+
+def test_nonlinear_functions_are_flagged_in_python_alone(library, edge):
+    """As the header says."""
+    x = np.random.default_rng(0).standard_normal((400, 3))
+    y = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
+    estimator = Estimator(provider="native")
+    assert estimator.estimate(x, y).saturated
+    assert not estimator.estimate_checked(Samples(x, y)).saturated
+    assert not library.run(library.estimator(edge, 400, 3, 3), x, y)["saturated"]
 
 
 X = np.random.default_rng(0).standard_normal((40, 3))

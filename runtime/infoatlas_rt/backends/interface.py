@@ -101,7 +101,8 @@ class Estimating(Protocol):
             n_min, n_max, default_shifts and pairs of the model; k, slices, sides (index in
             `slicing.SIDES`), shifts and seed of the estimator, 0 for the default.
         *samples
-            x, y, time_series, resolution_x and resolution_y of `prepare.Samples`.
+            x, y, time_series, resolution_x and resolution_y of `prepare.Samples`, and the two of
+            its `redundant`, or None twice.
 
         Returns
         -------

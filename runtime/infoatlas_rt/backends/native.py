@@ -18,7 +18,7 @@ from .threads import cpu_threads
 
 log = logging.getLogger(__name__)
 
-INTERFACE = 6  # version of the interface of infoatlas_native; that module has the same number
+INTERFACE = 7  # version of the interface of infoatlas_native; that module has the same number
 KEPT_WIDTHS = 16  # pairs of widths (dx, dy) whose projections are kept between estimates
 KEPT_NUMBERS = 10**6  # samples x coordinates of an estimate whose memory is kept
 NOT_BUILT = "the C++ engine was not built when infoatlas-rt was installed"

@@ -280,7 +280,8 @@ class Estimator:
         settings |= {"sides": slicing.SIDES.index(self.sides), "shifts": self.shifts or 0}
         given = samples.x, samples.y, samples.time_series
         resolutions = samples.resolution_x, samples.resolution_y
-        found = backend.estimate(settings | {"seed": self.seed}, *given, *resolutions)
+        redundant = samples.redundant or (None, None)
+        found = backend.estimate(settings | {"seed": self.seed}, *given, *resolutions, *redundant)
         if found is None:
             return None
         values, seconds = found

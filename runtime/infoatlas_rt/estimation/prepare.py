@@ -334,7 +334,9 @@ def _without_redundant(
     columns = np.setdiff1d(np.arange(side.shape[1] + len(constant)), constant)
     out = columns[list(redundant(side))] if given is None else np.intersect1d(columns, given)
     kept = np.flatnonzero(np.isin(columns, out, invert=True))
-    return contiguous(side[:, beside(kept, side)]) if len(out) else side, tuple(out.tolist())
+    if not 0 < len(kept) < len(columns):  # 0: what determines them is constant in these samples
+        return side, ()
+    return contiguous(side[:, beside(kept, side)]), tuple(out.tolist())
 
 
 def varying(samples: Array) -> tuple[Array, tuple[int, ...]]:

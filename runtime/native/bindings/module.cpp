@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ namespace nb = nanobind;
 
 namespace {
 
-constexpr int kInterface = 6;  // version of this module for infoatlas_native/__init__.py
+constexpr int kInterface = 7;  // version of this module for infoatlas_native/__init__.py
 constexpr int64_t kLargest = int64_t{1} << 40;  // values in an array, at most: far from overflow
 
 using Input = nb::ndarray<nb::ro, nb::device::cpu>;
@@ -217,17 +218,27 @@ struct Estimating {
   // The fields of `Estimate`; None for samples that cannot be used.
   nb::object run(const Input& x, const Input& y, bool time_series,
                  const std::optional<Input>& resolution_x, const std::optional<Input>& resolution_y,
-                 const Output& pointwise, const Output& influence) {
+                 const std::optional<std::vector<int64_t>>& redundant_x,
+                 const std::optional<std::vector<int64_t>>& redundant_y, const Output& pointwise,
+                 const Output& influence) {
     infoatlas::Samples samples{};
     const double* sides[] = {values<double>(x, "x", {-1, -1}),
                              values<double>(y, "y", {int64_t(x.shape(0)), -1})};
     samples.n = int64_t(x.shape(0));
     const Input* given[] = {&x, &y};
     const std::optional<Input>* steps[] = {&resolution_x, &resolution_y};
+    const std::optional<std::vector<int64_t>>* known[] = {&redundant_x, &redundant_y};
+    std::vector<char> redundant[2];
     for (int i = 0; i < 2; ++i) {
       samples.side[i] = sides[i];
       samples.d[i] = int64_t(given[i]->shape(1));
       if (*steps[i]) samples.resolution[i] = values<double>(**steps[i], "resolution", {samples.d[i]});
+      if (!*known[i]) continue;
+      const std::vector<int64_t>& out = **known[i];
+      check_indices(out.data(), int64_t(out.size()), 0, samples.d[i] - 1, "redundant");
+      redundant[i].assign(size_t(samples.d[i]), false);
+      for (const int64_t j : out) redundant[i][size_t(j)] = true;
+      samples.redundant[i] = redundant[i].data();
     }
     samples.time_series = time_series;
     double* to[] = {values<double>(pointwise, "pointwise", {samples.n}),
@@ -262,18 +273,23 @@ struct Estimating {
     all["rank_y"] = found.rank_y;
     all["autocorrelated"] = found.autocorrelated != 0;
     for (int i = 0; i < 2; ++i) {
-      const std::vector<int64_t>& constant = estimator.constant(i);
-      all[i ? "constant_y" : "constant_x"] =
-          nb::tuple(numbers(constant.data(), int64_t(constant.size())));
+      const infoatlas::PreparedSide& side = estimator.prepared(i);
+      all[i ? "constant_y" : "constant_x"] = coordinates(side.constant);
+      all[i ? "redundant_y" : "redundant_x"] = coordinates(side.redundant);
     }
     return all;
   }
 
-  template <class T>
-  static nb::list numbers(const T* values, int64_t count) {
+  static nb::list numbers(const double* values, int64_t count) {
     nb::list found;
     for (int64_t i = 0; i < count; ++i) found.append(values[i]);
     return found;
+  }
+
+  static nb::tuple coordinates(const std::vector<int64_t>& values) {
+    nb::list found;
+    for (const int64_t value : values) found.append(value);
+    return nb::tuple(found);
   }
 };
 
@@ -325,7 +341,8 @@ NB_MODULE(_engine, module) {
           nb::arg("pairs"), nb::arg("k"), nb::arg("slices"), nb::arg("sides"), nb::arg("shifts"),
           nb::arg("seed"))
       .def("run", &Estimating::run, nb::arg("x"), nb::arg("y"), nb::arg("time_series"),
-           nb::arg("resolution_x").none(), nb::arg("resolution_y").none(), nb::arg("pointwise"),
+           nb::arg("resolution_x").none(), nb::arg("resolution_y").none(),
+           nb::arg("redundant_x").none(), nb::arg("redundant_y").none(), nb::arg("pointwise"),
            nb::arg("influence"))
       .def_prop_ro("seconds", [](const Estimating& self) {
         const auto& own = self.estimator.seconds();

@@ -225,6 +225,8 @@ class Estimating:
         time_series: bool = False,
         resolution_x: NDArray[np.float64] | None = None,
         resolution_y: NDArray[np.float64] | None = None,
+        redundant_x: tuple[int, ...] | None = None,
+        redundant_y: tuple[int, ...] | None = None,
     ) -> tuple[dict[str, Any], dict[str, float]] | None:
         """Estimate from paired samples. Other threads of Python run meanwhile.
 
@@ -233,6 +235,8 @@ class Estimating:
         x, y : [n, dx], [n, dy] float64, C-contiguous
         time_series : bool
         resolution_x, resolution_y : [dx], [dy] float64, optional
+        redundant_x, redundant_y : tuple of int, optional
+            Coordinates that slices leave out; they are found unless given.
 
         Returns
         -------
@@ -247,8 +251,8 @@ class Estimating:
         MemoryError
         """
         pointwise, influence = (np.empty(len(x)) for _ in range(2))
-        given = x, y, time_series, resolution_x, resolution_y, pointwise, influence
-        found = self._estimating.run(*given)
+        given = x, y, time_series, resolution_x, resolution_y, redundant_x, redundant_y
+        found = self._estimating.run(*given, pointwise, influence)
         if found is None:
             return None
         found |= {"pointwise": pointwise, "influence": influence}

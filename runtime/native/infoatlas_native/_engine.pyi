@@ -64,6 +64,8 @@ class Estimating:
         time_series: bool,
         resolution_x: NDArray[np.float64] | None,
         resolution_y: NDArray[np.float64] | None,
+        redundant_x: tuple[int, ...] | None,
+        redundant_y: tuple[int, ...] | None,
         pointwise: NDArray[np.float64],
         influence: NDArray[np.float64],
     ) -> dict[str, Any] | None: ...

@@ -72,11 +72,13 @@ EstimatorWithEngine::EstimatorWithEngine(const infoatlas_model& model, int64_t n
   std::vector<double> x(size_t(n * dx)), y(size_t(n * dy));
   for (auto* values : {&x, &y})
     for (double& value : *values) value = random.normal();
-  const Samples few{description->n_min, {x.data(), y.data()}, {dx, dy}, {nullptr, nullptr}, true};
+  Samples few{description->n_min, {x.data(), y.data()}, {dx, dy}, {}, true, {}};
   Samples all = few;
   all.n = n;
   estimator.run(few);
   estimator.run(all);
+  const std::vector<char> none(size_t(std::max(dx, dy)));  // so that copies are used
+  for (Samples* some : {&few, &all}) some->redundant[0] = some->redundant[1] = none.data();
   for (int64_t t = 0; t < n; ++t) {
     double *own_x = x.data() + t * dx, *own_y = y.data() + t * dy;
     for (int64_t j = 0; j < dx; ++j) own_x[j] = j % 3 ? std::round(own_x[j / 3]) : own_x[j];
@@ -172,7 +174,8 @@ infoatlas_status infoatlas_estimator_run(infoatlas_estimator* estimator,
                                 {samples->x, samples->y},
                                 {estimator->d[0], estimator->d[1]},
                                 {samples->resolution_x, samples->resolution_y},
-                                samples->time_series != 0});
+                                samples->time_series != 0,
+                                {}});
     return INFOATLAS_OK;
   });
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "estimator_api.h"
+#include "redundancy.h"
 
 namespace infoatlas {
 
@@ -68,7 +69,9 @@ class Window {
         newest_(size_t(d_)),
         newest_other_(size_t(past_)),
         all_x_(size_t(steps_ * d_)),
-        all_y_(size_t(steps_ * history_ * past_)) {
+        all_y_(size_t(steps_ * history_ * past_)),
+        redundant_x_(steps_, d_),
+        redundant_y_(steps_, history_ * past_) {
     const double* of_past = two_streams_ ? given.resolution_other : given.resolution;
     if (given.resolution) resolution_x_.assign(given.resolution, given.resolution + d_);
     for (int64_t h = 0; of_past && h < history_; ++h)
@@ -81,6 +84,8 @@ class Window {
     step_ = since_ = 0;
     first_ = before_ = -1;
     pending_ = started_ = false;
+    redundant_x_.forget();
+    redundant_y_.forget();
     say("filling: no states yet");
   }
 
@@ -190,11 +195,14 @@ class Window {
       y = std::copy_n(y_[t], width, y);
     }
     const auto given = [](const std::vector<double>& v) { return v.empty() ? nullptr : v.data(); };
+    x = all_x_.data();
+    y = all_y_.data();
     found = estimator_.run({count,
-                            {all_x_.data(), all_y_.data()},
+                            {x, y},
                             {d_, width},
                             {given(resolution_x_), given(resolution_y_)},
-                            true});
+                            true,
+                            {redundant_x_.update(x, count), redundant_y_.update(y, count)}});
   }
 
   __attribute__((format(printf, 2, 3))) void say(const char* format, ...) {
@@ -213,6 +221,7 @@ class Window {
   Ring<double> x_, y_;
   Ring<char> paired_;
   std::vector<double> newest_, newest_other_, all_x_, all_y_, resolution_x_, resolution_y_;
+  StreamRedundancy redundant_x_, redundant_y_;
   int64_t step_, since_;    // number of the next step; no pair reaches back beyond `since_`
   int64_t first_, before_;  // step of the first pair, and of the newest state; -1 for none
   bool pending_, started_;

@@ -70,17 +70,27 @@ infoatlas_estimate Estimator::run(const Samples& samples) {
   found.degenerate = x.degenerate || y.degenerate;
   const double most = ceiling(x, y, space_);
   for (int i = 0; i < 2; ++i)
-    if (plan.projected[i]) sides_[i].scale();
+    if (plan.projected[i]) {
+      sides_[i].scale();
+      sides_[i].reduce(samples.redundant[i]);
+    }
   found.samples = n;
   found.slices = plan.slices;
   found.k = plan.k;
   found.constant_x = int64_t(x.constant.size());
   found.constant_y = int64_t(y.constant.size());
+  found.redundant_x = int64_t(x.redundant.size());
+  found.redundant_y = int64_t(y.redundant.size());
   found.autocorrelated =
       !samples.time_series && !found.degenerate &&
       x.autocorrelation(place_.data()) * y.autocorrelation(place_.data()) > AUTOCORRELATED;
   seconds_.slicing = clock.lap();
   evaluate(samples, plan, most, found);
+  if (!plan.k && !found.degenerate) {
+    const double least = unresolved_.least_information(x, y, order_.data(), place_.data(),
+                                                       table_.data());
+    found.predicted_error = std::max(found.predicted_error, least - found.mi);
+  }
   const SamplingNoise noise = sampling_noise(found.influence, n, found.per_slice, plan.slices,
                                              samples.time_series);
   found.noise = noise.noise;
@@ -142,12 +152,13 @@ void Estimator::draw_order(int64_t n, int64_t slices) {
   drawn_ = shifts;
 }
 
-// Side i for the slices from `first` on. Projections are of the coordinates that are not constant
+// Side i for the slices from `first` on. Projections are of the coordinates that are used
 // (`without_constants` of slicing.py).
 Side Estimator::side(int i, const Slicing& plan, int64_t first) {
   const int64_t d = sides_[i].d;
   if (!plan.projected[i]) return {sides_[i].rows(), d, nullptr, d};
-  Projections& own = projections_[i][!sides_[i].constant.empty()];
+  const bool fewer = !sides_[i].constant.empty() || !sides_[i].redundant.empty();
+  Projections& own = projections_[i][fewer];
   if (own.d != d) {
     own.d = 0;  // (until they are drawn)
     own.k = std::min(plan.k, d);

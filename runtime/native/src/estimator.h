@@ -10,6 +10,7 @@
 #include "engine.h"
 #include "samples.h"
 #include "slicing.h"
+#include "unresolved.h"
 
 namespace infoatlas {
 
@@ -25,8 +26,8 @@ class Estimator {
   };
   const Seconds& seconds() const { return seconds_; }
 
-  // Constant coordinates of side 0 or 1 in the last call.
-  const std::vector<int64_t>& constant(int side) const { return sides_[side].constant; }
+  // Side 0 or 1 in the last call: its constant and redundant coordinates.
+  const PreparedSide& prepared(int side) const { return sides_[side]; }
 
   // The arrays of the result are valid until the next call. Throws InputError for samples that
   // cannot be used, and FileError for values that are not finite.
@@ -49,7 +50,8 @@ class Estimator {
   infoatlas_settings settings_;
   Seconds seconds_{};
   PreparedSide sides_[2];
-  Projections projections_[2][2];  // of each side: of all coordinates, and of those not constant
+  Unresolved unresolved_;
+  Projections projections_[2][2];  // of each side: of all coordinates, and of fewer
   int64_t n_ = 0, drawn_ = 0;      // samples and shifts for which an order was drawn
   std::vector<int64_t> order_, place_, shifts_, in_order_, space_;
   std::vector<double> table_;

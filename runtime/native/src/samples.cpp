@@ -82,7 +82,10 @@ void PreparedSide::take(const Samples& samples, int i, const int64_t* order) {
   const auto step = [&](int64_t j) { return resolution ? resolution[j] : 0.0; };
   n = samples.n;
   columns_.resize(size_t(n * width));
-  constant.clear();
+  for (auto* left_out : {&constant, &redundant}) {
+    left_out->clear();
+    left_out->reserve(size_t(width));
+  }
   d = 0;
   bool finite = true;
   for (int64_t j = 0; j < width; ++j) {
@@ -138,6 +141,24 @@ void PreparedSide::scale() {
     const double deviation = std::sqrt(square / double(n));
     for (int64_t t = 0; t < n; ++t) v[t] /= deviation;
   }
+}
+
+void PreparedSide::reduce(const char* given) {
+  if (degenerate) return;
+  const char* found = given ? given : redundancy_.find(rows(), n, d);
+  int64_t input = 0, kept = 0;
+  auto next_constant = constant.begin();
+  for (int64_t j = 0; j < d; ++j, ++input) {
+    for (; next_constant != constant.end() && *next_constant == input; ++next_constant) ++input;
+    if (found[given ? input : j]) {
+      redundant.push_back(input);
+    } else {
+      if (kept < j) std::copy_n(column(j), n, column(kept));
+      ++kept;
+    }
+  }
+  if (kept) d = kept;
+  else redundant.clear();  // what determines them is constant in these samples
 }
 
 const double* PreparedSide::rows() {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "redundancy.h"
+
 namespace infoatlas {
 
 // Arrays of the caller: x [n, d[0]] and y [n, d[1]], finite.
@@ -13,22 +15,29 @@ struct Samples {
   int64_t d[2];
   const double* resolution[2];  // [d] rounding steps in the units of the data, 0 for none; or null
   bool time_series;             // in order of time
+  const char* redundant[2];     // [d] coordinates that slices leave out; null: they are found
 };
 
 // One side in the order of the graph. Its memory is kept for the next call.
 class PreparedSide {
  public:
   int64_t n = 0;
-  int64_t d = 0;                  // coordinates that are not constant, or all if all are constant
-  std::vector<int64_t> constant;  // constant coordinates of the input
-  bool degenerate = false;        // all coordinates are constant
+  int64_t d = 0;                   // coordinates that are used; all if all are constant
+  std::vector<int64_t> constant;   // constant coordinates of the input
+  std::vector<int64_t> redundant;  // coordinates of the input that others determine
+  bool degenerate = false;         // all coordinates are constant
 
   // Rounds side i of the samples, leaves constant coordinates out, and brings the samples to the
   // order [n]. Throws InputError if a resolution is too small.
   void take(const Samples& samples, int i, const int64_t* order);
 
-  void scale();          // clips outliers, and standardises
+  void scale();  // clips outliers, and standardises
+
+  // Leaves redundant coordinates out: given ones of the input [width], or those that are found.
+  void reduce(const char* given);
+
   const double* rows();  // [n, d]
+  const double* column(int64_t j) const { return columns_.data() + j * n; }
 
   // Mean over coordinates of the lag-1 autocorrelation; position place[t] has sample t of the input.
   double autocorrelation(const int64_t* place);
@@ -45,6 +54,7 @@ class PreparedSide {
  private:
   double* column(int64_t j) { return columns_.data() + j * n; }
 
+  Redundancy redundancy_;
   std::vector<double> columns_, rows_, space_;
   std::vector<int64_t> by_value_;
 };

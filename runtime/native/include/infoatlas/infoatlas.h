@@ -107,7 +107,11 @@ typedef struct infoatlas_estimate {
   int64_t samples, slices;
   int64_t k;                      /* dimensions of a slice; 0 if unsliced */
   int64_t constant_x, constant_y; /* numbers of constant coordinates, which are left out */
-  int saturated;                  /* one side determines part of the other, as in a copy */
+  int64_t redundant_x, redundant_y; /* numbers of coordinates of a sliced side that others determine
+                                     * linearly (copies, sums), and which are left out */
+  int saturated; /* a linear combination of one side determines one of the other, as in a copy;
+                  * nonlinear functions are not flagged, as in windows of Python, but unlike in
+                  * Python's Estimator.estimate */
   int degenerate;                 /* all coordinates of a side are constant: mi is 0 */
   int clipped;                    /* a slice was replaced by a bound */
   int autocorrelated;             /* neighbours are similar, and time_series is not set */
@@ -133,7 +137,8 @@ INFOATLAS_API infoatlas_status infoatlas_estimator_run(infoatlas_estimator *esti
  *
  * A window keeps the last steps of a stream of states, and estimates the information of a state
  * about its past, I(s_t; s_<t-lag), or about the past of another stream. One thread at a time may
- * use it. After infoatlas_window_new no call allocates memory. */
+ * use it. After infoatlas_window_new no call allocates memory. A coordinate of a sliced side is left
+ * out as redundant, or used, for the whole stream, as in Python. */
 typedef struct infoatlas_window infoatlas_window;
 
 typedef struct infoatlas_window_settings {
