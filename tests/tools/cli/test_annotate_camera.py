@@ -99,9 +99,9 @@ def test_table_and_contact_sheet_without_names(folder, tmp_path, capsys, figures
     command = ["annotate", str(folder), "--camera", "top", "--format", "csv", "--out", str(table)]
     assert main([*command, "--plot", str(tmp_path / "sheet.svg")]) == 0
     text = capsys.readouterr().out
-    assert re.search(r"reach object [12] .* object [12] +position +\d\.\d", text)
+    assert re.search(r"reach object [12] .* object [12] \(position\) +\d\.\d", text)
     assert "Objects that camera top sees: object 1, object 2. --plot FILE shows them" in text
-    assert "the joints at the end of\nthe part and the place of its reference" in text
+    assert "nats: mutual information of the joints at its end and the image" in text
     with table.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert any(row["name"].startswith("grasp object") for row in rows)
