@@ -49,8 +49,14 @@ def gpu(monkeypatch):
 
 
 def stayed(copied, n):
-    """Check that only labels of rows, flags of coordinates and slices were copied to the host."""
-    return all(n not in shape or (shape == (n,) and not real) for shape, real in copied)
+    """Check that only labels of rows, flags of coordinates and slices were copied to the host.
+
+    Unsliced samples, of at most five coordinates, are copied for a bound from neighbours.
+    """
+    return all(
+        n not in shape or (shape == (n,) and not real) or (len(shape) == 2 and shape[1] <= 5)
+        for shape, real in copied
+    )
 
 
 @functools.cache

@@ -1,6 +1,7 @@
 """Arrays of torch and CuPy on a GPU: their device, and copies to and from it.
 
-Samples on a GPU remain there. `prepare`, `bounds`, `slicing` and `canonical` use the array API and
+Samples on a GPU remain there; only unsliced ones, which are small, are copied to the host, for
+`unresolved` and `determined`. `prepare`, `bounds`, `slicing` and `canonical` use the array API and
 compute on the device of the samples. Random numbers are drawn on the host and copied to the GPU, so
 slices, order and shifts depend on the seed and not on the device.
 """
