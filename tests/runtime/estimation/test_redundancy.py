@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, OnlineEstimator
+from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.redundancy import StreamRedundancy, redundant
 
 
@@ -66,3 +67,11 @@ def test_online_estimates_name_redundant_coordinates(estimator):
     online = OnlineEstimator(estimator, window=50, lag=1)
     found = [online.push(state) for state in np.column_stack([x, x[:, 2]])]
     assert found[-1].estimate.redundant_x == found[-1].estimate.redundant_y == (6,)
+
+
+def test_a_side_is_never_empty(estimator):
+    """What determines the coordinate in a stream may be constant in a window."""
+    x, y = sides()
+    x[:, 1:] = 1.0
+    found = estimator.estimate_checked(Samples(x, y, redundant=((0,), ())))
+    assert found.redundant_x == () and found.rank_x == 1
