@@ -16,7 +16,7 @@ from .canonical import clip_outliers, standardise
 from .prepare import Samples
 
 LEAST = 1.0  # nats; an estimate below it is not that of a function
-MOST = 5_000  # samples that are compared; of more, evenly spaced ones
+MOST = 2_000  # samples that are compared; of more, evenly spaced ones
 POINTS = 64  # of these are predicted
 WIDER = 4
 DISTINCT = 0.9  # least share of different values of a coordinate that can be a function
