@@ -162,8 +162,8 @@ def _floats(array: NDArray[Any], values: Any, name: str) -> NDArray[np.float64]:
             column = f", column {column_label(values, at[1])}" if array.shape[1:] > (1,) else ""
             row = f"the one in row {at[0]}" if array.ndim else "it"
             raise InputError(
-                f"{name}{column} has numbers that range beyond 2^53, and float64 would round {row}: "
-                "scale it, or convert it to float64 if rounding is right"
+                f"{name}{column} has numbers that range beyond 2^53, and float64 would round "
+                f"{row}: scale it, or convert it to float64 if rounding is right"
             )
     return floats
 
