@@ -1,6 +1,7 @@
 """Pictures: no text overlaps another or leaves the picture, for any number of labels."""
 
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -57,6 +58,15 @@ def test_stream(seconds, events, marks):
     assert {"coupled: they move together", "of the motions"} <= set(shown)
     times = {f"{t:.1f}" for t in np.linspace(0.02, 0.99, events) * seconds}
     assert len(times & set(shown)) >= min(events, 24)  # most are shown
+
+
+def test_each_coupling_has_a_band_also_without_an_end():
+    events = [Event("coupled", 0, t, 0, t) for t in (2.0, 6.0)]
+    curve = replace(stream(12, 2, 1, ("/a", "/b")), events=events)
+    figure = stream_figure(curve, title="", topics=("/a", "/b"), lag=0, z=3.5, delay=2.0, window=32)
+    spans = [patch.get_extents().transformed(axes.transData.inverted()).intervalx
+             for axes in figure.axes[:1] for patch in axes.patches]  # fmt: skip
+    np.testing.assert_allclose(spans, [(2, 6), (6, 12)], atol=1e-6)
 
 
 def test_stream_of_one_topic_without_events():

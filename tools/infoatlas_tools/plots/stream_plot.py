@@ -115,11 +115,9 @@ def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> lis
     for event in curve.events:
         assert event.stamp is not None  # events of a bag have one
         at = event.stamp - curve.start
-        if event.kind == COUPLED:
-            begin = at
-        elif begin is not None:
+        if begin is not None:  # a coupling that a restart interrupts has no end of its own
             bands.append((begin, at))
-            begin = None
+        begin = at if event.kind == COUPLED else None
         places: list[Place] = [((0, row), "center", "bottom") for row in (3.0, 13.0)]
         style = {"xycoords": axes.get_xaxis_transform(), "annotation_clip": False}
         labels.append(
