@@ -62,15 +62,21 @@ def _function(x: Matrix, y: Matrix, rows: NDArray[np.int64], close: NDArray[np.b
     few = 2 * (d + 1)
     if WIDER * few > (~close).sum(axis=1).min() / 3:
         return False  # the neighbours of a sample would be most of all
-    distance = ((x[rows, None] - x) ** 2).sum(axis=2)
+    distance = (x**2).sum(axis=1) - 2 * x[rows] @ x.T  # and |x_row|^2, the same in a row
     distance[close] = np.inf
     nearest = np.argpartition(distance, (few, WIDER * few), axis=1)
-    errors = []
-    for count in (few, WIDER * few):
-        near = nearest[:, :count]
-        design = np.pad(x[near] - x[rows, None], ((0, 0), (0, 0), (1, 0)), constant_values=1.0)
-        predicted = (np.linalg.pinv(design)[:, :1] @ y[near])[:, 0]
-        errors.append(np.median(abs(predicted - y[rows]), axis=0))
+    error = _error(x, y, rows, nearest[:, :few])
+    precise = error < PRECISE
+    if not precise.any():
+        return False
+    wider = _error(x, y[:, precise], rows, nearest[:, : WIDER * few])
     # Distances grow by the factor WIDER^(1/d); the error of a function by its square.
-    falls = errors[0] * WIDER ** (1 / d) < errors[1]
-    return bool((falls & (errors[0] < PRECISE)).any())
+    return bool((error[precise] * WIDER ** (1 / d) < wider).any())
+
+
+def _error(x: Matrix, y: Matrix, rows: NDArray[np.int64], near: NDArray[np.int64]) -> Matrix:
+    """Median error of y [dy] at the rows, predicted linearly from their samples `near` [m, k]."""
+    design = np.pad(x[near] - x[rows, None], ((0, 0), (0, 0), (1, 0)), constant_values=1.0)
+    predicted = (np.linalg.pinv(design)[:, :1] @ y[near])[:, 0]
+    error: Matrix = np.median(abs(predicted - y[rows]), axis=0)
+    return error

@@ -29,8 +29,9 @@ double Unresolved::least_information(const PreparedSide& x, const PreparedSide& 
     const std::vector<int64_t>&given = forth ? x_ : y_, &target = forth ? y_ : x_;
     for (const int64_t *own = target.data(); own < target.data() + target.size(); own += n) {
       for (int64_t i = 0; i < n; ++i) scores_[size_t(own[i])] = table[2 * i];
-      const double by_time = entropy_along(place), nearest = entropy_along(most_informative(given));
-      bound = std::max(bound, std::min(by_time, at_most) - nearest);
+      const double nearest = entropy_along(most_informative(given));
+      if (at_most - nearest > bound)  // or it cannot be the largest
+        bound = std::max(bound, std::min(entropy_along(place), at_most) - nearest);
     }
   }
   return bound - MARGIN / std::sqrt(double(n));
