@@ -131,7 +131,7 @@ def test_noise_is_that_of_paired_influences(estimator):
 
 def p_value(x, y, z, trajectory=None, seed=0):
     sides = (np.reshape(side, (len(side), -1)).astype(float) for side in (x, y, z))
-    return compare(*conditional_statistics(*sides, trajectory, 19, seed))[1]
+    return compare(*conditional_statistics(*sides, trajectory, 19, seed, 0.05))[1]
 
 
 def smooth(n, rng):

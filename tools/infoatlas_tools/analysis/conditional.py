@@ -31,7 +31,7 @@ from infoatlas_rt.estimation.standard_error import (
 from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
 
 from .conditional_result import ConditionalEstimate
-from .conditional_test import conditional_statistics
+from .conditional_test import FIRST, LEVEL, conditional_statistics
 from .conditioning import entropy_given, residuals
 from .independence import PERMUTATIONS, compare, least_p
 from .lagged import lagged_rows, series_label, side_label
@@ -67,8 +67,8 @@ def conditional_mutual_information(
         uses a long-run variance, and the test shifts the residuals of the slower side cyclically,
         which keeps the autocorrelation of both. Given z, both have to be stationary.
     permutations : int
-        B, surrogates of the test; 0 leaves it out. With 199 the smallest p-value is 0.005. If p is
-        above 0.2 after 59 surrogates, no more are drawn.
+        B, surrogates of the test; 0 leaves it out. With 199 the smallest p-value is 0.005. Fewer
+        are drawn if they show that p is above 0.05.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def conditional_mutual_information(
     sides = as_samples(x, "x"), as_samples(y, "y"), as_samples(given, "given")
     names = (side_label(side, name) for side, name in ((x, "x"), (y, "y"), (given, "z")))
     question = "I({}; {} | {})".format(*names)
-    return _conditional(
+    return conditional(
         *sides, estimator, question, as_flag(time_series, "time_series"), None,
         permutations,
     )  # fmt: skip
@@ -140,8 +140,8 @@ def transfer_entropy(
         The estimator to use, or a model to make one of; the shipped model unless given.
     permutations : int
         B, surrogates of the test, which shift the residuals of the slower side cyclically within
-        trajectories; 0 leaves it out. With 199 the smallest p-value is 0.005. If p is above 0.2
-        after 59 surrogates, no more are drawn.
+        trajectories; 0 leaves it out. With 199 the smallest p-value is 0.005. Fewer are drawn if
+        they show that p is above 0.05.
 
     Returns
     -------
@@ -172,10 +172,10 @@ def transfer_entropy(
     past, present, own, trajectory = lagged_rows(x, y, (lags_x, (0,), lags_y))
     names = series_label(x, "x"), series_label(y, "y")
     question = "T({} -> {}, lag {}, history {})".format(*names, lag, history)
-    return _conditional(past, present, own, estimator, question, True, trajectory, permutations)
+    return conditional(past, present, own, estimator, question, True, trajectory, permutations)
 
 
-def _conditional(
+def conditional(
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     given: NDArray[np.float64],
@@ -184,8 +184,12 @@ def _conditional(
     time_series: bool,
     trajectory: NDArray[np.int64] | None,
     permutations: int,
+    level: float = LEVEL,
 ) -> ConditionalEstimate:
-    """The estimate of checked samples; `trajectory` [n] numbers the trajectory of each."""
+    """The estimate of checked samples; `trajectory` [n] numbers the trajectory of each.
+
+    The test need not tell p-values above `level` precisely.
+    """
     count = as_count(permutations, "permutations", 0, 10**7)
     estimator = as_estimator(estimator)
     _check_sides(x, y, given, estimator)
@@ -221,9 +225,13 @@ def _conditional(
     else:
         sampling = noise_of_trajectories(influence, alone, trajectory)
     statistics, p_value = np.full(1, np.nan), 1.0 if degenerate else np.nan
+    if least_p(mi, count) > level:
+        count = min(count, FIRST - 1)
     if count and not degenerate and not unresolved:
         parts = np.zeros(len(x), np.int64) if time_series and trajectory is None else trajectory
-        statistics, p_value = compare(*conditional_statistics(*raw, parts, count, estimator.seed))
+        statistics, p_value = compare(
+            *conditional_statistics(*raw, parts, count, estimator.seed, level)
+        )
         p_value = max(p_value, least_p(mi, count))
     predicted = np.square([e.predicted_error for e in (*joint, *single)]).sum() / 2
     unexplained = np.minimum(np.r_[of_x.unexplained, of_y.unexplained], 1.0)  # (rounding)

@@ -33,7 +33,7 @@ class ConditionalEstimate:
         0 and standard deviation 1 over all pairings; NaN without a test. It is not `mi`: a test can
         detect dependence that the estimate is too coarse to show.
     null : [B] float64
-        Statistics of the surrogates: `permutations`, or 59 if their p-value is above 0.2.
+        Statistics of the surrogates: `permutations`, or fewer if the p-value is above 0.05.
     pointwise : [n] float64
         Nats; local conditional information of each sample, in the order of the input; its mean is
         `mi`.

@@ -43,9 +43,8 @@ UNDERSMOOTHED = 0.1
 ROUNDS = 2  # of metrics from the gradient of the regression before
 Z_FREQUENCY = 0.5  # of the features of z
 LINEAR = 3.0  # weight of linear terms beside bumps: the penalty hardly reaches them
-# The test ends after the first surrogates if their p-value is above this one (Besag and Clifford
-# 1991). At smaller levels it rejects as often or less often.
-FIRST, CLEAR = 59, 0.2
+LEVEL = 0.05
+FIRST = 60  # the test may end after the draws of a multiple
 
 Matrix = NDArray[np.float64]
 
@@ -105,8 +104,12 @@ def conditional_statistics(
     trajectory: NDArray[np.int64] | None,
     count: int,
     seed: int,
+    level: float,
 ) -> tuple[Matrix, Matrix]:
     """Both measures of dependence [1 + B] of checked samples and of B <= `count` surrogates.
+
+    The surrogates end as soon as so many have a larger statistic that the p-value of all would be
+    above `level` in any case (Besag and Clifford 1991).
 
     `trajectory` [n] numbers the trajectories of time series, in ascending order; None for
     independent samples.
@@ -139,7 +142,8 @@ def conditional_statistics(
     found = [measures(side)]
     for order in _orders(given, trajectory, count, rng):
         found.append(measures(fitted + noise[order]))
-        if len(found) == 1 + FIRST and compare(*np.array(found).T)[1] > CLEAR:
+        drawn = len(found)
+        if not drawn % FIRST and drawn * compare(*np.array(found).T)[1] > level * (1 + count):
             break
     general, straight = np.array(found).T
     return general, straight

@@ -16,13 +16,12 @@ from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
 
-from .conditional import conditional_mutual_information
+from .conditional import conditional
+from .conditional_test import LEVEL
 from .independence import PERMUTATIONS
 from .many_tests import PER_TEST
 from .screening import column_labels, rank_features
 from .screening_results import FeatureRanking
-
-LEVEL = 0.05  # largest p-value, corrected for the candidates, of a feature that is selected
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +98,9 @@ def select_features(
         ]
         top = int(np.argmax(values))
         given = samples[:, chosen] if chosen else np.zeros((len(samples), 1))
-        one = conditional_mutual_information(
-            samples[:, options[top]], target, given, estimator, time_series=series,
-            permutations=max(PERMUTATIONS, PER_TEST * len(options)),
+        one = conditional(
+            samples[:, options[top]], target, given, estimator, "", series, None,
+            max(PERMUTATIONS, PER_TEST * len(options)), LEVEL / len(options),
         )  # fmt: skip
         p = min(np.nan_to_num(one.p_value, nan=1.0) * len(options), 1.0)
         return values[top], options[top], (one.mi, one.stderr, p)
