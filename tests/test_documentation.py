@@ -306,7 +306,7 @@ def test_one_version_everywhere():
 
 def test_versions_of_the_models_in_the_changelog():
     versions = [model_file.load(name).version for name in ("edge", "base", "wide")]
-    row = " | ".join([infoatlas_rt.__version__ + " (unreleased)", *versions])
+    row = " | ".join([infoatlas_rt.__version__, *versions])
     row = f"| {row} | {model_file.GRAPH_FORMAT} | {model_file.PREPROCESS} |"
     assert row in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 

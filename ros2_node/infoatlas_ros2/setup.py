@@ -6,7 +6,7 @@ NAME = "infoatlas_ros2"
 
 setup(
     name=NAME,
-    version="0.2.0",
+    version="0.3.0",
     packages=[NAME],
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),

@@ -6,5 +6,5 @@ public names.
 
 from .lazy import public
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __getattr__, __dir__, __all__ = public(__name__, __file__)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define INFOATLAS_VERSION "0.2.0"
+#define INFOATLAS_VERSION "0.3.0"
 
 #if defined(__GNUC__)
 #define INFOATLAS_API __attribute__((visibility("default")))
