@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.polynomial.laguerre import laggauss
 from scipy.special import gammaln, i0e, ive, ndtr, ndtri, stdtrit
 from scipy.stats import beta, binom, dirichlet, gamma
 
@@ -26,7 +27,7 @@ BLIND_SECOND = Collection(
 )
 family = BLIND_SECOND.family
 
-SHARES = np.array([0.9, 2.0, 0.6, 1.5, 0.7, 0.4])  # parameters of a Dirichlet distribution
+SHARES = np.array([0.9, 2.0, 0.6, 1.5, 0.7, 0.5])  # parameters of a Dirichlet distribution
 # Probabilities of pairs of the lowest tenth, the middle, and the highest tenth of two returns.
 TAILS = np.array([[0.07, 0.028, 0.002], [0.028, 0.744, 0.028], [0.002, 0.028, 0.07]])
 BOUNDS = np.array([0.0, 0.1, 0.9, 1.0])  # of those ranks
@@ -109,14 +110,14 @@ def enzyme(rng: Generator, n: int) -> tuple[Array, Array]:
     return x, x / (1 + x) * np.exp(0.5 * rng.standard_normal((n, 4)))
 
 
-def _rod_truth(sd: float, count: int = 160) -> float:
+def _rod_truth(sd: float) -> float:
     """From the sum of both points' squares, as complex numbers in the frame of the rod."""
-    length = np.sqrt(-2 * np.log(even(count)))
-    along, aside, angle = length[:, None, None], sd * length[:, None], math.pi * even(count)
+    node, weight = laggauss(60)  # halves of the squares along the rod, and of those aside
+    along, aside, angle = 2 * node[:, None, None], 2 * sd**2 * node[:, None], math.pi * even(60)
     sharpness = (1 / sd**2 - 1) / 4
-    real = sharpness * (along**2 - aside**2)
-    size = np.hypot(real, 2 * sharpness * along * aside * np.cos(angle))
-    return float((real - size - np.log(i0e(size))).mean())
+    real, imaginary = along - aside, 2 * np.sqrt(along * aside) * np.cos(angle)
+    size = sharpness * np.hypot(real, imaginary)
+    return float(weight @ (sharpness * real - size - np.log(i0e(size))).mean(2) @ weight)
 
 
 @family("sensor", lambda: _rod_truth(0.2))

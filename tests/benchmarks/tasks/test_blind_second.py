@@ -80,8 +80,8 @@ def data_association(x, y):
 def budget(x, y):
     """As shares of what the others leave, the three are again Dirichlet distributed."""
     left = 1 - y.sum(0)
-    given = dirichlet([0.9, 2, 0.6, 0.4]).logpdf(x / left) - 3 * np.log(left)
-    return given - dirichlet([0.9, 2, 0.6, 2.6]).logpdf(x)
+    given = dirichlet([0.9, 2, 0.6, 0.5]).logpdf(x / left) - 3 * np.log(left)
+    return given - dirichlet([0.9, 2, 0.6, 2.7]).logpdf(x)
 
 
 def accidents(x, y):
