@@ -122,7 +122,7 @@ def _rod_truth(sd: float) -> float:
 
 @family("sensor", lambda: _rod_truth(0.2))
 def rod(rng: Generator, n: int) -> tuple[Array, Array]:
-    """x: direction of a rod through the origin; y: two points of it, seen with noise"""
+    """x: direction of a rod through the origin; y: two noisy points of it"""
     x = rng.uniform(0, math.pi, n)
     along, aside = rng.standard_normal((2, 2, n))
     one, two = (along + 0.2j * aside) * np.exp(1j * x)
