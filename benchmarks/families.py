@@ -1,6 +1,6 @@
 """Accuracy on hand-made families that are not used in training, beside three classical estimators.
 
-python -m benchmarks.families           # -> results/families.*, more_families.*, unseen.*, blind.*
+python -m benchmarks.families           # -> results/families.*, and one page for each other set
 python -m benchmarks.families --quick --out build/results
 """
 
@@ -28,6 +28,7 @@ from .peers import CLASSICAL
 from .report import number, table
 from .tasks import Case, Collection
 from .tasks.blind import BLIND
+from .tasks.blind_second import BLIND_SECOND
 from .tasks.hand_made import HAND_MADE
 from .tasks.more_families import MORE
 from .tasks.unseen import UNSEEN
@@ -35,7 +36,7 @@ from .tasks.unseen import UNSEEN
 SIZES = (100, 1000)
 
 
-COLLECTIONS = (HAND_MADE, MORE, UNSEEN, BLIND)
+COLLECTIONS = (HAND_MADE, MORE, UNSEEN, BLIND, BLIND_SECOND)
 
 
 def cases(collection: Collection, sizes: Sequence[int], draws: int) -> list[Case]:

@@ -129,6 +129,7 @@ def test_families(tmp_path):
         ("more_families", 20, "development"),
         ("unseen", 18, "test"),
         ("blind", 20, "test"),
+        ("blind_second", 12, "test"),
     ):
         report, page = read(tmp_path, name, "families")
         assert len(report["rows"]) == count * len(estimators)
