@@ -53,15 +53,9 @@ class Channel(NamedTuple):
 
 
 class BagFile(Protocol):
-    """An open file of a bag.
+    """An open file of a bag."""
 
-    Attributes
-    ----------
-    channels : dict of Channel
-        Channels by their number in the file.
-    """
-
-    channels: dict[int, Channel]
+    channels: dict[int, Channel]  # by their number in the file
 
     def messages(self, chosen: Collection[int]) -> Iterator[Received]:
         """Messages of channels with these numbers, in the order of their arrival."""

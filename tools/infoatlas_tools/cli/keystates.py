@@ -94,10 +94,7 @@ def run(arguments: Namespace) -> None:
 def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list[int]]:
     """Groups of `--group NAME=COLUMNS`: numbers, ranges as 18:21, or beginnings of names.
 
-    Raises
-    ------
-    InputError
-        There is no "=", no column matches, or there is a single group.
+    InputError if there is no "=", no column matches, or there is a single group.
     """
     from ..columns import columns_of
 

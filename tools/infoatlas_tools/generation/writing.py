@@ -25,10 +25,7 @@ DATA = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 def check(out: str | os.PathLike[str]) -> None:
     """Raise what `write` would raise, before anything is generated.
 
-    Raises
-    ------
-    InputError
-        A package that writes files is not installed, or `out` exists.
+    InputError if a package that writes files is not installed, or `out` exists.
     """
     try:
         import h5py  # noqa: F401
@@ -47,12 +44,8 @@ def write(generated: Generated, out: str | os.PathLike[str]) -> Path:
 
     OUT/TASK.npz has the arrays of `Sources`. OUT/trajectory.h5 and .json are as ManiSkill's
     `RecordEpisode` writes them for `obs_mode="state"`; `success` and `terminated` are true at the
-    last step alone, where they were asked for. OUT/lerobot has a frame for each action.
-
-    Raises
-    ------
-    InputError
-        There is nothing to write, `out` cannot be written, or as `check`.
+    last step alone, where they were asked for. OUT/lerobot has a frame for each action. InputError
+    if there is nothing to write, `out` cannot be written, or as `check`.
     """
     check(out)
     if not len(generated.lengths):

@@ -14,16 +14,9 @@ def pose_columns(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def quaternions(rotation: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Unit quaternions w, x, y, z of rotations.
+    """Unit quaternions w, x, y, z [T, 4] of rotations [T, 3, 3].
 
-    Parameters
-    ----------
-    rotation : [T, 3, 3] float64
-
-    Returns
-    -------
-    [T, 4] float64
-        w >= 0 at the first step, and the sign is kept from each step to the next.
+    w >= 0 at the first step, and the sign is kept from each step to the next.
     """
     r = rotation
     trace = r[:, 0, 0] + r[:, 1, 1] + r[:, 2, 2]

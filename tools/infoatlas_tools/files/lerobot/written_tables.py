@@ -42,15 +42,9 @@ def rewrite_frames(
 ) -> None:
     """Copy a table of frames with new columns, one group of rows at a time.
 
-    Parameters
-    ----------
-    file, target : Path
-    places : [n] int64, [n] int64
-        Demonstration and step of each row; rows with a step below 0 are left out.
-    numbers : dict of str to sequence of [T] int64 or float32
-        Columns, by demonstration.
-    language : sequence of list of dict, or None
-        Rows of `language_persistent` of each demonstration.
+    `places` [n] are the demonstration and step of each row; rows with a step below 0 are left out.
+    `numbers` are columns by demonstration, and `language` the rows of `language_persistent` of
+    each.
     """
     pyarrow, parquet = require_pyarrow(file)
     rows, steps = places
