@@ -111,13 +111,7 @@ def run(arguments: Namespace) -> None:
 
 
 def as_bytes(text: str) -> int:
-    """Parse a number of bytes, as in 512MiB.
-
-    Raises
-    ------
-    InputError
-        If the text is not a number with a unit.
-    """
+    """Parse a number of bytes with its unit, as in 512MiB."""
     number = text.rstrip("KMGiB")
     try:
         return int(float(number) * UNITS[text[len(number) :]])

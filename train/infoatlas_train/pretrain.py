@@ -155,10 +155,8 @@ def adamw(model: InfoAtlas, lr: float) -> torch.optim.Optimizer:
 def engine(options: Options) -> Fabric:
     """Fabric over the processes of torchrun or, without torchrun, over `--devices`.
 
-    Raises
-    ------
-    InputError
-        If Lightning Fabric is not installed. Only pretraining needs it, not loading a checkpoint.
+    InputError if Lightning Fabric is not installed. Only pretraining needs it, not loading a
+    checkpoint.
     """
     try:
         from lightning_fabric import Fabric
