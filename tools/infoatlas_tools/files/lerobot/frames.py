@@ -18,7 +18,7 @@ EPISODE, FRAME, TIME = "episode_index", "frame_index", "timestamp"
 
 
 class Frames(NamedTuple):
-    """Rows of a file."""
+    """Rows of a file, or of all files."""
 
     values: list[NDArray[Any]]  # of each feature [n, d]
     missing: NDArray[np.bool_]  # [n, features]: null
