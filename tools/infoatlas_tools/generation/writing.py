@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt import InputError
 
+from ..files.lerobot.written_tables import names_table, summary
 from .sources import Generated
 from .tasks import FLAG_AT, RATE
 
@@ -156,7 +157,9 @@ def _write_lerobot(generated: Generated, folder: Path) -> None:
     }
     (folder / "meta").mkdir(parents=True)
     _dump(folder / "meta" / "info.json", info)
-    _dump(folder / "meta" / "stats.json", {name: _stats(v) for name, v in features.items()})
+    _dump(
+        folder / "meta" / "stats.json", {name: summary(values) for name, values in features.items()}
+    )
 
     def column(values: NDArray[Any]) -> Any:
         if values.ndim == 1:
@@ -194,27 +197,7 @@ def _write_lerobot(generated: Generated, folder: Path) -> None:
         "meta/episodes/file_index": first,
     }
     save(folder / "meta/episodes/chunk-000/file-000.parquet", listed)
-    # LeRobot reads tasks with pandas, the text as the index.
-    index = {"name": "task", "pandas_type": "unicode", "numpy_type": "object"}
-    number = {"name": "task_index", "pandas_type": "int64", "numpy_type": "int64"}
-    pandas = {
-        "index_columns": ["task"],
-        "column_indexes": [],
-        "columns": [{**c, "field_name": c["name"], "metadata": None} for c in (number, index)],
-        "pandas_version": "2.0.0",
-    }
-    save(folder / "meta/tasks.parquet", {"task_index": [0], "task": [what]}, pandas=pandas)
-
-
-def _stats(values: NDArray[Any]) -> dict[str, list[float]]:
-    values = values.reshape(len(values), -1).astype(np.float64)
-    return {
-        "min": values.min(axis=0).tolist(),
-        "max": values.max(axis=0).tolist(),
-        "mean": values.mean(axis=0).tolist(),
-        "std": values.std(axis=0).tolist(),
-        "count": [len(values)],
-    }
+    pq.write_table(names_table([what], "task"), folder / "meta/tasks.parquet")
 
 
 def _dump(path: Path, value: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,17 +117,18 @@ def summary(values: NDArray[Any]) -> dict[str, list[float]]:
     return {**found, "count": [len(values)], **quantiles}
 
 
-def names_table(labels: tuple[str, ...]) -> Any:
-    """Names of sub-tasks as pandas writes them, with the names as index."""
+def names_table(labels: Sequence[str], what: str = "subtask") -> Any:
+    """Names of sub-tasks, or of tasks, as pandas writes them, with the names as index."""
     import pyarrow
 
+    number = f"{what}_index"
     table = pyarrow.table(
-        {"subtask_index": pyarrow.array(range(len(labels)), pyarrow.int64()), "subtask": labels}
+        {number: pyarrow.array(range(len(labels)), pyarrow.int64()), what: labels}
     )
-    column = {"field_name": "subtask_index", "name": "subtask_index", "pandas_type": "int64"}
-    index = {"field_name": "subtask", "name": "subtask", "pandas_type": "unicode"}
+    column = {"field_name": number, "name": number, "pandas_type": "int64"}
+    index = {"field_name": what, "name": what, "pandas_type": "unicode"}
     about = {
-        "index_columns": ["subtask"],
+        "index_columns": [what],
         "column_indexes": [],
         "columns": [
             {**column, "numpy_type": "int64", "metadata": None},
