@@ -76,7 +76,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Run the command."""
     from infoatlas_export.tensorrt import build
 
     with progress("build") as advance:

@@ -46,7 +46,6 @@ class BagFiles:
             self._stack = stack.pop_all()
 
     def close(self) -> None:
-        """Close the files."""
         self._stack.close()
 
     def _read_metadata(

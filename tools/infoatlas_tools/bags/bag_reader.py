@@ -47,7 +47,6 @@ class BagReader:
             raise
 
     def close(self) -> None:
-        """Close the files."""
         self._files.close()
 
     def messages(self, topics: Collection[str]) -> Iterator[tuple[str, int, Any]]:

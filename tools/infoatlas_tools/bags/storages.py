@@ -103,7 +103,6 @@ class McapFile:
         }
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def _check_ends(self) -> None:
@@ -276,7 +275,6 @@ class Sqlite3File:
             raise
 
     def close(self) -> None:
-        """Close the file."""
         self._base.close()
 
     def _rows(self, query: str, *values: int) -> Iterator[Any]:
@@ -316,7 +314,6 @@ class Ros1File:
         }
 
     def close(self) -> None:
-        """Close the file."""
         self._reader.close()
 
     def messages(self, chosen: Collection[int]) -> Iterator[Received]:

@@ -30,7 +30,6 @@ EXAMPLES = (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Arguments of this command."""
     parser.add_argument("data", metavar="DEMOS", help=DEMONSTRATIONS)
     add_loading(parser)
     add_camera(parser)
@@ -56,7 +55,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Run the command."""
     from ..keystates.summary import finite
     from .keystate_text import print_keystates
 
