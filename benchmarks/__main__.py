@@ -23,24 +23,13 @@ PACKAGES = ("torch", "matplotlib", "scipy", "sklearn", "npeet_plus")
 
 @dataclass(frozen=True)
 class Group:
-    """Benchmarks that run together.
+    """Benchmarks that run together."""
 
-    Attributes
-    ----------
-    about : str
-        Description of what they measure.
-    commands : tuple of str
-        Modules of this package with their arguments. `{out}` is the folder of the results.
-    packages : tuple of str
-        Modules that must be importable.
-    files : tuple of (str, str)
-        Patterns of required files, relative to the repository, each with the command that makes
-        them.
-    """
-
-    about: str
+    about: str  # what they measure
+    # Modules of this package with their arguments. `{out}` is the folder of the results.
     commands: tuple[str, ...]
-    packages: tuple[str, ...] = PACKAGES
+    packages: tuple[str, ...] = PACKAGES  # modules that must be importable
+    # Patterns of required files, relative to the repository, each with the command that makes them.
     files: tuple[tuple[str, str], ...] = ()
 
 
@@ -143,10 +132,7 @@ def describe() -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmarks of a group up to the first failure.
 
-    Raises
-    ------
-    SystemExit
-        With 2 if a requirement is missing, else with the exit code of the benchmark that failed.
+    The exit code is 2 if a requirement is missing, else that of the benchmark that failed.
     """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",

@@ -101,21 +101,10 @@ def against_truth(
     left: float,
     line: float,
 ) -> Figure:
-    """Estimate against truth: a panel for each size, a line for each label.
+    """Estimate against truth: a panel for each of the sizes, a line for each label of `by`.
 
-    Parameters
-    ----------
-    rows : list of Row
-    by : str
-        The label, such as "task".
-    sizes : list of int
-        Sample sizes of the panels.
-    ticks : dict
-        Label -> name of its line, in order from the top.
-    left : float
-        Share of the figure's width for the names.
-    line : float
-        Height of a line in inches.
+    `ticks` are the names of the lines by label, from the top; `left` is the share of the figure's
+    width for them, and `line` the height of a line in inches.
     """
     figure = canvas(12, 1.95 + line * len(ticks))
     height = figure.get_figheight()

@@ -18,36 +18,18 @@ from infoatlas_rt.models.engine_file import Profile
 
 @dataclass
 class Engine:
-    """Contents of the texts of an engine.
-
-    Attributes
-    ----------
-    layers : list of EngineLayer
-    types : dict of str to set of str
-        Of the nodes of the network, as from `network_types`.
-    tactics : dict of str to str
-        Name of a layer -> name of its kernel.
-    kernels : dict of str to str
-        Name of a kernel -> its source.
-    attention : list of (str, str)
-        Precision of the sums in the two products, for each attention kernel.
-    fused : list of (str, str, str, str)
-        Operators of fusions: name, types of the inputs, type of the output, node.
-    sums : Counter
-        `accumulation_type` of products -> how many.
-    tf32 : set of str
-        "0" where it is off.
-    seconds, megabytes : float
-    """
+    """Contents of the texts of an engine."""
 
     layers: list[engine_layers.EngineLayer]
-    types: dict[str, set[str]]
-    tactics: dict[str, str]
-    kernels: dict[str, str]
+    types: dict[str, set[str]]  # of the nodes of the network, as from `network_types`
+    tactics: dict[str, str]  # name of a layer -> name of its kernel
+    kernels: dict[str, str]  # name of a kernel -> its source
+    # Precision of the sums in the two products, for each attention kernel.
     attention: list[tuple[str, str]]
+    # Operators of fusions: name, types of the inputs, type of the output, node.
     fused: list[tuple[str, str, str, str]]
-    sums: Counter[str]
-    tf32: set[str]
+    sums: Counter[str]  # `accumulation_type` of products -> how many
+    tf32: set[str]  # "0" where it is off
     seconds: float
     megabytes: float
 

@@ -47,9 +47,9 @@ def tasks(folder: Path, sizes: tuple[int, ...]) -> Iterator[Input]:
             yield "BMI", file.stem, x[:n], y[:n], {}
 
 
-def demonstrations(folder: Path) -> Iterator[Input]:
+def demonstrations() -> Iterator[Input]:
     """States of all demonstrations at the same moments, pooled over a few steps."""
-    for file in sorted(folder.glob("*.npz")):
+    for file in sorted(DATA.glob("*.npz")):
         with np.load(file) as data:
             states, lengths = data["states"], data["lengths"]
         if len(lengths) < LEAST:
@@ -177,7 +177,6 @@ def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     p.add_argument("bmi", type=Path, help="folder of bmi_samples.py")
     p.add_argument("--model", nargs="+", default=["edge"], help="models with named nodes")
-    p.add_argument("--robots", type=Path, default=DATA, help="folder of demonstrations, .npz files")
     p.add_argument("--quick", action="store_true", help="n to 1000 only")
     p.add_argument("--out", type=Path, default=RESULTS)
     arguments = p.parse_args()
@@ -191,7 +190,7 @@ def main() -> None:
 
             def inputs() -> Iterator[Input]:
                 yield from tasks(arguments.bmi, tuple(n for n in SIZES if n <= most))
-                yield from demonstrations(arguments.robots)
+                yield from demonstrations()
                 for n in ADVERSARIAL_SIZES:
                     if n <= most:
                         yield from adversarial(n)
@@ -200,8 +199,6 @@ def main() -> None:
     import onnxruntime
 
     shown = [f"--model {' '.join(arguments.model)}"] + ["--quick"] * arguments.quick
-    if arguments.robots != DATA:
-        shown.append(f"--robots {arguments.robots}")
     about = {
         "command": f"python -m benchmarks.fp16 build/bmi {' '.join(shown)}",
         "date": datetime.now(timezone.utc).date().isoformat(),

@@ -28,23 +28,12 @@ TEXT = (
 
 @dataclass(frozen=True)
 class Intervals:
-    """The 90% intervals of one estimator on several families.
-
-    Attributes
-    ----------
-    families : int
-    inside : float
-        Share of all draws whose interval contains the truth.
-    silent : tuple of str
-        Families with fewer than half of their draws inside, by name.
-    half_width : float
-        1.645 stderr, median over draws, nats.
-    """
+    """The 90% intervals of one estimator on several families."""
 
     families: int
-    inside: float
-    silent: tuple[str, ...]
-    half_width: float
+    inside: float  # share of all draws whose interval contains the truth
+    silent: tuple[str, ...]  # those with fewer than half of their draws inside
+    half_width: float  # 1.645 stderr, median over draws, nats
 
 
 def inside(estimates: ArrayLike, truth: ArrayLike, stderr: ArrayLike) -> float:
@@ -75,13 +64,7 @@ def cells(found: Intervals) -> list[str]:
 def section(rows: Sequence[Row], sizes: Sequence[int], name: Callable[[Row], str]) -> str:
     """Markdown: intervals of our estimators by sample size, and the silent families.
 
-    Parameters
-    ----------
-    rows : sequence of Row
-        One for each family, sample size and estimator.
-    sizes : sequence of int
-    name : callable
-        Name of a row's family.
+    There is a row for each family, sample size and estimator; `name` is that of a row's family.
     """
     lines, silent = [], []
     for n in sizes:

@@ -28,16 +28,8 @@ RESULTS = Path("benchmarks/results")
 class Options(argparse.ArgumentParser):
     """Command line of a benchmark; the parsed arguments have the complete command as `command`.
 
-    Parameters
-    ----------
-    module : str
-        Name of the benchmark's module, such as "benchmarks.families".
-    doc : str
-        Its docstring; the first line is shown as the description.
-    quick : str
-        Help of --quick.
-    several : bool
-        Whether --model accepts more than one model.
+    The first line of its docstring is shown as the description; `quick` is the help of --quick.
+    With `several`, --model accepts more than one model.
     """
 
     def __init__(self, module: str, doc: str, quick: str, several: bool = True) -> None:

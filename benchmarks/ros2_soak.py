@@ -42,8 +42,8 @@ class Soak:
     `share` is the processor time of the node divided by the elapsed time; `feed` sets it.
     """
 
-    def __init__(self, pid: int, velocities: bool) -> None:
-        self.pid, self.velocities = pid, velocities
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
         self.node = rclpy.create_node("soak")
         self.publisher = self.node.create_publisher(
             JointState, "/joint_states", qos_profile_sensor_data
@@ -94,13 +94,10 @@ class Soak:
             pause = begin + i / rate - time.monotonic()
             if pause > 0:
                 time.sleep(pause)
-            before = state
             state = 0.95 * state + 0.1 * np.sin(0.01 * i) + 0.2 * rng.standard_normal(JOINTS)
             stamp = start + int(i * 1e9 / rate)
             header = Header(stamp=Time(sec=stamp // 10**9, nanosec=stamp % 10**9))
-            velocity = (state - before).tolist() if self.velocities else []
-            message = JointState(header=header, position=state.tolist(), velocity=velocity)
-            self.publisher.publish(message)
+            self.publisher.publish(JointState(header=header, position=state.tolist()))
             now = time.monotonic() - begin
             if now - noted > 5:
                 noted = now
@@ -135,7 +132,6 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--rate", type=float, default=200.0, help="Hz (200)")
     parser.add_argument("--slices", type=int, default=40, help="0: chosen by the node (40)")
-    parser.add_argument("--velocities", action="store_true", help="7 coordinates more")
     parser.add_argument("--provider", default="auto", help="of the node (auto)")
     parser.add_argument("--out", help="JSON file")
     arguments = parser.parse_args()
@@ -147,7 +143,7 @@ def main() -> int:
     node = subprocess.Popen([sys.executable, program, "--ros-args", *given])
     rclpy.init()
     try:
-        soak = Soak(node.pid, arguments.velocities)
+        soak = Soak(node.pid)
         soak.change(Transition.TRANSITION_CONFIGURE)
         soak.change(Transition.TRANSITION_ACTIVATE)
         with progress("soak") as advance:
@@ -192,7 +188,7 @@ def main() -> int:
         "exit_code": code,
         "model": status["model"],
         "window": 100,
-        "coordinates": JOINTS * (1 + arguments.velocities),
+        "coordinates": JOINTS,
         "slices": status["slices"],
         "provider": status["provider"],
         "warning": status["last warning"],
@@ -202,7 +198,7 @@ def main() -> int:
         "date": time.strftime("%Y-%m-%d"),
         "command": f"python -m benchmarks.ros2_soak --minutes {arguments.minutes:g} "
         f"--rate {arguments.rate:g} --slices {arguments.slices} "
-        f"--provider {arguments.provider}" + " --velocities" * arguments.velocities,
+        f"--provider {arguments.provider}",
     }
     text = json.dumps(result, indent=2)
     print(text)

@@ -28,14 +28,9 @@ Frames = NDArray[np.uint8]
 class Disturbance:
     """A disturbance by name.
 
-    Parameters
-    ----------
-    name : str
-        none; noise: of the sensor; gain, balance (of the colours): of a demonstration; flicker,
-        shake: of a frame; moved: the camera, between demonstrations; moved_once: the camera, before
-        the last 40% of the demonstrations; grey; all: all except grey and moved_once.
-    demonstrations : int
-    seed : int
+    none; noise: of the sensor; gain, balance (of the colours): of a demonstration; flicker, shake:
+    of a frame; moved: the camera, between demonstrations; moved_once: the camera, before the last
+    40% of the demonstrations; grey; all: all except grey and moved_once.
     """
 
     def __init__(self, name: str, demonstrations: int, seed: int = 0) -> None:

@@ -36,34 +36,18 @@ EVENT = np.dtype([("demonstration", "i8"), ("step", "i8"), *TEXTS])
 
 @dataclass(eq=False)
 class Demonstration:
-    """A demonstration, and what MuJoCo needs to render it.
-
-    Attributes
-    ----------
-    model : mujoco.MjModel
-    positions : [T, nq] float64
-    states : [T, d] float32
-    poses : dict of [T, 7] float32
-        True pose of each object and tool, by name; NaN if absent.
-    bodies : dict
-        Name of an object -> its body in the model.
-    events : list of (step, kind, held, reference)
-    cameras : dict
-        "front" and "wrist" -> a camera of the model.
-    groups : tuple of int
-        Groups of shapes that are visible: those of collisions are not.
-    body_places : [nbody, 3] float64 or None
-        Places of the bodies in their parents (m), if they differ from the model's.
-    """
+    """A demonstration, and what MuJoCo needs to render it."""
 
     model: mujoco.MjModel
-    positions: NDArray[np.float64]
-    states: NDArray[np.float32]
-    poses: dict[str, NDArray[np.float32]]
-    bodies: dict[str, str]
-    events: list[tuple[int, str, str, str]]
+    positions: NDArray[np.float64]  # [T, nq]
+    states: NDArray[np.float32]  # [T, d]
+    poses: dict[str, NDArray[np.float32]]  # true pose [T, 7] of each object and tool; NaN if absent
+    bodies: dict[str, str]  # name of an object -> its body in the model
+    events: list[tuple[int, str, str, str]]  # step, kind, held, reference
+    # "front" and "wrist" -> a camera of the model.
     cameras: dict[str, str] = field(default_factory=lambda: {name: name for name in CAMERAS})
-    groups: tuple[int, ...] = (1,)
+    groups: tuple[int, ...] = (1,)  # of shapes that are visible: those of collisions are not
+    # Places [nbody, 3] of the bodies in their parents (m), if they differ from the model's.
     body_places: NDArray[np.float64] | None = None
 
 

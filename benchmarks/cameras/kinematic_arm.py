@@ -85,21 +85,12 @@ ROBOT = """
 
 @dataclass(frozen=True)
 class Thing:
-    """An object on the table.
-
-    Attributes
-    ----------
-    name : str
-    colour : tuple of 3 float
-    shape : str
-        "box", "cylinder" or "sphere".
-    size : tuple of float
-        Half sizes (m), as in MuJoCo; the last is half of the height.
-    """
+    """An object on the table."""
 
     name: str
     colour: tuple[float, float, float]
-    shape: str = "box"
+    shape: str = "box"  # "box", "cylinder" or "sphere"
+    # Half sizes (m), as in MuJoCo; the last is half of the height.
     size: tuple[float, ...] = (0.022, 0.022, 0.022)
 
     @property
@@ -149,10 +140,7 @@ class Kinematics:
     def inverse(self, pose: NDArray[np.float64], start: NDArray[np.float64]) -> NDArray[np.float64]:
         """Joints [6] that bring the tool to a pose [4, 4], by damped least squares.
 
-        Raises
-        ------
-        ValueError
-            More than 1 mm or 0.01 rad remain.
+        ValueError if more than 1 mm or 0.01 rad remain.
         """
         joints, jacobian = start.copy(), np.zeros((6, self.model.nv))
         for _ in range(300):

@@ -92,13 +92,7 @@ def encode(path: Path, form: Form, episodes: Iterator[Iterator[NDArray[np.uint8]
 
 
 def write(folder: Path, form: Form, demos: Sequence[Demonstration]) -> Path:
-    """Write a data set.
-
-    Raises
-    ------
-    FileExistsError
-        The folder exists.
-    """
+    """Write a data set into a new folder."""
     (folder / "meta").mkdir(parents=True)
     lengths = [len(demo.states) for demo in demos]
     _table(folder, form, demos)

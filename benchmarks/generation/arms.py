@@ -48,14 +48,9 @@ def slug(arm: str) -> str:
 
 
 def discover(demos: Demos, without: Sequence[str] = (), **settings: Any) -> KeyStates:
-    """Key states of the demonstrations.
+    """Key states of the demonstrations; `settings` are of `discover_keystates`.
 
-    Parameters
-    ----------
-    without : sequence of str
-        Bodies whose columns are hidden, including relative positions.
-    **settings
-        Of `discover_keystates`.
+    The columns of the bodies in `without` are hidden, including relative positions.
     """
     hidden = [
         i

@@ -20,25 +20,14 @@ PAUSES = 2  # each of up to a tenth of the demonstration
 
 @dataclass(frozen=True, eq=False)
 class Demos:
-    """N demonstrations.
+    """N demonstrations."""
 
-    Attributes
-    ----------
-    states : tuple of [T_i, d] float64
-    actions : tuple of [T_i, 8] float64
-        Joint targets (rad) and the gripper (1 open, -1 closed), given at each state.
-    names : tuple of d str
-    seeds : [N] int64
-        Of the simulator's reset.
-    flags : dict of str to tuple of [T_i] bool
-        Of the simulator.
-    """
-
-    states: tuple[Float, ...]
+    states: tuple[Float, ...]  # [T, d] of each
+    # [T, 8] of each: joint targets (rad) and the gripper (1 open, -1 closed), given at each state.
     actions: tuple[Float, ...]
     names: tuple[str, ...]
-    seeds: NDArray[np.int64]
-    flags: dict[str, tuple[Flags, ...]]
+    seeds: NDArray[np.int64]  # [N], of the simulator's reset
+    flags: dict[str, tuple[Flags, ...]]  # [T] of each, of the simulator
 
     def __len__(self) -> int:
         return len(self.states)
@@ -107,20 +96,10 @@ def write(demos: Demos, path: Path) -> None:
 def changed(demos: Demos, measured: Sequence[str], seed: int) -> Demos:
     """The same demonstrations with uneven tempo, pauses, and noise on measured positions.
 
-    Parameters
-    ----------
-    demos : Demos
-    measured : sequence of str
-        Bodies whose positions get noise of `NOISE`: the tool and objects. Goals are parameters of
-        the task.
-    seed : int
-
-    Returns
-    -------
-    Demos
-        Joint targets have the tempo of the states and are constant in a pause. Velocities are
-        scaled by the tempo. Differences of two bodies, as tool_to_cube.x, are computed from the
-        noisy positions.
+    `measured` are bodies whose positions get noise of `NOISE`: the tool and objects. Goals are
+    parameters of the task. Joint targets have the tempo of the states and are constant in a pause.
+    Velocities are scaled by the tempo. Differences of two bodies, as tool_to_cube.x, are computed
+    from the noisy positions.
     """
     rng = np.random.default_rng(seed)
     velocity = np.array([name.endswith(".velocity") for name in demos.names])

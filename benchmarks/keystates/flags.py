@@ -32,18 +32,10 @@ def load_flags(path: Path, count: int) -> dict[str, NDArray[np.bool_]]:
 def event_steps(
     flags: dict[str, NDArray[np.bool_]], lengths: NDArray[np.int64]
 ) -> dict[str, NDArray[np.float64]]:
-    """Step of each event in each trajectory.
+    """Step [N] of each event in each trajectory, from flags [sum(lengths)].
 
-    Parameters
-    ----------
-    flags : dict of [sum(lengths)] bool
-    lengths : [N] int64
-
-    Returns
-    -------
-    dict of [N] float64
-        In order of time; the last step is "NAME ends". NaN if an event does not happen. A flag that
-        is true from the first step on has no first step.
+    Events are in order of time; the last step is "NAME ends". NaN if an event does not happen. A
+    flag that is true from the first step on has no first step.
     """
     found = {}
     for name, flag in flags.items():

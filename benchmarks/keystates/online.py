@@ -21,30 +21,14 @@ NOMINAL = 20.0  # steps a second where the rate is not known
 
 @dataclass(frozen=True)
 class Online:
-    """Results for one event over held-out episodes.
+    """Results for one event over held-out episodes."""
 
-    Attributes
-    ----------
-    episodes : float
-        Episodes with the event.
-    recall : float
-        Share of them with a report whose time is within 0.5 s of the event.
-    own_recall : float
-        The same for reports of the event's key state.
-    false_reports : float
-        Other reports of that key state, for each episode.
-    delay : float
-        Median seconds from the event to its report; NaN without reports.
-    microseconds : float
-        Mean of `push`.
-    """
-
-    episodes: float
-    recall: float
-    own_recall: float
-    false_reports: float
-    delay: float
-    microseconds: float
+    episodes: float  # with the event
+    recall: float  # share of them with a report whose time is within 0.5 s of the event
+    own_recall: float  # the same for reports of the event's key state
+    false_reports: float  # other reports of that key state, for each episode
+    delay: float  # median seconds from the event to its report; NaN without reports
+    microseconds: float  # mean of `push`
 
 
 def follow(demos: Demonstrations, seen: int = SEEN, seed: int = 0) -> dict[str, Online]:

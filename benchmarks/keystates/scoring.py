@@ -26,29 +26,10 @@ ROUNDING = 1e-9  # steps; the limit itself is within
 class Score:
     """Means over trajectories and events.
 
-    Attributes
-    ----------
-    recall_2_steps, recall_5_steps : float
-        Share of events with a found key state within 2 or 5 steps.
-    recall_100_ms, recall_250_ms, recall_500_ms, recall_1000_ms : float
-        The same within 0.1, 0.25, 0.5 and 1 s; NaN without a rate.
-    recall : float
-        The same within 0.05 of the trajectory, a wide tolerance on long ones.
-    recall_se : float
-        Standard error of `recall_5_steps` over trajectories; 0 for a single one.
-    precision_5_steps : float
-        Share of found key states that are paired with an event within 5 steps, each event with
-        one key state only; NaN if nothing was found.
-    error : float
-        Distance of an event to the nearest found key state, as a fraction of the trajectory.
-    f1_10, f1_25, f1_50, edit, accuracy : float
-        Of segments (`segments.figures`).
-    purity, completeness : float
-        Of kinds (`segments.kinds`), within 0.5 s; NaN without a rate.
-    found : float
-        Number of key states of a trajectory.
-    events : dict
-        `recall_2_steps`, `recall_5_steps`, `recall_250_ms` and `recall` of each event by its name.
+    `recall_2_steps` and the next five are the share of events with a found key state within so many
+    steps or ms (NaN without a rate), `recall` that within 0.05 of the trajectory, a wide tolerance
+    on long ones. `f1_10` to `accuracy` are of segments (`segments.figures`). `purity` and
+    `completeness` are of kinds (`segments.kinds`), within 0.5 s; NaN without a rate.
     """
 
     recall_2_steps: float
@@ -58,8 +39,11 @@ class Score:
     recall_500_ms: float
     recall_1000_ms: float
     recall: float
-    recall_se: float
+    recall_se: float  # standard error of `recall_5_steps` over trajectories; 0 for a single one
+    # Share of found key states that are paired with an event within 5 steps, each event with one
+    # key state only; NaN if nothing was found.
     precision_5_steps: float
+    # Distance of an event to the nearest found key state, as a fraction of the trajectory.
     error: float
     f1_10: float
     f1_25: float
@@ -68,7 +52,8 @@ class Score:
     accuracy: float
     purity: float
     completeness: float
-    found: float
+    found: float  # number of key states of a trajectory
+    # `recall_2_steps`, `recall_5_steps`, `recall_250_ms` and `recall` of each event by its name.
     events: dict[str, dict[str, float]]
 
 
@@ -82,29 +67,11 @@ def score(
 ) -> Score:
     """Compare found key states with true events.
 
-    Parameters
-    ----------
-    found : N arrays of steps
-        Found steps of each trajectory, without the end. NaN and masked steps are ignored.
-    times : [N, E]
-        Steps of the true events; NaN where a trajectory has none.
-    lengths : [N]
-        Steps of each trajectory.
-    names : E str, optional
-        Of the events. Names that differ in a number at the end ("touch#2") are of one kind.
-    rate : float, optional
-        Steps per second.
-    kinds : N arrays of int, optional
-        Kind of each step in `found`. Default: its number in order of time.
-
-    Returns
-    -------
-    Score
-
-    Raises
-    ------
-    ValueError
-        The numbers of trajectories differ, or a step lies outside of its trajectory.
+    `found` are the steps of each trajectory, without the end; NaN and masked steps are ignored.
+    `times` [N, E] are steps of the true events, NaN where a trajectory has none. Events whose
+    `names` differ in a number at the end ("touch#2") are of one kind. The rate is in Hz. `kinds`
+    are those of the steps in `found`; unless given, their numbers in order of time. ValueError if
+    the numbers of trajectories differ, or a step lies outside of its trajectory.
     """
     times = np.asarray(times, np.float64)
     spans = np.asarray(lengths, np.float64) - 1

@@ -26,17 +26,13 @@ START = "start"
 def figures(
     found: Sequence[Cuts], truth: Sequence[Cuts], lengths: NDArray[np.int64]
 ) -> dict[str, float]:
-    """Figures of a set of N demonstrations.
+    """Figures of a set of N demonstrations: f1_10, f1_25, f1_50, edit and accuracy.
 
-    Returns
-    -------
-    dict
-        - f1_10, f1_25, f1_50: 2 tp / (found + true segments), summed over demonstrations. A found
-          segment is a true positive if the intersection over union of it and a true segment of
-          its class is at least 10, 25 or 50%; a true segment counts once.
-        - edit: 1 - Levenshtein distance of the two sequences of classes over the length of the
-          longer one; mean over demonstrations
-        - accuracy: share of steps whose class is right
+    f1 is 2 tp / (found + true segments), summed over demonstrations. A found segment is a true
+    positive if the intersection over union of it and a true segment of its class is at least 10, 25
+    or 50%; a true segment counts once. edit is 1 - Levenshtein distance of the two sequences of
+    classes over the length of the longer one, mean over demonstrations. accuracy is the share of
+    steps whose class is right.
     """
     pairs = [
         (segments(own, int(n)), segments(true, int(n)))
@@ -104,14 +100,9 @@ def _edits(one: Sequence[Hashable], other: Sequence[Hashable]) -> float:
 def kinds(found: Sequence[Cuts], truth: Sequence[Cuts], limit: float) -> tuple[float, float]:
     """Purity and completeness of kinds; NaN without hits.
 
-    Returns
-    -------
-    purity : float
-        Of the key states within `limit` steps of an event, the share whose nearest event is the
-        commonest one of their kind.
-    completeness : float
-        Of the events within `limit` steps of a key state, the share whose nearest key state is of
-        the commonest kind of that event.
+    Purity: of the key states within `limit` steps of an event, the share whose nearest event is the
+    commonest one of their kind. Completeness: of the events within `limit` steps of a key state,
+    the share whose nearest key state is of the commonest kind of that event.
     """
     return _commonest(found, truth, limit), _commonest(truth, found, limit)
 

@@ -9,19 +9,11 @@ from scipy.stats import rankdata
 
 
 def gaussian_copula(x: NDArray[np.floating], y: NDArray[np.floating]) -> float:
-    """Mutual information of the Gaussian copula, in closed form and corrected for its bias.
+    """Mutual information (nats) of the Gaussian copula, in closed form and corrected for its bias.
 
     As in Ince et al. (2017, doi:10.1002/hbm.23471), "gcmi": each coordinate is mapped to normal
     scores of its ranks; entropies come from log-determinants of the covariance. Without the
     correction it would be too large by about dx * dy / (2n).
-
-    Parameters
-    ----------
-    x, y : [n, dx], [n, dy]
-
-    Returns
-    -------
-    float, nats
     """
     n = len(x)
     scores = ndtri(rankdata(np.hstack([x, y]), axis=0) / (n + 1))

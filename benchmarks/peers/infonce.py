@@ -19,15 +19,6 @@ def infonce(x: Array, y: Array, *, steps: int = 1500, seed: int = 0) -> float:
 
     Van den Oord, Li and Vinyals (2018, arXiv:1807.03748) as a bound of mutual information, with a
     critic of both sides as in Czyż et al. (2023), batches of 128. It cannot exceed log 128 = 4.9.
-
-    Parameters
-    ----------
-    x, y : [n, dx], [n, dy]
-    steps, seed : int
-
-    Returns
-    -------
-    float, nats
     """
     generator = torch.Generator().manual_seed(seed)
     x, y, x_held, y_held = halves(x, y, generator)

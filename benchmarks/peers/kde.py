@@ -7,19 +7,11 @@ from numpy.typing import NDArray
 
 
 def kde(x: NDArray[np.floating], y: NDArray[np.floating]) -> float:
-    """Mutual information from kernel density estimates of x, y and both.
+    """Mutual information (nats) from kernel density estimates of x, y and both.
 
     Gaussian kernels with the covariance of the data, scaled by Scott's rule n^(-1/(d+4)), as
     scipy's `gaussian_kde` does. Each density leaves out the sample at which it is evaluated;
     otherwise the estimate would be far too large (Moon, Rajagopalan and Lall 1995).
-
-    Parameters
-    ----------
-    x, y : [n, dx], [n, dy]
-
-    Returns
-    -------
-    float, nats
     """
     noise = 1e-6 * np.random.default_rng(0).standard_normal((len(x), x.shape[1] + y.shape[1]))
     both = np.hstack([x, y])

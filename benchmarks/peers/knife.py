@@ -20,15 +20,6 @@ def knife(x: Array, y: Array, *, steps: int = 2000, seed: int = 0) -> float:
     Pichler et al. (2022, arXiv:2202.06618): 128 kernels with triangular factors for y, and 16 for y
     given x, whose parameters are computed by a network from x; batches of 256. The estimate is a
     difference of two bounds, and no bound.
-
-    Parameters
-    ----------
-    x, y : [n, dx], [n, dy]
-    steps, seed : int
-
-    Returns
-    -------
-    float, nats
     """
     generator = torch.Generator().manual_seed(seed)
     x, y, x_held, y_held = halves(x, y, generator)

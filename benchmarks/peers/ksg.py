@@ -8,20 +8,11 @@ from numpy.typing import NDArray
 
 
 def ksg(x: NDArray[np.floating], y: NDArray[np.floating], k: int = 5) -> float:
-    """Mutual information from distances to k-th neighbours, from npeet-plus.
+    """Mutual information (nats) from distances to k-th neighbours, from npeet-plus.
 
     Kraskov, Stögbauer and Grassberger (2004, doi:10.1103/PhysRevE.69.066138), Eq. 8, with the
     maximum norm, on coordinates of unit variance. Ties are broken by noise of 1e-7 of that, as the
     authors advise; the library's own is smaller, and has no seed.
-
-    Parameters
-    ----------
-    x, y : [n, dx], [n, dy]
-    k : int
-
-    Returns
-    -------
-    float, nats
     """
     rng = np.random.default_rng(0)
     sides = [(side - side.mean(0)) / side.std(0) for side in (x, y)]

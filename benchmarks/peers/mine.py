@@ -22,20 +22,8 @@ def mine(
     """MINE: a critic maximises the Donsker-Varadhan bound.
 
     Belghazi et al. (2018, arXiv:1801.04062), with its correction of the gradient's bias by a moving
-    average, two hidden layers of 100, batches of 512.
-
-    Parameters
-    ----------
-    x, y : [n, dx], [n, dy]
-    steps : int or None
-        Optimiser steps.
-    seconds : float or None
-        Time limit; the result then depends on the machine.
-    seed : int
-
-    Returns
-    -------
-    float, nats
+    average, two hidden layers of 100, batches of 512. With a limit of seconds, the result depends
+    on the machine.
     """
     generator = torch.Generator().manual_seed(seed)
     x, y, x_held, y_held = halves(x, y, generator)

@@ -18,17 +18,9 @@ Array = NDArray[np.float64]
 
 
 def shrunk_copula(x: Array, y: Array, ridge: float = 0.0) -> float:
-    """Mutual information of the Gaussian copula, covariance after Ledoit and Wolf (2004).
+    """Mutual information (nats) of the Gaussian copula, covariance after Ledoit and Wolf (2004).
 
-    Parameters
-    ----------
-    x, y : [n, dx], [n, dy]
-    ridge : float
-        Added to the diagonal of the covariance.
-
-    Returns
-    -------
-    float, nats
+    `ridge` is added to the diagonal of the covariance.
     """
     scores = ndtri(rankdata(np.hstack([x, y]), axis=0) / (len(x) + 1))
     covariance = ledoit_wolf(scores, assume_centered=True)[0]

@@ -21,32 +21,18 @@ SLOTS = 6  # key states of the network: five, and the end
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of all arms, chosen on development seeds with the arm "none".
+    """Settings of all arms, chosen on development seeds with the arm "none"."""
 
-    Attributes
-    ----------
-    chunk : int
-        Number of predicted actions.
-    executed : int
-        Number of these that are executed before the next prediction.
-    history : int
-        Steps between the two states of the input.
-    noise : float
-        Standard deviation of the noise on inputs in training, in standard deviations of each
-        column.
-    weight : float
-        Of the key states' loss.
-    """
-
-    chunk: int = 10
-    executed: int = 5
-    history: int = 4
+    chunk: int = 10  # predicted actions
+    executed: int = 5  # of these, before the next prediction
+    history: int = 4  # steps between the two states of the input
     width: int = 256
     steps: int = 5000
     batch: int = 256
     rate: float = 1e-3
+    # On inputs in training: standard deviation, in standard deviations of each column.
     noise: float = 0.02
-    weight: float = 0.1
+    weight: float = 0.1  # of the key states' loss
 
 
 class Policy(nn.Module):

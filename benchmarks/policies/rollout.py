@@ -19,13 +19,9 @@ RECORDED = 300_000  # first reset seed of recorded rollouts
 
 
 def run(recorder: Any, policy: Policy, seed: int, limit: int) -> bool:
-    """Run one episode up to its success; the recorder has its states and flags.
+    """Run one episode up to its success, or to the limit of steps.
 
-    Parameters
-    ----------
-    recorder : demos.fast or demos.make
-    limit : int
-        Steps after which an episode has failed.
+    The recorder (`demos.fast` or `demos.make`) has its states and flags.
     """
     recorder.reset(seed=seed)
     while True:
@@ -52,16 +48,9 @@ def measure(
     scene: Any,
     limit: int,
 ) -> dict[str, Any]:
-    """Train one policy, keep it, and run it from the starts of each kind.
+    """Train one policy, keep it at `path`, and run it from the starts of each kind.
 
-    Parameters
-    ----------
-    path : Path
-        Of the policy.
-    learn : tuple
-        Demonstrations, key states or None, and settings.
-    starts : dict
-        Kind -> reset seeds.
+    `learn` are demonstrations, key states or None, and settings; `starts` are reset seeds by kind.
     """
     data, steps, settings = learn
     start, wall = process_time(), time()

@@ -34,13 +34,7 @@ def folder(name: str, chosen: Any) -> Path:
 
 
 def run(simulator: Path, *calls: tuple[Any, ...]) -> None:
-    """Run modules of the benchmarks side by side, each with its arguments.
-
-    Raises
-    ------
-    SystemExit
-        One of them failed.
-    """
+    """Run modules of the benchmarks side by side, each with its arguments; exit if one fails."""
     path = os.pathsep.join(str(ROOT / name) for name in ("", "runtime", "train", "tools"))
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     started = [

@@ -35,11 +35,8 @@ class Demos:
 def targets(demos: Demos, steps: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Rows of the coming key states [sum, SLOTS], and which of them are still to come.
 
-    Parameters
-    ----------
-    steps : [N, K] or None
-        Key states of each trajectory; K is `SLOTS` - 1 at most, and NaN a missing one. The end is
-        always the last key state. None: no slot is used.
+    `steps` [N, K] are the key states of each trajectory; K is `SLOTS` - 1 at most, and NaN a
+    missing one. The end is always the last key state. None: no slot is used.
     """
     rows = np.zeros((len(demos.states), SLOTS), np.int64)
     coming = np.zeros((len(demos.states), SLOTS), bool)

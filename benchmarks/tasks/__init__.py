@@ -22,49 +22,28 @@ Sampler = Callable[..., tuple[Array, Array]]
 
 @dataclass(frozen=True)
 class Case:
-    """Samples of known mutual information.
+    """Samples of known mutual information."""
 
-    Attributes
-    ----------
-    label : dict
-        Labels that distinguish it from other cases.
-    truth : float, nats
-    n : int
-        Samples of a draw.
-    draws : int
-    draw : callable
-        Number of the draw -> (x [n, dx], y [n, dy]).
-    time_series : bool
-        The samples are states of one path in order of time; only our estimator is given this.
-    """
-
-    label: dict[str, Any]
-    truth: float
-    n: int
+    label: dict[str, Any]  # labels that distinguish it from other cases
+    truth: float  # nats
+    n: int  # samples of a draw
     draws: int
+    # Number of the draw -> (x [n, dx], y [n, dy]).
     draw: Callable[[int], tuple[NDArray[np.floating], NDArray[np.floating]]]
+    # The samples are states of one path in order of time; only our estimator is given this.
     time_series: bool = False
 
 
 @dataclass(frozen=True)
 class Family:
-    """A distribution of pairs.
-
-    Attributes
-    ----------
-    name, kind, description : str
-        `description`: how y comes from x, in a line.
-    sample : callable
-        (generator, n) -> x [n, dx], y [n, dy].
-    compute : callable
-        -> truth in nats.
-    """
+    """A distribution of pairs."""
 
     name: str
     kind: str
-    description: str
+    description: str  # how y comes from x, in a line
+    # (generator, n) -> x [n, dx], y [n, dy].
     sample: Callable[[Generator, int], tuple[Array, Array]]
-    compute: Callable[[], float]
+    compute: Callable[[], float]  # truth in nats
 
     @cached_property
     def truth(self) -> float:
@@ -80,25 +59,13 @@ class Family:
 
 @dataclass(frozen=True)
 class Collection:
-    """Families by the same authors.
-
-    Attributes
-    ----------
-    name, title : str
-        Of the page of results.
-    set : {"development", "test"}
-        Whether results on them have led to changes of the models.
-    about : str
-        Their origin, and their effect on the models.
-    families : list of Family
-        In order of their definition.
-    """
+    """Families by the same authors."""
 
     name: str
-    title: str
-    set: Set
-    about: str
-    families: list[Family] = field(default_factory=list)
+    title: str  # of the page of results
+    set: Set  # "test" if no results on them have led to changes of the models, else "development"
+    about: str  # their origin, and their effect on the models
+    families: list[Family] = field(default_factory=list)  # in order of their definition
 
     def family(self, kind: str, truth: Callable[[], float]) -> Callable[[Sampler], Sampler]:
         """Decorator: a sampler becomes a family under its own name.

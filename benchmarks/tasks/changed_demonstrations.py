@@ -79,12 +79,8 @@ def at_rate(
 ) -> Demonstrations:
     """The same motions sampled at `rate` (Hz), with independent noise of each sample.
 
-    The states are interpolated by monotone cubics. The noise is that of `noisy`.
-
-    Raises
-    ------
-    ValueError
-        The demonstrations have no rate.
+    The states are interpolated by monotone cubics. The noise is that of `noisy`. ValueError if the
+    demonstrations have no rate.
     """
     if demos.rate is None:
         raise ValueError("demonstrations without a rate cannot be sampled at another")

@@ -64,29 +64,15 @@ STACK = {"cube_a": "cubeA"}
 
 @dataclass(frozen=True)
 class Recording:
-    """Files of a wheel that make up a set of demonstrations.
+    """Files of a wheel that make up a set of demonstrations."""
 
-    Attributes
-    ----------
-    version : str
-        Of robosuite.
-    folders : dict
-        Folder of a file, demo.hdf5 -> the objects in it by name, and what their bodies are called.
-    arms : tuple of Arm
-    every : int
-        One of `every` recorded states is kept, which gives 20 states per second.
-    velocities : bool
-        Velocities of the joints are columns too.
-    cut : bool
-        Cut after each release, into demonstrations of one object each.
-    """
-
-    version: str
+    version: str  # of robosuite
+    # Folder of a file, demo.hdf5 -> the objects in it by name, and what their bodies are called.
     folders: dict[str, dict[str, str]]
     arms: tuple[Arm, ...]
-    every: int = 1
-    velocities: bool = False
-    cut: bool = False
+    every: int = 1  # one of `every` recorded states is kept, for 20 states per second
+    velocities: bool = False  # velocities of the joints are columns too
+    cut: bool = False  # cut after each release, into demonstrations of one object each
 
 
 RECORDINGS = {

@@ -38,29 +38,16 @@ Flag = Callable[[Any], Any]  # environment -> tensor of one bool
 
 @dataclass(frozen=True)
 class Recipe:
-    """A task of ManiSkill, with names of its observation and flags.
+    """A task of ManiSkill, with names of its observation and flags."""
 
-    Attributes
-    ----------
-    environment, solution : str
-        Registered environment, and the module and the function of its planner.
-    columns : dict
-        Name of an entry of the observation -> prefix of its columns.
-    thing : str
-        Attribute of the environment: the object whose first motion is recorded, and its grasp
-        unless `grasped` names another object.
-    grasped : str, optional
-        Empty if the task has no grasp.
-    flags : dict, optional
-        Further flags by name.
-    """
-
-    environment: str
-    solution: str
-    columns: dict[str, str]
+    environment: str  # registered environment
+    solution: str  # module and function of its planner
+    columns: dict[str, str]  # name of an entry of the observation -> prefix of its columns
+    # Attribute of the environment: the object whose first motion is recorded, and its grasp unless
+    # `grasped` names another object.
     thing: str
-    grasped: str = ""
-    flags: dict[str, Flag] = field(default_factory=dict)
+    grasped: str = ""  # empty if the task has no grasp
+    flags: dict[str, Flag] = field(default_factory=dict)  # further flags by name
 
 
 def peg_aligned(env: Any) -> Any:
@@ -211,10 +198,7 @@ def _column_names(prefix: str, size: int) -> list[str]:
 def record(recorder: Any, solution: str, number: int, out: Path, tries: int) -> Path:
     """Record `number` successful episodes of a planner from seed 0 upwards, and write `out`.
 
-    Raises
-    ------
-    SystemExit
-        Fewer than `number` of `tries` x `number` seeds are solved.
+    SystemExit if fewer of `tries` x `number` seeds are solved.
     """
     solve = importlib.import_module(f"{SOLUTIONS}.{solution}").solve
     episodes, seeds = [], []

@@ -44,21 +44,13 @@ PAUSED = (5, 25)  # steps of a pause
 
 @dataclass(frozen=True)
 class Recipe:
-    """A task of Meta-World.
-
-    Attributes
-    ----------
-    environment : str
-    thing : str
-        Body of the object, for contacts and orientation. Its position is the point of handling
-        in Meta-World's observation.
-    second : bool
-        The observation has a second object, whose first motion is recorded.
-    """
+    """A task of Meta-World."""
 
     environment: str
+    # Body of the object, for contacts and orientation. Its position is the point of handling in
+    # Meta-World's observation.
     thing: str
-    second: bool = False
+    second: bool = False  # the observation has a second object, whose first motion is recorded
 
 
 RECIPES = {
@@ -185,10 +177,7 @@ def demonstrate(recipe: Recipe, seed: int) -> Recorder | None:
 def collect(task: str, number: int, out: Path, tries: int = 10) -> Path:
     """Record `number` successful demonstrations of a task, and write OUT/mw_TASK.npz.
 
-    Raises
-    ------
-    SystemExit
-        Fewer than `number` of `tries` x `number` seeds succeed.
+    SystemExit if fewer of `tries` x `number` seeds succeed.
     """
     found, seeds, names = [], [], []
     with tqdm(total=number, desc=task, file=sys.stderr) as bar:

@@ -14,24 +14,13 @@ Draw = Callable[[int, np.random.Generator], tuple[Array, Array, Array]]
 
 @dataclass(frozen=True)
 class Triple:
-    """A family of samples of x, y and z.
-
-    Attributes
-    ----------
-    name, kind : str
-    truth : float
-        I(x; y | z) in nats.
-    draw : callable
-        draw(n, rng) gives x [n, dx], y [n, dy], z [n, dz].
-    series : bool
-        The samples are in order of time.
-    """
+    """A family of samples of x, y and z."""
 
     name: str
     kind: str
-    truth: float
-    draw: Draw
-    series: bool = False
+    truth: float  # I(x; y | z) in nats
+    draw: Draw  # draw(n, rng) gives x [n, dx], y [n, dy], z [n, dz]
+    series: bool = False  # the samples are in order of time
 
 
 def channel(rho: float) -> float:

@@ -150,27 +150,15 @@ SETS = {**TASKS, **UNPLANNED}
 
 @dataclass(frozen=True, eq=False)
 class Demonstrations:
-    """Trajectories of one task, with the steps of their events.
+    """Trajectories of one task, with the steps of their events."""
 
-    Attributes
-    ----------
-    trajectories : list of N arrays [T_i, d] float64
-    names : tuple of d str
-    events : tuple of E str
-    times : [N, E] float64
-        Steps, fractional if a trajectory was resampled; NaN if there is no event.
-    seeds : [N] int64
-        Reset seeds of the simulator.
-    rate : float or None
-        Steps per second (Hz), if known.
-    """
-
-    trajectories: list[Array]
+    trajectories: list[Array]  # N arrays [T, d]
     names: tuple[str, ...]
     events: tuple[str, ...]
+    # [N, E], steps, fractional if a trajectory was resampled; NaN if there is no event.
     times: Array
-    seeds: NDArray[np.int64]
-    rate: float | None = None
+    seeds: NDArray[np.int64]  # [N], reset seeds of the simulator
+    rate: float | None = None  # steps per second (Hz), if known
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -211,14 +199,9 @@ def load(task: str, number: int | None = None) -> Demonstrations:
 def read(path: Path, events: tuple[Event, ...] = (), truth: str = "event") -> Demonstrations:
     """Demonstrations from a file like those of the tasks.
 
-    Parameters
-    ----------
-    path : Path
-    events : tuple of Event
-        Events to compute from the flags in the file. Without any: events that the file lists as
-        `event_names` [E] and `event_times` [N, E], in steps, NaN if absent.
-    truth : str
-        Start of the names of these two arrays.
+    `events` are computed from the flags in the file. Without any, they are those that the file
+    lists as `event_names` [E] and `event_times` [N, E], in steps, NaN if absent; `truth` is the
+    start of these two names.
     """
     with np.load(path, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}

@@ -29,28 +29,17 @@ OFFSET = np.array([0.0, 0.0, 0.03])  # from the tool to the centre of the object
 class Sensors:
     """Noise of the sensors: radians of a joint, metres of the object.
 
-    Attributes
-    ----------
-    joint, camera : float
-        Standard deviation of a measured value.
-    joint_step, camera_step : float
-        Measured values are multiples of it; 0: not quantised.
-    memory : float
-        Correlation of the camera's noise from one frame to the next.
-    drift : float
-        Drift of the tracker, metres per root of a second.
-    outliers, lost : float
-        Share of the frames.
+    Measured values are multiples of a step; 0: not quantised.
     """
 
-    joint: float
-    camera: float
+    joint: float  # standard deviation of a measured value
+    camera: float  # the same
     joint_step: float = 0.0
     camera_step: float = 0.0
-    memory: float = 0.0
-    drift: float = 0.0
-    outliers: float = 0.0
-    lost: float = 0.0
+    memory: float = 0.0  # correlation of the camera's noise from one frame to the next
+    drift: float = 0.0  # of the tracker, metres per root of a second
+    outliers: float = 0.0  # share of the frames
+    lost: float = 0.0  # share of the frames
 
 
 SENSORS = {
@@ -64,23 +53,13 @@ SENSORS = {
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """Messages of the recording, and the true holds.
+    """Messages of the recording, and the true holds."""
 
-    Attributes
-    ----------
-    joint_stamps, joints : [T] and [T, 7]
-        Seconds, radians.
-    camera_stamps, object_ : [C] and [C, 3]
-        Seconds, metres.
-    holds : [20, 2]
-        Seconds of grasp and release.
-    """
-
-    joint_stamps: Array
-    joints: Array
-    camera_stamps: Array
-    object_: Array
-    holds: Array
+    joint_stamps: Array  # [T], seconds
+    joints: Array  # [T, 7], radians
+    camera_stamps: Array  # [C], seconds
+    object_: Array  # [C, 3], metres
+    holds: Array  # [20, 2], seconds of grasp and release
 
 
 def record(seed: int, sensors: Sensors) -> Recording:
@@ -200,15 +179,9 @@ def score(
 ) -> dict[str, Any]:
     """Score events in a recording of twenty holds: one for each hold; all others are false.
 
-    Parameters
-    ----------
-    detect : function
-        From the states of arm and object [n, d], [n, 3], and the word "holds", to kinds and steps.
-    name : str
-        Key of `SENSORS`.
-    seed : int
-    joints : bool
-        Whether the arm is given by its joints instead of the position of its tool.
+    `detect` is from the states of arm and object [n, d], [n, 3], and the word "holds", to kinds and
+    steps. `name` is a key of `SENSORS`. With `joints`, the arm is given by its joints instead of
+    the position of its tool.
     """
     recording = record(seed, SENSORS[name])
     arm = recording.joints if joints else tool(recording.joints)[0]

@@ -20,50 +20,27 @@ ASSETS = "robosuite/models/assets"
 
 @dataclass(frozen=True)
 class Arm:
-    """Names of an arm's parts in the model.
+    """Names of an arm's parts in the model."""
 
-    Attributes
-    ----------
-    joints : tuple of str
-        From the base to the hand.
-    fingers : tuple of two str
-        Joints of the fingers.
-    pads : tuple of two str
-        Bodies of the fingers, including their descendants.
-    tool : str
-        Body whose pose is recorded.
-    suffix : str
-        Of the arm's columns and flags.
-    """
-
-    joints: tuple[str, ...]
-    fingers: tuple[str, str]
-    pads: tuple[str, str]
-    tool: str
-    suffix: str = ""
+    joints: tuple[str, ...]  # from the base to the hand
+    fingers: tuple[str, str]  # joints of the fingers
+    pads: tuple[str, str]  # bodies of the fingers, including their descendants
+    tool: str  # body whose pose is recorded
+    suffix: str = ""  # of the arm's columns and flags
 
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """An episode.
+    """An episode."""
 
-    Attributes
-    ----------
-    arms : [T, a] float32
-        Joints (rad, m), rad/s if velocities are asked for, and poses (m, quaternion) of the tools.
-    arm_names : list of a str
-    things : dict of [T, 7] float32
-        Pose of each object (m, quaternion, w first), by its name.
-    held : dict of [T] bool
-        By arm's suffix and object: both fingers touch the object.
-    touched : dict of [T] bool
-        By arm's suffix and object: any finger touches the object.
-    """
-
+    # [T, a], joints (rad, m), rad/s if asked for, and poses (m, quaternion) of the tools.
     arms: NDArray[np.float32]
     arm_names: list[str]
+    # Pose [T, 7] of each object (m, quaternion, w first), by its name.
     things: dict[str, NDArray[np.float32]]
+    # [T], by arm's suffix and object: both fingers touch the object.
     held: dict[tuple[str, str], NDArray[np.bool_]]
+    # [T], by arm's suffix and object: any finger touches the object.
     touched: dict[tuple[str, str], NDArray[np.bool_]]
 
 
@@ -85,18 +62,10 @@ def play(
     things: dict[str, str],
     velocities: bool = False,
 ) -> Played:
-    """Play an episode back.
+    """Play an episode back: states [T, 1 + nq + nv] are time, positions and velocities.
 
-    Parameters
-    ----------
-    model : mujoco.MjModel
-    states : [T, 1 + nq + nv] float64
-        Time, positions and velocities, as recorded.
-    arms : tuple of Arm
-    things : dict
-        Name of an object -> its body.
-    velocities : bool
-        Velocities of the joints are columns too.
+    `things` are bodies by the name of the object. With `velocities`, those of the joints are
+    columns too.
     """
     data = mujoco.MjData(model)
     bodies = {name: _below(model, body) for name, body in things.items()}

@@ -47,28 +47,14 @@ def recordings(
 ) -> Demonstrations:
     """Generate recordings of one pick-and-place task.
 
-    Parameters
-    ----------
-    count : int
-        Demonstrations. The first ones do not depend on how many there are.
-    rate : float
-        Samples per second. The demonstrations of a seed are the same at every rate; the noise is
-        drawn for each sample.
-    seed : int
-    noise : float
-        Factor of the sensors' noise: 1 is 0.3 mm and 1e-3 rad on the tool, 1e-3 rad on joints,
-        0.2 mm on the finger, 0.5 mm and 3e-3 rad on the object.
-    objects : bool
-        With the columns of the object's pose.
+    The first demonstrations do not depend on the count, and those of a seed are the same at every
+    rate (Hz); the noise is drawn for each sample. A `noise` of 1 is 0.3 mm and 1e-3 rad on the
+    tool, 1e-3 rad on joints, 0.2 mm on the finger, 0.5 mm and 3e-3 rad on the object.
 
-    Returns
-    -------
-    Demonstrations
-        Columns joint1 to joint7 (smooth functions of the tool's pose), finger1, the tool's position
-        and quaternion, the object's position and quaternion. `times` are the seconds
-        of grasp and release times `rate`, which are fractions of steps. The grasp is the moment
-        when the fingers touch the object with which they then carry it; the release is the moment
-        when they leave it.
+    Columns are joint1 to joint7 (smooth functions of the tool's pose), finger1, the tool's position
+    and quaternion and, with `objects`, the object's. `times` are the seconds of grasp and release
+    times `rate`, which are fractions of steps. The grasp is the moment when the fingers touch the
+    object with which they then carry it; the release is the moment when they leave it.
     """
     motions = [planned(np.random.default_rng([seed, number])) for number in range(count)]
     trajectories = []
@@ -107,24 +93,14 @@ class Move:
 
 @dataclass
 class Motion:
-    """One demonstration in continuous time.
+    """One demonstration in continuous time."""
 
-    Attributes
-    ----------
-    first : [7]
-        Pose at the start: x, y, z of the tool (m), roll, pitch, yaw (rad), finger (m).
-    place, turn : [3]
-        Position (m) and rotation vector (rad) of the object before it is grasped.
-    moves : list of Move
-    end, grasp, release : float
-        Seconds.
-    """
-
+    # [7], pose at the start: x, y, z of the tool (m), roll, pitch, yaw (rad), finger (m).
     first: Array
-    place: Array
-    turn: Array
+    place: Array  # [3], position (m) of the object before it is grasped
+    turn: Array  # [3], its rotation vector (rad)
     moves: list[Move] = field(default_factory=list)
-    end: float = 0.0
+    end: float = 0.0  # seconds, as the next two
     grasp: float = np.nan
     release: float = np.nan
 

@@ -31,20 +31,11 @@ SHAPES = (
 
 @dataclass(frozen=True)
 class Recording:
-    """Points followed through a video.
-
-    Attributes
-    ----------
-    scene : str
-    tracks : [points, frames, 3], m
-        In the frame of the world.
-    bodies : [points] int
-        The body of each point.
-    """
+    """Points followed through a video."""
 
     scene: str
-    tracks: NDArray[np.float64]
-    bodies: NDArray[np.int64]
+    tracks: NDArray[np.float64]  # [points, frames, 3], m, in the frame of the world
+    bodies: NDArray[np.int64]  # [points], the body of each
 
 
 def walls(half: float, height: float) -> str:
@@ -138,17 +129,7 @@ PUSH, TWIST = 6.0, 0.25
 def record(scene: str, frames: int = FRAMES, points: int = POINTS, seed: int = 0) -> Recording:
     """Simulate a scene with random, smooth drives, and follow points on its bodies.
 
-    Parameters
-    ----------
-    scene : {"drifting", "tray", "arms"}
-    frames : int
-    points : int
-        On each body.
-    seed : int
-
-    Returns
-    -------
-    Recording
+    The scene is "drifting", "tray" or "arms"; the number of points is that on each body.
     """
     rng = np.random.default_rng(seed)
     model = mujoco.MjModel.from_xml_string(SCENES[scene]())

@@ -42,17 +42,9 @@ def functions() -> Iterator[tuple[str, str]]:
 
 
 def embeddings(pairs: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Embed a random choice of functions; kept in build/ for the next run.
+    """Embed a random choice of functions, at most `pairs`; kept in build/ for the next run.
 
-    Parameters
-    ----------
-    pairs : int
-        How many, at most.
-    seed : int
-
-    Returns
-    -------
-    documentation, code : [pairs, 384] float64
+    Returns documentation and code, both [pairs, 384].
     """
     version = platform.python_version()
     cache = Path("build/embeddings") / f"python-{version}-{pairs}-{seed}.npz"

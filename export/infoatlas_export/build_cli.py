@@ -76,7 +76,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Run the command."""
     from infoatlas_export.tensorrt import build
 
     with progress("build") as advance:
@@ -111,13 +110,7 @@ def run(arguments: Namespace) -> None:
 
 
 def as_bytes(text: str) -> int:
-    """Parse a number of bytes, as in 512MiB.
-
-    Raises
-    ------
-    InputError
-        If the text is not a number with a unit.
-    """
+    """Parse a number of bytes with its unit, as in 512MiB."""
     number = text.rstrip("KMGiB")
     try:
         return int(float(number) * UNITS[text[len(number) :]])

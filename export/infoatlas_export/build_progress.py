@@ -64,12 +64,7 @@ def monitor(trt: Any, progress: Callable[[float], None]) -> Any:
 def interruptible(work: Callable[[], T], watch: Any) -> T:
     """Do the work in a separate thread; an exception in this one, such as Ctrl-C, cancels it.
 
-    Parameters
-    ----------
-    work : callable
-        Its exceptions are raised here.
-    watch : monitor
-        Setting its `stopped` ends the work.
+    Exceptions of the work are raised here. Setting `stopped` of the monitor ends the work.
     """
     results: list[T] = []
     errors: list[BaseException] = []

@@ -47,7 +47,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Run the command."""
     from infoatlas_export import fp16
     from infoatlas_export.onnx import TOLERANCE, content, read_calibration, recalibrated
     from infoatlas_rt.models.model_file import OUTPUTS, available, load

@@ -27,58 +27,27 @@ BUILDING = threading.Lock()  # one build at a time: messages do not identify the
 
 @dataclass(frozen=True)
 class Order:
-    """What to build.
-
-    Attributes
-    ----------
-    library : Library
-    graph : bytes
-        The .onnx file.
-    name : str
-        Name of the graph, for errors.
-    dim : int
-        D of the graph's inputs.
-    profiles : sequence of Profile
-    compute_capabilities : sequence of str
-        Used by TensorRT-RTX.
-    workspace : int, optional
-        Limit of the working memory in bytes.
-    timing_cache : path, optional
-        Used by TensorRT.
-    """
+    """What to build."""
 
     library: Library
-    graph: bytes
-    name: str
-    dim: int
+    graph: bytes  # the .onnx file
+    name: str  # of the graph, for errors
+    dim: int  # D of the graph's inputs
     profiles: Sequence[Profile]
-    compute_capabilities: Sequence[str] = ()
-    workspace: int | None = None
-    timing_cache: str | os.PathLike[str] | None = None
+    compute_capabilities: Sequence[str] = ()  # used by TensorRT-RTX
+    workspace: int | None = None  # limit of the working memory in bytes
+    timing_cache: str | os.PathLike[str] | None = None  # used by TensorRT
 
 
 @dataclass(frozen=True)
 class Made:
-    """A serialised engine, and information from its build.
-
-    Attributes
-    ----------
-    content : bytes
-    layers : int
-        Number of layers of the parsed network.
-    types : dict of str to set of str
-        Result of `engine_layers.network_types`.
-    reports : tuple of str
-        Messages of the builder about the engine.
-    seconds : float
-        Duration of the build.
-    """
+    """A serialised engine, and information from its build."""
 
     content: bytes
-    layers: int
-    types: dict[str, set[str]]
-    reports: tuple[str, ...]
-    seconds: float
+    layers: int  # number of layers of the parsed network
+    types: dict[str, set[str]]  # result of `engine_layers.network_types`
+    reports: tuple[str, ...]  # messages of the builder about the engine
+    seconds: float  # duration of the build
 
 
 def make(
@@ -88,20 +57,9 @@ def make(
 ) -> Made:
     """Build an engine; only one thread builds at a time.
 
-    Parameters
-    ----------
-    order : Order
-    context : callable
-        Makes the GPU's context current in the thread that builds, which is not the caller's.
-    progress : callable, optional
-        Called with the share done, 0 to 1. An exception cancels the build.
-
-    Raises
-    ------
-    ModelError
-        If the parser or the builder refuses the graph.
-    ProviderError
-        If the library does not start.
+    `context` makes the GPU's context current in the thread that builds, which is not the caller's.
+    `progress` is called with the share done, 0 to 1; an exception cancels the build. ModelError if
+    the parser or the builder refuses the graph; ProviderError if the library does not start.
     """
     trt = load(order.library)
     report = progress or (lambda share: None)

@@ -37,27 +37,19 @@ _END = re.compile(r"^\s*Name: (\w+), IOMode: \w+, .*?Dimensions: \[([-\d, ]*)\]"
 class EngineLayer:
     """A layer of an engine: one kernel, or a step between kernels.
 
-    Attributes
-    ----------
-    name : str
-        Name without the profile.
-    profile : int
-        Index of its profile.
-    kind : str
-        The library's term: "gemm", "kgen" (a kernel generated for a few operators) or
-        "runtime_fusion".
-    inputs, constants, outputs : tuple of str
-        Type of each tensor, one of the values of `WORDS`; tensors of other types are left out.
-    nodes : tuple of str
-        Names of the nodes of the ONNX graph that it computes, as far as the library keeps them.
+    `inputs`, `constants` and `outputs` are the types of its tensors, values of `WORDS`; tensors of
+    other types are left out.
     """
 
-    name: str
-    profile: int
+    name: str  # without the profile
+    profile: int  # index of its profile
+    # The library's term: "gemm", "kgen" (a kernel generated for a few operators) or
+    # "runtime_fusion".
     kind: str
     inputs: tuple[str, ...]
     constants: tuple[str, ...]
     outputs: tuple[str, ...]
+    # Names of the nodes of the ONNX graph that it computes, as far as the library keeps them.
     nodes: tuple[str, ...]
 
     @property
@@ -145,17 +137,10 @@ def counts(layers: Iterable[EngineLayer]) -> dict[str, int]:
 
 
 def network_types(network: Any) -> dict[str, set[str]]:
-    """Types of the inputs and outputs of each ONNX node, from the network of a parser.
+    """Types, as named in `WORDS`, of the inputs and outputs of each ONNX node, by its name.
 
-    Parameters
-    ----------
-    network : trt.INetworkDefinition
-        A strongly typed network.
-
-    Returns
-    -------
-    dict of str to set of str
-        Name of a node -> its types, as named in `WORDS`. A node can consist of several layers.
+    They are from the strongly typed network (trt.INetworkDefinition) of a parser. A node can
+    consist of several layers.
     """
     found: dict[str, set[str]] = {}
     for i in range(network.num_layers):
@@ -171,20 +156,11 @@ def network_types(network: Any) -> dict[str, set[str]]:
 def changed_types(
     expected: Mapping[str, Iterable[str]], layers: Iterable[EngineLayer]
 ) -> list[str]:
-    """Layers of an engine whose precision differs from that of the network.
+    """Layers of an engine whose precision differs from that of `network_types`.
 
-    Parameters
-    ----------
-    expected : mapping of str to set of str
-        Name of a node -> types of its inputs and outputs, from `network_types`.
-    layers : iterable of EngineLayer
-
-    Returns
-    -------
-    list of str
-        One line for each layer with FP16 tensors that computes no FP16 node, and for each matrix
-        product of FP16 nodes without FP16 tensors. A layer without named nodes may pass FP16 values
-        on, but not produce any.
+    There is one line for each layer with FP16 tensors that computes no FP16 node, and for each
+    matrix product of FP16 nodes without FP16 tensors. A layer without named nodes may pass FP16
+    values on, but not produce any.
     """
     faults = []
     for layer in layers:

@@ -82,10 +82,7 @@ def terms(product: onnx.NodeProto, shapes: dict[str, list[int]]) -> int:
 def mixed(proto: onnx.ModelProto, nodes: set[str]) -> onnx.ModelProto:
     """The graph with these nodes in FP16, and a Cast of each tensor between FP16 and FP32 nodes.
 
-    Raises
-    ------
-    ModelError
-        If a weight exceeds the range of FP16, 65504.
+    ModelError if a weight exceeds the range of FP16, 65504.
     """
     out = onnx.ModelProto()
     out.CopyFrom(proto)
@@ -141,10 +138,7 @@ def mixed(proto: onnx.ModelProto, nodes: set[str]) -> onnx.ModelProto:
 def converted(content: bytes, scopes: Iterable[str] = SCOPES) -> bytes:
     """Convert a model file to mixed precision, without comparing the two.
 
-    Raises
-    ------
-    ModelError
-        If the names of nodes have no scopes, or FP16 overflows.
+    ModelError if the names of nodes have no scopes, or FP16 overflows.
     """
     proto = onnx.load_from_string(content)
     nodes = chosen(proto.graph, scopes)
@@ -164,11 +158,8 @@ def converted(content: bytes, scopes: Iterable[str] = SCOPES) -> bytes:
 def refuse_inexact(content: bytes, half: bytes) -> list[dict[str, float]]:
     """The parity table of an FP16 file: emulated FP16 compared with the original FP32 file.
 
-    Raises
-    ------
-    ModelError
-        If a value is not finite, or the mutual information of an example differs by more than the
-        tolerance.
+    ModelError if a value is not finite, or the mutual information of an example differs by more
+    than the tolerance.
     """
     rows = parity(content, emulated(onnx.load_from_string(half)).SerializeToString())
     worst = max(row["mi"] for row in rows)
@@ -178,13 +169,7 @@ def refuse_inexact(content: bytes, half: bytes) -> list[dict[str, float]]:
 
 
 def halved(content: bytes, scopes: Iterable[str] = SCOPES) -> tuple[bytes, list[dict[str, float]]]:
-    """Convert a model file to mixed precision, and compare it: the file and its parity table.
-
-    Raises
-    ------
-    ModelError
-        From `converted` or `refuse_inexact`.
-    """
+    """Convert a model file to mixed precision, and compare it: the file and its parity table."""
     half = converted(content, scopes)
     return half, refuse_inexact(content, half)
 

@@ -35,20 +35,9 @@ def emulated(proto: onnx.ModelProto, *, sums: bool = True) -> onnx.ModelProto:
 
     Nodes keep their names. The name of a new node begins with the name of the original node and a
     colon. For example, "NODE:round:7" rounds a value of NODE to FP16, and "NODE:round_sum:7" a
-    running sum.
-
-    Parameters
-    ----------
-    proto : onnx.ModelProto
-        A graph with FP16 tensors.
-    sums : bool
-        Whether running sums of products are rounded, too, after each 16 terms. If False, they are
-        FP32, and the product is rounded once.
-
-    Raises
-    ------
-    ModelError
-        If a Gemm is scaled, or its left side is transposed.
+    running sum. With `sums`, running sums of products are rounded, too, after each 16 terms.
+    Otherwise they are FP32, and the product is rounded once. ModelError if a Gemm is scaled, or its
+    left side is transposed.
     """
     out = onnx.shape_inference.infer_shapes(proto, strict_mode=True, data_prop=True)
     work = _Emulation(out.graph, sums)

@@ -20,31 +20,11 @@ log = logging.getLogger(__name__)
 def inspect(
     library: Library, trt: Any, made: Made, path: Path, profiles: Sequence[Profile]
 ) -> tuple[tuple[int, ...], dict[str, int]]:
-    """Check an engine.
+    """Check an engine; return the working memory of each profile, and its tensors of each type.
 
-    Parameters
-    ----------
-    library : Library
-    trt : module
-        Python module of the library.
-    made : Made
-    path : Path
-        Path of the engine, for errors.
-    profiles : sequence of Profile
-        If any profile has variable sizes, the first one has (`targets.make_profiles`).
-
-    Returns
-    -------
-    memory : tuple of int
-        Working memory of each profile in bytes.
-    tensors : dict of str to int
-        Number of tensors of each type.
-
-    Raises
-    ------
-    ModelError
-        If the engine differs from the network: the size of an axis is fixed, or a layer has another
-        precision.
+    The path is for errors. If any profile has variable sizes, the first one has
+    (`targets.make_profiles`). ModelError if the engine differs from the network: the size of an
+    axis is fixed, or a layer has another precision.
     """
     if library.anywhere:  # no GPU is needed: use the builder's messages
         text = "\n".join(made.reports)

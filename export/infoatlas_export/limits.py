@@ -67,13 +67,7 @@ STORED = {"CumSum": 1, "Slice": 3, "Squeeze": 1, "TopK": 1, "Unsqueeze": 1} | {
 
 
 def problems(proto: onnx.ModelProto) -> list[str]:
-    """Faults of a graph by the table, one line for each.
-
-    Parameters
-    ----------
-    proto : ModelProto
-        A complete model; its types are inferred in strict mode.
-    """
+    """Faults of a complete model by the table, one line for each; types are inferred strictly."""
     found = [
         f"opset {opset.version} of {opset.domain or 'ONNX'}: {OPSETS[0]} to {OPSETS[-1]} are read"
         for opset in proto.opset_import
@@ -122,10 +116,7 @@ def problems(proto: onnx.ModelProto) -> list[str]:
 def refuse(proto: onnx.ModelProto) -> None:
     """Check a graph against the table, and with the parser of TensorRT-RTX if it is installed.
 
-    Raises
-    ------
-    ModelError
-        If TensorRT would refuse the graph, or read it as another one.
+    ModelError if TensorRT would refuse the graph, or read it as another one.
     """
     found = problems(proto)
     if found:

@@ -27,12 +27,7 @@ NOT_COMPUTED = {"annotation", "returns", "type_comment", "type_params", "kind"}
 
 @cache
 def code() -> str:
-    """Digest of the code that determines the graph: the model and the module that is traced.
-
-    Returns
-    -------
-    str, 64 hexadecimal digits
-    """
+    """Digest of the code that determines the graph: the model and the module that is traced."""
     found: dict[str, Any] = {}
     waiting = [FIRST]
     while waiting:
@@ -52,11 +47,8 @@ def code() -> str:
 def imported(tree: ast.Module, name: str) -> list[str]:
     """Modules of the package that a module imports.
 
-    Raises
-    ------
-    ValueError
-        If an import is not of the form `from infoatlas_train.model.MODULE import NAME`, the only
-        one that is followed.
+    ValueError if an import is not of the form `from infoatlas_train.model.MODULE import NAME`, the
+    only one that is followed.
     """
     found = []
     for node in ast.walk(tree):

@@ -195,10 +195,7 @@ def differences(
 def read_calibration(path: str | Path) -> dict[str, str]:
     """Metadata entries from a file of python -m infoatlas_train.calibrate.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or is not a calibration.
+    InputError if the file cannot be read, or is not a calibration.
     """
     try:
         values = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -233,10 +230,8 @@ def content(
 ) -> tuple[bytes, list[dict[str, float]]]:
     """The ONNX file of a checkpoint, and its parity table.
 
-    Raises
-    ------
-    ModelError
-        If the checkpoint cannot be read, or the graph and torch differ by more than the tolerance.
+    ModelError if the checkpoint cannot be read, or the graph and torch differ by more than the
+    tolerance.
     """
     try:
         model, run = load(checkpoint)

@@ -30,29 +30,10 @@ SIZES = 1009, 2003, 307, 4001, 5003, 6007
 
 
 def parse(library: Library, trt: Any, network: Any, graph: bytes, what: str) -> Any:
-    """Read a graph into an empty network.
+    """Read a graph, the content of an .onnx file, into an empty network; return its parser.
 
-    Parameters
-    ----------
-    library : Library
-        TensorRT, or TensorRT-RTX.
-    trt : module
-        Python module of the library.
-    network : trt.INetworkDefinition
-        An empty network, which has to exist as long as the parser is used.
-    graph : bytes
-        The .onnx file.
-    what : str
-        Name of the graph, for the error.
-
-    Returns
-    -------
-    parser : trt.OnnxParser
-
-    Raises
-    ------
-    ModelError
-        If the parser refuses the graph; the message lists operators and nodes.
+    The network has to exist as long as the parser is used. ModelError names `what` if the parser
+    refuses the graph, and lists operators and nodes.
     """
     reported = messages(trt)
     parser = trt.OnnxParser(network, reported.logger)
@@ -75,17 +56,10 @@ def _described(fault: Any) -> str:
 
 
 def check(proto: onnx.ModelProto) -> None:
-    """Parse a graph with TensorRT-RTX and compare shapes; log a note if it is not installed.
+    """Parse a complete model with TensorRT-RTX, if it is installed, and compare shapes.
 
-    Parameters
-    ----------
-    proto : ModelProto
-        A complete model; a shape is compared if the name of the node is unique.
-
-    Raises
-    ------
-    ModelError
-        If the parser refuses the graph, or reads it as another one.
+    A shape is compared if the name of the node is unique. ModelError if the parser refuses the
+    graph, or reads it as another one.
     """
     library = LIBRARIES["tensorrt-rtx"]
     try:
@@ -108,12 +82,8 @@ def misread(proto: onnx.ModelProto, parser: Any) -> list[str]:
     """Tensors whose shapes differ between the network and the graph, one line for each.
 
     Ranks are compared, and sizes that are numbers in the network. Dynamic axes of the graph have
-    the sizes of `SIZES`. Sizes that ONNX cannot infer are not compared.
-
-    Raises
-    ------
-    ModelError
-        If ONNX cannot infer the shapes, because an operator does not fit its inputs.
+    the sizes of `SIZES`. Sizes that ONNX cannot infer are not compared. ModelError if it cannot
+    infer the shapes, because an operator does not fit its inputs.
     """
     shapes = inferred_shapes(proto)
     named = Counter(node.name for node in proto.graph.node)

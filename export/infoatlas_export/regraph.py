@@ -29,12 +29,8 @@ def regraphed(content: bytes, checkpoint: str) -> bytes:
     """A model file with the current graph of its checkpoint.
 
     Weights are taken from the file. Some of them are products of other weights, whose rounding
-    depends on the machine of the export.
-
-    Raises
-    ------
-    SystemExit
-        If the graphs have different weights or different results.
+    depends on the machine of the export. SystemExit if the graphs have different weights or
+    different results.
     """
     old = onnx.load_from_string(content)
     model, _ = load(checkpoint)

@@ -20,20 +20,12 @@ def graph(model: InfoAtlas, run: dict[str, Any], name: str, version: str) -> byt
 def content(checkpoint: Path, name: str, version: str) -> bytes:
     """The ONNX file of a checkpoint, after a comparison with torch.
 
-    Raises
-    ------
-    ModelError
-        If the checkpoint cannot be read, or graph and torch differ by more than the tolerance.
+    ModelError if the checkpoint cannot be read, or graph and torch differ by more than the
+    tolerance.
     """
     return onnx.content(checkpoint, name=name, version=version)[0]
 
 
 def calibrated(model: bytes, calibration: Path) -> bytes:
-    """The ONNX file of a model with the constants of a calibration file.
-
-    Raises
-    ------
-    InputError
-        If the calibration file cannot be read.
-    """
+    """The ONNX file of a model with the constants of a calibration file."""
     return onnx.recalibrated(model, onnx.read_calibration(calibration))

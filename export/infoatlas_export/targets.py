@@ -37,27 +37,13 @@ NAMED_PROFILES: dict[str, tuple[tuple[tuple[int, int, int], tuple[int, int, int]
 
 
 def make_profiles(names: Sequence[str], model: ModelFile) -> tuple[Profile, ...]:
-    """Profiles of an engine.
+    """Profiles of an engine, which cover the model's default numbers of shifts.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Names in `NAMED_PROFILES`, or ranges as in "slices=1:40:64,samples=32:100:512": smallest,
-        optimal and largest size, or one number for all three. A range of "shifts" is optional.
-    model : ModelFile
-        Profiles cover its default numbers of shifts.
-
-    Returns
-    -------
-    tuple of Profile
-        Each profile once, those with variable sizes first. An engine reports its inputs and outputs
-        with the sizes of the first profile. If that had one slice, the report would not show
-        whether the axis is variable.
-
-    Raises
-    ------
-    InputError
-        If a name or a range is invalid for the model.
+    Names are those in `NAMED_PROFILES`, or ranges as in "slices=1:40:64,samples=32:100:512":
+    smallest, optimal and largest size, or one number for all three. A range of "shifts" is
+    optional. Each profile is there once, those with variable sizes first. An engine reports its
+    inputs and outputs with the sizes of the first profile. If that had one slice, the report would
+    not show whether the axis is variable. InputError if a name or a range is invalid for the model.
     """
     found: dict[Profile, Profile] = {}
     for name in names:
@@ -146,10 +132,7 @@ def choose_library(name: str) -> Library:
 def choose_precision(source: ModelFile, wanted: str | None) -> tuple[str, bool]:
     """The precision of the graph to build, and whether it has to be converted to FP16 first.
 
-    Raises
-    ------
-    InputError
-        If the precision is unknown, or FP32 is wanted of an FP16 file.
+    InputError if the precision is unknown, or FP32 is wanted of an FP16 file.
     """
     if wanted not in (None, "fp32", "fp16"):
         raise InputError(f"precision is {wanted!r}: pass 'fp32' or 'fp16'")
@@ -185,10 +168,7 @@ def half_graph(source: ModelFile) -> bytes:
 def choose_capabilities(library: Library, given: Sequence[str]) -> tuple[str, ...]:
     """Compute capabilities to build for, in ascending order; empty for the GPU of this machine.
 
-    Raises
-    ------
-    InputError
-        If the library does not build for one of the given capabilities.
+    InputError if the library does not build for one of the given capabilities.
     """
     if given and not library.anywhere:
         raise InputError(

@@ -41,26 +41,13 @@ from infoatlas_rt.models.engine_file import DESCRIPTION_FORMAT, EngineFile, desc
 
 @dataclass(frozen=True)
 class Built:
-    """Result of a build.
+    """Result of a build."""
 
-    Attributes
-    ----------
-    path : Path
-        Path of the engine.
-    engine : EngineFile
-        Description of the engine.
-    reason : str
-        Why the engine was built; "" if an existing engine fits.
-    seconds : float
-        Duration of the build; 0.0 if an existing engine fits.
-    layers : int or None
-        Number of layers of the parsed network; None if an existing engine fits.
-    """
-
-    path: Path
-    engine: EngineFile
-    reason: str
-    seconds: float = 0.0
+    path: Path  # of the engine
+    engine: EngineFile  # description of the engine
+    reason: str  # why the engine was built; "" if an existing engine fits
+    seconds: float = 0.0  # duration of the build; 0.0 if an existing engine fits
+    # Number of layers of the parsed network; None if an existing engine fits.
     layers: int | None = None
 
 

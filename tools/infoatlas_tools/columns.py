@@ -38,11 +38,8 @@ def as_orientation(
 ) -> dict[tuple[int, ...], str] | None:
     """Kinds of orientations by their columns; none for "none", and None unless given.
 
-    Raises
-    ------
-    InputError
-        Columns do not exist, are ignored or are in two orientations; or a kind does not exist or
-        needs another number of columns.
+    InputError if columns do not exist, are ignored or are in two orientations; or if a kind does
+    not exist or needs another number of columns.
     """
     if orientation is None:
         return None
@@ -80,13 +77,7 @@ def as_orientation(
 
 
 def as_columns(value: Any, names: Sequence[str], d: int, what: str) -> tuple[int, ...]:
-    """Numbers of the columns that a name, a number or a sequence of them stands for.
-
-    Raises
-    ------
-    InputError
-        Columns that do not exist.
-    """
+    """Numbers of the columns that a name, a number or a sequence of them stands for."""
     entries = [value] if isinstance(value, str) or not np.iterable(value) else list(value)
     return tuple(sorted({c for entry in entries for c in columns_of(entry, names, d, what)}))
 
@@ -120,13 +111,7 @@ def without_unit(name: str) -> str:
 
 
 def columns_of(key: Any, names: Sequence[str], d: int, what: str) -> list[int]:
-    """Columns by number, (short) name, beginning of a name, range ("3:7"), or a tuple of these.
-
-    Raises
-    ------
-    InputError
-        There is no such column.
-    """
+    """Columns by number, (short) name, beginning of a name, range ("3:7"), or a tuple of these."""
     if isinstance(key, tuple | list | range):
         return [c for part in key for c in columns_of(part, names, d, what)]
     if isinstance(key, str):

@@ -140,16 +140,9 @@ def standard_errors(data: Estimates, constants: dict[str, float]) -> np.ndarray:
 
 
 def fit(data: Estimates, share: float = SHARE, freedom: float = 2.0) -> dict[str, float]:
-    """Fit the constants of the standard error, so that intervals cover `share` of the truths.
+    """Fit the constants of the standard error, so that 90% intervals cover `share` of the truths.
 
-    Parameters
-    ----------
-    data : Estimates
-        Unsliced estimates.
-    share : float
-        Share of the truths within 90% intervals.
-    freedom : float
-        Degrees of freedom of the distribution of the errors (Student's t).
+    The estimates are unsliced. The errors have a Student t distribution of `freedom` degrees.
     """
     found = (
         PLAIN | {"few": 0.0} | _likeliest(data, {"noise": 0.3, "spread": 1, "ceiling": 1}, freedom)

@@ -41,12 +41,8 @@ def with_torch(model: InfoAtlas, metrics: int, share: float = 0.0) -> Diagnose:
 def with_native(file: bytes) -> Diagnose:
     """Diagnose with the C++ engine on one thread and an exported model with a correction.
 
-    Raises
-    ------
-    ProviderError
-        If the C++ engine is not installed, or its interface has another version.
-    RuntimeError
-        If the engine does not support the form of the network.
+    ProviderError if the engine is not installed, or its interface has another version; RuntimeError
+    if it does not support the form of the network.
     """
     engine = native.load_native().Engine(file)
 

@@ -17,7 +17,7 @@ import math
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
@@ -148,17 +148,11 @@ class Average:
         torch._foreach_lerp_(ours, [p.detach() for p in theirs], 1 - decay)
 
 
-def adamw(model: InfoAtlas, lr: float) -> torch.optim.Optimizer:
-    return torch.optim.AdamW(model.parameters(), lr=lr, betas=(0.9, 0.98), weight_decay=0.01)
-
-
 def engine(options: Options) -> Fabric:
     """Fabric over the processes of torchrun or, without torchrun, over `--devices`.
 
-    Raises
-    ------
-    InputError
-        If Lightning Fabric is not installed. Only pretraining needs it, not loading a checkpoint.
+    InputError if Lightning Fabric is not installed. Only pretraining needs it, not loading a
+    checkpoint.
     """
     try:
         from lightning_fabric import Fabric
@@ -176,11 +170,7 @@ def engine(options: Options) -> Fabric:
     )
 
 
-def pretrain(
-    options: Options,
-    config: HypernetworkConfig | None = None,
-    make_optimizer: Callable[[InfoAtlas, float], torch.optim.Optimizer] = adamw,
-) -> InfoAtlas:
+def pretrain(options: Options, config: HypernetworkConfig | None = None) -> InfoAtlas:
     """Run the loop and return the model of the last step.
 
     `config` replaces the configuration of the preset.
@@ -196,7 +186,9 @@ def pretrain(
     model = InfoAtlas(config or PRESETS[options.preset]).to(fabric.device)
     atlas = Atlas(dim=model.config.dim, **(options.atlas or {}))
     average = Average(model, options.average)
-    optimizer = make_optimizer(model, options.lr)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=options.lr, betas=(0.9, 0.98), weight_decay=0.01
+    )
     run: dict[str, Any] = {
         "preset": options.preset,
         "seed": options.seed,

@@ -30,10 +30,7 @@ class RecipeError(ValueError):
 def read_recipe(path: str | Path, started_by: tuple[Path, ...] = ()) -> dict[str, Any]:
     """Read and check a recipe, and the recipe that it starts with, if any.
 
-    Raises
-    ------
-    RecipeError
-        If a section is missing, a name is unknown, or a recipe starts with itself.
+    RecipeError if a section is missing, a name is unknown, or a recipe starts with itself.
     """
     own = Path(path).resolve()
     if own in started_by:

@@ -33,10 +33,7 @@ class Export(Protocol):
 def export_stage() -> Export:
     """The stage of the installed export package.
 
-    Raises
-    ------
-    InputError
-        If the package, or one that it imports, is not installed.
+    InputError if the package, or one that it imports, is not installed.
     """
     found = tuple(entry_points(group=GROUP, name=NAME))
     if not found:

@@ -19,13 +19,7 @@ CLEAN_UP = 5.0  # seconds; launch kills a process 10 s after its first signal
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until a signal stops it; returns the exit code of the process.
-
-    Parameters
-    ----------
-    args : list of str, optional
-        Arguments of ROS; by default those of the process.
-    """
+    """Run the node until a signal stops it; returns the exit code of the process."""
     awaited = set(SIGNALS)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup ignores SIGHUP; keep that
         awaited.remove(signal.SIGHUP)

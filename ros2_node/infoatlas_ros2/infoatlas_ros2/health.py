@@ -21,12 +21,7 @@ LATENCIES = 1000  # number of the last estimates whose percentiles are reported
 class Health:
     """Counts of messages, estimates and faults, for the reports.
 
-    Each count is written by one thread only.
-
-    Parameters
-    ----------
-    clock : callable
-        Returns the present time, seconds.
+    Each count is written by one thread only. The clock returns the present time, seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -79,24 +74,11 @@ class Health:
     ) -> DiagnosticStatus:
         """The report for the time since the last report.
 
-        Parameters
-        ----------
-        state : str
-            State of the lifecycle.
-        topics : list of str
-            Subscribed topics.
-        reason : str
-            Why the stream has no estimate, or "ok".
-        counts : dict of int
-            Fate -> number of the stream's messages.
-        stall : float
-            Time without a message that is reported as a stall, seconds.
-        about : dict
-            Further values: provider, model, ...
-        misfits : dict of str
-            Topic -> why its publishers do not match the subscription, or "".
-        running : float
-            Seconds since the current inference began; 0 if there is none.
+        The reason is why the stream has no estimate, or "ok"; `counts` are numbers of its messages
+        by fate. A time without a message above `stall` seconds is reported. `about` has further
+        values: provider, model, ... `misfits` has by topic why its publishers do not match the
+        subscription, or "". `running` is the seconds since the current inference began; 0 if there
+        is none.
         """
         now = self._clock()
         period, self._at = max(now - self._at, 1e-9), now

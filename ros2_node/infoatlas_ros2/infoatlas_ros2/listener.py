@@ -42,16 +42,10 @@ UNEXECUTED = Unexecuted()
 class Listener:
     """Receives the messages of some subscriptions until it is stopped.
 
-    Parameters
-    ----------
-    node : rclpy.node.Node
-    subscriptions : sequence of rclpy.subscription.Subscription
-        Subscriptions of this node in the group `UNEXECUTED`. Their callbacks are not called.
-    handle : callable
-        Called with the number of the subscription, the message, and the middleware's information
-        about it. It must not raise.
-    fail : callable
-        Called with the reason if messages cannot be taken. The listener continues.
+    The subscriptions are of the node, in the group `UNEXECUTED`; their callbacks are not called.
+    `handle` is called with the number of the subscription, the message, and the middleware's
+    information about it. It must not raise. `fail` is called with the reason if messages cannot be
+    taken. The listener continues.
     """
 
     def __init__(

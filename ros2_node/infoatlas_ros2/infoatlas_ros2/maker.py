@@ -100,19 +100,9 @@ class Maker:
         """Time estimates of two numbers of slices, and choose one that the machine can sustain.
 
         The number is kept until the next stream is made, because extrema of estimates with
-        different slices would be meaningless.
-
-        Parameters
-        ----------
-        settings : Settings
-            Settings with `slices` 0.
-
-        Returns
-        -------
-        str
-            The choice and its reason, if it is not the default number; else empty.
-        bool
-            Whether even estimates with this number are too slow.
+        different slices would be meaningless. The settings have `slices` 0. Returns the choice and
+        its reason, empty if it is the default number; and whether even estimates with this number
+        are too slow.
         """
         self.measured = True
         took = {}

@@ -43,12 +43,7 @@ LATCHED = DurabilityPolicy.TRANSIENT_LOCAL  # later subscribers receive the newe
 
 
 class Outputs:
-    """Publishers by topic; those of a configuration exist between `open` and `close`.
-
-    Parameters
-    ----------
-    node : rclpy.lifecycle.LifecycleNode
-    """
+    """Publishers by topic; those of a configuration exist between `open` and `close`."""
 
     def __init__(self, node: Any) -> None:
         self._node = node

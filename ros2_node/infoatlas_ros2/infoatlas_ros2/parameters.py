@@ -261,10 +261,8 @@ def check_topic(name: str, parameter: str, what: str = "topic") -> None:
 def declare(node: Any) -> None:
     """Declare all parameters on a node, with descriptions and ranges.
 
-    Raises
-    ------
-    InputError, rclpy.exceptions.InvalidParameterTypeException
-        If a value from the command line or a file has the wrong type or is out of range.
+    InputError or rclpy's InvalidParameterTypeException if a value from the command line or a file
+    has the wrong type or is out of range.
     """
     for name, default in vars(Settings()).items():
         meta = Settings.__dataclass_fields__[name].metadata
@@ -316,10 +314,7 @@ def refuse_fixed(now: Settings, new: Settings) -> None:
 def _plain(name: str, value: Any) -> Any:
     """Convert a value to its type in `Settings`; arrays of ROS are `array.array`, or None if empty.
 
-    Raises
-    ------
-    InputError
-        If the type is wrong, or a number is out of range.
+    InputError if the type is wrong, or a number is out of range.
     """
     field = Settings.__dataclass_fields__[name]
     default, low, high = field.default, field.metadata["low"], field.metadata["high"]

@@ -13,15 +13,11 @@ SETTLED = 1.0  # seconds within which ROS makes an accepted change
 
 
 class Present:
-    """The settings of a node, which are read only after a change, because that lasts 70 us.
+    """The settings of a node with declared parameters.
 
-    They are read at each call within `SETTLED` after a change was accepted, and by `refresh`. (ROS
-    calls back before it makes a change. Humble has no callback after it.)
-
-    Parameters
-    ----------
-    node : rclpy.node.Node
-        A node with declared parameters.
+    They are read only after a change, because that lasts 70 us: at each call within `SETTLED` after
+    a change was accepted, and by `refresh`. (ROS calls back before it makes a change. Humble has no
+    callback after it.)
     """
 
     def __init__(self, node: Any) -> None:

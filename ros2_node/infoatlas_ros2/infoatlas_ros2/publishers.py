@@ -36,16 +36,7 @@ OTHERS = "other publishers"  # fate of messages of other publishers
 def of_topics(node: Any, present: Callable[[], Settings]) -> list[Publishers]:
     """Objects that choose the publisher of each topic of a node.
 
-    Parameters
-    ----------
-    node : rclpy.node.Node
-    present : callable
-        Returns the current settings.
-
-    Raises
-    ------
-    InputError
-        If a parameter names a publisher, and this rclpy provides no ids of publishers.
+    InputError if a parameter names a publisher, and this rclpy provides no ids of publishers.
     """
     settings = present()
     sides = [(settings.topic, settings.publisher, "publisher")]
@@ -65,23 +56,11 @@ def of_topics(node: Any, present: Callable[[], Settings]) -> list[Publishers]:
 class Publishers:
     """Uses one publisher of a topic: the one that a parameter names, else the first one.
 
-    Parameters
-    ----------
-    infos : callable
-        Returns the current publishers of the topic, as `Node.get_publishers_info_by_topic`.
-    wanted : str
-        Name of the node whose publisher is used; the first publisher if empty.
-    parameter : str
-        Name of the parameter for `wanted`, for messages.
-    stall : callable
-        Returns the seconds of silence after which a new publisher replaces the current one.
-    clock : callable
-        Returns the present time, seconds.
-
-    Raises
-    ------
-    InputError
-        If a publisher is wanted, and this rclpy provides no ids of publishers.
+    `infos` returns the current publishers of the topic, as `Node.get_publishers_info_by_topic`.
+    `wanted` is the name of the node whose publisher is used, or empty; `parameter` that of its
+    parameter, for messages. `stall` returns the seconds of silence after which a new publisher
+    replaces the current one. `clock` returns the present time, seconds. InputError if a publisher
+    is wanted, and this rclpy provides no ids of publishers.
     """
 
     def __init__(
@@ -117,15 +96,7 @@ class Publishers:
     def receive(self, receiver: Receiver, message: Any, received: float, info: Any) -> Sample:
         """The state of a message, as by `Receiver.receive`, if its publisher is used.
 
-        Parameters
-        ----------
-        receiver : Receiver
-            Receiver of the topic.
-        message : a message of the topic's type
-        received : float
-            Time of arrival, seconds.
-        info : dict
-            Information from rclpy about the message.
+        It arrived at `received`, seconds, and `info` is rclpy's information about it.
         """
         known = info.get("publisher_gid")
         if known is None:

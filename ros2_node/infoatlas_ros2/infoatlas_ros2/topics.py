@@ -18,10 +18,7 @@ from infoatlas_rt.messages.schema import Schema
 def message_class(name: str) -> Any:
     """The class of a message type such as sensor_msgs/msg/JointState.
 
-    Raises
-    ------
-    InputError
-        If this is not the name of a message type, or the type is not installed.
+    InputError if this is not the name of a message type, or the type is not installed.
     """
     package, _, kind = name.replace("/msg/", "/").partition("/")
     if not package or not kind or "/" in kind:

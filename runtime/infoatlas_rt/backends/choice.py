@@ -29,23 +29,10 @@ PROVIDERS = ("auto", "cpu", "native", "cuda", "tensorrt", "tensorrt-rtx")
 def make_backend(model: ModelFile, provider: str = "auto", threads: int | None = None) -> Backend:
     """Load a model into the engine for `provider` and the kind of file.
 
-    Parameters
-    ----------
-    model : ModelFile
-    provider : {"auto", "native", "cpu", "cuda", "tensorrt", "tensorrt-rtx"}
-        "auto" is the first of "cuda", "native" and "cpu" that starts; the choice and its reason are
-        logged. Any other is used or refused, never replaced. An .engine file needs the library that
-        built it, or "auto"; "tensorrt-rtx" needs an .engine file.
-    threads : int, optional
-        On the CPU.
-
-    Returns
-    -------
-    Backend
-
-    Raises
-    ------
-    ProviderError, ModelError, InputError
+    "auto" is the first of "cuda", "native" and "cpu" that starts; the choice and its reason are
+    logged. Any other is used or refused, never replaced. An .engine file needs the library that
+    built it ("tensorrt" or "tensorrt-rtx"), or "auto"; "tensorrt-rtx" needs an .engine file. The
+    threads are those on the CPU.
     """
     # Imports are not at the top, so that an engine is only imported when it is used.
     if model.engine is not None and provider not in (model.engine.library, "auto"):

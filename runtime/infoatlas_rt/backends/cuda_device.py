@@ -49,18 +49,8 @@ class Graph:
 class Device:
     """One GPU, its primary context and a stream of its own.
 
-    Attributes
-    ----------
-    name : str
-    compute_capability : str
-        As in "8.7".
-    graphs : str
-        "available", or why graphs are not available.
-
-    Raises
-    ------
-    ProviderError
-        pycuda is not installed, or finds no GPU.
+    `compute_capability` is as in "8.7"; `graphs` is "available", or why graphs are not available.
+    ProviderError if pycuda is not installed, or finds no GPU.
     """
 
     def __init__(self) -> None:

@@ -13,21 +13,12 @@ Indices: TypeAlias = NDArray[np.int64]
 
 
 class Backend(Protocol):
-    """An engine with the model loaded.
+    """An engine with the model loaded."""
 
-    Attributes
-    ----------
-    provider : str
-        What evaluates the graph: "cpu", "native", "cuda", "tensorrt" or "tensorrt-rtx"; never
-        "auto".
-    threads : int
-        Number of threads on the CPU, among which the slices are divided.
-    milliseconds : dict of float
-        On a GPU, the times of the last call: "copy_in", "compute", "copy_out"; empty on the CPU.
-    """
-
+    # What evaluates the graph: "cpu", "native", "cuda", "tensorrt" or "tensorrt-rtx"; never "auto".
     provider: str
-    threads: int
+    threads: int  # on the CPU, among which the slices are divided
+    # On a GPU, the times of the last call: "copy_in", "compute", "copy_out"; empty on the CPU.
     milliseconds: dict[str, float]
 
     def run(

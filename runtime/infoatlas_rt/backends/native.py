@@ -57,26 +57,14 @@ def load_native() -> Any:
 
 
 class NativeBackend:
-    """The C++ engine with one model.
+    """The C++ engine with one model, whose weights are read from an .onnx file.
 
-    Parameters
-    ----------
-    model : ModelFile
-        An .onnx file, from which the weights are read.
-    threads : int, optional
-        Number of threads among which slices, or the rows of a single slice, are divided. They sleep
-        between calls. Two by default, because the robot has other work to do. If a limit of
-        processes or memory allows fewer than requested, a warning is logged.
+    Slices, or the rows of a single slice, are divided among the threads, which sleep between calls.
+    Two by default, because the robot has other work to do. If a limit of processes or memory allows
+    fewer than requested, a warning is logged.
 
-    Raises
-    ------
-    ProviderError
-        The engine was not built, has another interface, or does not support the graph of this
-        model.
-    InputError
-        `threads` is not a positive integer.
-    ModelError
-        Memory is short.
+    ProviderError if the engine was not built, has another interface, or does not support the graph
+    of this model; ModelError if memory is short.
     """
 
     provider = "native"

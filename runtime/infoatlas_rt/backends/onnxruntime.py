@@ -70,29 +70,15 @@ def load_onnxruntime() -> Any:
 
 
 class OnnxRuntimeBackend:
-    """One ONNX Runtime session.
+    """One ONNX Runtime session: "cpu", "cuda" or "tensorrt", without a silent fallback to the CPU.
 
-    Parameters
-    ----------
-    model : bytes
-        Content of the .onnx file.
-    provider : {"cpu", "cuda", "tensorrt"}
-        There is no silent fallback to the CPU.
-    threads : int, optional
-        Number of threads on the CPU, among which slices are divided; a single slice uses one. They
-        sleep between calls. Two by default, because the robot has other work to do.
-    profiles : dict of str, optional
-        For "tensorrt": provider options of `profile_options`. Without them, ONNX Runtime builds a
-        new engine for each new shape, which needs a minute or more.
+    `model` is the content of the .onnx file. Slices are divided among the threads on the CPU, which
+    sleep between calls; a single slice uses one. Two by default, because the robot has other work
+    to do. For "tensorrt", `profiles` are provider options of `profile_options`. Without them, ONNX
+    Runtime builds a new engine for each new shape, which needs a minute or more.
 
-    Raises
-    ------
-    ProviderError
-        The provider is not in the installed ONNX Runtime, or does not start.
-    ModelError
-        ONNX Runtime cannot load the model.
-    InputError
-        `threads` is not a positive integer.
+    ProviderError if the provider is not in the installed ONNX Runtime, or does not start;
+    ModelError if ONNX Runtime cannot load the model.
     """
 
     def __init__(

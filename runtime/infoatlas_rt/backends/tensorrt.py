@@ -45,26 +45,12 @@ class Buffer:
 
 
 class TensorRTBackend:
-    """An engine on a GPU.
+    """An engine of TensorRT on a GPU, from its file.
 
-    Parameters
-    ----------
-    model : ModelFile
-        File of an engine.
-
-    Attributes
-    ----------
-    graphs : str
-        "available", or why CUDA graphs are not used. Sizes that cannot be captured run without
-        them.
-
-    Raises
-    ------
-    ProviderError
-        The library or pycuda is not installed, or there is no GPU.
-    ModelError
-        The engine was built for another GPU, capability or version, or from another file, or
-        cannot be loaded.
+    `graphs` is "available", or why CUDA graphs are not used. Sizes that cannot be captured run
+    without them. ProviderError if the library or pycuda is not installed, or there is no GPU.
+    ModelError if the engine was built for another GPU, capability or version, or from another file,
+    or cannot be loaded.
     """
 
     threads = 1  # calls from several threads run one after the other
@@ -115,12 +101,8 @@ class TensorRTBackend:
     ) -> tuple[Floats, Floats, Floats, Floats]:
         """Evaluate the graph, as described in `Backend.run`.
 
-        Raises
-        ------
-        InputError
-            No profile of the engine is for so many samples or shifts.
-        ModelError
-            The library cannot evaluate the engine; most often the GPU's memory is short.
+        InputError if no profile of the engine is for so many samples or shifts; ModelError if the
+        library cannot evaluate the engine, most often because the GPU's memory is short.
         """
         slices, n = x.shape[:2]
         results = []

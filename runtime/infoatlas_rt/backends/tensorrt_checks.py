@@ -67,12 +67,8 @@ def split(
 ) -> list[tuple[int, slice]]:
     """Choose profiles for all slices: (index of the profile, its slices), as few as possible.
 
-    Among profiles for equally many slices in one call, the narrowest one is chosen.
-
-    Raises
-    ------
-    InputError
-        No profile is for these numbers of samples and shifts, or for so few slices.
+    Among profiles for equally many slices in one call, the narrowest one is chosen. InputError if
+    none is for these numbers of samples and shifts, or for so few slices.
     """
     parts = []
     first = 0

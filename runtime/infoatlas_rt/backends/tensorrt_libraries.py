@@ -101,11 +101,7 @@ EXPECTED = "has Int64 binding"
 class Messages:
     """Messages of a library: errors for exceptions, the rest for Python's logging.
 
-    Attributes
-    ----------
-    logger : trt.ILogger
-    reports : list of str
-        Messages of builds: the layers of the engine, and the memory of each profile.
+    `reports` are those of builds: the layers of the engine, and the memory of each profile.
     """
 
     def __init__(self, trt: Any) -> None:

@@ -37,7 +37,6 @@ HEADER = (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Arguments of this command."""
     parser.add_argument("--samples", type=int, default=100, help="samples of an update")
     parser.add_argument(
         "--dims",

@@ -18,13 +18,7 @@ PERIOD = 0.02  # seconds between measurements of a rail, which its driver averag
 
 
 class Board:
-    """The first GPU, or the module that contains it.
-
-    Attributes
-    ----------
-    name : str or None
-        Name of the GPU; None without NVML.
-    """
+    """The first GPU, or the module that contains it; its name is None without NVML."""
 
     def __init__(self, rails: Path = INA3221) -> None:
         self._nvml, self._handle = _nvml()

@@ -15,13 +15,11 @@ EXAMPLES = ("info --model base",)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Arguments of this command."""
     add_model(parser)
     add_json(parser)
 
 
 def run(arguments: Namespace) -> None:
-    """Run the command."""
     from ..backends.choice import installed
     from ..models.model_file import load
 

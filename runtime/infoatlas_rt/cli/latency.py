@@ -42,29 +42,12 @@ class Times:
 
 @dataclass(frozen=True)
 class Report:
-    """Results of a measurement, with settings and machine.
+    """Results of a measurement, with settings and machine."""
 
-    Attributes
-    ----------
-    stages : dict of Times
-        "slicing" (checks, standardising, projections), "preprocessing" (ranks to canonical form),
-        "inference" (the graph), "total" (a call of `Estimator.estimate`).
-    throughput : float
-        Updates (data sets) per second.
-    transfers : dict of Times
-        On a GPU, the parts of "inference": "copy_in", "compute", "copy_out". They are measured by
-        CUDA events in a TensorRT engine, by the host's clock in ONNX Runtime. Empty on the CPU.
-    peak_memory_mb : float or None
-        Of the process, including Python and libraries; None if the system does not report it.
-    gpu_memory_mb : float or None
-        GPU memory in use by all processes, after the last update.
-    millijoules : float or None
-        Energy per update of the GPU, or of a Jetson's input rail, which includes the rest of the
-        board. None if several estimators took turns.
-    """
-
+    # "slicing" (checks, standardising, projections), "preprocessing" (ranks to canonical form),
+    # "inference" (the graph), "total" (a call of `Estimator.estimate`).
     stages: dict[str, Times]
-    throughput: float
+    throughput: float  # updates (data sets) per second
     iterations: int
     samples: int
     dims: tuple[int, int]
@@ -73,9 +56,14 @@ class Report:
     provider: str
     model: str
     threads: int
+    # On a GPU, the parts of "inference": "copy_in", "compute", "copy_out". They are measured by
+    # CUDA events in a TensorRT engine, by the host's clock in ONNX Runtime. Empty on the CPU.
     transfers: dict[str, Times]
+    # Of the process, including Python and libraries; None if the system does not report it.
     peak_memory_mb: float | None
-    gpu_memory_mb: float | None
+    gpu_memory_mb: float | None  # in use by all processes, after the last update
+    # Energy per update of the GPU, or of a Jetson's input rail, which includes the rest of the
+    # board. None if several estimators took turns.
     millijoules: float | None
     machine: str
     gpu: str | None

@@ -21,24 +21,11 @@ EXACT = 2**53  # integers up to here are floats without loss
 
 
 def as_reals(values: Any, name: str) -> NDArray[np.float64]:
-    """Real numbers of an array-like of any shape; masked entries become NaN.
+    """Real numbers, float64, of an array-like of any shape; masked entries become NaN.
 
-    Parameters
-    ----------
-    values : array-like
-        Booleans, integers or floats of any size, Python's too; masked arrays, also in lists.
-    name : str
-        Name of the values in error messages.
-
-    Returns
-    -------
-    [...] float64
-        The input itself if that is a float64 array: do not write to it.
-
-    Raises
-    ------
-    InputError
-        The values are no array of real numbers, or have an integer beyond 2^53.
+    The values are booleans, integers or floats of any size, Python's too; masked arrays, also in
+    lists. A float64 array is returned itself: do not write to it. InputError, which has the name,
+    if they are no array of real numbers, or have an integer beyond 2^53.
     """
     array = _read(values, name)
     large = _large(array)
@@ -54,23 +41,8 @@ def as_shifted(values: Any, name: str) -> tuple[NDArray[np.float64], dict[int, i
     """As `as_reals`, but a column with integers beyond 2^53 has its first integer subtracted.
 
     The subtraction is exact. So differences are exact to 2^53, as of encoder counts and of
-    nanoseconds since 1970.
-
-    Parameters
-    ----------
-    values : array-like [n] or [n, d]
-    name : str
-
-    Returns
-    -------
-    [n] or [n, d] float64
-    dict of int to int
-        What was subtracted, by column.
-
-    Raises
-    ------
-    InputError
-        The values are no array of real numbers, or float64 would round a difference.
+    nanoseconds since 1970. The second result is what was subtracted, by column. InputError also if
+    float64 would round a difference.
     """
     array = _read(values, name)
     large = _large(array)
@@ -252,10 +224,7 @@ def column_label(values: Any, column: int) -> str:
 def as_array_like(values: Any, name: str) -> Any:
     """The values in a form that NumPy can read, with NaN for missing ones (NA).
 
-    Raises
-    ------
-    InputError
-        A column of a table has no numbers; the message names it.
+    InputError names a column of a table that has no numbers.
     """
     if not is_table(values):
         return values

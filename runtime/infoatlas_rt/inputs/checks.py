@@ -19,27 +19,13 @@ LARGEST_STATE = 1e100  # the variance of larger values overflows; no sensor repo
 
 
 def as_samples(values: Any, name: str, shift: bool = True) -> NDArray[np.float64]:
-    """Samples of one variable as a two-dimensional array of finite numbers.
+    """Samples of one variable, [n] or [n, d], as finite numbers [n, d]: float64, C-contiguous.
 
-    Parameters
-    ----------
-    values : array-like [n] or [n, d]
-        Any real type: booleans, integers, any float; any memory layout; nested lists.
-    name : str
-        Name of the samples in error messages.
-    shift : bool
-        Shift coordinates with integers beyond 2^53 (`as_shifted`), instead of refusing them.
-
-    Returns
-    -------
-    [n, d] float64, C-contiguous
-        The input itself if it already has this form; it is never written to.
-
-    Raises
-    ------
-    InputError
-        The values are no array of real numbers, have more than two dimensions, or are empty,
-        masked, NaN or infinite.
+    They have any real type and memory layout, or are nested lists. The input itself is returned if
+    it already has this form; it is never written to. With `shift`, coordinates with integers beyond
+    2^53 are shifted (`as_shifted`), instead of refused. InputError, which has the name, if the
+    values are no array of real numbers, have more than two dimensions, or are empty, masked, NaN or
+    infinite.
     """
     if has_mask(values):
         raise InputError(f"{name} has masked entries: {_without(name)}")
@@ -50,23 +36,10 @@ def as_samples(values: Any, name: str, shift: bool = True) -> NDArray[np.float64
 
 
 def as_gpu_samples(values: Array, name: str) -> Array:
-    """Checked samples as from `as_samples`, but on a GPU and without leaving it.
+    """Checked samples as from `as_samples`, but of torch or CuPy, on a GPU and without leaving it.
 
-    Parameters
-    ----------
-    values : torch or CuPy array [n] or [n, d]
-        Any real type. Integers beyond 2^53 are rounded to float64 (nanoseconds since 1970 to steps
-        of 256); subtract an offset first if that matters.
-    name : str
-
-    Returns
-    -------
-    [n, d] float64 on the same GPU; never written to
-
-    Raises
-    ------
-    InputError
-        As in `as_samples`; or a tensor is not dense or requires gradients.
+    Integers beyond 2^53 are rounded to float64 (nanoseconds since 1970 to steps of 256); subtract
+    an offset first if that matters. InputError also if a tensor is not dense or requires gradients.
     """
     xp = array_namespace(values)
     if getattr(values, "requires_grad", False):
@@ -120,23 +93,10 @@ def _without(name: str) -> str:
 
 
 def as_resolution(value: Any, d: int | None, name: str) -> NDArray[np.float64] | None:
-    """Rounding step of each coordinate, in the units of the data; 0 leaves a coordinate as it is.
+    """Rounding step of each coordinate [d], in the units of the data; 0 leaves one as it is.
 
-    Parameters
-    ----------
-    value : None, float or array-like [d]
-    d : int, optional
-        Coordinates of its side; the number of values if not known yet.
-    name : str
-
-    Returns
-    -------
-    [d] float64, or None
-
-    Raises
-    ------
-    InputError
-        The value is not one number or `d` numbers, or is negative, NaN or infinite.
+    d is None if it is not known yet; then it is the number of values. InputError if the value is
+    not one number or d numbers, or is negative, NaN or infinite.
     """
     if value is None:
         return None
@@ -156,13 +116,7 @@ def as_resolution(value: Any, d: int | None, name: str) -> NDArray[np.float64] |
 
 
 def as_number(value: Any, name: str, what: str = "a number") -> float:
-    """Return a real number that need not be finite, as a float.
-
-    Raises
-    ------
-    InputError
-        The value is not one number, but text, a flag, None or several numbers.
-    """
+    """A real number, finite or not; InputError for text, a flag, None or several numbers."""
     try:
         kind = getattr(getattr(value, "dtype", None), "kind", "f")
         if isinstance(value, bool | str | bytes) or kind not in "iuf" or np.ndim(value):
@@ -204,22 +158,10 @@ def as_choice(value: Any, name: str, choices: Collection[str]) -> str:
 
 
 def as_groups(values: Any, n: int) -> NDArray[np.int64] | None:
-    """Group of each of n samples, numbered 0..G-1; None if each group has one sample.
+    """Group of each of n samples [n], numbered 0..G-1; None if each group has one sample.
 
-    Parameters
-    ----------
-    values : array-like [n] of int
-        Any integers; equal ones are one group. Arrays on a GPU are copied to the host.
-    n : int
-
-    Returns
-    -------
-    [n] int64, or None
-
-    Raises
-    ------
-    InputError
-        There are not n integers, or fewer than two groups.
+    Equal integers are one group. Arrays on a GPU are copied to the host. InputError if there are
+    not n integers, or fewer than two groups.
     """
     if has_mask(values):
         raise InputError("groups has masked entries: every sample belongs to one")
@@ -244,13 +186,7 @@ def as_groups(values: Any, n: int) -> NDArray[np.int64] | None:
 
 
 def as_count(value: Any, name: str, least: int, most: int | None = None) -> int:
-    """Return an integer argument within its limits.
-
-    Raises
-    ------
-    InputError
-        The value is not an integer, or is outside of `least` to `most`.
-    """
+    """An integer argument; InputError if it is none, or is outside of `least` to `most`."""
     limits = f"at least {least}" if most is None else f"from {least} to {most}"
     try:
         count = operator.index(value)

@@ -43,11 +43,8 @@ def gpu_of(values: Any) -> int | None:
 def on_gpu(x: Any, y: Any, provider: str) -> bool:
     """Whether both sides are on the GPU that evaluates the graph; False if neither is on a GPU.
 
-    Raises
-    ------
-    InputError
-        One side is on a GPU and the other one is not or is of another library, or the graph is
-        evaluated elsewhere.
+    InputError if one side is on a GPU and the other one is not or is of another library, or the
+    graph is evaluated elsewhere.
     """
     gpus = gpu_of(x), gpu_of(y)
     if gpus == (None, None):
@@ -95,18 +92,10 @@ def contiguous(values: Array) -> Array:
 
 
 def device_pointer(values: Array) -> int | None:
-    """Address of a GPU array's data, or None for a NumPy array.
+    """Address of the data of a GPU array (torch, CuPy), or None for a NumPy array.
 
     It waits for pending work on the array, because engines compute on a stream of their own.
-
-    Parameters
-    ----------
-    values : numpy.ndarray, or an array with `__cuda_array_interface__` (torch, CuPy)
-
-    Raises
-    ------
-    ProviderError
-        The array is not contiguous.
+    ProviderError if the array is not contiguous.
     """
     if isinstance(values, np.ndarray):
         return None

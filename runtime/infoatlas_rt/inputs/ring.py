@@ -14,22 +14,7 @@ class Ring(Stateful):
     """Values of the newest steps; step t is stored in slot t % length.
 
     It is indexed by a step, or by an array of steps, and then along the other axes: `ring[steps,
-    rows]`.
-
-    Parameters
-    ----------
-    length : int
-        Number of steps that are kept.
-    *shape : int
-        Shape of the values of one step.
-    fill : float or bool
-        Value of steps that have not been written.
-    dtype : numpy dtype
-
-    Attributes
-    ----------
-    values : [length, *shape]
-        The slots.
+    rows]`. The slots are `values` [length, *shape]. Those that have not been written are `fill`.
     """
 
     def __init__(

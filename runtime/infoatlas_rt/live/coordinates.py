@@ -20,21 +20,12 @@ Int = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """The map from recorded states to p coordinates.
+    """The map from recorded states to p coordinates."""
 
-    Attributes
-    ----------
-    width : int
-        d, columns of the raw states.
-    groups : tuple of Group
-        Rotations and wrapped angles among the columns.
-    parts : tuple of (int, int), p of them
-        Source of each coordinate: (-1, column), or (group, axis) with axis 0, 1, 2 for the rotation
-        about x, y, z, and 0 for an angle.
-    """
-
-    width: int
-    groups: tuple[Group, ...]
+    width: int  # d, columns of the raw states
+    groups: tuple[Group, ...]  # rotations and wrapped angles among the columns
+    # Source of each coordinate: (-1, column), or (group, axis) with axis 0, 1, 2 for the rotation
+    # about x, y, z, and 0 for an angle.
     parts: tuple[tuple[int, int], ...]
 
     @classmethod
@@ -59,14 +50,7 @@ class Coordinates:
 
 
 class Follower:
-    """Coordinates of running episodes, one a row.
-
-    Parameters
-    ----------
-    coordinates : Coordinates
-    rows : int
-        E, episodes.
-    """
+    """Coordinates of running episodes, one a row."""
 
     def __init__(self, coordinates: Coordinates, rows: int) -> None:
         self.coordinates = coordinates

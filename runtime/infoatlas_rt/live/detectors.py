@@ -24,39 +24,23 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Detectors:
-    """Detectors of K key states, and their recall, delay and false reports.
-
-    Attributes
-    ----------
-    coordinates : Coordinates
-    timing : Timing
-    features : Features
-    coefficients : [K, f] float64
-    offset : [K] float64
-    threshold : [K] float64
-        A score above it is a report; infinite for a key state that is not common.
-    once : [K] bool
-        Reported once an episode: it never repeats in the demonstrations.
-    recall : [K] float64
-        Share of episodes with it in which it is reported within 0.5 s, expected by demonstrations
-        left out; NaN if it was not judged (one demonstration).
-    delay : [K] float64
-        Median seconds from a key state to its report; NaN without any. A working step counts as
-        0.05 s if the rate is not known.
-    false_reports : [K] float64
-        False reports in an episode, expected on average.
-    """
+    """Detectors of K key states, and their recall, delay and false reports."""
 
     coordinates: Coordinates
     timing: Timing
     features: Features
-    coefficients: Float
-    offset: Float
+    coefficients: Float  # [K, f]
+    offset: Float  # [K]
+    # [K]: a score above it is a report; infinite for a key state that is not common.
     threshold: Float
-    once: NDArray[np.bool_]
+    once: NDArray[np.bool_]  # [K], reported once an episode: it never repeats in the demonstrations
+    # [K], share of episodes with it in which it is reported within 0.5 s, expected by
+    # demonstrations left out; NaN if it was not judged (one demonstration).
     recall: Float
+    # [K], median seconds from a key state to its report; NaN without any. A working step counts as
+    # 0.05 s if the rate is not known.
     delay: Float
-    false_reports: Float
+    false_reports: Float  # [K], false reports in an episode, expected on average
 
     @property
     def followed(self) -> NDArray[np.bool_]:

@@ -30,23 +30,10 @@ Int = NDArray[np.int64]
 class LiveFilter(Stateful):
     """Follows episodes, one a row.
 
-    Parameters
-    ----------
-    task : Task
-    rows : int
-        E, episodes.
-    rate : float, optional
-        States a second (Hz); the rate of the demonstrations unless given.
-    follow_all : bool
-        Follow key states and sub-tasks that cannot be followed well, too.
-
-    Attributes
-    ----------
-    step : [E] int64
-        Step of the newest state of each episode; -1 before the first.
-    followed : [K] bool
-    progress : tuple of ProgressFilter
-        One for each tool.
+    `rate` is in states a second (Hz), that of the demonstrations unless given. With `follow_all`,
+    key states and sub-tasks that cannot be followed well are followed, too. `step` [E] is that of
+    the newest state of each episode, -1 before the first. `followed` [K] are key states, and
+    `progress` has a filter for each tool.
     """
 
     def __init__(
@@ -85,17 +72,11 @@ class LiveFilter(Stateful):
             progress.reset(rows)
 
     def place(self, tool: int = 0) -> tuple[Int, Float, Float, Float]:
-        """Sub-task and progress of each episode, for one tool.
+        """Sub-task and progress of each episode, for one tool: index, progress, total, waiting [E].
 
-        Returns
-        -------
-        index : [E] int64
-            Index in `LiveSubtasks.parts`; -1 before the first working step, and in a part that is
-            not followed.
-        progress, total : [E] float64
-            Progress within the part and the task; 0 if the index is -1.
-        waiting : [E] float64
-            Time without progress, divided by the usual longest time.
+        The index is in `LiveSubtasks.parts`; -1 before the first working step, and in a part that
+        is not followed. The progress is that within the part, and the total that within the task; 0
+        if the index is -1. Waiting is the time without progress, divided by the usual longest time.
         """
         assert self._subtasks is not None  # there is a tool
         about, own = self._subtasks.tools[tool], self.progress[tool]

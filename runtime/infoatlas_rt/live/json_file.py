@@ -31,10 +31,7 @@ def write(path: str | os.PathLike[str], task: Any) -> None:
 def read(path: str | os.PathLike[str], make: Callable[[dict[str, Any]], T]) -> T:
     """What `make` makes from the values of a file of `write`.
 
-    Raises
-    ------
-    InputError
-        The file is missing, damaged or of another format.
+    InputError if the file is missing, damaged or of another format.
     """
     try:
         values = json.loads(Path(path).read_text(encoding="utf-8"))

@@ -20,26 +20,15 @@ Int = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features of steps.
+    """Features of steps."""
 
-    Attributes
-    ----------
-    columns : [q] int64
-        Coordinates that are used.
-    windows : tuple of (int, int)
-        Steps before and after.
-    scale, rest, centre, gain : [q] float64
-        Rms increment, energy at rest, central value, and weight divided by the range.
-    weight : [q] float64
-    """
-
-    columns: Int
-    windows: tuple[tuple[int, int], ...]
-    scale: Float
-    rest: Float
-    centre: Float
-    gain: Float
-    weight: Float
+    columns: Int  # [q], coordinates that are used
+    windows: tuple[tuple[int, int], ...]  # steps before and after
+    scale: Float  # [q], rms increment
+    rest: Float  # [q], energy at rest
+    centre: Float  # [q], central value
+    gain: Float  # [q], weight divided by the range
+    weight: Float  # [q]
 
     @property
     def before(self) -> int:

@@ -19,31 +19,7 @@ CAP = 8.0  # root mean square distance above which a bin becomes no less likely
 
 
 class ProgressFilter:
-    """Follows episodes, one a row.
-
-    Parameters
-    ----------
-    model : ProgressModel
-    rows : int
-        E, episodes.
-    limit : float
-        Misfit above which a state does not count as progress.
-
-    Attributes
-    ----------
-    part : [E] int64
-        Index within the tool's parts; -1 before the first working step.
-    progress : [E] float64
-        Within the part, 0 to 1; it does not fall while the part lasts.
-    inside : [E] int64
-        Working steps since the part was entered.
-    waiting : [E] int64
-        Working steps since the task reached a further bin.
-    reached : [E] float64
-        The furthest place in the bins, 0 to K, that was reached by states within `limit`.
-    misfit : [E] float64
-        Root mean square distance of the newest state from its bin, in standard deviations.
-    """
+    """Follows episodes, one a row; states with a misfit above `limit` do not count as progress."""
 
     def __init__(self, model: ProgressModel, rows: int, limit: float = np.inf) -> None:
         self.model, self.limit = model, limit
@@ -55,7 +31,12 @@ class ProgressFilter:
         self._recent = Ring(model.back + 1, rows, len(model.centre))
         self._first = np.zeros((rows, 3 * len(model.pairs)))
         self._steps = np.empty(rows, np.int64)
+        # `part` is an index within the tool's parts, -1 before the first working step. The others
+        # count working steps since the part was entered, and since the task reached a further bin.
         self.part, self.inside, self.waiting = np.empty((3, rows), np.int64)
+        # The progress is within the part, 0 to 1, and does not fall while the part lasts. `reached`
+        # is the furthest place in the bins, 0 to K, by states within `limit`. The misfit is the
+        # root mean square distance of the newest state from its bin, in standard deviations.
         self.progress, self.reached, self.misfit = np.empty((3, rows))
         within = (np.arange(count) - model.first[model.part]) / np.maximum(
             model.bins[model.part] - 1, 1

@@ -27,48 +27,27 @@ CLIP = 6.0  # standard deviations of a feature, at most
 
 @dataclass(frozen=True, eq=False)
 class ProgressModel:
-    """Bins of the parts of one tool, and the distribution of states in each.
+    """Bins of the parts of one tool, and the distribution of states in each."""
 
-    Attributes
-    ----------
-    parts : [P] int64
-        Indices in `Subtasks.parts`, in order of time.
-    bins : [P] int64
-        Number of bins of each part; K in all.
-    pairs : [m, 6] int64
-        Columns of the recorded states: two positions whose difference is a feature.
-    back : int
-        Working steps over which velocities are taken.
-    centre, scale, rms : [p] float64
-        Mean, standard deviation, and root mean square increment over `back`, of each coordinate.
-    centre_between, scale_between : [5 m] float64
-        The same of the relative positions, the logarithms of their lengths, and the logarithms of
-        their lengths relative to those at the start.
-    projection : [f, q] float64
-    offset : [q] float64
-    means : [K, q] float64
-        Mean of the projected features in each bin; the standard deviation within a bin is 1 in all
-        directions.
-    duration : [K] float64
-        Working steps of a bin in the median demonstration.
-    absent : [P] float64
-        Share of the demonstrations that lack the part.
-    """
-
-    parts: Int
-    bins: Int
+    parts: Int  # [P], indices in `Subtasks.parts`, in order of time
+    bins: Int  # [P], number of bins of each part; K in all
+    # [m, 6], columns of the recorded states: two positions whose difference is a feature.
     pairs: Int
-    back: int
-    centre: Float
-    scale: Float
-    rms: Float
+    back: int  # working steps over which velocities are taken
+    centre: Float  # [p], mean of each coordinate
+    scale: Float  # [p], standard deviation
+    rms: Float  # [p], root mean square increment over `back`
+    # [5 m], mean of the relative positions, the logarithms of their lengths, and the logarithms of
+    # their lengths relative to those at the start.
     centre_between: Float
-    scale_between: Float
-    projection: Float
-    offset: Float
+    scale_between: Float  # [5 m], standard deviation of these
+    projection: Float  # [f, q]
+    offset: Float  # [q]
+    # [K, q], mean of the projected features in each bin; the standard deviation within a bin is 1
+    # in all directions.
     means: Float
-    duration: Float
-    absent: Float
+    duration: Float  # [K], working steps of a bin in the median demonstration
+    absent: Float  # [P], share of the demonstrations that lack the part
 
     @property
     def first(self) -> Int:
@@ -83,12 +62,9 @@ class ProgressModel:
     def project(self, x: Float, earlier: Float, between: Float, start: Float) -> Float:
         """Projected features [..., q] of working steps.
 
-        Parameters
-        ----------
-        x, earlier : [..., p] float64
-            Coordinates of the step, and of `back` steps before.
-        between, start : [..., 3 m] float64
-            Relative positions at the step, and at the first step of the episode, m.
+        `x` and `earlier` [..., p] are coordinates of the step, and of `back` steps before.
+        `between` and `start` [..., 3 m] are relative positions at the step, and at the first step
+        of the episode, m.
         """
         return self.features(x, earlier, between, start) @ self.projection - self.offset
 

@@ -57,22 +57,16 @@ def canonical_quaternion(q: Array) -> Array:
 
 @dataclass(frozen=True)
 class Group:
-    """Columns of one rotation, or of one angle that wraps.
+    """Columns of one rotation, or of one angle that wraps."""
 
-    Attributes
-    ----------
-    kind : {"angle", "quaternion", "rotation_vector", "euler", "matrix", "rotation_6d"}
-        "euler": rotation about the fixed axes x (roll), y (pitch), z (yaw), in this order.
-        "matrix": row by row. "rotation_6d": its first two columns.
-    columns : tuple of int
-        In the order of the kind: w, x, y, z of a quaternion; roll, pitch, yaw.
-    turn : float
-        A full turn in the unit of angles, rotation vectors or Euler angles: 2 pi, 360, or the range
-        of an encoder.
-    """
-
+    # "angle", "quaternion", "rotation_vector", "euler" (rotation about the fixed axes x (roll), y
+    # (pitch), z (yaw), in this order), "matrix" (row by row) or "rotation_6d" (its first two
+    # columns).
     kind: str
+    # In the order of the kind: w, x, y, z of a quaternion; roll, pitch, yaw.
     columns: tuple[int, ...]
+    # A full turn in the unit of angles, rotation vectors or Euler angles: 2 pi, 360, or the range
+    # of an encoder.
     turn: float = 2 * np.pi
 
 

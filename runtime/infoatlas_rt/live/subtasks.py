@@ -73,28 +73,17 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class ToolProgress:
-    """The parts of one tool, with their model and its accuracy.
-
-    Attributes
-    ----------
-    model : ProgressModel
-    right : [P] float64
-        The smaller one of recall and precision of the part, over the steps of held-out
-        demonstrations, except those within 0.25 s of a cut. NaN if it was not judged (one
-        demonstration).
-    error : [P] float64
-        Mean absolute error of the progress at the right steps; NaN if not judged.
-    usual : [P] float64
-        The longest time, in working steps, in which a demonstration reached no further bin.
-    limit : float
-        Distance from its bin above which a state is unlike the demonstrations.
-    """
+    """The parts of one tool, with their model and its accuracy."""
 
     model: ProgressModel
+    # [P], the smaller one of recall and precision of the part, over the steps of held-out
+    # demonstrations, except those within 0.25 s of a cut. NaN if it was not judged (one
+    # demonstration).
     right: Float
-    error: Float
+    error: Float  # [P], mean absolute error of the progress at the right steps; NaN if not judged
+    # [P], the longest time, in working steps, in which a demonstration reached no further bin.
     usual: Float
-    limit: float
+    limit: float  # distance from its bin above which a state is unlike the demonstrations
 
     @property
     def followed(self) -> NDArray[np.bool_]:
@@ -127,18 +116,10 @@ class ToolProgress:
 
 @dataclass(frozen=True, eq=False)
 class LiveSubtasks:
-    """Sub-tasks of demonstrations, and models to follow them.
+    """Sub-tasks of demonstrations, and models to follow them."""
 
-    Attributes
-    ----------
-    parts : tuple of Part
-        In the order of `Subtasks.parts`.
-    tools : tuple of ToolProgress
-        In the order of `tool_names`.
-    """
-
-    parts: tuple[Part, ...]
-    tools: tuple[ToolProgress, ...]
+    parts: tuple[Part, ...]  # in the order of `Subtasks.parts`
+    tools: tuple[ToolProgress, ...]  # in the order of `tool_names`
 
     @property
     def tool_names(self) -> tuple[str, ...]:

@@ -19,18 +19,10 @@ NOMINAL = 20.0  # working steps a second if the rate is not known
 
 @dataclass(frozen=True)
 class Timing:
-    """Recorded steps of a working step, and its duration.
+    """Recorded steps of a working step, and its duration."""
 
-    Attributes
-    ----------
-    stride : int
-        Recorded steps of a working step.
-    rate : float or None
-        Recorded steps a second (Hz), if it is known.
-    """
-
-    stride: int = 1
-    rate: float | None = None
+    stride: int = 1  # recorded steps of a working step
+    rate: float | None = None  # recorded steps a second (Hz), if it is known
 
     @property
     def frequency(self) -> float:

@@ -20,16 +20,9 @@ class Bodies:
     """Selects messages of a topic, and elements of their arrays, for the states.
 
     `wanted` is the identity of the requested messages, by key, and `leaves` the numbers of the
-    state.
-
-    Attributes
-    ----------
-    places : tuple of Place
-        Places of messages that have one of several bodies.
-    select : callable or None
-        Returns the keys of `wanted` in a message.
-    watch : Watch or None
-        Watches the identity that was not requested; None if there is none.
+    state. `places` are those of messages that have one of several bodies. `select` returns the keys
+    of `wanted` in a message, and `watch` watches the identity that was not requested; None if there
+    is none.
     """
 
     def __init__(self, schema: Schema, wanted: dict[str, Any], leaves: Sequence[Leaf]) -> None:

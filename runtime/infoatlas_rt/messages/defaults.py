@@ -24,12 +24,7 @@ def default_fields(schema: Schema) -> tuple[str, ...]:
     """Fields of a state if none are given.
 
     They are those of `DEFAULT_FIELDS`. For other types they are all except the header, if these are
-    only numbers (Pose, PoseStamped, Twist, WrenchStamped, ...).
-
-    Raises
-    ------
-    InputError
-        The type has other fields than numbers.
+    only numbers (Pose, PoseStamped, Twist, WrenchStamped, ...); InputError otherwise.
     """
     if schema.name in DEFAULT_FIELDS:
         return DEFAULT_FIELDS[schema.name]

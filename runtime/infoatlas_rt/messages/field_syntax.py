@@ -80,12 +80,8 @@ _CHOICE = re.compile(r"\[([^][]*)\]\.?(.*)", re.DOTALL)
 def choice_of(field: str, schema: Schema) -> tuple[dict[str, Any], str]:
     """The identity by which a field chooses messages, as in [child_frame_id=base].pose.pose.
 
-    Returns
-    -------
-    wanted : dict
-        Values by key; empty if the field is for all messages.
-    rest : str
-        The field without the identity; empty if it is an identity alone.
+    Returns its values by key, empty if the field is for all messages; and the field without it,
+    empty if it is an identity alone.
     """
     match = _CHOICE.fullmatch(field.strip())
     return ({}, field) if match is None else (parse(field, match[1], schema), match[2])
@@ -249,16 +245,10 @@ def stamp(message: Any) -> float | None:
 def stamp_of(field: str, schema: Schema, leaves: Sequence[Leaf]) -> Callable[[Any], float | None]:
     """A callable from messages of a type to their stamp in seconds.
 
-    It returns None if the field is 0 (not set), and NaN if it is no time from 0 to 2^31 s.
-
-    Parameters
-    ----------
-    field : str
-        A field with a number, and its unit, as in "timestamp us"; InputError if it is none. If
-        empty, the stamp of the header of the message, or of the element that contains the leaves.
-    schema : Schema
-    leaves : sequence of Leaf
-        The numbers of the state.
+    It returns None if the field is 0 (not set), and NaN if it is no time from 0 to 2^31 s. The
+    field has a number and its unit, as in "timestamp us"; InputError if it is none. If empty, the
+    stamp is that of the header of the message, or of the element that contains the leaves, the
+    numbers of the state.
     """
     if not field:
         outer = {leaf.places[0].path: leaf.places[0] for leaf in leaves if leaf.places}

@@ -137,26 +137,13 @@ class Extractor(Stateful):
             self._laid_out = bool(self.joints) or not numbered
 
     def __call__(self, message: Any) -> NDArray[np.float64]:
-        """The state in a message.
+        """The state in a message, [d] float64: the same array at every call, so copy it to keep it.
 
-        Parameters
-        ----------
-        message : a message of the type
-
-        Returns
-        -------
-        [d] float64
-            The same array at every call: copy it to keep it.
-
-        Raises
-        ------
-        PassedOver
-            The message has none of the joints, or is of another body.
-        InputError
-            The joints are other ones than before, or arrays have another length, so that the
-            dimension would change. The message is of another type, or has an integer beyond 2^53.
-            If most of the last messages have the same layout, the state changes to it instead, and
-            `notice` is set.
+        PassedOver if the message has none of the joints, or is of another body. InputError if the
+        joints are other ones than before, or arrays have another length, so that the dimension
+        would change. If most of the last messages have the same layout, the state changes to it
+        instead, and `notice` is set. InputError also if the message is of another type, or has an
+        integer beyond 2^53.
         """
         try:
             bodies = self._bodies

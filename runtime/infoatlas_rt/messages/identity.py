@@ -108,39 +108,18 @@ def chooser(wanted: dict[str, Any], path: str) -> Callable[[Sequence[Any]], Any]
 
 @dataclass(frozen=True)
 class Place:
-    """Place of one of several bodies: the message, or an element of an array in it.
+    """Place of one of several bodies: the message, or an element of an array in it."""
 
-    Attributes
-    ----------
-    path : str
-        Path as in a field; empty for the message.
-    array : str
-        Path of the array.
-    every : callable
-        From a message to all elements.
-    get : callable
-        From a message to the element that is used; raises Missing if there is none.
-    keys : tuple of str
-        Identity of an element.
-    wanted : dict
-        Values by which the element is chosen.
-    names : str
-        Field with the names of the elements; empty if there is none.
-    index : int or None
-        Index of the element, if it is chosen by index.
-    name : str
-        Name of the element, if it is chosen by name.
-    """
-
-    path: str
-    array: str
-    every: Callable[[Any], Sequence[Any]]
+    path: str  # as in a field; empty for the message
+    array: str  # path of the array
+    every: Callable[[Any], Sequence[Any]]  # from a message to all elements
+    # From a message to the element that is used; raises Missing if there is none.
     get: Callable[[Any], Any]
-    keys: tuple[str, ...]
-    wanted: dict[str, Any]
-    names: str = ""
-    index: int | None = None
-    name: str = ""
+    keys: tuple[str, ...]  # identity of an element
+    wanted: dict[str, Any]  # values by which the element is chosen
+    names: str = ""  # field with the names of the elements; empty if there is none
+    index: int | None = None  # of the element, if it is chosen by index
+    name: str = ""  # of the element, if it is chosen by name
 
     @property
     def chosen(self) -> bool:

@@ -19,16 +19,9 @@ HOLE = 1.5  # usual steps
 class InOrder:
     """Releases the samples of a recording, of one topic or of several.
 
-    Parameters
-    ----------
-    reset_after : float
-        Seconds. A stamp older than the newest of its topic by more than this is a restart: the
-        samples before it are released first.
-
-    Attributes
-    ----------
-    moved : Counter of int
-        Number of samples of each side that were put in order.
+    A stamp older than the newest of its topic by more than `reset_after` seconds is a restart: the
+    samples before it are released first. `moved` counts the samples of each side that were put in
+    order.
     """
 
     def __init__(self, reset_after: float) -> None:

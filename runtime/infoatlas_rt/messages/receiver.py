@@ -22,37 +22,18 @@ TICK = 1e-6  # seconds between messages that arrive at the same time
 
 
 class Sample(NamedTuple):
-    """The state in a message.
+    """The state in a message."""
 
-    Attributes
-    ----------
-    side : {0, 1}
-        Index of its topic.
-    stamp : float or None
-        Seconds, from its header, or otherwise from its arrival.
-    state : [d] float64
-        Empty if the message could not be used.
-    fault : str
-        Why the message could not be used; empty if it could.
-    skip : str
-        Key of `counts` for messages that are no steps of this robot: "other joints", "other
-        bodies" or "not asked for". Empty for all others.
-    notice : str
-        Why the coordinates, or the body, change with this message; usually empty.
-    arrived : bool
-        The message has no stamp of its own, and `stamp` is the time of its arrival.
-    header : object
-        Header of the results from this sample, if a node publishes them.
-    """
-
-    side: int
-    stamp: float | None
-    state: NDArray[np.float64]
-    fault: str
+    side: int  # index of its topic, 0 or 1
+    stamp: float | None  # seconds, from its header, or otherwise from its arrival
+    state: NDArray[np.float64]  # [d]; empty if the message could not be used
+    fault: str  # why the message could not be used; empty if it could
+    # Key of `counts` for messages that are no steps of this robot: "other joints", "other bodies"
+    # or "not asked for". Empty for all others.
     skip: str = ""
-    notice: str = ""
-    arrived: bool = False
-    header: Any = None
+    notice: str = ""  # why the coordinates, or the body, change with this message; usually empty
+    arrived: bool = False  # no stamp of its own: `stamp` is the time of arrival
+    header: Any = None  # of the results from this sample, if a node publishes them
 
 
 class Receiver(Stateful):

@@ -30,29 +30,17 @@ PROGRESS = 0.05  # a sub-task is reported again after so much progress
 
 @dataclass
 class Output:
-    """Results of a sample.
+    """Results of a sample."""
 
-    Attributes
-    ----------
-    estimate : WindowEstimate or None
-        None if only a tracker or a coupling detector has something to report.
-    shown : bool
-        True if the estimate was requested and is within the rate limit. False if it is only for the
-        detector of extrema.
-    extrema : list of Extremum
-        Extrema detected with this sample, usually none.
-    events : list of Event
-        Key states and couplings detected with this sample, usually none.
-    subtasks : list of (str, SubtaskState or None)
-        Sub-tasks of all tools, if one of them has changed, has begun or ceased to stall, or has
-        progressed by 0.05. None if it is not known: in a new episode, or in a part that cannot be
-        followed.
-    """
-
+    # None if only a tracker or a coupling detector has something to report.
     estimate: WindowEstimate | None = None
+    # The estimate was requested and is within the rate limit, not only for the detector of extrema.
     shown: bool = False
-    extrema: list[Extremum] = field(default_factory=list)
+    extrema: list[Extremum] = field(default_factory=list)  # detected with this sample, usually none
+    # Key states and couplings detected with this sample, usually none.
     events: list[Event] = field(default_factory=list)
+    # Of all tools, if one of them has changed, has begun or ceased to stall, or has progressed by
+    # 0.05. None if it is not known: in a new episode, or in a part that cannot be followed.
     subtasks: list[tuple[str, SubtaskState | None]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
@@ -160,26 +148,13 @@ class Stream(Stateful):
             self.tracker.reset()
 
     def take(self, sample: Sample, *, estimate: bool = True) -> list[Output]:
-        """Add a sample to the window, and estimate.
+        """Add a sample to the window, and estimate; usually no output or one.
 
-        Estimates that the detector needs are always made; they depend on the stamps alone.
-
-        Parameters
-        ----------
-        sample : Sample
-        estimate : bool
-            False to make no estimate, for messages that come faster than estimates can be made. The
-            pairs in the window are the same, and so is the next estimate.
-
-        Returns
-        -------
-        list of Output
-            Usually none or one; with two topics, a message can complete two pairs.
-
-        Raises
-        ------
-        InputError
-            Two topics have no stamps, or settings do not fit the states.
+        With two topics, a message can complete two pairs. Estimates that the detector needs are
+        always made; they depend on the stamps alone. Without `estimate` no others are made, for
+        messages that come faster than estimates can be made. The pairs in the window are the same,
+        and so is the next estimate. InputError if two topics have no stamps, or settings do not fit
+        the states.
         """
         if sample.notice:
             self.reset()

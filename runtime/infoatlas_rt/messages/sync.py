@@ -36,26 +36,13 @@ class _Waiting(NamedTuple):
 class Synchroniser(Stateful):
     """Pairs the states of two streams; each is used at most once.
 
-    Parameters
-    ----------
-    tolerance : float
-        Largest distance of the states of a pair, seconds.
-    queue : int
-        Number of states of a stream that may wait for the other one; the oldest are dropped first.
-    reset_after : float
-        Seconds. A stamp older than the newest of its stream by more than this is a restart: all
-        waiting states are dropped. A state with a stamp that is older by less is refused.
+    The states of a pair are at most `tolerance` seconds apart. `queue` states of a stream may wait
+    for the other one; the oldest are dropped first. A stamp older than the newest of its stream by
+    more than `reset_after` seconds is a restart: all waiting states are dropped. A state with a
+    stamp that is older by less is refused.
 
-    Attributes
-    ----------
-    counts : dict of int
-        "paired" (pairs), "unpaired" (states without a partner), "out of order" (refused; also
-        repeated and bad stamps), "pairing resets".
-
-    Raises
-    ------
-    InputError
-        An argument is no time above 0, or no count.
+    `counts` are "paired" (pairs), "unpaired" (states without a partner), "out of order" (refused;
+    also repeated and bad stamps), "pairing resets".
     """
 
     def __init__(self, tolerance: float, queue: int = 100, *, reset_after: float = 1.0) -> None:

@@ -117,10 +117,7 @@ def description(path: Path) -> Path:
 def read(path: Path, content: bytes | None = None) -> EngineFile:
     """Read the description of the engine at `path`, and compare the checksum of its content.
 
-    Raises
-    ------
-    ModelError
-        The description is missing or unusable, or belongs to another engine.
+    ModelError if the description is missing or unusable, or belongs to another engine.
     """
     file = description(path)
     try:

@@ -107,23 +107,11 @@ def available() -> list[str]:
 
 
 def load(model: str | os.PathLike[str] = "edge") -> ModelFile:
-    """Read and check a model file.
+    """Read and check the file of a model: the name of a shipped one, or the path of an .onnx file.
 
-    Parameters
-    ----------
-    model : str or path
-        The name of a shipped model, or the path of an .onnx file, or of a TensorRT .engine file
-        that `infoatlas-rt build` wrote.
-
-    Returns
-    -------
-    ModelFile
-
-    Raises
-    ------
-    ModelError
-        The file is missing, truncated, changed since it was written, not ONNX, not a model of this
-        project, or made for another version.
+    It may be a TensorRT .engine file that `infoatlas-rt build` wrote, too. ModelError if the file
+    is missing, truncated, changed since it was written, not ONNX, not a model of this project, or
+    made for another version.
     """
     if not isinstance(model, str | os.PathLike):
         raise ModelError(f"model is {model!r}, but has to be a name or a path: {_choices()}")
@@ -174,10 +162,7 @@ def load(model: str | os.PathLike[str] = "edge") -> ModelFile:
 def check_constants(values: Any) -> dict[str, dict[str, float]]:
     """Convert calibration constants, {kind: {constant: number}}, to numbers.
 
-    Raises
-    ------
-    ValueError, TypeError, KeyError
-        A constant is missing, is not a number, or is out of range.
+    ValueError, TypeError or KeyError if one is missing, is not a number, or is out of range.
     """
     found = {
         kind: {name: float(values[kind][name]) for name in CONSTANTS} for kind in ESTIMATE_KINDS

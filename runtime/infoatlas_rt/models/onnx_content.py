@@ -28,13 +28,7 @@ class Description(NamedTuple):
 
 
 def checksum(content: bytes) -> str:
-    """SHA-256 of all fields of an .onnx file except the checksum in its metadata, in hexadecimal.
-
-    Raises
-    ------
-    ValueError
-        The framing is broken.
-    """
+    """SHA-256 (hexadecimal) of all fields of an .onnx file except the checksum in its metadata."""
     found = hashlib.sha256()
     for number, value in fields(memoryview(content)):
         if number == METADATA and dict(fields(value)).get(_NAME) == CHECKSUM.encode():
@@ -49,10 +43,7 @@ def checksum(content: bytes) -> str:
 def describe(content: bytes) -> Description:
     """Read the metadata and the names of inputs and outputs of an .onnx file.
 
-    Raises
-    ------
-    ValueError
-        The content is truncated, or it is not an ONNX model.
+    ValueError if the content is truncated, or is not an ONNX model.
     """
     found = Description({}, [], [])
     graphs = 0
@@ -77,10 +68,7 @@ def describe(content: bytes) -> Description:
 def fields(message: Any) -> Iterator[tuple[int, Any]]:
     """Number of each field of a protocol-buffer message (a memoryview), and its bytes or integer.
 
-    Raises
-    ------
-    ValueError
-        The framing is broken, as in a truncated file.
+    ValueError if the framing is broken, as in a truncated file.
     """
     if not isinstance(message, memoryview):
         raise ValueError("a message was expected")

@@ -29,29 +29,9 @@ _PAIRED, _REFUSED, _ALONE = range(3)  # what became of each step
 class PairWindow(Stateful):
     """Pairs (s_t, s_<t-Δt) of the last steps of one stream, or of two.
 
-    Parameters
-    ----------
-    lag : int
-        Δt in steps.
-    lag_seconds, tolerance : float or None
-        As in `OnlineEstimator`, which checks them.
-    history : int
-        Past states in a pair, `lag`, `lag` + 1, ... steps back.
-    window : int
-        Steps; also the largest number of pairs.
-    increments : bool
-        Pairs of changes since the step before, instead of states.
-
-    Attributes
-    ----------
-    step : int
-        Number of the next step; steps count from 0.
-    newest : float or None
-        Stamp of the newest step with a message, seconds.
-    first : int or None
-        Step of the first pair.
-    counted : bool
-        Steps are counted even with `lag_seconds`, because the stamps are times of arrival.
+    A pair has `history` past states, `lag`, `lag` + 1, ... steps back. With `increments`, pairs are
+    of changes since the step before, instead of states. `OnlineEstimator` describes and checks the
+    other parameters.
     """
 
     def __init__(
@@ -65,9 +45,10 @@ class PairWindow(Stateful):
     ) -> None:
         self.lag, self.lag_seconds, self.history = lag, lag_seconds, history
         self.window, self.increments = window, increments
-        self.step, self.counted = 0, False
-        self.newest: float | None = None
-        self.first: int | None = None
+        self.step = 0  # number of the next step
+        self.counted = False  # even with `lag_seconds` steps count: stamps are times of arrival
+        self.newest: float | None = None  # stamp of the newest step with a message, seconds
+        self.first: int | None = None  # step of the first pair
         self._tolerance = tolerance
         self._pace = Pace()
         self._since = 0  # no pair reaches back beyond this step

@@ -32,35 +32,9 @@ Array = NDArray[np.float64]
 
 
 class KnownMotions:
-    """Motions above a resolution that is given.
+    """Motions above a resolution that is given: one, or a pair of one for each side."""
 
-    Parameters
-    ----------
-    resolution : float or (float or [d], float or [d'])
-    seed : int
-        Seed of the noise.
-
-    Attributes
-    ----------
-    resolution : ([d] or [] float64, [d'] or [] float64) or None
-        Smallest motion within a step of both groups; None if not known yet.
-    rest : int
-        Number of newest pairs in a row in which one side moved and the other did not.
-    active : int
-        Number of pairs in which a side moved.
-    both : [n] bool
-        Pairs in which both sides moved.
-    can_begin : bool
-        Whether the newest pairs allow a coupling to begin.
-    until_left : int
-        Number of estimates in a row below `leave` that end a coupling.
-
-    Raises
-    ------
-    InputError
-    """
-
-    until_left = 2
+    until_left = 2  # estimates in a row below `leave` that end a coupling
 
     def __init__(self, resolution: Any, seed: int) -> None:
         pair = resolution if isinstance(resolution, tuple) else (resolution, resolution)
@@ -69,10 +43,12 @@ class KnownMotions:
         for value in pair:
             as_resolution(value, np.size(value), "resolution")
         self._given, self._seed = pair, seed
+        # Smallest motion within a step of both sides; None if not known yet.
         self.resolution: tuple[Array, Array] | None = (np.asarray(pair[0]), np.asarray(pair[1]))
-        self.rest = self.active = 0
-        self.both: NDArray[np.bool_] = np.zeros(0, bool)
-        self.can_begin = False
+        self.rest = 0  # newest pairs in a row in which one side moved and the other did not
+        self.active = 0  # pairs in which a side moved
+        self.both: NDArray[np.bool_] = np.zeros(0, bool)  # [n], pairs in which both sides moved
+        self.can_begin = False  # the newest pairs allow a coupling to begin
 
     def learn(self, pair: tuple[Array, Array] | None) -> None:
         """Ignore the newest increments: the resolution is given."""

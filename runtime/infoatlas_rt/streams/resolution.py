@@ -35,11 +35,8 @@ CLEARLY = 20.0  # resolutions: range of a stream that has clearly moved
 class RestingNoise:
     """Estimates the smallest motion within a step that each coordinate of a stream resolves.
 
-    Attributes
-    ----------
-    resolution : [d] float64 or None
-        About three standard deviations of the increments at rest, `FINEST` or more; None before the
-        first state.
+    `resolution` [d] is about three standard deviations of the increments at rest, `FINEST` or more;
+    None before the first state.
     """
 
     def __init__(self) -> None:

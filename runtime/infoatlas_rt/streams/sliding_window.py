@@ -31,32 +31,10 @@ Array = NDArray[np.float64]
 class SlidingWindow(Stateful):
     """The last steps of one stream, or of two, as pairs (s_t, s_<t-Δt).
 
-    States are added one by one; the window decides when an estimate can be made and is due.
-    Parameters that `OnlineEstimator` also has are described there.
-
-    Parameters
-    ----------
-    model_file : ModelFile
-        File of the model that estimates; a window has at least its n_min steps.
-    lag, lag_seconds, lag_tolerance, history, window, every, reset_after, two_streams, resolution
-        As in `OnlineEstimator`.
-    increments : bool
-        Pairs of the changes of states since the step before, instead of states. The step after a
-        hole has no change.
-
-    Attributes
-    ----------
-    reason : str
-        Result of the last state, or why there is no estimate; as in `OnlineEstimator`.
-    counts : dict of int
-        Numbers of accepted and refused states, as in `OnlineEstimator`.
-    length : int
-        Steps of the window.
-
-    Raises
-    ------
-    InputError
-        Arguments out of range, or a window smaller than what the model was trained for.
+    States are added one by one; the window decides when an estimate can be made and is due. It has
+    at least n_min steps of the model. With `increments`, pairs are of changes of states since the
+    step before, instead of states; the step after a hole has no change. All other parameters,
+    `reason` and `counts` are those of `OnlineEstimator`. `length` is the number of steps.
     """
 
     def __init__(
@@ -207,15 +185,9 @@ class SlidingWindow(Stateful):
         """The pairs, if an estimate can be made and is due; else None, and `reason` is set.
 
         With `anyway` they are returned even if `every` requires waiting, and the estimate does not
-        count for `every`. None also if there is no pair since the last estimate.
-
-        Returns
-        -------
-        x : [n, d] float64
-        y : [n, history d'] float64
-            The newest past state first.
-        steps : [n] int64
-            Step of the newer state of each pair, ascending.
+        count for `every`. None also if there is no pair since the last estimate. They are x [n, d],
+        y [n, history d'] with the newest past state first, and the step of each newer state [n],
+        ascending.
         """
         pairs, count = self._pairs, self._pairs.pairs
         if pairs.newest is None or pairs.sizes == (None, None):

@@ -21,22 +21,8 @@ from ..inputs.copies import Stateful
 class VectorEpisodes(Stateful, ABC):
     """One running episode for each of E environments.
 
-    Parameters
-    ----------
-    num_envs : int
-        E.
-
-    Attributes
-    ----------
-    num_envs : int
-    refused : [E] int64
-        Number of states so far with NaN, infinite or impossibly large numbers.
-
-    Raises
-    ------
-    InputError
-        There is less than one environment; in every method, states are not [E, d], or have another
-        d than before.
+    `refused` [E] counts states with NaN, infinite or impossibly large numbers. In every method,
+    InputError if states are not [E, d], or have another d than before.
     """
 
     key: str  # name of `latest` in the infos of an environment

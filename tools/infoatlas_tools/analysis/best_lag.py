@@ -27,15 +27,8 @@ def best_lag(
 ) -> tuple[float, tuple[float, float]]:
     """Lag of the largest estimate and its 90% interval, in steps.
 
-    Parameters
-    ----------
-    lags : [m] int64
-        Ascending.
-    mi : [m] float64
-        Nats.
-    influences : m of [n] float64
-        Influence of each sample on each estimate, in order of time.
-    seed : int
+    `lags` [m] ascend, and `mi` [m] is in nats. `influences` are m of [n]: the influence of each
+    sample on each estimate, in order of time.
     """
     influence = np.stack(influences, axis=1)
     n = len(influence)

@@ -25,20 +25,14 @@ CELL = 8  # smallest number of samples of a cell (neighbourhood in z) for permut
 
 
 class Residuals(NamedTuple):
-    """A side without its linear dependence on z.
+    """A side without its linear dependence on z."""
 
-    Attributes
-    ----------
-    samples : [n, d] float64
-        Each coordinate (its standardised values or its normal scores, whichever z explains better)
-        minus a regression on the values and the normal scores of z. Discrete coordinates are
-        unchanged, and coordinates that z determines are 0.
-    unexplained : [d] float64
-        Share of the variance of normal scores that the regression leaves; the noise of ranks is
-        compared with it. 1 if values were used, or if a coordinate is unchanged or 0.
-    """
-
+    # [n, d], each coordinate (its standardised values or its normal scores, whichever z explains
+    # better) minus a regression on the values and the normal scores of z. Discrete coordinates are
+    # unchanged, and coordinates that z determines are 0.
     samples: NDArray[np.float64]
+    # [d], share of the variance of normal scores that the regression leaves; the noise of ranks is
+    # compared with it. 1 if values were used, or if a coordinate is unchanged or 0.
     unexplained: NDArray[np.float64]
 
 
@@ -121,20 +115,11 @@ def entropy_given(side: NDArray[np.float64], given: NDArray[np.float64]) -> floa
 
 
 def cells(given: NDArray[np.float64], least: int = CELL) -> NDArray[np.int64]:
-    """Cells of neighbouring samples, by a tree that halves the widest coordinate of z.
+    """Cells [n], 0..C-1, of neighbouring samples, by a tree that halves the widest coordinate of z.
 
     Coordinates with few values are cut first. Cuts are between different values, so equal rows of z
-    are in one cell. Cells of equal rows can be of any size.
-
-    Parameters
-    ----------
-    given : [n, dz] float64
-    least : int
-        Smallest number of samples of a cell, unless z is constant over fewer.
-
-    Returns
-    -------
-    [n] int64, cell of each sample, 0..C-1
+    [n, dz] are in one cell. Cells of equal rows can be of any size; others have at least `least`
+    samples, unless z is constant over fewer.
     """
     scores = np.ascontiguousarray(normal_scores(given.T).T)
     found = np.zeros(len(given), np.int64)

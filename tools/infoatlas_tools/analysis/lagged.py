@@ -18,25 +18,12 @@ NAMED = 3  # columns that a label lists, at most
 def lagged_rows(
     x: Any, y: Any, lags: Sequence[Sequence[int]]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[np.int64]]:
-    """States of x and y at several lags behind each step t.
+    """States of x and y at several lags behind each step t, and the trajectory of each row.
 
-    Parameters
-    ----------
-    x, y : array-like [T] or [T, d], or list of such arrays (trajectories)
-    lags : three sequences of int
-        Lags of x, of y, and a second set of lags of y. A negative lag is ahead of t.
-
-    Returns
-    -------
-    x : [n, len(lags[0]) dx] float64
-    y, y : [n, len(lags[1]) dy], [n, len(lags[2]) dy] float64
-    trajectory : [n] int64
-        0..N-1, ascending; only trajectories with samples count.
-
-    Raises
-    ------
-    InputError
-        The series do not fit together, or none is longer than the lags.
+    x and y are series [T] or [T, d], or lists of such trajectories. `lags` are those of x, of y,
+    and a second set of lags of y; a negative lag is ahead of t. Rows have the states side by side,
+    as [n, len(lags[0]) dx]. Trajectories [n] are 0..N-1, ascending; only those with rows count.
+    InputError if the series do not fit together, or none is longer than the lags.
     """
     reach = max(0, *(max(some, default=0) for some in lags))
     ahead = max(0, *(-min(some, default=0) for some in lags))

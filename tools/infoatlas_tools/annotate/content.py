@@ -50,24 +50,14 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Annotations:
-    """Key states and sub-tasks of the N demonstrations of a data set.
-
-    Attributes
-    ----------
-    keystates : KeyStates
-    subtasks : Subtasks
-        Sub-tasks, with reference "" if no objects were named.
-    episodes : tuple of N str
-        Names of the demonstrations in the data set: "demo_0", "traj_3", "0", or the name of a bag.
-    actions : sequence of N arrays [T or T - 1, q], optional
-    first : [N] int64, optional
-        Steps that are cut from the start of each demonstration; see `trimmed`.
-    """
+    """Key states and sub-tasks of the N demonstrations of a data set."""
 
     keystates: KeyStates
-    subtasks: Subtasks
+    subtasks: Subtasks  # with reference "" if no objects were named
+    # Names in the data set: "demo_0", "traj_3", "0", or the name of a bag.
     episodes: tuple[str, ...]
-    actions: Sequence[Float] | None = None
+    actions: Sequence[Float] | None = None  # N arrays [T or T - 1, q]
+    # [N], steps that are cut from the start of each demonstration; see `trimmed`.
     first: Int | None = None
 
     def __post_init__(self) -> None:

@@ -69,18 +69,15 @@ def write_splits(annotations: Annotations, path: Path, out: Path) -> tuple[str, 
 def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any]:
     """Annotations as plain values for JSON.
 
-    Returns
-    -------
-    dict
-        `rate` (Hz or None), `notes` and `warnings`. `subtasks` is a list of parts with
-        `name`, `tool`, `reference`, `orientation`, `held`, `information`, `runner_up`,
-        `runner_up_information`, `stderr` (nats), `certain`, `share` (of the duration) and `steps`
-        (median). `episodes` is a list with `episode`, `frames`, `subtasks` (number, name, start,
-        end), `key_states` (number, name, step) and, with `quality`, `quality`. `orders` has the
-        episodes of each order of sub-tasks, and `drop` those to drop (None without `quality`).
-        `objects` lists those that a camera sees, with `number`, `name`, `camera`, `seen` (share of
-        the demonstrations) and `cuts`: the label of each, the information (`nats`) with its
-        `stderr`, and whether it is the `reference`.
+    The keys are `rate` (Hz or None), `notes` and `warnings`. `subtasks` is a list of parts with
+    `name`, `tool`, `reference`, `orientation`, `held`, `information`, `runner_up`,
+    `runner_up_information`, `stderr` (nats), `certain`, `share` (of the duration) and `steps`
+    (median). `episodes` is a list with `episode`, `frames`, `subtasks` (number, name, start, end),
+    `key_states` (number, name, step) and, with `quality`, `quality`. `orders` has the episodes of
+    each order of sub-tasks, and `drop` those to drop (None without `quality`). `objects` lists
+    those that a camera sees, with `number`, `name`, `camera`, `seen` (share of the demonstrations)
+    and `cuts`: the label of each, the information (`nats`) with its `stderr`, and whether it is the
+    `reference`.
     """
     subtasks, keystates = annotations.subtasks, annotations.keystates
     shares = [share for tool in subtasks.tools for share in annotations.shares(tool).tolist()]

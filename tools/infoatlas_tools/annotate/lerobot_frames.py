@@ -18,18 +18,9 @@ Int = NDArray[np.int64]
 class DatasetFrames:
     """Episode, step, time and number of every frame of a data set.
 
-    Attributes
-    ----------
-    times : list of [T] float32
-        Times of the frames of each episode, seconds.
-    index : list of [T] int64
-        Numbers of its frames in the data set.
-    cut : dict of str to list of [T]
-        New columns of the frames that remain, if others are cut.
-    starts : [N] float
-        Times of the first frames that remain, seconds.
-    files : list of Path
-    notes : list of str
+    `times` and `index` are lists of [T]: the times of the frames of each episode, seconds, and
+    their numbers in the data set. If some are cut, `cut` has new columns of those that remain, and
+    `starts` [N] the times of the first of them.
     """
 
     def __init__(self, files: list[Path], episodes: list[int], lengths: Int) -> None:

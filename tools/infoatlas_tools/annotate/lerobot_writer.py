@@ -55,20 +55,14 @@ def write_lerobot(
     """Write a copy of a LeRobot data set with the annotations.
 
     Other content is copied; videos, images and files of more than 1 MiB are hard links where the
-    disk allows them. Columns of an earlier annotation are replaced.
+    disk allows them. Columns of an earlier annotation are replaced. The episodes are those that
+    `read_lerobot(path)` returns.
 
-    Parameters
-    ----------
-    annotations, path, out
-        The episodes are those that `read_lerobot(path)` returns.
-    style : {"subtask", "motion"}, optional
-        Style of the rows of `language_persistent`; no rows without it. PyTorch's default_collate
-        refuses such rows, and LeRobot before 0.6 the data set.
-    quality : bool
-        Write the column `quality_flag` and the reasons to drop an episode.
-    trim : bool
-        Leave out the frames that `Annotations.trimmed` cuts. Videos stay as they are: in v3.0 their
-        times in `meta/episodes` change. v2 has no such times, so its videos are refused.
+    A `style`, "subtask" or "motion", is that of the rows of `language_persistent`; no rows without
+    it. PyTorch's default_collate refuses such rows, and LeRobot before 0.6 the data set. With
+    `quality`, the column `quality_flag` and the reasons to drop an episode are written. With
+    `trim`, the frames that `Annotations.trimmed` cuts are left out. Videos stay as they are: in
+    v3.0 their times in `meta/episodes` change. v2 has no such times, so its videos are refused.
     """
     if style is not None:
         as_choice(style, "style", STYLES)

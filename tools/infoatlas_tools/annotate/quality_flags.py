@@ -56,14 +56,11 @@ def missing(annotations: Annotations, demonstration: int) -> list[str]:
 def quality_table(annotations: Annotations) -> list[dict[str, Any]]:
     """A row for each demonstration.
 
-    Returns
-    -------
-    list of dict
-        The keys are `episode`, `frames`, `idle` (share of the time), `idle_start` and `idle_end`
-        (steps at rest at the start and at the end) and `outliers` (steps). Further keys are
-        `attempts` (texts), `missing` (names of events and parts), `repeated` (names of events),
-        `drop` (bool) and `reasons` (text). `lag`, `jerk`, `surprise` and `unusual` are those of
-        `Review`, `why` its reason to look at the demonstration, and `review` its rank, from 1.
+    The keys are `episode`, `frames`, `idle` (share of the time), `idle_start` and `idle_end` (steps
+    at rest at the start and at the end) and `outliers` (steps). Further keys are `attempts`
+    (texts), `missing` (names of events and parts), `repeated` (names of events), `drop` (bool) and
+    `reasons` (text). `lag`, `jerk`, `surprise` and `unusual` are those of `Review`, `why` its
+    reason to look at the demonstration, and `review` its rank, from 1.
     """
     found, seen = [], annotations.review
     rank = (-seen.unusual).argsort(kind="stable").argsort() + 1

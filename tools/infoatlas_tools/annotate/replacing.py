@@ -16,14 +16,9 @@ def replacing(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """A path for a new file or folder, which becomes `target` if no error is raised.
 
     It is on the same disk, beside the target. After an error or an interrupt, the target is
-    unchanged, and the new file is removed.
-
-    Parameters
-    ----------
-    target : Path
-    overwrite : bool
-        Replace an existing target, with the same permissions. A file is replaced atomically. A
-        folder is moved aside, and back if the new one cannot take its place.
+    unchanged, and the new file is removed. `overwrite` replaces an existing target, with the same
+    permissions: a file atomically; a folder is moved aside, and back if the new one cannot take its
+    place.
     """
     if overwrite:
         target = target.resolve()

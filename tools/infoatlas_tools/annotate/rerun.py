@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError, OutputError
 
 from ..files.lerobot.features import STATE
+from ..files.lerobot.images import video_places
 from ..files.lerobot.meta import read_info
 from ..files.lerobot.reader import is_lerobot
 from .content import Annotations
@@ -74,11 +75,8 @@ def write_rerun(
     clips: dict[int, list[Clip]] = {i: [] for i in rows}
     notes: list[str] = []
     if video and annotations.rate is not None and is_lerobot(path):
-        for i in rows:
-            found, missing = _clips(Path(path), int(annotations.episodes[i]))
-            clips[i] = found
-            name = annotations.episodes[i]
-            notes += [f"{file} is missing: there is no video of episode {name}" for file in missing]
+        found, notes = _clips(Path(path), [int(name) for name in chosen])
+        clips = dict(zip(rows, found.values(), strict=True))
         size = sum(os.path.getsize(clip.file) for own in clips.values() for clip in own)
         if size > LARGEST_VIDEO:
             raise InputError(
@@ -277,50 +275,17 @@ def _blueprint(rerun: Any, annotations: Annotations, clips: Sequence[Clip]) -> A
     )
 
 
-def _clips(folder: Path, episode: int) -> tuple[list[Clip], list[Path]]:
-    """Videos of an episode of a LeRobot data set, and files that are missing."""
+def _clips(folder: Path, episodes: Sequence[int]) -> tuple[dict[int, list[Clip]], list[str]]:
+    """Videos of episodes of a LeRobot data set, and sentences about those that are missing."""
     info = read_info(folder)
     described = info["features"].items()
-    cameras = [n for n, f in described if isinstance(f, dict) and f.get("dtype") == "video"]
-    template = info.get("video_path")
-    found: list[Clip] = []
-    missing: list[Path] = []
-    row = _episode_row(folder, episode) if cameras else {}
-    for camera in cameras:
-        places = {
-            "video_key": camera,
-            "episode_index": episode,
-            "episode_chunk": episode // (info.get("chunks_size") or 1000),
-            "chunk_index": row.get(f"videos/{camera}/chunk_index"),
-            "file_index": row.get(f"videos/{camera}/file_index"),
-        }
-        try:
-            file = folder / str(template).format(**places)
-        except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
-            raise InputError(
-                f"{folder}: meta/info.json has the video_path {template!r}, which has no place for "
-                f"episode {episode} ({error}): load the data set again"
-            ) from error
-        start = float(row.get(f"videos/{camera}/from_timestamp") or 0.0)
-        if file.is_file():
-            found.append(Clip(_plain(camera.replace("observation.images.", "")), file, start))
-        else:
-            missing.append(file)
-    return found, missing
-
-
-def _episode_row(folder: Path, episode: int) -> dict[str, Any]:
-    """Places of the videos of an episode in v3; empty in v2, where they follow from the name."""
-    files = sorted((folder / "meta" / "episodes").glob("*/*.parquet"))
-    if not files:
-        return {}
-    from pyarrow import parquet
-
-    for file in files:
-        with parquet.ParquetFile(file) as opened:
-            names = [n for n in opened.schema_arrow.names if n.startswith("videos/")]
-            rows = opened.read(["episode_index", *names]).to_pylist()
-        for row in rows:
-            if row["episode_index"] == episode:
-                return dict(row)
-    return {}
+    found: dict[int, list[Clip]] = {episode: [] for episode in episodes}
+    notes = []
+    for camera in (n for n, f in described if isinstance(f, dict) and f.get("dtype") == "video"):
+        name = _plain(camera.replace("observation.images.", ""))
+        for episode, (file, start) in video_places(folder, info, camera, episodes).items():
+            if file.is_file():
+                found[episode].append(Clip(name, file, start))
+            else:
+                notes.append(f"{file} is missing: there is no video of episode {episode}")
+    return found, notes

@@ -25,35 +25,20 @@ EXACT = 1e-3  # standard deviation of an action that counts as exactly predicted
 
 @dataclass(frozen=True, eq=False)
 class Review:
-    """Measures of N demonstrations; NaN where actions are missing.
+    """Measures of N demonstrations; NaN where actions are missing."""
 
-    Attributes
-    ----------
-    set_lag : float
-        Steps by which the motion of all demonstrations follows its commands; below 0 if it precedes
-        them.
-    correlation : float
-        Of the speeds of actions and states at that lag.
-    lag : [N] float64
-        The same, of each demonstration.
-    jerk : [N] float64
-        Root mean square of third differences, as a multiple of the increments' in all.
-    surprise : [N] float64
-        How badly a Gaussian of the other demonstrations predicts the actions from the states, nats
-        a step above the median.
-    unusual : [N] float64
-        Largest deviation of a measure from the median, robust standard deviations.
-    why : tuple of N str
-        The measures that deviate by more than 3.5, as "lag 3, jerk 2.3".
-    """
-
+    # Steps by which the motion of all demonstrations follows its commands; below 0 if it precedes
+    # them.
     set_lag: float
-    correlation: float
-    lag: Float
-    jerk: Float
+    correlation: float  # of the speeds of actions and states at that lag
+    lag: Float  # [N], the same of each demonstration
+    jerk: Float  # [N], rms of third differences, as a multiple of the increments' in all
+    # [N], how badly a Gaussian of the other demonstrations predicts the actions from the states,
+    # nats a step above the median.
     surprise: Float
+    # [N], largest deviation of a measure from the median, robust standard deviations.
     unusual: Float
-    why: tuple[str, ...]
+    why: tuple[str, ...]  # N, the measures that deviate by more than 3.5, as "lag 3, jerk 2.3"
 
     @property
     def about_actions(self) -> str:
@@ -74,15 +59,8 @@ def review(
 ) -> Review:
     """Measures of demonstrations.
 
-    Parameters
-    ----------
-    paths : sequence of N arrays [T_i, p]
-        Coordinates whose differences are motion.
-    actions : sequence of N arrays [T_i or T_i - 1, q], optional
-    idle : [N] float64
-        Share of the time at rest.
-    rate : float, optional
-        Steps a second, Hz; 20 unless given.
+    `paths` [T, p] are coordinates whose differences are motion, and `actions` [T or T - 1, q].
+    `idle` [N] is the share of the time at rest, and `rate` is in Hz; 20 unless given.
     """
     count, nothing = len(paths), np.full(len(paths), np.nan)
     motion = _scaled([np.diff(path, axis=0) for path in paths])

@@ -36,17 +36,10 @@ def write_mimicgen_config(
     """Write the sub-tasks of a MimicGen configuration, as JSON.
 
     Merge it into a configuration of the task: `task.task_spec` has the sub-tasks with `object_ref`,
-    and `experiment.source.filter_key` names the list of complete demonstrations.
-
-    Parameters
-    ----------
-    annotations, path, out
-        The HDF5 file at `path` contains the names of objects and end effectors.
-    offsets : (int, int)
-        Smallest and largest number of steps by which MimicGen moves the end of a part at each
-        attempt.
-    objects : dict of str to str, optional
-        Names in the file by reference object, if they differ; "" for no reference.
+    and `experiment.source.filter_key` names the list of complete demonstrations. The HDF5 file at
+    `path` contains the names of objects and end effectors; `objects` has those by reference object
+    that differ, "" for no reference. `offsets` are the smallest and largest number of steps by
+    which MimicGen moves the end of a part at each attempt.
     """
     fields, _ = _fields(annotations, path, offsets, objects)
     spec = {}

@@ -30,47 +30,26 @@ SURVEYED = 500  # messages from which their interval is estimated
 class StreamCurve:
     """The T estimates of a bag, and the detections in them.
 
-    Attributes
-    ----------
-    stamp : [T] float64
-        Stamp of the newest state of each window, seconds.
-    mi, stderr, noise, local : [T] float64
-        Nats; as in `Estimate` and `WindowEstimate`.
-    fill : [T] float64
-        Pairs in the window as a share of its steps.
-    saturated : [T] bool
-    extrema : list of Extremum
-        In order of time; `index` and `detected_at` are numbers of the detector's estimates.
-    start : float
-        First stamp, seconds.
-    states : list of ([m] float64, [m, d] float64), one for each topic
-        Stamps and states, thinned out, for a picture.
-    names : list of tuple of str
-        Names of the coordinates of each topic.
-    how : str
-        Estimator and settings, one line.
-    notices : list of str
-        Sentences about changes within the bag, such as the joints of the messages.
-    events : list of Event
-        Couplings of two topics, in order of time.
-    motions : (stamp, mi) of [M] float64
-        For two topics: mutual information of their motions, from which couplings are detected.
+    `mi`, `stderr`, `noise` and `local` are in nats, as in `Estimate` and `WindowEstimate`.
     """
 
-    stamp: NDArray[np.float64]
+    stamp: NDArray[np.float64]  # [T], of the newest state of each window, seconds
     mi: NDArray[np.float64]
     stderr: NDArray[np.float64]
     noise: NDArray[np.float64]
     local: NDArray[np.float64]
-    fill: NDArray[np.float64]
+    fill: NDArray[np.float64]  # [T], pairs in the window as a share of its steps
     saturated: NDArray[np.bool_]
+    # In order of time; `index` and `detected_at` are numbers of the detector's estimates.
     extrema: list[Extremum]
-    start: float
+    start: float  # first stamp, seconds
+    # Of each topic: stamps [m] and states [m, d], thinned out, for a picture.
     states: list[tuple[NDArray[np.float64], NDArray[np.float64]]]
-    names: list[tuple[str, ...]]
-    how: str
-    notices: list[str] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
+    names: list[tuple[str, ...]]  # of the coordinates of each topic
+    how: str  # estimator and settings, one line
+    notices: list[str] = field(default_factory=list)  # sentences about changes, as of the joints
+    events: list[Event] = field(default_factory=list)  # of couplings, in order of time
+    # Stamps and mutual information [M] of the motions of two topics, for couplings.
     motions: tuple[NDArray[np.float64], NDArray[np.float64]] = (np.zeros(0), np.zeros(0))
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,15 +70,10 @@ class StreamCurve:
 
 
 def survey(bag: Bag, topic: str, extractor: Extractor) -> tuple[float | None, float]:
-    """Interval and number of the states of a topic, by its first messages.
+    """Median seconds between the first states of a topic, and the number of its states.
 
-    Returns
-    -------
-    step : float or None
-        Median seconds between the first states; None if their stamps do not show it.
-    states : float
-        Number of messages times the share of the first ones that have a state; others may be those
-        of another body.
+    The seconds are None if the stamps do not show them. The number is that of messages times the
+    share of the first ones that have a state; others may be those of another body.
     """
     receiver = Receiver(extractor)
     samples = [

@@ -21,19 +21,10 @@ from .storages import BagFile, Channel, Received, open_file
 
 
 class BagFiles:
-    """An open bag.
+    """An open bag: a folder with metadata.yaml, or a .mcap, .db3 or .bag file.
 
-    Parameters
-    ----------
-    source : Path
-        A folder with metadata.yaml, or a .mcap, .db3 or .bag file.
-
-    Attributes
-    ----------
-    channels : list of Channel
-        Channels of all files, one after the other.
-    missing : dict of int
-        Number of messages by topic that metadata.yaml counts and the files lack.
+    `channels` are those of all files, one after the other. `missing` is the number of messages by
+    topic that metadata.yaml counts and the files lack.
     """
 
     def __init__(self, source: Path) -> None:
@@ -55,7 +46,6 @@ class BagFiles:
             self._stack = stack.pop_all()
 
     def close(self) -> None:
-        """Close the files."""
         self._stack.close()
 
     def _read_metadata(

@@ -47,30 +47,15 @@ def scan_lags(
     estimator: Estimator,
     progress: Callable[[float], None],
 ) -> dict[str, Any]:
-    """Scan the lags of the quantities of two topics.
+    """Scan the lags of the quantities of two topics, up to `seconds` of both signs.
 
-    Parameters
-    ----------
-    samples : PartSamples
-        Of two topics, by `receivers`.
-    receivers : sequence of Receiver
-    sync : Synchroniser
-        Pairs the states of both.
-    step : float or None
-        Interval of the slower topic, seconds.
-    seconds : float
-        Largest lag, of both signs.
-    estimator : Estimator
-    progress : callable
-        Called with the completed share, 0 to 1.
+    `sync` pairs the states of both, and `step` is the interval of the slower topic, seconds.
+    `progress` is called with the completed share, 0 to 1.
 
-    Returns
-    -------
-    dict
-        JSON-safe. "step" (s) is that of the lags, "span" (s) the time that was compared. "scans"
-        has a dict for each pair of quantities: their names, whether the largest value is
-        significant, and values of the `LagScan` with lags in seconds. A lag is positive if the
-        second topic is ahead of the first.
+    The result is JSON-safe. "step" (s) is that of the lags, "span" (s) the time that was compared.
+    "scans" has a dict for each pair of quantities: their names, whether the largest value is
+    significant, and values of the `LagScan` with lags in seconds. A lag is positive if the second
+    topic is ahead of the first.
     """
     seconds = as_seconds(seconds, "lags")
     if step is None:

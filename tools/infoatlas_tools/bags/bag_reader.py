@@ -22,16 +22,11 @@ MSG, IDL = ("ros1msg", "ros2msg"), ("ros2idl", "omgidl")
 
 
 class BagReader:
-    """An open bag.
+    """An open bag; `source`, `channels` and `missing` are those of `BagFiles`.
 
-    Attributes
-    ----------
-    source, channels, missing
-        As in `BagFiles`.
-    unreadable : dict of str
-        Why messages of a channel cannot be decoded, by index in `channels`.
-    typestore : rosbags.typesys.store.Typestore
-        Types of the bag's definitions, or those of the newest distribution if it has none.
+    `unreadable` has why messages of a channel cannot be decoded, by index in `channels`. The
+    `typestore` has the types of the bag's definitions, or those of the newest distribution if it
+    has none.
     """
 
     def __init__(self, source: Path) -> None:
@@ -52,7 +47,6 @@ class BagReader:
             raise
 
     def close(self) -> None:
-        """Close the files."""
         self._files.close()
 
     def messages(self, topics: Collection[str]) -> Iterator[tuple[str, int, Any]]:

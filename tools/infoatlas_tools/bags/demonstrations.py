@@ -45,26 +45,16 @@ def load_demonstrations(
     joints: Sequence[str] = (),
     camera: str | None = None,
 ) -> Trajectories:
-    """Read one topic of every bag of a folder; each bag is a trajectory.
+    """Read one topic of every bag of a folder; each bag is a trajectory, and there are two or more.
 
     As in a stream, messages of other joints and other bodies are skipped; `notes` gives their
     number. A message that cannot be used is an error, because a trajectory cannot have holes.
+    `topic`, `fields` and `joints` are those of `Bag.extractor`. `camera` is a topic of images; a
+    step has the one that arrived nearest in time.
 
-    Parameters
-    ----------
-    path : path
-        A folder of two or more bags (folders, .mcap, .db3 or .bag files).
-    topic, fields, joints
-        As in `Bag.extractor`.
-    camera : str, optional
-        Topic of images; a step has the one that arrived nearest in time.
-
-    Returns
-    -------
-    Trajectories
-        States in the order of their stamps; a step is a message. Coordinates are ordered as in the
-        first bag. Their rate (Hz) is 1 / median interval between arrivals, of all bags together;
-        None if that interval is 0, or no bag has two messages. Episodes are the names of the bags.
+    States are in the order of their stamps; a step is a message. Coordinates are ordered as in the
+    first bag. Their rate (Hz) is 1 / median interval between arrivals, of all bags together; None
+    if that interval is 0, or no bag has two messages. Episodes are the names of the bags.
     """
     found: dict[str, _Demonstration] = {}
     left_out: dict[str, list[str]] = {}

@@ -17,18 +17,10 @@ from .states import Bag
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a recording.
+    """A part of a recording."""
 
-    Parameters
-    ----------
-    start : float
-        Seconds since the first message, by the stamps.
-    duration : float, optional
-        Seconds; to the end unless given.
-    """
-
-    start: float = 0.0
-    duration: float | None = None
+    start: float = 0.0  # seconds since the first message, by the stamps
+    duration: float | None = None  # seconds; to the end unless given
 
     def __post_init__(self) -> None:
         if not 0 <= as_number(self.start, "start", "seconds since the first message") < np.inf:
@@ -45,12 +37,8 @@ class Part:
 class PartSamples:
     """Samples of one or two topics, within a part of a bag, for one iteration.
 
-    `progress` is called with the completed share, 0 to 1.
-
-    Attributes
-    ----------
-    start : float
-        Stamp of the first message, seconds; also outside the part.
+    `progress` is called with the completed share, 0 to 1. `start` is the stamp of the first
+    message, seconds; also outside the part.
     """
 
     def __init__(

@@ -38,12 +38,7 @@ class Topic(NamedTuple):
 class Bag:
     """An open bag, which is closed at the end of `with`.
 
-    Attributes
-    ----------
-    path : Path
-    topics : dict of Topic
-    notices : list of str
-        Sentences about what was left out.
+    `topics` are by name. `notices` are sentences about what was left out.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -171,18 +166,11 @@ class Bag:
         return f"It has {', '.join(topics)}" if topics else "It is empty"
 
     def messages(self, *topics: str) -> Iterator[tuple[int, float, Any]]:
-        """Messages in the order of their arrival, one by one.
+        """Messages one by one, in the order of their arrival: side, time of arrival (s), message.
 
-        For an .mcap file without an index, they are in the order of the file.
-
-        Yields
-        ------
-        side : int
-            Index in `topics`. If a topic is there twice, as for two bodies on it, each message is
-            returned for both.
-        received : float
-            Time of arrival, seconds.
-        message
+        The side is the index in `topics`. If a topic is there twice, as for two bodies on it, each
+        message is returned for both. For an .mcap file without an index, they are in the order of
+        the file.
         """
         sides: dict[str, list[int]] = {}
         for side, topic in enumerate(topics):

@@ -53,15 +53,9 @@ class Channel(NamedTuple):
 
 
 class BagFile(Protocol):
-    """An open file of a bag.
+    """An open file of a bag."""
 
-    Attributes
-    ----------
-    channels : dict of Channel
-        Channels by their number in the file.
-    """
-
-    channels: dict[int, Channel]
+    channels: dict[int, Channel]  # by their number in the file
 
     def messages(self, chosen: Collection[int]) -> Iterator[Received]:
         """Messages of channels with these numbers, in the order of their arrival."""
@@ -109,7 +103,6 @@ class McapFile:
         }
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def _check_ends(self) -> None:
@@ -282,7 +275,6 @@ class Sqlite3File:
             raise
 
     def close(self) -> None:
-        """Close the file."""
         self._base.close()
 
     def _rows(self, query: str, *values: int) -> Iterator[Any]:
@@ -322,7 +314,6 @@ class Ros1File:
         }
 
     def close(self) -> None:
-        """Close the file."""
         self._reader.close()
 
     def messages(self, chosen: Collection[int]) -> Iterator[Received]:

@@ -18,19 +18,8 @@ from .videos import Video
 class Camera:
     """Images of one camera for N demonstrations; nothing is decoded before `read`.
 
-    Parameters
-    ----------
-    name : str
-    lengths : [N] int64
-        Steps of each demonstration.
-    demonstrations : sequence of Images, N of them
-
-    Attributes
-    ----------
-    on_read : function
-        Is called after each `read`, as to show progress.
-    changes : result of `find_changes`, or None
-        It is kept here, because all images are read for it.
+    `lengths` [N] are the steps of each. `on_read` is called after each `read`, as to show progress.
+    `changes` keeps the result of `find_changes`, because all images are read for it.
     """
 
     def __init__(
@@ -45,10 +34,7 @@ class Camera:
     def read(self, demonstration: int, steps: Sequence[int], width: int) -> Image:
         """Images [n, h, width, 3] of ascending steps, uint8 RGB, each pixel a mean over its area.
 
-        Raises
-        ------
-        InputError
-            An image is missing, cannot be decoded, or has other proportions than those before.
+        InputError if one is missing, cannot be decoded, or has other proportions than those before.
         """
         wanted = np.asarray(steps, np.int64)
         length = int(self.lengths[demonstration])

@@ -20,15 +20,9 @@ VIDEOS = (".mp4", ".mkv", ".mov", ".webm")
 def folder_camera(given: str, episodes: Sequence[str], count: int) -> Camera:
     """The camera of a folder, in which each image or frame is a step.
 
-    Parameters
-    ----------
-    given : str
-        Path of the folder. It has an entry for each demonstration: a video, or a folder of images.
-    episodes : sequence of str
-        Names of the demonstrations. If each is the name of an entry, the others are left out.
-        Otherwise the entries are in the order of their names, with numbers in them as numbers.
-    count : int
-        Number of demonstrations.
+    The folder has an entry for each demonstration: a video, or a folder of images. If each of
+    `episodes` is the name of an entry, the others are left out. Otherwise the entries are in the
+    order of their names, with numbers in them as numbers.
     """
     folder = Path(given)
     if not folder.is_dir():

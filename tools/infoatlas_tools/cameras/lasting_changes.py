@@ -47,33 +47,16 @@ AGREED = 0.2  # share of a blob's pixels that agree, at least: slow changes have
 
 @dataclass(frozen=True)
 class Change:
-    """An object leaves its place or arrives at one.
+    """An object leaves its place or arrives at one."""
 
-    Attributes
-    ----------
-    step : int
-        Recorded step.
-    leaves : bool
-        False if the object arrives.
-    place : (float, float)
-        Right and down from the upper left corner, in widths of the image.
-    colour : (float, float, float)
-        CIE L*a*b*, L* times LIGHTNESS.
-    size : float
-        Share of the image.
-    agreement : float
-        Share of the pixels that change within half a second of the step: low if the date is wrong.
-    number : int
-        Of the object, from 1; the object has the same number in all demonstrations.
-    """
-
-    step: int
-    leaves: bool
-    place: tuple[float, float]
-    colour: tuple[float, float, float]
-    size: float
+    step: int  # recorded
+    leaves: bool  # False if the object arrives
+    place: tuple[float, float]  # right and down from the upper left corner, in widths of the image
+    colour: tuple[float, float, float]  # CIE L*a*b*, L* times LIGHTNESS
+    size: float  # share of the image
+    # Share of the pixels that change within half a second of the step: low if the date is wrong.
     agreement: float
-    number: int = 0
+    number: int = 0  # of the object, from 1; the same in all demonstrations
 
 
 class Seen(NamedTuple):
@@ -106,21 +89,10 @@ class Seen(NamedTuple):
 def find_changes(
     camera: Camera, states: Sequence[NDArray[Any]], rate: float
 ) -> tuple[list[list[Change]], list[str]]:
-    """Changes that half of the demonstrations share, in order of time, by demonstration.
+    """Changes that half of the demonstrations share, in order of time, by demonstration; notes.
 
-    Parameters
-    ----------
-    camera : Camera
-    states : sequence of [T_i, d] float64
-        Of the robot: its own first and last motions are left out.
-    rate : float
-        Recorded steps a second, Hz.
-
-    Returns
-    -------
-    changes : list of N lists of Change
-    notes : list of str
-        How many demonstrations show some, or why there are none.
+    The notes say how many demonstrations show some, or why there are none. `states` [T, d] are
+    those of the robot, whose own first and last motions are left out; `rate` is in Hz.
     """
     if len(states) < FEWEST:
         note = f"Camera {camera.name} dates no objects: that needs {FEWEST} demonstrations."

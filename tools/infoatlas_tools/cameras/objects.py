@@ -26,24 +26,13 @@ RIGID = 0.8  # share of the variance of a face's place that the place of another
 
 @dataclass(frozen=True, eq=False)
 class ImageObject:
-    """Something that lies elsewhere in every first image.
+    """Something that lies elsewhere in every first image."""
 
-    Attributes
-    ----------
-    points : [N, 2] float64
-        Its centre (right, down) in pixels of the scene; NaN where it is not seen.
-    boxes : [N, 4] int64
-        Left, top, width and height.
-    colours : tuple of int
-        Of its faces: indices in the palette.
-    twin : bool
-        Whether most demonstrations have two blobs of its colour, which may be confused.
-    """
-
+    # [N, 2], its centre (right, down) in pixels of the scene; NaN where it is not seen.
     points: Float
-    boxes: Int
-    colours: tuple[int, ...]
-    twin: bool
+    boxes: Int  # [N, 4], left, top, width and height
+    colours: tuple[int, ...]  # of its faces: indices in the palette
+    twin: bool  # most demonstrations have two blobs of its colour, which may be confused
 
     @property
     def seen(self) -> NDArray[np.bool_]:
@@ -85,14 +74,7 @@ def colour_of(images: Image, scene: Scene, palette: Image) -> Int:
 
 
 def locate(faces: Int, colours: tuple[int, ...]) -> ImageObject:
-    """The largest blob of some colours in each image.
-
-    Parameters
-    ----------
-    faces : [N, h, w] int64
-        By `colour_of`.
-    colours : tuple of int
-    """
+    """The largest blob of some colours in each image [N, h, w] of `colour_of`."""
     import cv2
 
     points, boxes = np.full((len(faces), 2), np.nan), np.zeros((len(faces), 4), np.int64)

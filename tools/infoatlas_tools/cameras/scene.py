@@ -26,41 +26,19 @@ CLEARLY = 0.05  # correlation of edges that a shift gains, at least
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """First images, aligned in place and colour.
+    """First images, aligned in place and colour."""
 
-    Attributes
-    ----------
-    first : [N, h, w, 3] float32
-        Lab by `images.lab`, as the median over the first 0.1 s.
-    usual : [h, w, 3] float32
-        Median over the first images of all demonstrations.
-    background : [h, w, 3] float32
-        Median over images of all steps of all demonstrations.
-    images : [N, h, w, 3] uint8
-        RGB, for pictures.
-    shift : [N, 2] float64
-        Pixels (right, down) by which the camera is displaced from the median demonstration.
-    colour : [N, 3] float32
-        Lab by which the whole image differs from the median demonstration.
-    """
-
-    first: Image
-    usual: Image
-    background: Image
-    images: NDArray[np.uint8]
+    first: Image  # [N, h, w, 3], Lab by `images.lab`, as the median over the first 0.1 s
+    usual: Image  # [h, w, 3], median over the first images of all demonstrations
+    background: Image  # [h, w, 3], median over images of all steps of all demonstrations
+    images: NDArray[np.uint8]  # [N, h, w, 3], RGB, for pictures
+    # [N, 2], pixels (right, down) from the camera's place in the median demonstration.
     shift: NDArray[np.float64]
-    colour: Image
+    colour: Image  # [N, 3], Lab by which the whole image differs from the median demonstration
 
 
 def read_scene(camera: Camera, rate: float) -> Scene:
-    """First images and background of a camera's demonstrations.
-
-    Parameters
-    ----------
-    camera : Camera
-    rate : float
-        Steps a second, Hz.
-    """
+    """First images and background of a camera's demonstrations; the rate is in Hz."""
     count = len(camera.lengths)
     each = max(2, min(EACH, SHARED // count))
     start, images, later = [], [], []

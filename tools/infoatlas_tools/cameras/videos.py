@@ -19,23 +19,12 @@ RATES_APART = 0.01  # share by which the rate of a video may differ from the sta
 
 
 class Video(NamedTuple):
-    """A demonstration in a video.
-
-    Attributes
-    ----------
-    path : Path
-    begin : float
-        Time of its first step in the video, seconds.
-    rate : float
-        Its steps a second, Hz; each step is a frame.
-    length : int
-        Its steps.
-    """
+    """A demonstration in a video."""
 
     path: Path
-    begin: float
-    rate: float
-    length: int
+    begin: float  # time of its first step in the video, seconds
+    rate: float  # its steps a second, Hz; each step is a frame
+    length: int  # its steps
 
     def read(self, steps: Sequence[int], width: int) -> Iterator[Image]:
         """As in `Images`; a step is the frame whose time is nearest."""
@@ -83,10 +72,7 @@ def whole_video(path: Path) -> Video:
 def video_faults(videos: Mapping[int, Video]) -> dict[int, str]:
     """Why demonstrations cannot be read, by their numbers, as "has 3 of its 9 frames in ...".
 
-    Raises
-    ------
-    InputError
-        A video has another frame rate than the demonstrations in it.
+    InputError if a video has another frame rate than the demonstrations in it.
     """
     held: dict[Path, int | str] = {}
     found = {}

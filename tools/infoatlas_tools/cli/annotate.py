@@ -37,7 +37,6 @@ EXAMPLES = (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Arguments of this command."""
     parser.add_argument("data", metavar="DATA", help=DEMONSTRATIONS)
     parser.add_argument("--out", metavar="COPY", help="file or folder to write; it must not exist")
     parser.add_argument(
@@ -117,7 +116,6 @@ def add_bodies(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Run the command."""
     from ..annotate.csv_and_json import as_tree
     from .annotate_text import print_annotations
 

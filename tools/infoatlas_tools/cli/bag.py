@@ -34,7 +34,6 @@ EXAMPLES = (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Arguments of this command."""
     parser.add_argument(
         "data", metavar="BAG", help="a ROS bag: its folder, or a .mcap, .db3 or .bag file"
     )
@@ -158,7 +157,6 @@ def _add_window(group: Any) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Run the command."""
     from infoatlas_rt.messages.receiver import Receiver
     from infoatlas_rt.messages.stream import Stream
     from infoatlas_rt.messages.sync import Synchroniser

@@ -22,7 +22,6 @@ EXAMPLES = ("curve demos.npz --plot curve.png",)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Arguments of this command."""
     parser.add_argument("data", metavar="DEMOS", help=DATA_SET)
     add_loading(parser)
     parser.add_argument("--lag", type=int, default=2, help="steps between a state and its past")
@@ -56,7 +55,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Run the command."""
     from infoatlas_rt.streams.extrema import ExtremumDetector
 
     from ..curves.ensemble_curve import mi_curve

@@ -97,10 +97,7 @@ def described(arguments: Namespace, trajectories: Trajectories) -> Trajectories:
 def parse_labels(texts: list[str], episodes: Sequence[str]) -> Any:
     """Labels of `--label`: a path, or steps by index in the data; None without any.
 
-    Raises
-    ------
-    InputError
-        Text of another form, or an episode that does not exist.
+    InputError for text of another form, or an episode that does not exist.
     """
     from ..keystates.marks import placed_labels
 

@@ -19,7 +19,6 @@ EXAMPLES = ("estimate x.npy y.npy",)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Arguments of this command."""
     add_pairs(parser)
     parser.add_argument(
         "--time-series",
@@ -38,7 +37,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Run the command."""
     from ..files.load import load_pairs
 
     x, y, dropped, notes = load_pairs(arguments.x, arguments.y, drop_missing=arguments.drop_missing)

@@ -21,7 +21,6 @@ EXAMPLES = ("test x.csv y.csv --permutations 999 --plot null.png",)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Arguments of this command."""
     add_pairs(parser)
     parser.add_argument(
         "--permutations",
@@ -43,7 +42,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Run the command."""
     import numpy as np
 
     from ..analysis.independence import independence_test

@@ -30,7 +30,6 @@ EXAMPLES = (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Arguments of this command."""
     parser.add_argument("data", metavar="DEMOS", help=DEMONSTRATIONS)
     add_loading(parser)
     add_camera(parser)
@@ -56,7 +55,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Run the command."""
     from ..keystates.summary import finite
     from .keystate_text import print_keystates
 
@@ -94,10 +92,7 @@ def run(arguments: Namespace) -> None:
 def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list[int]]:
     """Groups of `--group NAME=COLUMNS`: numbers, ranges as 18:21, or beginnings of names.
 
-    Raises
-    ------
-    InputError
-        There is no "=", no column matches, or there is a single group.
+    InputError if there is no "=", no column matches, or there is a single group.
     """
     from ..columns import columns_of
 

@@ -29,7 +29,6 @@ EXAMPLES = (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Arguments of this command."""
     parser.add_argument("data", metavar="DATA", help=DEMONSTRATIONS)
     parser.add_argument(
         "--labels", metavar="FILE", default="labels.json", help="file of the marks, made if absent"
@@ -51,7 +50,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    """Run the command."""
     import webbrowser
 
     with make_server(arguments) as server:

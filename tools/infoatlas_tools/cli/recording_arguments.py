@@ -110,12 +110,8 @@ def add_extrema(parser: Any, delay: float | None, text: str) -> None:
 def check_data(data: str, command: str) -> Dataset | None:
     """The data set of a command; None if it is a ROS bag or a folder of bags.
 
-    Parameters
-    ----------
-    data : str
-    command : {"keystates", "annotate", "curve", "bag"}
-        "keystates" and "annotate" are for demonstrations and folders of bags, "curve" is for
-        demonstrations, and "bag" for one ROS bag.
+    "keystates" and "annotate" are for demonstrations and folders of bags, "curve" is for
+    demonstrations, and "bag" for one ROS bag.
     """
     from ..bags.states import SUFFIXES, bags_in
     from ..files.formats import open_dataset

@@ -299,33 +299,16 @@ def ensemble_pairs(
     history: int = 1,
     normalised: bool = False,
 ) -> Pairs:
-    """Pairs over trajectories at one moment.
+    """Pairs over trajectories at one moment, of states [sum(lengths), d] end to end.
 
-    Parameters
-    ----------
-    states : [sum(lengths), d]
-        Trajectories end to end.
-    lengths : [N] int
-    at : int or float
-        Step t (raw). With `normalised`, the fraction of the way from the first step that has a past
-        (0) to the last step (1) of each trajectory. The nearest original step is used, and its
-        partner `lag` original steps before it. Normalised time needs the length of a trajectory, so
-        it is for recorded data.
-    lag, history : int
-        Steps between a state and its past, and how many past states are stacked.
-    normalised : bool
+    The moment is step t (raw). With `normalised`, it is the fraction of the way from the first step
+    that has a past (0) to the last step (1) of each trajectory. The nearest original step is used,
+    and its partner `lag` original steps before it. Normalised time needs the length of a
+    trajectory, so it is for recorded data. `history` is the number of past states that are stacked.
 
-    Returns
-    -------
-    Pairs
-        One pair of each trajectory that reaches step t; with `normalised`, of each that is longer
-        than lag + history - 1 steps.
-
-    Raises
-    ------
-    InputError
-        `lag` or `history` is below 1, `states` is not [n, d], the lengths do not fit, the fraction
-        is not between 0 and 1, or the step is no integer.
+    There is one pair of each trajectory that reaches step t; with `normalised`, of each that is
+    longer than lag + history - 1 steps. InputError if an argument is out of range, or the lengths
+    do not fit.
     """
     reach = as_count(lag, "lag", 1) + as_count(history, "history", 1) - 1
     if getattr(states, "ndim", None) != 2:

@@ -34,10 +34,8 @@ def files_in(folder: Path) -> tuple[list[Path], list[Path]]:
 def read_folder(folder: Path, read: Callable[[Path], Trajectories]) -> Trajectories:
     """Trajectories of the files of a folder, each read by `read`; episodes have their names.
 
-    Raises
-    ------
-    InputError
-        A file cannot be read, contains several demonstrations, or has other columns than the first.
+    InputError if a file cannot be read, contains several demonstrations, or has other columns than
+    the first.
     """
     files, others = files_in(folder)
     parts: dict[str, Trajectories] = {}

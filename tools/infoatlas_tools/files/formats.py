@@ -41,24 +41,14 @@ OPTIONS = {
 
 
 class Format(NamedTuple):
-    """A format of data sets.
-
-    Attributes
-    ----------
-    name : str
-    recognises : function of a path, and of its open HDF5 file or None
-    read : function of a path and options
-        Returns `Trajectories`.
-    options : tuple of str
-        Those of `OPTIONS` that `read` has, and "camera" if the data contain images.
-    annotations : tuple of str
-        Formats that `annotate` writes for such data alone, the default first.
-    """
+    """A format of data sets."""
 
     name: str
-    recognises: Callable[[Path, Any], bool]
-    read: Callable[..., Trajectories]
+    recognises: Callable[[Path, Any], bool]  # from a path, and its open HDF5 file or None
+    read: Callable[..., Trajectories]  # from a path and options
+    # Those of `OPTIONS` that `read` has, and "camera" if the data contain images.
     options: tuple[str, ...] = ("features",)
+    # Formats that `annotate` writes for such data alone, the default first.
     annotations: tuple[str, ...] = ()
 
 

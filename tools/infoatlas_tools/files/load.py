@@ -115,19 +115,10 @@ def load_samples(
     """Samples [n, d] of one variable, from .npy, a table, or an .npz with a single array; notes.
 
     All columns of a table are coordinates, except for an index that pandas wrote without a name.
-    The notes name it, and columns that look like labels of demonstrations, counters or times.
-
-    Parameters
-    ----------
-    path : path
-    missing : bool
-        Read the missing values of a table (blank rows, empty cells, NA and the like, nulls) as NaN
-        instead of refusing them; for `drop_missing`.
-
-    Raises
-    ------
-    InputError
-        As in `load_trajectories`; but the estimator checks the numbers.
+    The notes name it, and columns that look like labels of demonstrations, counters or times. With
+    `missing`, the missing values of a table (blank rows, empty cells, NA and the like, nulls) are
+    NaN instead of refused; for `drop_missing`. Errors are those of `load_trajectories`; but the
+    estimator checks the numbers.
     """
     path = Path(path)
     suffix = path.suffix.lower()
@@ -147,40 +138,22 @@ def load_samples(
 
 
 class Pairs(NamedTuple):
-    """Samples of two variables.
-
-    Attributes
-    ----------
-    x, y : [n, dx], [n, dy]
-    dropped : int
-        Pairs that were left out because a value is missing.
-    notes : tuple of str
-        Sentences about what was left out of the files, or is ambiguous in them.
-    """
+    """Samples of two variables, [n, dx] and [n, dy]."""
 
     x: NDArray[Any]
     y: NDArray[Any]
-    dropped: int
+    dropped: int  # pairs that were left out because a value is missing
+    # Sentences about what was left out of the files, or is ambiguous in them.
     notes: tuple[str, ...]
 
 
 def load_pairs(
     x_path: str | os.PathLike[str], y_path: str | os.PathLike[str], *, drop_missing: bool = False
 ) -> Pairs:
-    """Samples of two variables.
+    """Samples of two variables, row by row, each as from `load_samples`.
 
-    Parameters
-    ----------
-    x_path, y_path : path
-        As in `load_samples`, row by row.
-    drop_missing : bool
-        Leave out pairs in which a value of either side is missing, instead of refusing the files.
-
-    Raises
-    ------
-    InputError
-        As in `load_samples`; or values are missing and the sides have different numbers of samples,
-        so that pairs cannot be formed.
+    With `drop_missing`, pairs in which a value of either side is missing are left out, instead of
+    refusing the files. InputError if sides with missing values have different numbers of samples.
     """
     (x, about_x), (y, about_y) = (load_samples(p, missing=drop_missing) for p in (x_path, y_path))
     notes = (*about_x, *(note for note in about_y if note not in about_x))

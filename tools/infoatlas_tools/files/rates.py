@@ -90,15 +90,10 @@ def time_faults(
     names: Sequence[str] = (),
     longest: float = HOLE,
 ) -> str:
-    """Text about times that go back, or have holes, within a trajectory; empty if they do not.
+    """Text about times [n] that go back, or have holes, within a trajectory; empty if they do not.
 
-    Parameters
-    ----------
-    times : [n]
-    lengths : [N] int64
-    names : sequence of str, N of them, or empty
-    longest : float
-        Times the median step: a longer step is a hole.
+    `names` are those of the trajectories, if any. A step above `longest` times the median is a
+    hole.
     """
     with np.errstate(invalid="ignore"):
         step = np.diff(times)
@@ -126,22 +121,12 @@ def _steps(times: NDArray[np.floating], lengths: NDArray[np.int64]) -> NDArray[n
 def even_rate(
     times: NDArray[np.floating], lengths: NDArray[np.int64], unit: float | None
 ) -> float | None:
-    """Rate in Hz from the times of samples.
+    """Rate in Hz from the times of samples [n]: 1 / median step.
 
-    Parameters
-    ----------
-    times : [n]
-    lengths : [N] int64
-        Lengths of the trajectories. Steps back in time within one are skipped, as restarts of the
-        clock.
-    unit : float or None
-        Unit of the times, in seconds; None if it is not known.
-
-    Returns
-    -------
-    float or None
-        1 / median step. None if a step differs from the median by more than `EVEN` of it. Also None
-        for integers of an unknown unit, which may be counts, milliseconds or nanoseconds.
+    Steps back in time within a trajectory are skipped, as restarts of the clock. The unit of the
+    times is in seconds, None if it is not known. The rate is None if a step differs from the median
+    by more than `EVEN` of it, and for integers of an unknown unit, which may be counts,
+    milliseconds or nanoseconds.
     """
     if unit is None and (times == np.rint(times)).all():
         return None

@@ -85,20 +85,11 @@ def jacobian(joints: Float) -> tuple[Float, Float]:
 
 
 def inverse(target: Float, joints: Float, posture: Float) -> Float:
-    """Joint positions for a pose of the tool, by damped least squares.
+    """Joint positions [7] (rad) for a pose [4, 4] of the tool, by damped least squares.
 
-    Parameters
-    ----------
-    target : [4, 4]
-    joints : [7] float64, rad
-        Where to start: the solution of the step before.
-    posture : [7] float64, rad
-        The arm is pulled towards it as far as the tool stays where it is.
-
-    Returns
-    -------
-    [7] float64, rad
-        Within the joints' limits. Of a target out of reach, what comes near.
+    They are searched from `joints`, the solution of the step before. The arm is pulled towards
+    `posture` as far as the tool stays where it is. The result is within the joints' limits; of a
+    target out of reach, it comes near.
     """
     for i in range(ITERATIONS):
         end, moved = jacobian(joints)

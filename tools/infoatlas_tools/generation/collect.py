@@ -20,13 +20,8 @@ TRIES = 10  # seeds for each episode
 def collect(task: str, number: int, out: Path, first_seed: int = 0) -> Path:
     """Record successful episodes of a planner, and write OUT/TASK.npz.
 
-    The file has what `Sources` has, and beside it `grasped_NAME` [sum] bool for each object that
-    is grasped: the simulator's flag, for comparison.
-
-    Raises
-    ------
-    SystemExit
-        Too few seeds are solved.
+    The file has what `Sources` has, and beside it `grasped_NAME` [sum] bool for each object that is
+    grasped: the simulator's flag, for comparison. SystemExit if too few seeds are solved.
     """
     scene = Scene(task, watch_grasps=True)
     module = scene.task.solution

@@ -25,16 +25,9 @@ Float32 = NDArray[np.float32]
 class Scene:
     """One environment of a task, `pd_joint_pos`. Planners take it for the environment.
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of the columns of a state.
-    states, actions : list of arrays
-        Of the running episode: one state more than actions.
-    simulator : list of dict
-        States of all actors and articulations, beside `states`.
-    grasps : list of tuple of bool
-        Whether each of `task.grasped` is grasped, beside `states`; empty unless asked for.
+    `names` are those of the columns of a state. `states` and `actions` are of the running episode:
+    one state more than actions. Beside the states, `simulator` has those of all actors and
+    articulations, and `grasps` whether each of `task.grasped` is grasped; empty unless asked for.
     """
 
     def __init__(self, task: str, watch_grasps: bool = False) -> None:

@@ -25,27 +25,16 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """N demonstrations, one after the other.
+    """N demonstrations, one after the other."""
 
-    Attributes
-    ----------
-    states : [sum, d] float32
-        Joint positions first (7, then both fingers).
-    actions : [sum, 8] float32
-        Targets of joints 1 to 7 (rad) and of the gripper (1 open, -1 closed), given at each state;
-        the last row of an episode repeats the one before.
-    lengths : [N] int64
-    names : tuple of str
-        Of the columns; poses as "cube.x" to "cube.qz", positions as "goal.x" to "goal.z".
-    seeds : [N] int64
-        Of the resets; -1 where they are not known.
-    """
-
-    states: NDArray[np.float32]
+    states: NDArray[np.float32]  # [sum, d], joint positions first (7, then both fingers)
+    # [sum, 8], targets of joints 1 to 7 (rad) and of the gripper (1 open, -1 closed), given at each
+    # state; the last row of an episode repeats the one before.
     actions: NDArray[np.float32]
-    lengths: NDArray[np.int64]
+    lengths: NDArray[np.int64]  # [N]
+    # Of the columns; poses as "cube.x" to "cube.qz", positions as "goal.x" to "goal.z".
     names: tuple[str, ...]
-    seeds: NDArray[np.int64]
+    seeds: NDArray[np.int64]  # [N], of the resets; -1 where they are not known
 
     def __post_init__(self) -> None:
         total = int(np.sum(self.lengths))
@@ -97,35 +86,22 @@ class Sources:
 
 @dataclass(frozen=True, eq=False)
 class Generated(Sources):
-    """Successful attempts; `seeds` are those of their resets.
-
-    Attributes
-    ----------
-    task : str
-    simulator : dict
-        "actors/..." and "articulations/..." -> [sum, 13 or more] float32: states of the
-        simulator, as ManiSkill stores them.
-    grasped : [sum] bool, or None
-        The flag of ManiSkill's observation; None where a task has none.
-    successes : [attempts] bool
-    seconds : float
-        All attempts together.
-    """
+    """Successful attempts; `seeds` are those of their resets."""
 
     task: str
+    # "actors/..." and "articulations/..." -> [sum, 13 or more]: states of the simulator, as
+    # ManiSkill stores them.
     simulator: dict[str, NDArray[np.float32]]
+    # [sum], the flag of ManiSkill's observation; None where a task has none.
     grasped: NDArray[np.bool_] | None
-    successes: NDArray[np.bool_]
-    seconds: float
+    successes: NDArray[np.bool_]  # [attempts]
+    seconds: float  # all attempts together
 
 
 def read_sources(path: str | os.PathLike[str]) -> Sources:
     """Read demonstrations from a file of `collect` (.npz), or of collect.py (ManiSkill's .h5).
 
-    Raises
-    ------
-    InputError
-        The file is missing, of another kind, or has no such arrays.
+    InputError if the file is missing, of another kind, or has no such arrays.
     """
     path = Path(path)
     if not path.is_file():
@@ -161,13 +137,7 @@ def find_subtasks(task: str, sources: Sources) -> Subtasks:
 
 
 def poses(states: Any, names: tuple[str, ...], body: str) -> Float:
-    """Poses of a body [T, 4, 4] in states [T, d]; a position has no turn.
-
-    Raises
-    ------
-    InputError
-        The states have no such body.
-    """
+    """Poses of a body [T, 4, 4] in states [T, d]; a position has no turn."""
     if f"{body}.x" not in names:
         known = ", ".join(dict.fromkeys(n[:-2] for n in names if n.endswith(".x")))
         raise InputError(f"the states have no pose of {body}: there are {known}")

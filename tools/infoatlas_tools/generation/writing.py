@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt import InputError
 
+from ..files.lerobot.written_tables import names_table, summary
 from .sources import Generated
 from .tasks import FLAG_AT, RATE
 
@@ -25,10 +26,7 @@ DATA = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 def check(out: str | os.PathLike[str]) -> None:
     """Raise what `write` would raise, before anything is generated.
 
-    Raises
-    ------
-    InputError
-        A package that writes files is not installed, or `out` exists.
+    InputError if a package that writes files is not installed, or `out` exists.
     """
     try:
         import h5py  # noqa: F401
@@ -47,12 +45,8 @@ def write(generated: Generated, out: str | os.PathLike[str]) -> Path:
 
     OUT/TASK.npz has the arrays of `Sources`. OUT/trajectory.h5 and .json are as ManiSkill's
     `RecordEpisode` writes them for `obs_mode="state"`; `success` and `terminated` are true at the
-    last step alone, where they were asked for. OUT/lerobot has a frame for each action.
-
-    Raises
-    ------
-    InputError
-        There is nothing to write, `out` cannot be written, or as `check`.
+    last step alone, where they were asked for. OUT/lerobot has a frame for each action. InputError
+    if there is nothing to write, `out` cannot be written, or as `check`.
     """
     check(out)
     if not len(generated.lengths):
@@ -163,7 +157,9 @@ def _write_lerobot(generated: Generated, folder: Path) -> None:
     }
     (folder / "meta").mkdir(parents=True)
     _dump(folder / "meta" / "info.json", info)
-    _dump(folder / "meta" / "stats.json", {name: _stats(v) for name, v in features.items()})
+    _dump(
+        folder / "meta" / "stats.json", {name: summary(values) for name, values in features.items()}
+    )
 
     def column(values: NDArray[Any]) -> Any:
         if values.ndim == 1:
@@ -201,27 +197,7 @@ def _write_lerobot(generated: Generated, folder: Path) -> None:
         "meta/episodes/file_index": first,
     }
     save(folder / "meta/episodes/chunk-000/file-000.parquet", listed)
-    # LeRobot reads tasks with pandas, the text as the index.
-    index = {"name": "task", "pandas_type": "unicode", "numpy_type": "object"}
-    number = {"name": "task_index", "pandas_type": "int64", "numpy_type": "int64"}
-    pandas = {
-        "index_columns": ["task"],
-        "column_indexes": [],
-        "columns": [{**c, "field_name": c["name"], "metadata": None} for c in (number, index)],
-        "pandas_version": "2.0.0",
-    }
-    save(folder / "meta/tasks.parquet", {"task_index": [0], "task": [what]}, pandas=pandas)
-
-
-def _stats(values: NDArray[Any]) -> dict[str, list[float]]:
-    values = values.reshape(len(values), -1).astype(np.float64)
-    return {
-        "min": values.min(axis=0).tolist(),
-        "max": values.max(axis=0).tolist(),
-        "mean": values.mean(axis=0).tolist(),
-        "std": values.std(axis=0).tolist(),
-        "count": [len(values)],
-    }
+    pq.write_table(names_table([what], "task"), folder / "meta/tasks.parquet")
 
 
 def _dump(path: Path, value: Any) -> None:

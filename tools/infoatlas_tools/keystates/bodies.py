@@ -36,44 +36,24 @@ SWITCHED = 0.5
 
 @dataclass(frozen=True)
 class Body:
-    """Columns of a position.
-
-    Attributes
-    ----------
-    name : str
-    columns : tuple of int
-        One to three columns.
-    axes : str
-        The axis of each, as "xyz".
-    of_robot : bool
-        A tool, or a part of a robot or person, which moves others and is not moved.
-    """
+    """Columns of a position."""
 
     name: str
-    columns: tuple[int, ...]
-    axes: str
+    columns: tuple[int, ...]  # one to three
+    axes: str  # the axis of each, as "xyz"
+    # A tool, or a part of a robot or person, which moves others and is not moved.
     of_robot: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, eq=False)
 class Gripper:
-    """Columns whose mean is the opening of a gripper, 0 to 1 between its usual limits.
-
-    Attributes
-    ----------
-    name : str
-    columns : tuple of int
-    low, high : [m] float64
-        Usual limits of each column.
-    sign : [m] float64
-        1, or -1 for a finger that moves against the first one.
-    """
+    """Columns whose mean is the opening of a gripper, 0 to 1 between its usual limits."""
 
     name: str
     columns: tuple[int, ...]
-    low: Float
-    high: Float
-    sign: Float
+    low: Float  # [m], usual limits of each column
+    high: Float  # [m]
+    sign: Float  # [m], 1, or -1 for a finger that moves against the first one
 
     def opening(self, states: Float) -> Float:
         """Opening [T] in states [T, d]; larger values of the first column are open."""
@@ -84,13 +64,7 @@ class Gripper:
 def find_bodies(names: Sequence[str], states: Float, ignored: Sequence[int]) -> list[Body]:
     """Bodies whose position has the columns "NAME.x", "NAME.y" and "NAME.z", or some of these.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the columns; may be empty.
-    states : [n, d] float64
-        All demonstrations. Columns that are constant are no position.
-    ignored : sequence of int
+    The states [n, d] are of all demonstrations; columns that are constant are no position.
     """
     moving = np.ptp(states, axis=0) > 0
     found: dict[str, dict[str, int]] = {}
@@ -127,17 +101,8 @@ def find_grippers(
 ) -> list[Gripper]:
     """Grippers, by their names, or else columns that switch between two levels.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the columns; may be empty.
-    states : sequence of [T_i, d] float64
-    frequency : float
-        Recorded steps a second, Hz.
-    given : sequence of int
-        Columns of the gripper that move, if the user named them.
-    taken : sequence of int
-        Columns that are ignored, or belong to bodies and orientations.
+    `given` are the columns of the gripper that move, if the user named them. `taken` are columns
+    that are ignored, or belong to bodies and orientations. The frequency (Hz) is of recorded steps.
     """
     pooled = np.concatenate(states)
     low, high = np.quantile(pooled, RANGE, axis=0)

@@ -37,26 +37,13 @@ EVEN = 1e-6  # nats: a smaller burst is the rounding of even motion
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """Scales of the motion of demonstrations, in working steps.
-
-    Attributes
-    ----------
-    timing : Timing
-    spread : [p] float64
-        Range of each coordinate.
-    rms : [p] float64
-        Root mean square of its increments over one step.
-    noise : [p] float64
-        Standard deviation of its sensor noise.
-    burst : [p] float64
-        b, nats; 0 for a constant coordinate.
-    """
+    """Scales of the motion of demonstrations, in working steps; of each coordinate [p]."""
 
     timing: Timing
-    spread: Float
-    rms: Float
-    noise: Float
-    burst: Float
+    spread: Float  # range
+    rms: Float  # root mean square of the increments over one step
+    noise: Float  # standard deviation of the sensor noise
+    burst: Float  # b, nats; 0 for a constant coordinate
 
     @property
     def rest(self) -> Float:
@@ -95,21 +82,9 @@ class Changes:
 
 
 def fit_changes(states: Sequence[Float], timing: Timing, spread: Float, rest: Float) -> Changes:
-    """Scales of the motion of demonstrations.
+    """Scales of the motion of demonstrations, from their working steps [T, p].
 
-    Parameters
-    ----------
-    states : sequence of [T_i, p] float64
-        Working steps of each demonstration.
-    timing : Timing
-    spread : [p] float64
-        Range of each coordinate.
-    rest : [p] float64
-        Increments below it are rest.
-
-    Returns
-    -------
-    Changes
+    `spread` [p] is the range of each coordinate. Increments below `rest` [p] are rest.
     """
     motion = [np.diff(s, axis=0) for s in states if len(s) > 1] or [np.zeros((1, len(spread)))]
     noise = sensor_noise(states, len(spread))
@@ -126,12 +101,7 @@ def sensor_noise(states: Sequence[Float], width: int) -> Float:
 def bursts(motion: Sequence[Float], quiet: Float) -> Float:
     """b of each coordinate, nats [p]: mean over demonstrations in which it moves.
 
-    Parameters
-    ----------
-    motion : sequence of [T_i, p]
-        Increments.
-    quiet : [p]
-        Energy of increments at rest, which is subtracted.
+    `motion` [T, p] are increments. The energy of those at rest, `quiet` [p], is subtracted.
     """
     total, count = np.zeros(len(quiet)), np.zeros(len(quiet))
     for d in motion:
@@ -146,18 +116,10 @@ def bursts(motion: Sequence[Float], quiet: Float) -> Float:
 
 
 def change_curves(changes: Changes, paths: Sequence[Float], frequency: float) -> list[Float]:
-    """How sharply the motion changes at each recorded step [T_i] of each demonstration.
+    """How sharply the motion changes at each recorded step [T] of each demonstration.
 
     The sum over the STRONGEST coordinates of the weighted second difference, as a multiple of the
-    rms increment.
-
-    Parameters
-    ----------
-    changes : Changes
-    paths : sequence of [T_i, p] float64
-        Coordinates in recorded steps.
-    frequency : float
-        Recorded steps a second, Hz.
+    rms increment. `paths` [T, p] are in recorded steps, `frequency` (Hz) of them a second.
     """
     noise = np.sqrt(6) * sensor_noise(paths, len(changes.rms))
     scale = changes.weight / np.maximum(changes.rms, 1e-300)
@@ -192,15 +154,9 @@ def find_pauses(
 ) -> list[list[int]]:
     """Steps at which columns pause, by demonstration: between the longest ways first.
 
-    Parameters
-    ----------
-    states : sequence of [T_i, d] float64
-    columns : sequence of int
-        Of the tool, or of the robot.
-    unit : float
-        Recorded steps of a second; fewer in quick demonstrations (`contact.tempo`).
-    apart : float
-        Steps from which the begin and the end of a pause are two events.
+    The columns are those of the tool, or of the robot. `unit` is the number of recorded steps of a
+    second; fewer in quick demonstrations (`contact.tempo`). From `apart` steps on, the begin and
+    the end of a pause are two events.
     """
     ways = [np.diff(s[:, list(columns)], axis=0) for s in states]
     scale = np.maximum(np.concatenate(ways).std(axis=0), 1e-300)

@@ -37,23 +37,15 @@ ONE_BODY = 0.8  # intersection over union of the motions of two markers of one b
 class Motion:
     """One motion of a body in one demonstration.
 
-    Attributes
-    ----------
-    body : str
-    begin, end : int
-        Recorded steps: the first one away from the place of rest, and the first one in the next
-        place of rest. The end is the length of the demonstration if the body does not come to rest.
-    mover : str
-        What moves it; "" if that is not known.
-    size : float
-        Distance that it goes away from where it lay, as a share of its range.
+    It is from the first recorded step away from the place of rest to the first one in the next
+    place of rest, or to the length of the demonstration if the body does not come to rest.
     """
 
     body: str
     begin: int
     end: int
-    mover: str
-    size: float
+    mover: str  # what moves it; "" if that is not known
+    size: float  # distance that it goes away from where it lay, as a share of its range
 
 
 def tempo(lengths: Sequence[int] | NDArray[np.int64], frequency: float) -> float:
@@ -66,16 +58,9 @@ def find_motions(
 ) -> list[list[Motion]]:
     """Motions of all bodies that are moved by another one, in order of time, by demonstration.
 
-    Bodies that move by themselves, such as tools, have none.
-
-    Parameters
-    ----------
-    bodies : sequence of Body
-    states : sequence of [T_i, d] float64
-    frequency : float
-        Recorded steps a second, Hz.
-    markers : bool
-        Whether bodies that move at the same times are markers of one; the first stands for it.
+    Bodies that move by themselves, such as tools, have none. With `markers`, bodies that move at
+    the same times are markers of one; the first stands for it. The frequency (Hz) is of recorded
+    steps.
     """
     rest = max(3, round(REST * tempo([len(s) for s in states], frequency) * frequency))
     paths = {

@@ -62,33 +62,16 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the demonstrations show of contacts.
+    """What the demonstrations show of contacts."""
 
-    Attributes
-    ----------
-    bodies : tuple of str
-        Bodies that are moved.
-    movers : tuple of str
-        Bodies that move them.
-    grippers : tuple of str
-    columns : tuple of int
-        Columns of bodies that move others, or of everything that is no gripper.
-    events : list of list of Event
-        Of each demonstration, in order of time.
-    motions : list of list of Motion
-    switches : list of list of Switch
-    closing : dict of str to float
-        Sign of the change of its opening by which each gripper closes.
-    """
-
-    bodies: tuple[str, ...]
-    movers: tuple[str, ...]
+    bodies: tuple[str, ...]  # that are moved
+    movers: tuple[str, ...]  # bodies that move them
     grippers: tuple[str, ...]
-    columns: tuple[int, ...]
-    events: list[list[Event]]
+    columns: tuple[int, ...]  # of bodies that move others, or of everything that is no gripper
+    events: list[list[Event]]  # of each demonstration, in order of time
     motions: list[list[Motion]]
     switches: list[list[Switch]]
-    closing: dict[str, float]
+    closing: dict[str, float]  # sign of the change of its opening by which each gripper closes
 
     @property
     def common(self) -> bool:
@@ -107,15 +90,8 @@ def find_evidence(
 ) -> Evidence:
     """Contacts of bodies and switches of grippers.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the columns; may be empty.
-    states : sequence of [T_i, d] float64
-    frequency : float
-        Recorded steps a second, Hz.
-    gripper, ignored, rotations : sequence of int
-        Columns of the gripper, columns that are ignored, and columns of orientations.
+    `gripper`, `ignored` and `rotations` are columns: those of the gripper, those that are ignored,
+    and those of orientations. The frequency (Hz) is of recorded steps.
     """
     bodies = find_bodies(names, np.concatenate(states), [*ignored, *rotations])
     places = [column for body in bodies for column in body.columns]

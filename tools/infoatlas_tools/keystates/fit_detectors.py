@@ -49,22 +49,12 @@ def make_features(
 
 
 def fit_detectors(features: Sequence[Float], steps: Float) -> tuple[Float, Float]:
-    """Ridge regressions of K kinds of key states.
+    """Ridge regressions of K kinds of key states: coefficients [K, f] and offset [K].
 
-    Parameters
-    ----------
-    features : sequence of N arrays [T_i, f]
-        Features of demonstrations.
-    steps : [N, K] float64
-        Working steps of the key states; NaN where a demonstration has none, and infinite where that
-        is not known, so that it is not used.
-
-    Returns
-    -------
-    coefficients : [K, f] float64
-    offset : [K] float64
-        A score is features @ coefficients + offset: about 1 at key states, 0 elsewhere. Zeros for
-        a kind without any.
+    `features` [T, f] are of N demonstrations, and `steps` [N, K] the working steps of the key
+    states: NaN where a demonstration has none, and infinite where that is not known, so that it is
+    not used. A score is features @ coefficients + offset: about 1 at key states, 0 elsewhere. Zeros
+    for a kind without any.
     """
     pooled = np.concatenate(features)
     width = steps.shape[1]

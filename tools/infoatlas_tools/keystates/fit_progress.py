@@ -21,20 +21,11 @@ SHRINK = 0.3  # of the covariance within bins, towards the identity
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """One demonstration in working steps.
+    """One demonstration in working steps."""
 
-    Attributes
-    ----------
-    x : [T, p] float64
-        Coordinates.
-    between : [T, 3 m] float64
-        Relative positions.
-    cuts : [P + 1] float64
-        Steps at which the parts begin, and the end; equal where a part is absent.
-    """
-
-    x: Float
-    between: Float
+    x: Float  # [T, p], coordinates
+    between: Float  # [T, 3 m], relative positions
+    # [P + 1], steps at which the parts begin, and the end; equal where a part is absent.
     cuts: Float
 
     @property

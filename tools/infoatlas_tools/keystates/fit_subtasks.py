@@ -40,10 +40,7 @@ def fit_subtasks(
 ) -> LiveSubtasks:
     """Models of the parts of demonstrations, cross-validated.
 
-    Raises
-    ------
-    InputError
-        Sub-tasks of other demonstrations, or none.
+    InputError for sub-tasks of other demonstrations, or none.
     """
     states, lengths = trajectories.split(), trajectories.lengths.tolist()
     if subtasks.lengths.tolist() != lengths:

@@ -20,22 +20,11 @@ LONGEST_LAG = 64  # largest lag of the autocovariance, in recorded steps
 def choose_timing(
     states: Sequence[Float], rate: float | None = None, stride: int | None = None
 ) -> Timing:
-    """Working steps for recordings.
+    """Working steps for recordings [T, p].
 
-    Parameters
-    ----------
-    states : sequence of [T_i, p] float64
-    rate : float, optional
-        Recorded steps a second (Hz). If given, the stride results in at most 30 working steps a
-        second. Otherwise the stride is chosen such that motion keeps half of its autocovariance for
-        at most 8 working steps (median over coordinates), and demonstrations have 60 working steps
-        or more.
-    stride : int, optional
-        Recorded steps of a working step; used as given.
-
-    Returns
-    -------
-    Timing
+    A `stride` is used as given. With a `rate` (Hz), the stride results in at most 30 working steps
+    a second. Otherwise it is chosen such that motion keeps half of its autocovariance for at most 8
+    working steps (median over coordinates), and demonstrations have 60 working steps or more.
     """
     if stride is not None:
         return Timing(stride, rate)

@@ -22,25 +22,14 @@ BORDER = 0.1  # of the change of a switch: it has begun, and it has ended at one
 
 @dataclass(frozen=True)
 class Switch:
-    """One change of the opening of a gripper.
-
-    Attributes
-    ----------
-    gripper : str
-    begin, fastest, end : int
-        Recorded steps.
-    change : float
-        Of the opening; negative if it becomes smaller.
-    level : float
-        Opening after it.
-    """
+    """One change of the opening of a gripper, in recorded steps."""
 
     gripper: str
     begin: int
     fastest: int
     end: int
-    change: float
-    level: float
+    change: float  # of the opening; negative if it becomes smaller
+    level: float  # opening after it
 
 
 def find_switches(

@@ -25,52 +25,27 @@ SEEDS = 300  # events around which kinds are looked for, at most
 
 @dataclass(frozen=True, eq=False)
 class Others:
-    """Other changes of the motion of one demonstration, best first.
+    """Other changes of the motion of one demonstration, best first."""
 
-    Attributes
-    ----------
-    steps : [m] int64
-        Recorded steps.
-    score : [m] float64
-        1 for the best one, 1/2 for the next, and so on.
-    signature : [m, q] float64
-        Unit vectors.
-    """
-
-    steps: Int
-    score: Float
-    signature: Float
+    steps: Int  # [m], recorded
+    score: Float  # [m], 1 for the best one, 1/2 for the next, and so on
+    signature: Float  # [m, q], unit vectors
 
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """A kind of change.
+    """A kind of change."""
 
-    Attributes
-    ----------
-    members : dict of int to int
-        Demonstration to recorded step.
-    strength : float
-        Mean score of the members times the share of demonstrations that have one.
-    shared : bool
-        False for the remaining changes, which match no others.
-    signature : [q] float64
-        Mean of the members.
-    """
-
-    members: dict[int, int]
-    strength: float
-    shared: bool
-    signature: Float
+    members: dict[int, int]  # demonstration to recorded step
+    strength: float  # mean score of the members times the share of demonstrations that have one
+    shared: bool  # False for the remaining changes, which match no others
+    signature: Float  # [q], mean of the members
 
 
 def group(chosen: Sequence[Others], lengths: Int) -> list[Kind]:
     """Kinds of the chosen changes, each with at most one of each demonstration.
 
-    Returns
-    -------
-    list of Kind
-        Strongest first; kinds that are not shared come last.
+    The strongest is first; kinds that are not shared come last.
     """
     total = len(chosen)
     owner = np.concatenate([np.full(len(c.steps), i) for i, c in enumerate(chosen)]).astype(int)

@@ -40,22 +40,12 @@ ABSENT = 0.4  # of the median score: a demonstration with less, and no event, la
 def spread_labels(
     recordings: Recordings, events: list[list[Event]], labels: Float
 ) -> tuple[Float, Float]:
-    """Steps of the labelled kinds in all demonstrations.
+    """Steps [N, K] of the labelled kinds in all demonstrations, and their certainty [N, K].
 
-    Parameters
-    ----------
-    recordings : Recordings
-    events : sequence of N sequences of Event
-    labels : [N, K] float64
-        Recorded steps; LACKS where a demonstration lacks the kind, NaN where it is to be found.
-
-    Returns
-    -------
-    steps : [N, K] float64
-        The labels, and the steps that were found; NaN for kinds that a demonstration lacks.
-    certainty : [N, K] float64
-        Estimated probability that a step is within 0.25 s of where a person would mark it; 1 for
-        labels.
+    `labels` [N, K] are recorded steps: LACKS where a demonstration lacks the kind, NaN where it is
+    to be found. The steps are the labels, and those that were found; NaN for kinds that a
+    demonstration lacks. The certainty is the estimated probability that a step is within 0.25 s of
+    where a person would mark it; 1 for labels.
     """
     timing, states, lengths = recordings.timing, recordings.states, recordings.lengths
     said = ~np.isnan(labels)

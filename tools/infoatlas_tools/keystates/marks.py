@@ -28,18 +28,11 @@ WAY_OUT = (
 
 @dataclass(frozen=True)
 class Marks:
-    """Key states that a person marked.
+    """Key states that a person marked."""
 
-    Attributes
-    ----------
-    kinds : tuple of str
-        Names of all kinds, in the order in which they were added.
-    steps : dict of int to dict of str to (int or None)
-        Recorded steps by demonstration and kind; None where a person says that the demonstration
-        lacks the kind. Kinds that are not there are to be found.
-    """
-
-    kinds: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()  # names of all kinds, in the order in which they were added
+    # Recorded steps by demonstration and kind; None where a person says that the demonstration
+    # lacks the kind. Kinds that are not there are to be found.
     steps: Mapping[int, Mapping[str, int | None]] = field(default_factory=dict)
 
 
@@ -54,13 +47,7 @@ def fingerprint(states: NDArray[Any]) -> str:
 
 
 def write_marks(path: Path, marks: Marks, trajectories: Trajectories) -> None:
-    """Write marks; a file that exists is replaced atomically.
-
-    Raises
-    ------
-    OutputError
-        The file cannot be written.
-    """
+    """Write marks; a file that exists is replaced atomically. OutputError if that fails."""
     names, states = episode_names(trajectories), trajectories.split()
     rate = trajectories.rate
     episodes = {
@@ -93,10 +80,7 @@ def write_marks(path: Path, marks: Marks, trajectories: Trajectories) -> None:
 def read_labels(path: str | os.PathLike[str], trajectories: Trajectories) -> Marks | dict[int, Any]:
     """Marks of a file that `label` wrote, or the steps by index of a plain one.
 
-    Raises
-    ------
-    InputError
-        The file cannot be read, or its marks are of other data.
+    InputError if the file cannot be read, or its marks are of other data.
     """
     plain: dict[int, Any] = {}
     kinds: tuple[str, ...] = ()
@@ -138,12 +122,8 @@ def read_labels(path: str | os.PathLike[str], trajectories: Trajectories) -> Mar
 def placed_labels(labels: dict[int, Any], episodes: Sequence[str]) -> dict[int, Any]:
     """Labels by index in the data, from labels by number of the episode.
 
-    Numbers of episodes may not begin at 0, and some may be absent.
-
-    Raises
-    ------
-    InputError
-        There is no such episode.
+    Numbers of episodes may not begin at 0, and some may be absent. InputError if there is no such
+    episode.
     """
     if not episodes or not all(name.isdecimal() for name in episodes):
         return labels

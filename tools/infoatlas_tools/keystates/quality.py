@@ -60,17 +60,10 @@ def assess(
     found: Steps,
     outliers: Sequence[tuple[int, int]],
 ) -> tuple[Quality, ...]:
-    """Quality of each demonstration.
+    """Quality of each demonstration, from its working steps [T, p].
 
-    Parameters
-    ----------
-    changes : Changes
-    states : sequence of N arrays [T_i, p]
-        Working steps.
-    evidence : Evidence
-    found : Steps
-        Key states; those with labels take the place of the evidence in `missing` and `repeated`.
-    outliers : sequence of (demonstration, recorded step)
+    Key states with labels take the place of the evidence in `missing` and `repeated`. `outliers`
+    are (demonstration, recorded step).
     """
     there = ~np.ma.getmaskarray(found.steps)
     seen = [Counter(event.name for event in row) for row in evidence.events]
@@ -105,22 +98,12 @@ def at_rest(changes: Changes, states: Float) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Grip:
-    """A gripper closes.
-
-    Attributes
-    ----------
-    demonstration : int
-    switch : Switch
-    duration : float
-        Steps until the gripper opens again; infinite if it stays closed.
-    holds : bool
-        A body moves in that time.
-    """
+    """A gripper closes."""
 
     demonstration: int
     switch: Switch
-    duration: float
-    holds: bool
+    duration: float  # steps until the gripper opens again; infinite if it stays closed
+    holds: bool  # a body moves in that time
 
 
 def find_attempts(evidence: Evidence) -> list[tuple[tuple[int, str], ...]]:

@@ -20,19 +20,11 @@ LAG = 2  # working steps between a state and its past
 
 @dataclass(frozen=True, eq=False)
 class Recordings:
-    """Demonstrations in the form that is searched for key states.
-
-    Attributes
-    ----------
-    coordinates : ReadCoordinates
-    changes : Changes
-    states : list of [T_i, p] float64
-        Working steps.
-    """
+    """Demonstrations in the form that is searched for key states."""
 
     coordinates: ReadCoordinates
     changes: Changes
-    states: list[Float]
+    states: list[Float]  # working steps [T, p] of each
 
     @property
     def timing(self) -> Timing:

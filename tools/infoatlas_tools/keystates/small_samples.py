@@ -15,19 +15,9 @@ def gaussian_information(x: Float, y: Float, groups: NDArray[np.int64]) -> tuple
     """Mutual information of Gaussians with the covariance of the samples, and its standard error.
 
     The bias of the log-determinants is removed (Misra, Singh and Demchuk, 2005, J. Multivariate
-    Analysis 92). The standard error is from a jackknife over groups.
-
-    Parameters
-    ----------
-    x, y : [n, dx], [n, dy] float64
-    groups : [n] int64
-        Samples of one group may depend on each other.
-
-    Returns
-    -------
-    mi, stderr : float
-        Nats; NaN if there are too few samples for the dimensions, or a single group for `stderr`.
-        0 and 0 if one side is constant.
+    Analysis 92). The standard error is from a jackknife over groups; samples of one may depend on
+    each other. Both are in nats; NaN if there are too few samples for the dimensions, or a single
+    group for the standard error; 0 and 0 if one side is constant.
     """
     if not np.ptp(x, axis=0).any() or not np.ptp(y, axis=0).any():
         return 0.0, 0.0

@@ -14,32 +14,17 @@ COMMON = 0.5  # share of the demonstrations that have a common key state, at lea
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Key states of N demonstrations, K columns.
+    """Key states of N demonstrations, K columns."""
 
-    Attributes
-    ----------
-    steps : [N, K] masked array of int64
-        Recorded steps; masked where a demonstration lacks the key state.
-    strength : [K] float64
-    names : tuple of K str
-        As "grasp cube", "grasp cube 2", "change A", or the name of a label; no two are equal.
-    source : tuple of K str
-        "contact", "gripper", "motion" or "label".
-    kind : [K] int64
-        Columns with the same number are one kind of event, repeated.
-    shared : [K] bool
-        False for columns that gather events like no other.
-    certainty : [N, K] float64, optional
-        With labels: estimated probability that a step is within 0.25 s of where a person would
-        mark it; 1 for labels.
-    """
-
-    steps: Any
-    strength: NDArray[np.float64]
+    steps: Any  # [N, K] masked int64, recorded; masked where a demonstration lacks the key state
+    strength: NDArray[np.float64]  # [K]
+    # As "grasp cube", "grasp cube 2", "change A", or the name of a label; no two are equal.
     names: tuple[str, ...]
-    source: tuple[str, ...]
-    kind: NDArray[np.int64]
-    shared: NDArray[np.bool_]
+    source: tuple[str, ...]  # "contact", "gripper", "motion" or "label"
+    kind: NDArray[np.int64]  # [K]; columns with the same number are one kind of event, repeated
+    shared: NDArray[np.bool_]  # [K]; False for columns that gather events like no other
+    # [N, K], with labels: estimated probability that a step is within 0.25 s of where a person
+    # would mark it; 1 for labels.
     certainty: NDArray[np.float64] | None = None
 
     @property

@@ -18,19 +18,7 @@ def finite(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def data_frame(found: Steps, rate: float | None) -> Any:
-    """A pandas DataFrame with a row for each key state of each demonstration.
-
-    Parameters
-    ----------
-    found : Steps
-    rate : float or None
-        Recorded steps a second (Hz).
-
-    Raises
-    ------
-    InputError
-        pandas is not installed.
-    """
+    """A pandas DataFrame with a row for each key state of each demonstration; the rate is in Hz."""
     pandas = require_pandas("table()")
     which, column = np.nonzero(~np.ma.getmaskarray(found.steps))
     step = found.steps.filled(-1)[which, column]

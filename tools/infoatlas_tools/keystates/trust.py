@@ -28,19 +28,8 @@ MARGIN = 1.1  # factor by which bursts have to exceed those of every surrogate
 def met(events: Sequence[Sequence[Event]], steps: Any, lengths: Int, frequency: float) -> float:
     """Share of contacts and switches that a key state meets, above chance.
 
-    Parameters
-    ----------
-    events : sequence of N sequences of Event
-    steps : [N, K] masked array of int64
-        Recorded steps of the key states.
-    lengths : [N] int64
-    frequency : float
-        Recorded steps a second, Hz.
-
-    Returns
-    -------
-    float
-        0 if as many evenly spaced steps meet as many, and 1 if all are met; NaN without events.
+    0 if as many evenly spaced steps meet as many, and 1 if all are met; NaN without events. The
+    steps [N, K] are recorded ones, `frequency` (Hz) a second.
     """
     near, hits, chance = NEAR * tempo(lengths, frequency) * frequency, [], []
     for row, own, length in zip(events, steps, lengths.tolist(), strict=True):
@@ -58,22 +47,12 @@ def _beyond(share: Any, chance: Any) -> Any:
 
 
 def reproduced(changes: Changes, states: Sequence[Float], steps: Float) -> Float:
-    """Share of each key state that detectors fitted to other demonstrations find, above chance.
+    """Share [K] of each key state that detectors fitted to other demonstrations find, above chance.
 
-    Parameters
-    ----------
-    changes : Changes
-    states : sequence of N arrays [T_i, p]
-        Working steps.
-    steps : [N, K] float64
-        Working steps; NaN where a demonstration lacks a kind.
-
-    Returns
-    -------
-    [K] float64
-        Share that is found again within 0.25 s, corrected for that of as many evenly spaced steps
-        as a demonstration has key states. NaN with a single demonstration. Detectors are fitted to
-        halves; with two or three demonstrations, to all except one.
+    It is found again if a detection is within 0.25 s, and corrected for as many evenly spaced steps
+    as a demonstration has key states. NaN with a single demonstration. Detectors are fitted to
+    halves; with two or three demonstrations, to all except one. `states` [T, p] and `steps` [N, K]
+    are in working steps, NaN where a demonstration lacks a kind.
     """
     count = steps.shape[1]
     if len(states) < 2 or not count:

@@ -32,15 +32,7 @@ ELSEWHERE = "The marks were changed in another tab or in the file. They are show
 
 
 class Server(ThreadingHTTPServer):
-    """Serves one session, with a token that is made for it.
-
-    Parameters
-    ----------
-    session : Session
-    cameras : dict of str to Camera
-    port : int
-        0 chooses a free one.
-    """
+    """Serves one session, with a token that is made for it; port 0 chooses a free one."""
 
     daemon_threads = True
     allow_reuse_address = False

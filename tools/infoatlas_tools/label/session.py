@@ -32,17 +32,9 @@ class Stale(Exception):
 class Session:
     """Marks of one data set, saved at every change.
 
-    Parameters
-    ----------
-    trajectories : Trajectories
-    data : Path
-        The data set; no mark is accepted after it changed.
-    path : Path
-        The file of labels, which may exist.
-    annotate : function of a file of labels and a target
-        Writes an annotated copy, and returns a sentence.
-    copy : str
-        Name that is proposed for the copy.
+    No mark is accepted after `data` changed. `path` is the file of labels, which may exist.
+    `annotate` writes an annotated copy from a file of labels to a target, and returns a sentence;
+    `copy` is the name that is proposed for it.
     """
 
     def __init__(
@@ -99,12 +91,8 @@ class Session:
     def change(self, revision: int, do: str, **given: Any) -> None:
         """Make a change, and save the marks.
 
-        Raises
-        ------
-        Stale
-            The marks are no longer those of `revision`.
-        InputError
-            There is no such episode or step, a name cannot be used, or the data have changed.
+        Stale if the marks are no longer those of `revision`. InputError if there is no such episode
+        or step, a name cannot be used, or the data have changed.
         """
         with self.lock:
             self._check()

@@ -21,12 +21,7 @@ UNNAMED = 6  # columns without names in one group
 class Signals:
     """Columns of states in groups, with limits that all episodes share.
 
-    Attributes
-    ----------
-    titles : list of str
-        Names of the groups: grippers, moved bodies, the robot's, others.
-    groups : list of list of int
-        Columns of each.
+    `titles` are the names of the groups: grippers, moved bodies, the robot's, others.
     """
 
     def __init__(self, trajectories: Trajectories) -> None:

@@ -32,14 +32,8 @@ def contact_sheet(seen: SeenObjects, *, title: str = "") -> Figure:
     """Draw a row for each object: its crops in some demonstrations, and bars of its information.
 
     A column is a demonstration; its first image is at the top, with numbered boxes. Objects whose
-    information never exceeds its error are left out, except where all are such.
-
-    Parameters
-    ----------
-    seen : SeenObjects
-        Of `Subtasks.seen`.
-    title : str
-        Precedes the heading.
+    information never exceeds its error are left out, except where all are such. The title precedes
+    the heading.
     """
     count = len(seen.images)
     shown = np.unique(np.linspace(0, count - 1, min(SHOWN, count)).round().astype(int)).tolist()

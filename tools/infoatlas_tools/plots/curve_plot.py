@@ -113,10 +113,7 @@ def draw_extrema(
 ) -> tuple[list[Label], list[Label]]:
     """Draw numbered discs with their times, or dots if there are many, with labels for a legend.
 
-    Returns
-    -------
-    numbers, times : list of (Annotation, places)
-        For `place_extrema`.
+    Returns the labels of numbers and of times, for `place_extrema`.
     """
     from matplotlib.patheffects import withStroke
 

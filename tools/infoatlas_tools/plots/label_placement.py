@@ -36,15 +36,8 @@ def shorten(name: str, letters: int) -> str:
 def fit(text: Text, pixels: float, *, upright: bool = False, prefix: str = "") -> None:
     """Make a text smaller, and then cut its beginning, until it is at most `pixels` long.
 
-    Parameters
-    ----------
-    text : Text
-        Text in a figure. A formula after `prefix` is made smaller, but never cut.
-    pixels : float
-    upright : bool
-        The text runs from bottom to top.
-    prefix : str
-        Beginning that is never cut off.
+    An `upright` text runs from bottom to top. The beginning `prefix` is never cut off. A formula
+    after it is made smaller, but never cut.
     """
     assert text.figure is not None
     measure = renderer(text.figure.figure)
@@ -77,15 +70,8 @@ def place_labels(figure: Figure, labels: Sequence[Label], taken: Iterable[Bbox] 
     """Place each label where there is no text; labels without such a place are not shown.
 
     Call it when everything else is drawn and the limits of the axes are set. Labels that a later
-    call places are invisible until then.
-
-    Parameters
-    ----------
-    figure : Figure
-    labels : sequence of (Annotation, sequence of Place)
-        In order of importance, each with its possible places, the best one first.
-    taken : iterable of Bbox
-        Other boxes in pixels that labels must not cover.
+    call places are invisible until then. They are in order of importance, each with its possible
+    places, the best one first. `taken` are other boxes in pixels that labels must not cover.
     """
     if not labels:
         return

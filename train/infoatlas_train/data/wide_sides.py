@@ -53,14 +53,8 @@ def gaussians(
 ) -> Mixture:
     """A mixture of K components over the concatenation of x and y.
 
-    Parameters
-    ----------
-    weight : [K]
-    mean : [K, dx + dy]
-    scale : [K, dx + dy, dx + dy]
-    dx, dy : int
-    freedom : float
-        Degrees of freedom of all components.
+    The shapes are weight [K], mean [K, dx + dy] and scale [K, dx + dy, dx + dy]; all components
+    have the same degrees of freedom.
     """
     half, count = max(dx, dy), len(weight)
     used = np.r_[np.arange(dx), half + np.arange(dy)]

@@ -29,12 +29,8 @@ def expanded(
     """Expand weights of a hypernetwork of configuration `small` to configuration `large`.
 
     Weights of new inputs start at zero. Weights that write new parts of the critic start as in a
-    new network, except that the old features do not mix with the new ones at first.
-
-    Raises
-    ------
-    ValueError
-        If a setting differs that cannot grow, or a setting is smaller in `large`.
+    new network, except that the old features do not mix with the new ones at first. ValueError if a
+    setting differs that cannot grow, or a setting is smaller in `large`.
     """
     free = FREE if small.metrics else (*FREE, "widths")
     for name, old in asdict(small).items():

@@ -22,17 +22,9 @@ OBSERVATIONS, DEFAULT = "observations", "qpos"
 def read_aloha(path: str | os.PathLike[str], features: Sequence[str] | None = None) -> Trajectories:
     """Read an episode of ALOHA; those of a folder are joined by `folders.read_folder`.
 
-    Parameters
-    ----------
-    path : path
-    features : sequence of str, optional
-        Arrays to read. Those of `observations` are given by name, others by path, as ["qpos",
-        "qvel", "action"]; `qpos` unless given.
-
-    Returns
-    -------
-    Trajectories
-        Columns are named "qpos.0" to "qpos.13". The files have no rate, so it is None.
+    `features` are arrays to read. Those of `observations` are given by name, others by path, as
+    ["qpos", "qvel", "action"]; `qpos` unless given. Columns are named "qpos.0" to "qpos.13". The
+    files have no rate, so it is None.
     """
     path = Path(path)
     reader = DemoReader(path, features)

@@ -26,19 +26,11 @@ class Source(NamedTuple):
 
 
 def find_arrays(path: Path, group: Any, root: str, skip: tuple[str, ...] = ()) -> dict[str, Source]:
-    """Arrays below a group of an HDF5 file, by name.
+    """Arrays below a group of an HDF5 file, by name; the path of the file is for errors.
 
-    Parameters
-    ----------
-    path : path
-        Path of the file, for errors.
-    group : h5py.Group
-    root : str
-        Name of a group or an array in it. Names of arrays below it do not contain it:
-        "obs/policy/x" is "policy.x" for the root "obs". Names of others are paths, as "infos.qpos".
-        If both exist, "obs/x" and "/x" distinguish them.
-    skip : tuple of str
-        Names in the group that are skipped.
+    `root` is the name of a group or an array in it. Names of arrays below it do not contain it:
+    "obs/policy/x" is "policy.x" for the root "obs". Names of others are paths, as "infos.qpos". If
+    both exist, "obs/x" and "/x" distinguish them. Names in `skip` are left out.
     """
     found, others = dict[str, Source](), dict[str, Source]()
     for inside, node in _walk(path, group, "", (), skip):

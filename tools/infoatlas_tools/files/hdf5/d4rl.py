@@ -27,17 +27,9 @@ OBSERVATIONS, TERMINALS, TIMEOUTS = "observations", "terminals", "timeouts"
 def read_d4rl(path: str | os.PathLike[str], features: Sequence[str] | None = None) -> Trajectories:
     """Read the episodes of a D4RL file.
 
-    Parameters
-    ----------
-    path : path
-    features : sequence of str, optional
-        Arrays to read, as ["observations", "actions", "infos.qpos"]; `observations` unless given.
-
-    Returns
-    -------
-    Trajectories
-        Columns are named "observations.0". Episodes end at terminals and timeouts; rows after the
-        last of them are an unfinished episode, named in `notes`. The rate is None.
+    `features` are arrays to read, as ["observations", "actions", "infos.qpos"]; `observations`
+    unless given. Columns are named "observations.0". Episodes end at terminals and timeouts; rows
+    after the last of them are an unfinished episode, named in `notes`. The rate is None.
     """
     path = Path(path)
     reader = DemoReader(path, features)

@@ -27,41 +27,22 @@ FLOATS, NUMBERS = "f", "iuf"  # kinds of dtypes
 
 @dataclass(frozen=True)
 class Demo:
-    """A demonstration.
-
-    Attributes
-    ----------
-    name : str
-    arrays : dict of Source
-        All arrays, by their names in `features`.
-    default : tuple of str
-        Names of the arrays that are read without `features`, if they are numbers.
-    length : int, optional
-        Rows of each array; those of the first one that is read unless given.
-    poses : frozenset of str
-        Names of arrays [T, 4, 4] that are poses.
-    """
+    """A demonstration."""
 
     name: str
-    arrays: dict[str, Source]
-    default: tuple[str, ...]
+    arrays: dict[str, Source]  # all arrays, by their names in `features`
+    default: tuple[str, ...]  # names of those that are read without `features`, if they are numbers
+    # Rows of each array; those of the first one that is read unless given.
     length: int | None = None
-    poses: frozenset[str] = frozenset()
+    poses: frozenset[str] = frozenset()  # names of arrays [T, 4, 4] that are poses
 
 
 class DemoReader:
     """Reads demonstrations one after another.
 
-    Parameters
-    ----------
-    path : path
-        Path of the data set, for errors.
-    features : sequence of str, optional
-        Names of arrays to read; the default ones of the demonstrations unless given.
-    kinds : str
-        Kinds of dtypes (`FLOATS` or `NUMBERS`) that are read without `features`.
-    hint : str
-        Advice for the case that there is nothing to read.
+    `features` are names of arrays to read. Unless given, they are the default ones of the
+    demonstrations that have dtypes of `kinds` (`FLOATS` or `NUMBERS`). The path of the data set is
+    for errors, and `hint` is advice for the case that there is nothing to read.
     """
 
     def __init__(

@@ -36,28 +36,19 @@ def read_maniskill(
 ) -> Trajectories:
     """Read the trajectories of a ManiSkill file.
 
-    Parameters
-    ----------
-    path : path
-    only_successful : bool
-        Leave out episodes whose last step is no success; all are kept if none has the flag.
-    env_states : bool
-        Read states of the simulation even if there are observations.
-    features : sequence of str, optional
-        Arrays to read. Those of `obs` (of `env_states`, if that is set) are given by name, as
-        "agent.qpos", others by path, as "actions" and "env_states.actors.cube". Flags among them
-        are kept.
+    With `only_successful`, episodes whose last step is no success are left out; all are kept if
+    none has the flag. `env_states` reads states of the simulation even if there are observations.
+    `features` are arrays to read. Those of `obs` (of `env_states`, if that is set) are given by
+    name, as "agent.qpos", others by path, as "actions" and "env_states.actors.cube". Flags among
+    them are kept.
 
-    Returns
-    -------
-    Trajectories
-        Observations, or `env_states` if observations have no numbers (`obs_mode="none"`). Images
-        and flags are left out. Flags are truth values, and columns with both 0 and 1 and no other
-        values: in a flat observation, one such as `is_grasped` would be the answer. Names give the
-        source of each column: "agent.qpos.0", "actors.cube.2", or "obs.18" of a flat observation.
-        The rate is the control frequency (Hz) if the environment was made with
-        `sim_config=dict(control_freq=...)`. Otherwise it is None, because the .json file does not
-        contain defaults of tasks.
+    Unless given, they are the observations, or `env_states` if observations have no numbers
+    (`obs_mode="none"`). Images and flags are left out. Flags are truth values, and columns with
+    both 0 and 1 and no other values: in a flat observation, one such as `is_grasped` would be the
+    answer. Names give the source of each column: "agent.qpos.0", "actors.cube.2", or "obs.18" of a
+    flat observation. The rate is the control frequency (Hz) if the environment was made with
+    `sim_config=dict(control_freq=...)`. Otherwise it is None, because the .json file does not
+    contain defaults of tasks.
     """
     path = Path(path)
     with opened(path) as (file, _):

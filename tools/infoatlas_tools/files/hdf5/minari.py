@@ -41,21 +41,12 @@ def minari_episodes(file: Any) -> list[str]:
 def read_minari(
     path: str | os.PathLike[str], features: Sequence[str] | None = None
 ) -> Trajectories:
-    """Read the episodes of a Minari data set.
+    """Read the episodes of a Minari data set: its folder, or its `main_data.hdf5`.
 
-    Parameters
-    ----------
-    path : path
-        The folder of a data set, or its `main_data.hdf5`.
-    features : sequence of str, optional
-        Arrays to read. Those in `observations` are given by name, with dots in groups; others by
-        path, as "actions" (one row less than observations) and "infos.qpos". Unless given, all
-        observations that are numbers of one or two dimensions.
-
-    Returns
-    -------
-    Trajectories
-        Columns are named "observations.0", or "achieved_goal.0" in groups. The rate is None.
+    `features` are arrays to read. Those in `observations` are given by name, with dots in groups;
+    others by path, as "actions" (one row less than observations) and "infos.qpos". Unless given,
+    all observations that are numbers of one or two dimensions. Columns are named "observations.0",
+    or "achieved_goal.0" in groups. The rate is None.
     """
     path = Path(path)
     place = minari_file(path) or path

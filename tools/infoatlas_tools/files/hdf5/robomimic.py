@@ -47,27 +47,19 @@ def read_robomimic(
 ) -> Trajectories:
     """Read the demonstrations of a file of robomimic, MimicGen, Isaac Lab or robosuite.
 
-    Parameters
-    ----------
-    path : path
-    split : str, optional
-        Name of a list of demonstrations in `mask`, as "train"; all unless given. The list contains
-        names, or a truth value for each demonstration in the order of their numbers.
-    features : sequence of str, optional
-        Arrays to read. They are keys of `obs`, as "robot0_eef_pos", with dots in groups
-        ("policy.joint_pos"), and poses, as "eef_pose" and "cubeA". Other arrays of a demonstration
-        are given by their path, as "actions" or "states.articulation.robot.joint_position".
+    `split` is the name of a list of demonstrations in `mask`, as "train"; all are read unless
+    given. The list contains names, or a truth value for each demonstration in the order of their
+    numbers. `features` are arrays to read. They are keys of `obs`, as "robot0_eef_pos", with dots
+    in groups ("policy.joint_pos"), and poses, as "eef_pose" and "cubeA". Other arrays of a
+    demonstration are given by their path, as "actions" or
+    "states.articulation.robot.joint_position".
 
-    Returns
-    -------
-    Trajectories
-        Unless `features` are given: observations that are floats of one or two dimensions and at
-        most 256 columns, named "key.0", "key.1" ("key" for a single column). After them come poses,
-        "eef_pose.x" to "eef_pose.qz" of the tool ("eef_pose.left.x" if there are several) and
-        "cube.x" to "cube.qz" of an object. Quaternions are w, x, y, z and do not change their sign
-        within a demonstration. A clock in the first column of `states` is left out. The notes name
-        what was left out. The rate is the control frequency (Hz) in the attribute `env_args`, or
-        that of the clock, or None.
+    Unless given, they are observations that are floats of one or two dimensions and at most 256
+    columns, named "key.0", "key.1" ("key" for a single column). After them come poses, "eef_pose.x"
+    to "eef_pose.qz" of the tool ("eef_pose.left.x" if there are several) and "cube.x" to "cube.qz"
+    of an object. Quaternions are w, x, y, z and do not change their sign within a demonstration. A
+    clock in the first column of `states` is left out. The notes name what was left out. The rate is
+    the control frequency (Hz) in the attribute `env_args`, or that of the clock, or None.
     """
     path = Path(path)
     with opened_demos(path) as file:

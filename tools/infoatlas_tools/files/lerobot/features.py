@@ -28,15 +28,9 @@ def choose_features(
 ) -> tuple[list[str], list[str]]:
     """Features to read, and sentences about the choice.
 
-    Parameters
-    ----------
-    features : dict
-        `features` of `meta/info.json`.
-    wanted : list or tuple of str, or None
-        Names of features. If None, `observation.state`. If that is absent, all features of numbers
-        that begin with "observation.state."; if those are absent, the only observation of numbers.
-    folder : path
-        Folder of the data set, for messages.
+    `features` are those of `meta/info.json`, and `folder` is for messages. `wanted` are names of
+    features. If None, `observation.state`. If that is absent, all features of numbers that begin
+    with "observation.state."; if those are absent, the only observation of numbers.
     """
     kinds = {name: kind_of_feature(about) for name, about in features.items()}
     if wanted is None:
@@ -125,20 +119,8 @@ def _ways(features: dict[str, Any], kinds: dict[str, str]) -> str:
 def column_names(feature: str, about: Any, width: int) -> tuple[list[str], str]:
     """Names of the columns of a feature, and a note if the given names cannot be used.
 
-    Parameters
-    ----------
-    feature : str
-    about : dict
-        Its entry in `meta/info.json`.
-    width : int
-        Number of its columns; those of several dimensions are flattened, the last one fastest.
-
-    Returns
-    -------
-    names : list of str
-        `width` different names that begin with that of the feature.
-    note : str
-        Empty if the names fit, or there are none.
+    `about` is its entry in `meta/info.json`. The `width` names are different and begin with that of
+    the feature. Columns of several dimensions are flattened, the last one fastest.
     """
     about = about if isinstance(about, dict) else {}
     given, shape = about.get("names"), shape_of(about) or (width,)

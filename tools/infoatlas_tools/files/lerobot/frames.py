@@ -18,7 +18,7 @@ EPISODE, FRAME, TIME = "episode_index", "frame_index", "timestamp"
 
 
 class Frames(NamedTuple):
-    """Rows of a file."""
+    """Rows of a file, or of all files."""
 
     values: list[NDArray[Any]]  # of each feature [n, d]
     missing: NDArray[np.bool_]  # [n, features]: null
@@ -83,16 +83,9 @@ def require_pyarrow(path: Path) -> tuple[Any, Any]:
 
 
 def read_frames(file: Path, features: Sequence[str], timed: bool, most: int) -> Frames:
-    """Features of numbers, and the episode and frame of each row.
+    """Features of numbers, and the episode and frame of each row; at most `most` rows.
 
-    Parameters
-    ----------
-    file : path
-    features : sequence of str
-    timed : bool
-        Also read `timestamp`.
-    most : int
-        Rows, at most.
+    `timed` is for `timestamp`, too.
     """
     own = dict.fromkeys([*features, EPISODE, FRAME, *([TIME] if timed else [])])
     table = read_parquet(file, list(own), most)

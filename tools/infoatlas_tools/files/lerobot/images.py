@@ -6,7 +6,7 @@ A video is of one episode (v2), or of many, and the metadata have the time at wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,7 +58,16 @@ def images_of_episodes(
         files = stated_files(data_files(folder), folder, info, lengths)
         return _in_tables(folder, files, camera)
     required("av")
-    videos = _videos(folder, info, camera, lengths)
+    rate = stated_rate(info.get("fps"))
+    if rate is None:
+        raise InputError(
+            f"{folder}/meta/info.json has no rate `fps`, so frames of videos cannot be found: "
+            "load the data set again"
+        )
+    videos = {
+        episode: Video(file, begin, rate, lengths[episode])
+        for episode, (file, begin) in video_places(folder, info, camera, lengths).items()
+    }
     lost = {}
     for episode, video in videos.items():
         if not video.path.is_file():
@@ -69,15 +78,10 @@ def images_of_episodes(
     return {**videos}, lost
 
 
-def _videos(
-    folder: Path, info: dict[str, Any], camera: str, lengths: dict[int, int]
-) -> dict[int, Video]:
-    rate = stated_rate(info.get("fps"))
-    if rate is None:
-        raise InputError(
-            f"{folder}/meta/info.json has no rate `fps`, so frames of videos cannot be found: "
-            "load the data set again"
-        )
+def video_places(
+    folder: Path, info: dict[str, Any], camera: str, episodes: Collection[int]
+) -> dict[int, tuple[Path, float]]:
+    """Video of each of these episodes, and the time at which the episode begins in it, seconds."""
     places: dict[int, tuple[dict[str, int], float]] = {}
     if is_new(info):
         names = [f"videos/{camera}/{own}" for own in ("chunk_index", "file_index")]
@@ -90,16 +94,14 @@ def _videos(
     else:
         size = info.get("chunks_size")
         size = size if type(size) is int and size > 0 else 1000
-        for episode in lengths:
+        for episode in episodes:
             places[episode] = {"episode_chunk": episode // size, "episode_index": episode}, 0.0
     template = info.get("video_path") or (NEW_PATH if is_new(info) else OLD_PATH)
     try:
         return {
-            episode: Video(
-                folder / template.format(video_key=camera, **place), begin, rate, lengths[episode]
-            )
+            episode: (folder / template.format(video_key=camera, **place), begin)
             for episode, (place, begin) in places.items()
-            if episode in lengths
+            if episode in episodes
         }
     except (AttributeError, KeyError, IndexError, ValueError) as error:
         raise InputError(

@@ -13,7 +13,7 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,21 +52,11 @@ def read_lerobot(
     Episodes that are not on this machine, lack frames or images of the camera, or lack a number of
     a feature are left out; the notes name them.
 
-    Parameters
-    ----------
-    path : path
-        Its folder.
-    features : sequence of str, optional
-        Features of numbers, such as "observation.state" or "action", side by side if several; truth
-        values become 0 and 1. The default is that of `choose_features`.
-    camera : str, optional
-        Feature of images or videos, or the end of its name, as "top" for "observation.images.top".
-
-    Returns
-    -------
-    Trajectories
-        Their names are those of the features in `meta/info.json`. Their rate is its `fps`, Hz (None
-        if it is not a number above 0, or if the time stamps contradict it).
+    `features` are those of numbers, such as "observation.state" or "action", side by side if
+    several; truth values become 0 and 1. The default is that of `choose_features`. `camera` is a
+    feature of images or videos, or the end of its name, as "top" for "observation.images.top".
+    Names of columns are those of `meta/info.json`. The rate is its `fps`, Hz (None if it is not a
+    number above 0, or if the time stamps contradict it).
     """
     folder = Path(path)
     info = read_info(folder)
@@ -124,18 +114,8 @@ def read_lerobot(
     )
 
 
-class _Read(NamedTuple):
-    """All rows, in order of episode and frame."""
-
-    values: list[NDArray[Any]]  # of each feature [n, d]
-    missing: NDArray[np.bool_]  # [n, features]
-    episodes: Int
-    frames: Int
-    times: NDArray[np.float64]
-
-
-def _read_files(files: list[Path], features: list[str], info: dict[str, Any]) -> _Read:
-    """Rows of all files; InputError if two have the same frame, or their columns differ."""
+def _read_files(files: list[Path], features: list[str], info: dict[str, Any]) -> Frames:
+    """Rows of all files, in order; InputError if two have one frame, or their columns differ."""
     timed = "timestamp" in info["features"]
     shapes = [shape_of(info["features"][feature]) for feature in features]
     widths = [math.prod(shape or (1,)) for shape in shapes]
@@ -188,11 +168,11 @@ def _read_files(files: list[Path], features: list[str], info: dict[str, Any]) ->
             f"{both} frame {frames[row]} of episode {episodes[row]}{' twice' * (one == other)}: "
             "remove the file that is of another recording, or load the data set again"
         )
-    return _Read(values, missing, episodes, frames, times)
+    return Frames(values, missing, episodes, frames, times)
 
 
 def _incomplete(
-    read: _Read,
+    read: Frames,
     features: list[str],
     expected: dict[int, int],
     found: tuple[Int, Int, Int],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +43,9 @@ def rewrite_frames(
 ) -> None:
     """Copy a table of frames with new columns, one group of rows at a time.
 
-    Parameters
-    ----------
-    file, target : Path
-    places : [n] int64, [n] int64
-        Demonstration and step of each row; rows with a step below 0 are left out.
-    numbers : dict of str to sequence of [T] int64 or float32
-        Columns, by demonstration.
-    language : sequence of list of dict, or None
-        Rows of `language_persistent` of each demonstration.
+    `places` [n] are the demonstration and step of each row; rows with a step below 0 are left out.
+    `numbers` are columns by demonstration, and `language` the rows of `language_persistent` of
+    each.
     """
     pyarrow, parquet = require_pyarrow(file)
     rows, steps = places
@@ -122,17 +117,18 @@ def summary(values: NDArray[Any]) -> dict[str, list[float]]:
     return {**found, "count": [len(values)], **quantiles}
 
 
-def names_table(labels: tuple[str, ...]) -> Any:
-    """Names of sub-tasks as pandas writes them, with the names as index."""
+def names_table(labels: Sequence[str], what: str = "subtask") -> Any:
+    """Names of sub-tasks, or of tasks, as pandas writes them, with the names as index."""
     import pyarrow
 
+    number = f"{what}_index"
     table = pyarrow.table(
-        {"subtask_index": pyarrow.array(range(len(labels)), pyarrow.int64()), "subtask": labels}
+        {number: pyarrow.array(range(len(labels)), pyarrow.int64()), what: labels}
     )
-    column = {"field_name": "subtask_index", "name": "subtask_index", "pandas_type": "int64"}
-    index = {"field_name": "subtask", "name": "subtask", "pandas_type": "unicode"}
+    column = {"field_name": number, "name": number, "pandas_type": "int64"}
+    index = {"field_name": what, "name": what, "pandas_type": "unicode"}
     about = {
-        "index_columns": ["subtask"],
+        "index_columns": [what],
         "column_indexes": [],
         "columns": [
             {**column, "numpy_type": "int64", "metadata": None},

@@ -80,15 +80,10 @@ class _Clock(NamedTuple):
 
 
 def as_demonstrations(table: Table, chosen: str | None) -> Trajectories:
-    """Demonstrations in the rows of a table.
+    """Demonstrations in the rows of a table that was read with `label_columns(chosen)`.
 
-    Parameters
-    ----------
-    table : Table
-        Read with `label_columns(chosen)`.
-    chosen : str, optional
-        Name of the column that separates demonstrations: labels, or a counter or time that restarts
-        with each. "none" if all rows are of one demonstration. Recognised by its name unless given.
+    `chosen` is the column that separates demonstrations: labels, or a counter or time that restarts
+    with each. "none" if all rows are of one demonstration. Recognised by its name unless given.
     """
     column, named, starts = _starts(table, chosen)
     lengths = np.diff(np.r_[starts, len(table.values)])

@@ -17,15 +17,8 @@ def read_parquet_table(path: Path, is_label: Callable[[str], bool], missing: boo
     """Columns of a .parquet file.
 
     Numbers are columns, and lists of one length are as many columns (`name.0`, `name.1`). Dates and
-    durations are whole numbers of their unit. Text, images and other types are left out.
-
-    Parameters
-    ----------
-    path : Path
-    is_label : function of a name
-        Whether a column of this name is read as text.
-    missing : bool
-        Read nulls as NaN.
+    durations are whole numbers of their unit. Columns whose names `is_label` accepts are read as
+    text. Other text, images and other types are left out. `missing` reads nulls as NaN.
     """
     check_regular(path)
     pyarrow, parquet = require_pyarrow(path)

@@ -19,33 +19,15 @@ _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
 class Table(NamedTuple):
-    """Columns of a file.
+    """Columns of a file."""
 
-    Attributes
-    ----------
-    values : [n, d] float64
-        Columns of numbers; a missing value is NaN.
-    names : tuple of str, d of them, or empty
-        Names of the columns of numbers; empty without a header.
-    labels : dict of str to list of str, n of them
-        Columns that were requested as text, by name.
-    clocks : dict of int to float
-        Columns of numbers whose type is a time, and their unit in seconds.
-    flags : tuple of int
-        Columns of numbers whose type is a truth value.
-    notes : tuple of str
-        Sentences about what was left out.
-    origins : dict of int to int
-        What `arrays.as_shifted` subtracted from columns of numbers.
-    """
-
-    values: NDArray[np.float64]
-    names: tuple[str, ...]
-    labels: dict[str, list[str]]
-    clocks: dict[int, float]
-    flags: tuple[int, ...]
-    notes: tuple[str, ...]
-    origins: dict[int, int]
+    values: NDArray[np.float64]  # [n, d], columns of numbers; a missing value is NaN
+    names: tuple[str, ...]  # of the columns of numbers; empty without a header
+    labels: dict[str, list[str]]  # columns that were requested as text, by name
+    clocks: dict[int, float]  # columns of numbers whose type is a time, and their unit in seconds
+    flags: tuple[int, ...]  # columns of numbers whose type is a truth value
+    notes: tuple[str, ...]  # sentences about what was left out
+    origins: dict[int, int]  # what `arrays.as_shifted` subtracted from columns of numbers
 
 
 class Columns:

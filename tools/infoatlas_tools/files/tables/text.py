@@ -43,13 +43,7 @@ class _Cells(NamedTuple):
 def read_csv(path: Path, is_label: Callable[[str], bool], missing: bool = False) -> Table:
     """Columns of a text file.
 
-    Parameters
-    ----------
-    path : Path
-    is_label : function of a name
-        Whether a column of this name is read as text.
-    missing : bool
-        Read missing values as NaN.
+    Those whose names `is_label` accepts are read as text. `missing` reads missing values as NaN.
     """
     if check_regular(path) > LARGEST_TEXT:
         raise InputError(f"{path}: more than {LARGEST_TEXT} bytes: save a part of it")

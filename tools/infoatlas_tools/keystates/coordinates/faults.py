@@ -19,20 +19,11 @@ SHOWN = 8  # frames with a note of their own, at most
 
 @dataclass(frozen=True, eq=False)
 class Faults:
-    """Frames that are no measurement.
-
-    Attributes
-    ----------
-    groups : sequence of Group
-    of_columns : [d, n] bool
-        Rows in which each column outside of the groups is an outlier.
-    of_groups : [G, n] bool
-        Rows in which each rotation or angle is an outlier.
-    """
+    """Frames that are no measurement."""
 
     groups: Sequence[Group]
-    of_columns: Bool
-    of_groups: Bool
+    of_columns: Bool  # [d, n], rows in which each column outside of the groups is an outlier
+    of_groups: Bool  # [G, n], rows in which each rotation or angle is an outlier
 
     def held(self, columns: Float, first: Bool) -> Float:
         """Columns [d, n], each fault replaced by the value before it."""
@@ -94,15 +85,8 @@ class Faults:
 def find_faults(columns: Float, first: Bool, groups: Sequence[Group], plain: Bool) -> Faults:
     """Frames that are no measurements, by the criteria of `outliers.py`.
 
-    Parameters
-    ----------
-    columns : [d, n] float64
-        All demonstrations end to end, one column of the states a row.
-    first : [n] bool
-        First row of each demonstration.
-    groups : sequence of Group
-    plain : [d] bool
-        Columns outside of the groups that are searched.
+    `columns` [d, n] are all demonstrations end to end, and `first` [n] the first row of each.
+    `plain` [d] are the columns outside of the groups that are searched.
     """
     d, n = columns.shape
     jump = np.abs(np.diff(columns, axis=1, prepend=columns[:, :1]))

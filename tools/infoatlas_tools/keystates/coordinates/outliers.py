@@ -55,22 +55,11 @@ class _Runs:
 
 
 def dropped_frames(columns: Float, first: Bool, jump: Float, usual: Float) -> Bool:
-    """Frames in which nearly all columns have one value, unlike in the frames around them.
+    """Frames [n] in which nearly all columns have one value, unlike in the frames around them.
 
-    Parameters
-    ----------
-    columns : [m, n]
-        Columns that vary and are not switches; all demonstrations end to end.
-    first : [n] bool
-        First row of each demonstration.
-    jump : [m, n]
-        Absolute increments that end at each row; 0 at first rows.
-    usual : [m]
-        The largest regular increment of each column.
-
-    Returns
-    -------
-    [n] bool
+    The columns [m, n] vary and are not switches; all demonstrations are end to end, and `first` [n]
+    are the first rows of each. `jump` [m, n] are absolute increments that end at each row, 0 at
+    first rows; `usual` [m] is the largest regular increment of each column.
     """
     m, n = columns.shape
     dropped = np.zeros(n, bool)
@@ -106,28 +95,13 @@ def far_out(
     switch: bool,
     least: float,
 ) -> Bool:
-    """Frames in which one coordinate is an outlier.
+    """Frames [n] in which one coordinate is an outlier.
 
-    Parameters
-    ----------
-    distance : callable
-        Distances [m] of the coordinate between rows [m] and rows [m].
-    spread : callable
-        Range of the coordinate over the rows that are marked in [n] bool.
-    jump : [n]
-        Distance of each row from the one before; 0 at first rows and where rows are set aside.
-    first : [n] bool
-        First row of each demonstration.
-    zero : [n] bool
-        Rows in which the recorded value is exactly 0.
-    switch : bool
-        The coordinate has two values only.
-    least : float
-        Smaller distances are rounding.
-
-    Returns
-    -------
-    [n] bool
+    `distance` is of the coordinate between rows [m] and rows [m], and `spread` its range over the
+    rows that are marked in [n]. `jump` [n] is the distance of each row from the one before; 0 at
+    first rows of demonstrations (`first`) and where rows are set aside. `zero` [n] are rows in
+    which the recorded value is exactly 0. A `switch` has two values only. Distances below `least`
+    are rounding.
     """
     n, out = len(jump), np.zeros(len(jump), bool)
     bound = np.append(np.flatnonzero(first), n)

@@ -41,36 +41,23 @@ CLOCKS = {"time", "timestamp", "timestamps", "stamp", "t", "index", "frame_index
 
 @dataclass(frozen=True, eq=False)
 class ReadCoordinates(Coordinates):
-    """The map from recorded states to p coordinates, with their scales in the demonstrations.
+    """The map from recorded states to p coordinates, with their scales in the demonstrations."""
 
-    Attributes
-    ----------
-    names : tuple of p str
-        As "tool.rotation_x" of a rotation; numbers of columns if these have no names.
-    scale : [p] float64
-        The larger one of two ranges, above 0: from the 1% to the 99% quantile of the values, and
-        the median range within the demonstrations in which the coordinate moves.
-    rest : [p] float64
-        Smaller increments over one step are rest. The largest one of: rounding of the number
-        format, 1e-4 of `scale` (the largest of a rotation), and the resolution, if given.
-    rounding : [p] float64
-        Increments that differ by no more than this may differ by rounding alone (`rounding.tied`).
-        0 if values are exact, as those of switches.
-    constant : tuple of int
-        Columns left out because they do not change within any demonstration.
-    left_out : tuple of int
-        Columns left out because they are clocks or the caller ignores them.
-    notes : tuple of str
-        Sentences about what was recognised and replaced.
-    """
-
+    # As "tool.rotation_x" of a rotation; numbers of columns if these have no names.
     names: tuple[str, ...]
+    # [p], the larger one of two ranges, above 0: from the 1% to the 99% quantile of the values, and
+    # the median range within the demonstrations in which the coordinate moves.
     scale: Float
+    # [p]: smaller increments over one step are rest. The largest one of: rounding of the number
+    # format, 1e-4 of `scale` (the largest of a rotation), and the resolution, if given.
     rest: Float
+    # [p]: increments that differ by no more than this may differ by rounding alone
+    # (`rounding.tied`). 0 if values are exact, as those of switches.
     rounding: Float
+    # Columns left out because they do not change within any demonstration.
     constant: tuple[int, ...]
-    left_out: tuple[int, ...]
-    notes: tuple[str, ...]
+    left_out: tuple[int, ...]  # columns left out because they are clocks or the caller ignores them
+    notes: tuple[str, ...]  # sentences about what was recognised and replaced
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -88,20 +75,9 @@ def read_coordinates(
 ) -> tuple[ReadCoordinates, Float, list[Float], list[tuple[int, int]]]:
     """Read the raw states of demonstrations.
 
-    Returns
-    -------
-    coordinates : ReadCoordinates
-    repaired : [n, d] float64
-        The states, with frames that are no measurements replaced.
-    paths : list of [T_i, p] float64
-        Coordinates of each demonstration, with the same frames replaced.
-    outliers : list of (demonstration, step)
-        The replaced frames.
-
-    Raises
-    ------
-    InputError
-        Values cannot be of the given kind of orientation.
+    Returns the coordinates, the states [n, d] and the coordinates of each demonstration [T, p],
+    both with frames that are no measurements replaced, and these frames as (demonstration, step).
+    InputError if values cannot be of the given kind of orientation.
     """
     names, orientation = trajectories.names, trajectories.orientation
     values = np.asarray(trajectories.states, np.float64)

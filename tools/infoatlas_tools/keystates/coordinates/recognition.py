@@ -51,23 +51,10 @@ HINTS = re.compile(r"q|rot|ori")
 
 
 def recognised(columns: Float, first: Bool, names: Sequence[str], free: Bool) -> list[Group]:
-    """Groups of columns that hold a rotation or an angle.
+    """Groups of columns that hold a rotation or an angle, in order; no column is in two of them.
 
-    Parameters
-    ----------
-    columns : [d, n] float64
-        All demonstrations end to end, one column of the states a row.
-    first : [n] bool
-        First row of each demonstration.
-    names : sequence of str
-        d of them, or none.
-    free : [d] bool
-        Columns that may be used.
-
-    Returns
-    -------
-    list of Group
-        In the order of their columns; no column is in two of them.
+    The columns [d, n] are all demonstrations end to end, and `first` [n] the first row of each.
+    There are d names, or none. `free` [d] are the columns that may be used.
     """
     free = free.copy()
     columns = np.clip(columns, -SQUARABLE, SQUARABLE)

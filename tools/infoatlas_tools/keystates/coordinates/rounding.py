@@ -19,16 +19,12 @@ ULPS = 4.0  # units in the last place of the largest value, by which rounding ma
 
 
 def roundings(columns: Float) -> tuple[Float, Float]:
-    """Effect of rounding on the increments of columns [d, n].
+    """Effect of rounding on the increments of columns [d, n]: how far apart [d], and rest [d].
 
-    Returns
-    -------
-    apart : [d]
-        Largest difference of increments that is due to rounding alone. It is `ULPS` units in the
-        last place of the largest value, or the step of the decimal grid of all values. 0 for
-        columns of few different values, such as switches: these are exact.
-    rest : [d]
-        Smaller increments count as 0: `ULPS` units in the last place, or half a grid step.
+    The first is the largest difference of increments that is due to rounding alone. It is `ULPS`
+    units in the last place of the largest value, or the step of the decimal grid of all values. 0
+    for columns of few different values, such as switches: these are exact. Increments below `rest`
+    count as 0: `ULPS` units in the last place, or half a grid step.
     """
     largest = np.abs(columns).max(axis=1)
     with np.errstate(over="ignore"):

@@ -17,23 +17,14 @@ END = "end"
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """Steps that may separate parts.
+    """Steps that may separate parts."""
 
-    Attributes
-    ----------
-    steps : [N, C] masked array of int64
-        Recorded steps, columns by their median place; masked where a demonstration has none.
-    labels : tuple of C str
-        Description of each one, as "grasp cube".
-    lengths : [N] int64
-        Recorded steps of each demonstration.
-    rare : tuple of str
-        What too few demonstrations have for a cut, as "release cube 2 (3 of 10)".
-    """
-
+    # [N, C] masked int64, recorded; columns by their median place; masked where a demonstration has
+    # none.
     steps: Any
-    labels: tuple[str, ...]
-    lengths: Int
+    labels: tuple[str, ...]  # description of each one, as "grasp cube"
+    lengths: Int  # [N], recorded steps of each demonstration
+    # What too few demonstrations have for a cut, as "release cube 2 (3 of 10)".
     rare: tuple[str, ...] = ()
 
     def in_order(self) -> Cuts:
@@ -102,14 +93,7 @@ class Cuts:
 
 
 def make_cuts(steps: Any, labels: Sequence[str], lengths: Int, present: float = PRESENT) -> Cuts:
-    """Cuts that at least a share `present` of the demonstrations have.
-
-    Parameters
-    ----------
-    steps : [N, C] masked array of int64
-    labels : sequence of C str
-    lengths : [N] int64
-    """
+    """Cuts, masked steps [N, C], that at least a share `present` of the demonstrations have."""
     steps = np.ma.array(steps, dtype=np.int64).reshape(len(lengths), len(labels))
     there, total = (~np.ma.getmaskarray(steps)).sum(axis=0), len(lengths)
     common = there / total >= present

@@ -29,18 +29,8 @@ def object_cuts(
     """Steps at which most demonstrations begin or cease to move an object, by tool.
 
     For an object that is never moved, the step is that at which the tool leaves the place nearest
-    to it.
-
-    Parameters
-    ----------
-    bodies : dict of str to Body
-        Tools and objects.
-    tools, objects : dict of str to sequence of N Track
-    states : sequence of N arrays [T_i, d] of float64
-    switches : sequence of N sequences of Switch
-        Of the grippers.
-    frequency : float
-        Recorded steps a second, Hz.
+    to it. `bodies` are tools and objects, `switches` those of the grippers; the frequency (Hz) is
+    of recorded steps.
     """
     lengths = [len(s) for s in states]
     bodies = {name: replace(body, of_robot=name in tools) for name, body in bodies.items()}

@@ -77,17 +77,10 @@ class Pose:
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """Poses of one body in one demonstration.
+    """Poses of one body in one demonstration."""
 
-    Attributes
-    ----------
-    position : [T, 3] float64, m
-    rotation : [T, 3, 3] float64, or None
-        None for a position without an orientation.
-    """
-
-    position: Float
-    rotation: Float | None = None
+    position: Float  # [T, 3], m
+    rotation: Float | None = None  # [T, 3, 3]; None for a position without an orientation
 
     @property
     def matrix(self) -> Float:
@@ -102,21 +95,9 @@ class Track:
 def tracks(
     states: Sequence[Any], names: Sequence[str], where: Position | Pose, what: str
 ) -> list[Track]:
-    """Poses of a body in each demonstration.
+    """Poses of a body in the states [T, d] of each demonstration; errors name it `what`.
 
-    Parameters
-    ----------
-    states : sequence of [T_i, d] float64
-    names : sequence of str
-        d of them, or none.
-    where : Position or Pose
-    what : str
-        Name of the body in error messages.
-
-    Raises
-    ------
-    InputError
-        Columns do not exist, are too few or too many, or are no orientation.
+    InputError if columns do not exist, are too few or too many, or are no orientation.
     """
     if not isinstance(where, Position | Pose):
         raise InputError(
@@ -168,10 +149,7 @@ def matrices(q: Float) -> Float:
 def as_bodies(given: Any, what: str, default: str) -> dict[str, Position | Pose]:
     """Named bodies; a single one gets the default name, or that of its columns.
 
-    Raises
-    ------
-    InputError
-        Not a pose, a position or a mapping of such.
+    InputError if it is not a pose, a position or a mapping of such.
     """
     if isinstance(given, Position | Pose):
         return {given.columns if isinstance(given.columns, str) else default: given}

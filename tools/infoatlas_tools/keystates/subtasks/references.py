@@ -32,27 +32,13 @@ ANGLE = 0.05  # rad: smaller spreads are not distinguished
 
 @dataclass(frozen=True, eq=False)
 class ReferenceInformation:
-    """Information about where a part ends.
+    """Information about where a part ends."""
 
-    Attributes
-    ----------
-    nats : dict of str to float
-        Information of each possible reference; 0 for "world".
-    left_out : dict of str to [n] float64
-        The same with one demonstration left out.
-    held : str
-        Object that the tool carries, or "".
-    rows : [n] int64
-        Demonstrations that were used.
-    place : [n, 3] float64
-        Place where the part ends: that of the tool, or of the carried object.
-    """
-
-    nats: dict[str, float]
-    left_out: dict[str, Float]
-    held: str
-    rows: Int
-    place: Float
+    nats: dict[str, float]  # of each possible reference; 0 for "world"
+    left_out: dict[str, Float]  # [n], the same with one demonstration left out
+    held: str  # object that the tool carries, or ""
+    rows: Int  # [n], demonstrations that were used
+    place: Float  # [n, 3], where the part ends: place of the tool, or of the carried object
 
     def best(self) -> str:
         """The reference with the most information."""
@@ -74,19 +60,8 @@ def reference_information(
 ) -> ReferenceInformation | None:
     """Information between the end of a part and each object's pose at its start.
 
-    Parameters
-    ----------
-    tool : sequence of N Track
-    objects : dict of str to sequence of N Track
-    start, end : [N] int64
-        Steps, `end` excluded.
-    there : [N] bool
-        Demonstrations that have both cuts.
-
-    Returns
-    -------
-    ReferenceInformation, or None
-        None if too few demonstrations have the part.
+    `start` and `end` [N] are steps, `end` excluded. `there` [N] are demonstrations that have both
+    cuts. None if too few demonstrations have the part.
     """
     rows = np.flatnonzero(there & (end - start >= STEPS))
     if len(rows) < max(REFERRED, len(start) / 2):
@@ -158,21 +133,9 @@ def orientation(
     """How far the tool follows the reference's orientation at the end of a part.
 
     The heading of the tool relative to the reference is compared over the demonstrations, also
-    modulo half and quarter turns.
-
-    Parameters
-    ----------
-    tool, reference : sequence of N Track
-    rows : [n] int64
-        Demonstrations that have the part.
-    first, last : [n] int64
-        Its first and last step in these.
-    held : sequence of N Track, optional
-        The carried object: of it and the tool, the one that follows the reference more is compared.
-
-    Returns
-    -------
-    {"position", "pose", "half turns", "quarter turns"}
+    modulo half and quarter turns: "position", "pose", "half turns" or "quarter turns". `rows` [n]
+    are demonstrations that have the part, `first` and `last` [n] its first and last step in these.
+    Of the carried object and the tool, the one that follows the reference more is compared.
     """
     if reference is None:
         return "position"

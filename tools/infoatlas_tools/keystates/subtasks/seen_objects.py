@@ -55,28 +55,10 @@ def camera_subtasks(
 ) -> Subtasks:
     """Sub-tasks between key states, with the objects that a camera sees as references.
 
-    Parameters
-    ----------
-    camera : Camera
-    states : sequence of N arrays [T_i, d]
-    columns : sequence of int
-        The joints, or the pose of the tool.
-    cuts : Cuts
-        Key states at which parts may end.
-    frequency : float
-        Recorded steps a second, Hz.
-    object_names : dict of int to str
-        Names of objects by their numbers, as {1: "bottle"} for "object 1".
-
-    Returns
-    -------
-    Subtasks
-        Without `seen` if there can be no references; the notes say why.
-
-    Raises
-    ------
-    InputError
-        `object_names` has numbers of objects that do not exist, or a name twice.
+    The columns are the joints, or the pose of the tool; the cuts are key states at which parts may
+    end. `object_names` are by their numbers, as {1: "bottle"} for "object 1". The frequency (Hz) is
+    of recorded steps. The result is without `seen` if there can be no references; the notes say
+    why. InputError if `object_names` has numbers of objects that do not exist, or a name twice.
     """
     if len(states) < FEWEST:
         return _without(

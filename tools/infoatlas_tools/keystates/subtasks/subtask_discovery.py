@@ -49,26 +49,12 @@ def ordered_parts(
     cuts: Cuts,
     estimator: Estimator | None = None,
 ) -> list[Subtask]:
-    """The sequence of parts that has the most information.
+    """The sequence of parts, at most 8, that has the most information.
 
     A part adds its information minus 1 nat. Its reference differs from that of the part before it.
     The reference of the part before it has less than 1 nat here, or 1 nat less than the new one.
-
-    Parameters
-    ----------
-    name : str
-        Name of the tool.
-    tool : sequence of N Track
-    objects : dict of str to sequence of N Track
-    cuts : Cuts
-    estimator : Estimator, optional
-        Its model estimates the information of the chosen parts, too, if there are as many
-        demonstrations as it needs.
-
-    Returns
-    -------
-    list of Subtask
-        At most 8.
+    The model of the estimator estimates the information of the chosen parts, too, if there are as
+    many demonstrations as it needs.
     """
     ordered = cuts.in_order()
     steps, there = ordered.filled(), ordered.present
@@ -226,26 +212,9 @@ def find_subtasks(
 ) -> tuple[list[Subtask], dict[str, tuple[int, ...]], list[str]]:
     """Sub-tasks of demonstrations; see `KeyStates.subtasks`.
 
-    Parameters
-    ----------
-    states : sequence of [T_i, d] float64
-    names : sequence of str
-    steps : [N, K] masked array of int64
-        Key states that are shared.
-    labels : sequence of K str
-    frequency : float
-        Recorded steps a second, Hz.
-    switches : sequence of N sequences of Switch
-        Of the grippers.
-    labelled : bool
-        A person marked the key states: cuts at the same contacts have their steps.
-
-    Returns
-    -------
-    parts : list of Subtask
-    places : dict of str to tuple of int
-        Columns of the position of each tool and object.
-    notes : list of str
+    `steps` [N, K] are key states that are shared, `switches` those of the grippers. If a person
+    marked the key states (`labelled`), cuts at the same contacts have their steps. Returns the
+    parts, the columns of the position of each tool and object, and notes.
     """
     lengths = np.array([len(s) for s in states], np.int64)
     if tool is None or not objects:
