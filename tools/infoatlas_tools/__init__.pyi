@@ -10,7 +10,7 @@ from .analysis.screening import (
     pairwise_mutual_information as pairwise_mutual_information,
     rank_features as rank_features,
 )
-from .analysis.selection import InformationSelector as InformationSelector
+from .analysis.selector import InformationSelector as InformationSelector
 from .curves.ensemble_curve import MICurve as MICurve, mi_curve as mi_curve
 from .files.load import load_trajectories as load_trajectories
 from .keystates.discovery import discover_keystates as discover_keystates

@@ -119,7 +119,9 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
         clipped=clipped,
         rank_x=rank_x / slices,
         rank_y=rank_y / slices,
-        autocorrelated=not prepared.time_series and prepared.autocorrelated(),
+        autocorrelated=not prepared.time_series
+        and prepared.groups is None
+        and prepared.autocorrelated(),
         constant_x=prepared.constant_x,
         constant_y=prepared.constant_y,
         redundant_x=prepared.redundant[0],

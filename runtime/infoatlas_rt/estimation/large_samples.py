@@ -118,6 +118,7 @@ def average(
         rank_x=float(mean("rank_x")),
         rank_y=float(mean("rank_y")),
         autocorrelated=not samples.time_series
+        and samples.groups is None
         and autocorrelated(varying(samples.x)[0], varying(samples.y)[0]),
         constant_x=_in_all(one.constant_x for one in found),
         constant_y=_in_all(one.constant_y for one in found),

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+SIMILAR_ROWS = "neighbouring rows are similar: time_series=True if in order of time"
+
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
@@ -76,8 +78,8 @@ class Estimate:
     rank_x, rank_y : float
         Dimensions of a side that whitening kept, mean over slices.
     autocorrelated : bool
-        Neighbouring rows are similar in both sides, and `time_series` is not set. If the rows are
-        in order of time, `mi` is much too high: pass `time_series=True`.
+        Neighbouring rows are similar in both sides, and neither `time_series` nor `groups` is
+        passed. If the rows are in order of time, `mi` is much too high: pass `time_series=True`.
     constant_x, constant_y : tuple of int
         Constant coordinates; they are left out.
     redundant_x, redundant_y : tuple of int
@@ -134,7 +136,7 @@ class Estimate:
         how = self.how
         flags = [name for name in ("saturated", "degenerate", "clipped") if getattr(self, name)]
         if self.autocorrelated:
-            flags.append("neighbouring rows are similar: time_series=True if in order of time")
+            flags.append(SIMILAR_ROWS)
         if self.parts > 1:
             flags.append(f"mean of {self.parts} parts")
         for why in ("constant", "redundant"):

@@ -265,5 +265,21 @@ def test_too_few_permutations_are_reported(estimator):
     rng = np.random.default_rng(0)
     found = rank_features(rng.random((60, 4)), rng.random(60), estimator, permutations=19)
     assert found.least_adjusted == pytest.approx(4 / 20)
-    few = "19 permutations are too few for 4 tests: a single dependence has a corrected p of 0.2"
-    assert few in str(found)
+    assert "with 19 permutations, a single dependence has 0.2 or more" in str(found)
+
+
+def test_walks_are_not_taken_for_independent_rows_without_a_word(estimator):
+    walks = np.random.default_rng(1).standard_normal((300, 3)).cumsum(axis=0)
+    x, y, z = walks.T
+    tests = [
+        lambda **how: rank_features(walks[:, :2], z, estimator, permutations=19, **how),
+        lambda **how: pairwise_mutual_information(walks, estimator, permutations=19, **how),
+        lambda **how: conditional_mutual_information(x, y, z, estimator, permutations=19, **how),
+        lambda **how: independence_test(x, y, estimator, permutations=19, **how),
+    ]
+    for test in tests:
+        found, series = test(), test(time_series=True)
+        assert found.autocorrelated and "neighbouring rows are similar" in str(found)
+        assert not series.autocorrelated and "neighbouring" not in str(series)
+    groups = np.repeat(np.arange(6), 50)
+    assert not rank_features(walks[:, :2], z, estimator, groups=groups).autocorrelated

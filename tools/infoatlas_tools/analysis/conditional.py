@@ -260,6 +260,7 @@ def conditional(
         provider=estimator.backend.provider,
         model=estimator.model_file.name,
         saturated=any(term.saturated for term in joint) and mi < ceiling,
+        autocorrelated=any(term.autocorrelated for term in (*joint, *single)),
         degenerate=degenerate,
         unresolved=unresolved,
     )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.estimation.presentation import axes_of, require_pandas
+from infoatlas_rt.estimation.result import SIMILAR_ROWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,8 @@ class ConditionalEstimate:
     saturated : bool
         Given z, a linear combination of x determines one of y, as far as n samples can resolve:
         the true value may be much larger.
+    autocorrelated : bool
+        Neighbouring rows are similar, and `time_series` was not set.
     degenerate : bool
         z determines x or y: `mi` and `stderr` are exactly 0, `p_value` is 1.
     unresolved : bool
@@ -76,12 +79,14 @@ class ConditionalEstimate:
     provider: str
     model: str
     saturated: bool
+    autocorrelated: bool
     degenerate: bool
     unresolved: bool
 
     def __str__(self) -> str:
         """One line."""
         flags = [name for name in ("saturated", "degenerate", "unresolved") if getattr(self, name)]
+        flags += [SIMILAR_ROWS] * self.autocorrelated
         tested = f"p = {self.p_value:.3g}, " if len(self.null) or self.degenerate else ""
         return (
             f"{self.question} = {self.mi:.3f} ± {self.stderr:.3f} nats ({tested}"

@@ -27,6 +27,7 @@ from infoatlas_rt.estimation.canonical import normal_scores
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.forward import pairing_means
 from infoatlas_rt.estimation.prepare import Prepared, checked
+from infoatlas_rt.estimation.result import SIMILAR_ROWS
 from infoatlas_rt.inputs.checks import as_count
 from infoatlas_rt.inputs.gpu_arrays import Array, array_namespace, beside
 
@@ -67,6 +68,8 @@ class IndependenceResult:
         What evaluated the model, as "cpu" or "native".
     model : str
         Name and version of the model.
+    autocorrelated : bool
+        Neighbouring rows are similar, and neither `time_series` nor `groups` was passed.
     degenerate : bool
         A side is constant, so there is no dependence: `mi`, `rv` and their nulls are exactly 0,
         `p_value` is 1.
@@ -85,15 +88,17 @@ class IndependenceResult:
     seed: int
     provider: str
     model: str
+    autocorrelated: bool
     degenerate: bool
 
     def __str__(self) -> str:
         """One line."""
+        flags = ["degenerate"] * self.degenerate + [SIMILAR_ROWS] * self.autocorrelated
         how = "unsliced" if self.k is None else f"{self.slices} slices, k={self.k}"
         return (
             f"I = {self.mi:.3f} nats, p = {self.p_value:.3g} ({len(self.null)} "
             f"{self.method}s, n={self.samples}, {how}, {self.model} on {self.provider})"
-            + (" [degenerate]" if self.degenerate else "")
+            + (f" [{', '.join(flags)}]" if flags else "")
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -200,6 +205,7 @@ def independence_test(
         seed=estimator.seed,
         provider=estimator.backend.provider,
         model=estimator.model_file.name,
+        autocorrelated=not time_series and groups is None and prepared.autocorrelated(),
         degenerate=prepared.degenerate,
     )
 

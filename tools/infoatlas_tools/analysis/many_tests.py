@@ -117,6 +117,7 @@ def _values(
     """Values of `Screening` for estimates with their p-values."""
     one, names = found[0], ("mi", "stderr", "noise", "saturated")
     return {name: np.array([getattr(each, name) for each in found]) for name in names} | {
+        "autocorrelated": any(each.autocorrelated for each in found),
         "p_value": p,
         # What cannot be tested (`unresolved`) counts as not significant.
         "p_adjusted": adjusted(np.where(np.isnan(p) & (permutations > 0), 1.0, p), correction),

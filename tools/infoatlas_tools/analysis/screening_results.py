@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.estimation.presentation import axes_of, require_pandas
+from infoatlas_rt.estimation.result import SIMILAR_ROWS
 from infoatlas_rt.inputs.checks import as_choice
 
 LEVEL = 0.05  # an adjusted p-value below it is marked as significant
@@ -32,6 +33,8 @@ class Screening:
     saturated : [m] bool
         A linear combination of one side determines one of the other, as far as n samples can
         resolve: the true value may be much larger.
+    autocorrelated : bool
+        Neighbouring rows are similar, and the tests take them for independent.
     samples : int
         n, the same for all estimates.
     permutations : int
@@ -48,6 +51,7 @@ class Screening:
     p_value: NDArray[np.float64]
     p_adjusted: NDArray[np.float64]
     saturated: NDArray[np.bool_]
+    autocorrelated: bool
     samples: int
     permutations: int
     correction: str
@@ -103,12 +107,13 @@ class Screening:
         shown = [self._line(labels[i], i) for i in rows[:SHOWN]]
         more = [f"... and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
         if self.permutations and self.correction != "none":
-            more.append(f"corrected p: for {len(self.mi)} tests at once ({self.correction})")
-        if self.permutations and self.least_adjusted > LEVEL:
             more.append(
-                f"{self.permutations} permutations are too few for {len(self.mi)} tests: a single "
-                f"dependence has a corrected p of {self.least_adjusted:.2g} or more"
+                f"corrected p: for {len(self.mi)} tests at once ({self.correction}); with "
+                f"{self.permutations} permutations, a single dependence has "
+                f"{self.least_adjusted:.2g} or more"
             )
+        if self.autocorrelated:
+            more.append(SIMILAR_ROWS)
         return "\n".join([f"{head} (n={self.samples}, {self.how})", *shown, *more])
 
 

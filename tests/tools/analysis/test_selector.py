@@ -1,0 +1,38 @@
+"""`InformationSelector` in scikit-learn's pipelines and searches."""
+
+import numpy as np
+import pandas
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+
+from infoatlas_rt import InputError
+from infoatlas_tools import InformationSelector
+from infoatlas_tools.analysis import selector
+
+
+def test_scikit_learn():
+    X = pandas.DataFrame(np.random.default_rng(0).standard_normal((120, 4)), columns=list("abcd"))
+    y = np.where(X["c"] ** 2 > 0.5, "far", "near")
+    steps = [("select", InformationSelector()), ("knn", KNeighborsClassifier())]
+    grid = GridSearchCV(Pipeline(steps), {"select__count": [1, 3]}, cv=2)
+    best = grid.fit(X, y).best_estimator_["select"]
+    assert best.count == 1 and list(best.get_support(indices=True)) == [2]
+    assert best.pvalues_[2] < 0.05 and best.pvalues_.shape == best.scores_.shape == (4,)
+    assert list(best.get_feature_names_out()) == ["c"]
+    assert list(best.set_output(transform="pandas").transform(X).columns) == ["c"]
+    with pytest.raises(ValueError, match="feature names"):
+        best.transform(X[["d", "c", "b", "a"]])
+    forward = clone(best).set_params(forward=True, count=2)
+    with pytest.raises(NotFittedError):
+        forward.transform(X.to_numpy())
+    assert forward.fit(X, y).get_support()[2]
+
+
+def test_without_scikit_learn(monkeypatch):
+    monkeypatch.setattr(selector, "MISSING", "InformationSelector needs scikit-learn")
+    with pytest.raises(InputError, match="scikit-learn"):
+        InformationSelector()
