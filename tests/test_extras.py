@@ -21,7 +21,11 @@ example = lambda name: runpy.run_path(f"examples/{{name}}.py")
     ("package", "code", "way_out"),
     [
         ("torch", "import infoatlas_train.differentiable", "pip install 'infoatlas-rt[train]'"),
-        ("matplotlib", "import infoatlas_train.curves", "pip install 'infoatlas-rt[train]'"),
+        (
+            "matplotlib",
+            "import infoatlas_train.data.atlas_page",
+            "pip install 'infoatlas-rt[train]'",
+        ),
         ("scipy", "import benchmarks.peers", "pip install -e '.[bench]'"),
         ("torch", "example('minimise')", "pip install '.[train]'"),
         ("rosbags", "example('make_bag')", "pip install '.[bags]'"),

@@ -86,7 +86,6 @@ def load_demonstrations(
         rate = _common_rate({name: np.diff(own.times) for name, own in found.items()})
     except InputError as error:
         raise InputError(f"{path}, {topic}: {error}") from error
-    lengths = np.array([len(own.states) for own in found.values()], np.int64)
     images = [
         BagImages(bag, camera, own.times)
         for bag, own in zip(paths, found.values(), strict=True)

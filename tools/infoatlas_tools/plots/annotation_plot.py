@@ -110,6 +110,8 @@ def _draw_episode(
     lanes: dict[str, dict[int, str]], scaled: np.ndarray,
 ) -> list[Label]:  # fmt: skip
     """Draw bands, key states and lanes from a row of the grid on; return labels to place."""
+    from matplotlib.ticker import AutoLocator
+
     tools = len(annotations.subtasks.tools)
     end = float(_times(annotations, np.array([len(scaled)]))[0])
     axes = [figure.add_subplot(grid[first + row, 0]) for row in range(tools + 1 + len(lanes))]
@@ -140,17 +142,11 @@ def _draw_episode(
             )  # fmt: skip
             fit(text, 0.055 * figure.bbox.width if len(lines) > 4 else 0.11 * figure.bbox.width)
     axes[-1].spines["bottom"].set_visible(True)
-    axes[-1].xaxis.set_major_locator(_ticks())
+    axes[-1].xaxis.set_major_locator(AutoLocator())
     unit = "step" if annotations.rate is None else "seconds"
     label = axes[-1].set_xlabel(f"{unit} of episode {annotations.episodes[i]}", fontsize=9)
     fit(label, axes[-1].bbox.width)
     return labels + _draw_keystates(axes[tools:], annotations, i)
-
-
-def _ticks() -> Any:
-    from matplotlib.ticker import AutoLocator
-
-    return AutoLocator()
 
 
 def _draw_parts(axes: Sequence[Axes], row: int, annotations: Annotations, i: int) -> list[Label]:
