@@ -54,7 +54,7 @@ def raster_figure(found: KeyStates, *, title: str = "") -> Figure:
         _draw_strip(axes, found, which, there, bodies, colours)
     note = counted(len(found.steps), "demonstration")
     if len(found.order):
-        note += f", in the order of {shorten(found.name(found.order[0]), 28)}"
+        note += f", ordered by {shorten(found.name(found.order[0]), 28)}"
     if found.met <= 0:
         note += "; key states meet no more contacts and switches than evenly spaced steps"
     elif found.met == found.met:
