@@ -239,7 +239,9 @@ def test_a_second_grasp_of_few_demonstrations_is_told():
     again, _, _ = carrying(2, [*PAIRS[:1], PAIRS[0]], seed=1)
     found = found_in([*once, *again], names).subtasks(Pose("tool"), poses(PAIRS[:1]))
     assert references(found) == ["a", "b"]
-    assert any("too rare to end a sub-task: a begins to move 2 (2 of 8)" in note for note in found.notes)
+    assert any(
+        "too rare to end a sub-task: a begins to move 2 (2 of 8)" in note for note in found.notes
+    )
 
 
 def test_the_standard_error_is_that_of_other_draws():

@@ -66,5 +66,7 @@ FORMATS = {
     "splits": Format(
         "csv_and_json.write_splits", "JSON lists of the episodes of each order of sub-tasks"
     ),
-    "json": Format("csv_and_json.write_json", "sub-tasks, key states and demonstrations", quality=True),
+    "json": Format(
+        "csv_and_json.write_json", "sub-tasks, key states and demonstrations", quality=True
+    ),
 }

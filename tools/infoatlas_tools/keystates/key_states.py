@@ -25,8 +25,8 @@ from infoatlas_rt.live.timing import NOMINAL
 
 from ..trajectories import Trajectories
 from . import explanation, summary as tables
-from .events import CONTACT, GRIPPER, LABEL, MOTION, Evidence
 from .contact import tempo
+from .events import CONTACT, GRIPPER, LABEL, MOTION, Evidence
 from .explanation import GroupChange
 from .fit_live import fit_live
 from .fit_subtasks import fit_subtasks
