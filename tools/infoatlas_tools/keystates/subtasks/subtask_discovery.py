@@ -209,7 +209,7 @@ def _without_reference(tool: str, parts: Sequence[Subtask], lengths: Int) -> lis
                 "too few demonstrations have it" if few else "the end depends on no object's place"
             )
             reasons.setdefault(why, []).append(repr(name))
-    return [f"{tool}: no object for {', '.join(own)}: {why}." for why, own in reasons.items()]
+    return [f"{tool}: about world: {', '.join(n)}, because {why}." for why, n in reasons.items()]
 
 
 def find_subtasks(
