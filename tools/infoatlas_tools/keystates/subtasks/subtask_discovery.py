@@ -296,8 +296,8 @@ def find_subtasks(
         else:
             cuts = make_cuts(steps, labels, lengths)
             notes.append(
-                f"{name}: it moves or visits no object in {PRESENT:.0%} of the demonstrations; "
-                "sub-tasks may end at key states."
+                f"{name}: it moves or visits an object in less than {PRESENT:.0%} of the "
+                "demonstrations; sub-tasks may end at key states."
             )
         if not cuts.ordered:
             notes.append(f"{name}: the order of these differs between demonstrations.")
