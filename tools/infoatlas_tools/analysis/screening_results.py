@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.estimation.presentation import axes_of, counted, require_pandas
+from infoatlas_rt.estimation.presentation import axes_of, require_pandas
 from infoatlas_rt.inputs.checks import as_choice
 
 LEVEL = 0.05  # an adjusted p-value below it is marked as significant
@@ -179,7 +179,7 @@ class FeatureRanking(Screening):
 
     def __str__(self) -> str:
         """A line for each feature."""
-        head = counted(len(self.names), "feature")
+        head = f"{len(self.names)} feature{'s' * (len(self.names) != 1)}"
         return self._lines(head, list(self.names), np.arange(len(self.names)))
 
     def to_frame(self) -> Any:
@@ -240,8 +240,7 @@ class PairwiseInformation(Screening):
         """A line for each pair, the most dependent one first."""
         labels = [f"{self.names[i]}, {self.names[j]}" for i, j in self.pairs]
         order = np.argsort(-self.mi, kind="stable")
-        head = f"{counted(len(labels), 'pair')} of {len(self.names)} columns"
-        return self._lines(head, labels, order)
+        return self._lines(f"{len(labels)} pairs of {len(self.names)} columns", labels, order)
 
     def to_frame(self, value: str = "mi") -> Any:
         """`matrix` as a pandas DataFrame with the names of the columns.

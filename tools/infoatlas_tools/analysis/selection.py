@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.prepare import Samples
-from infoatlas_rt.estimation.presentation import counted
 from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
 
 from .conditional import conditional
@@ -55,8 +54,7 @@ class FeatureSelection:
         """A line for each feature."""
         steps = zip(self.names, self.mi, self.stderr, self.p_value, strict=True)
         lines = [f"{name}: adds {a:.3f} ± {e:.3f} nats, p = {p:.3g}" for name, a, e, p in steps]
-        head = counted(len(lines), "feature")
-        return "\n".join([f"{head}: {self.joint:.3f} nats together", *lines])
+        return "\n".join([f"{len(lines)} features: {self.joint:.3f} nats together", *lines])
 
 
 def select_features(

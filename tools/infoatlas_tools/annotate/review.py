@@ -45,8 +45,6 @@ class Review:
         Largest deviation of a measure from the median, robust standard deviations.
     why : tuple of N str
         The measures that deviate by more than 3.5, as "lag 3, jerk 2.3".
-    unknown : str
-        Why there is no lag, if there is none.
     """
 
     set_lag: float
@@ -56,13 +54,19 @@ class Review:
     surprise: Float
     unusual: Float
     why: tuple[str, ...]
-    unknown: str
 
     @property
     def about_actions(self) -> str:
         """A sentence about the lag of the set."""
         if np.isnan(self.correlation):
-            return f"The lag of actions is not known: {self.unknown}."
+            why = (
+                "no actions were read"
+                if np.isnan(self.surprise).all()
+                else "episodes are too short"
+            )
+            if len(self.lag) < LEAST:
+                why = f"it takes {LEAST} demonstrations"
+            return f"The lag of actions is not known: {why}."
         if np.isnan(self.set_lag):
             return f"Speeds of actions and states correlate by {self.correlation:.2f}: no lag."
         count = int(abs(self.set_lag))
@@ -91,13 +95,10 @@ def review(
     motion = _scaled([np.diff(path, axis=0) for path in paths])
     jerk = np.array([_rms(np.diff(own, 2, axis=0)) for own in motion])
     set_lag, correlation, lag, surprise = np.nan, np.nan, nothing, nothing
-    apart, unknown = np.zeros(count), "no actions were read"
-    if actions is not None and count < LEAST:
-        unknown = f"it takes {LEAST} demonstrations"
-    elif actions is not None:
-        surprise, shortest = _surprise(paths, actions), min(map(len, motion))
-        reach = min(max(1, round((rate or 20) * REACH)), shortest // 4 - 1)
-        unknown = f"a demonstration has only {shortest + 1} steps"
+    apart = np.zeros(count)
+    if actions is not None and count >= LEAST:
+        surprise = _surprise(paths, actions)
+        reach = min(round((rate or 20) * REACH), min(map(len, motion)) // 4 - 1)
         if reach > 0:
             set_lag, correlation, lag, apart = _lags(motion, actions, reach)
     measures = {
@@ -117,7 +118,7 @@ def review(
         ", ".join(f"{name} {shown[name][i]:.3g}" for j, name in enumerate(scores) if far[j])
         for i, far in enumerate((every > UNLIKE).T)
     )
-    return Review(set_lag, correlation, lag, jerk, surprise, every.max(axis=0), why, unknown)
+    return Review(set_lag, correlation, lag, jerk, surprise, every.max(axis=0), why)
 
 
 def _scaled(values: Sequence[Float]) -> list[Float]:
