@@ -64,7 +64,8 @@ def add_estimator(
         type=int,
         help="dimensions of a slice (default: as many as the model accepts)",
     )
-    text = "number of slices, if a side is sliced" + (" (default: 40)" if slices is None else "")
+    text = "number of slices, if a side is sliced"
+    text += " (default: 40)" if slices is None else "; fewer than elsewhere, for many estimates"
     group.add_argument("--slices", type=int, default=slices, help=text)
     group.add_argument(
         "--sides",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser, Namespace
+from typing import Any
 
 from ..models.engine_file import EngineFile, memory_text
 from .arguments import add_json, add_model
@@ -26,15 +26,21 @@ def run(arguments: Namespace) -> None:
     model_file = load(arguments.model)
     values = {**model_file.to_dict(), "providers": installed()}
     if not write_json(arguments.json, values):
-        rows = [
-            (key, json.dumps(value) if isinstance(value, dict | tuple) else str(value))
-            for key, value in values.items()
-            if key not in ("providers", "engine")
-        ]
+        rows = []
+        for key, value in values.items():
+            if key not in ("providers", "engine"):
+                rows += _rows(key, value)
         if model_file.engine is not None:
             rows += _engine_rows(model_file.engine)
         rows += [(f"provider {name}", text) for name, text in values["providers"].items()]
         table(f"Model {model_file.name}", ("", ""), rows)
+
+
+def _rows(key: str, value: Any) -> list[tuple[str, str]]:
+    """Rows of a value: one for each number of a nested dict, as "calibration sliced noise"."""
+    if isinstance(value, dict):
+        return [row for name, own in value.items() for row in _rows(f"{key} {name}", own)]
+    return [(key, ", ".join(map(str, value)) if isinstance(value, tuple) else str(value))]
 
 
 def _engine_rows(engine: EngineFile) -> list[tuple[str, str]]:

@@ -47,7 +47,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         open_output()
         try:
-            arguments = make_parser(load_commands(*argv[:1])).parse_args(argv)
+            commands = load_commands(*argv[:1])
+            arguments = make_parser(commands).parse_args(argv)
+            check_packages(argv[0], commands[argv[0]])
             arguments.run(arguments)
             return 0
         finally:
@@ -71,10 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def load_commands(chosen: str = "") -> dict[str, Any]:
-    """Modules of commands: the chosen one, or all in the order of the help if there is none.
-
-    InputError if a package of the chosen command is not installed.
-    """
+    """Modules of commands: the chosen one, or all in the order of the help if there is none."""
     if chosen in OWN:
         return {chosen: OWN[chosen]}
     from importlib.metadata import entry_points
@@ -85,14 +84,7 @@ def load_commands(chosen: str = "") -> dict[str, Any]:
         if find_spec(entry.module.partition(".")[0]) is not None
     }
     if chosen in found:
-        module = found[chosen].load()
-        for needed in getattr(module, "REQUIRES", ()):
-            if find_spec(needed) is None:
-                raise InputError(
-                    f"{chosen} needs more than the runtime (No module named {needed!r}): "
-                    f"pip install 'infoatlas-rt[{chosen}]'"
-                )
-        return {chosen: module}
+        return {chosen: found[chosen].load()}
     if chosen in ORDER:
         raise InputError(
             f"{chosen} is not part of this installation: "
@@ -101,6 +93,16 @@ def load_commands(chosen: str = "") -> dict[str, Any]:
     modules: dict[str, Any] = {**OWN, **{name: entry.load() for name, entry in found.items()}}
     names = [*(name for name in ORDER if name in modules), *sorted(modules.keys() - set(ORDER))]
     return {name: modules[name] for name in names}
+
+
+def check_packages(chosen: str, module: Any) -> None:
+    """Raise InputError if a package of the command is not installed."""
+    for needed in getattr(module, "REQUIRES", ()):
+        if find_spec(needed) is None:
+            raise InputError(
+                f"{chosen} needs more than the runtime (No module named {needed!r}): "
+                f"pip install 'infoatlas-rt[{chosen}]'"
+            )
 
 
 def _fail(error: Exception | str, code: int) -> int:

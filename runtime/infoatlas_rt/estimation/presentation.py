@@ -1,10 +1,15 @@
-"""pandas and matplotlib for results, imported when a result is shown."""
+"""Counts as text, and pandas and matplotlib, imported when a result is shown."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..errors import InputError
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, as "1 key state" or "2 key states"."""
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def require_pandas(what: str) -> Any:

@@ -114,7 +114,7 @@ class Task:
             else:
                 figures = (
                     f"found in {own.recall[j]:.0%}, median delay {own.delay[j]:.2f} s, "
-                    f"{own.false_reports[j]:.1f} false reports an episode"
+                    f"{own.false_reports[j]:.1f} false reports per demonstration"
                 )
             name = f" ({self.keystates[j]})" if self.keystates[j] else ""
             lines.append(

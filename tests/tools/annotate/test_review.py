@@ -74,8 +74,11 @@ def test_defects_are_ranked_first():
 def test_without_actions_or_with_few_episodes():
     states, actions, *_ = lagged(0, 0.0, False)
     found = review(states, None, np.zeros(COUNT), None)
-    assert np.isnan(found.lag).all() and "is not known" in found.about_actions
+    assert np.isnan(found.lag).all() and "no actions were read" in found.about_actions
     few = review(states[:3], actions[:3], np.zeros(3), 20.0)
+    assert "takes 4 demonstrations" in few.about_actions
+    short = review([own[:4] for own in states], [own[:4] for own in actions], np.zeros(COUNT), 20.0)
+    assert "episodes are too short" in short.about_actions
     assert np.isnan(few.surprise).all() and not few.unusual.any() and few.why == ("",) * 3
     noise = [np.random.default_rng(i).normal(size=own.shape) for i, own in enumerate(actions)]
     assert "no lag" in review(states, noise, np.zeros(COUNT), 20.0).about_actions

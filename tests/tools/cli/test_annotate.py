@@ -102,13 +102,15 @@ def test_in_place(folder, tmp_path, capsys, monkeypatch):
 
 
 def test_rare_parts_are_announced_unless_bodies_are_named(folder, twelve, capsys):
-    rare = re.compile(r"(\d+) of (\d+) parts are in fewer than half .*count auto.*label two")
+    rare = re.compile(r"(\d+) of (\d+) sub-tasks are in fewer than half .*count auto.*label two")
     assert main(["annotate", str(folder), "--count", "5"]) == 0
     text = capsys.readouterr().out
     (found,) = rare.findall(text)
     shares = [int(number) for number in re.findall(r" (\d+)/12 ", text)]
     assert found == (str(sum(2 * n < 12 for n in shares)), str(len(shares)))
-    assert re.search(r"Beyond evenly spaced steps, key states are found again in .* \d+%", text)
+    assert re.search(
+        r"Trust \(0%: as evenly spaced steps.*\): \d+% .* are found again by detectors", text
+    )
     assert main(["annotate", str(twelve), *BODIES]) == 0
     assert not rare.search(capsys.readouterr().out)
 
@@ -207,7 +209,7 @@ def test_remedies_are_options_of_the_command(states, tmp_path, capsys):
         (["--tool", "tool=0:3"], "--tool is given without --object"),
         (["--object", "=0:3"], "write NAME, NAME:position or NAME=COLUMNS"),
         (["--object", "a=0:3", "--object", "a=1"], "give each body a name of its own"),
-        (["--names", "a,b", "--count", "2"], "--names has 2 names, and 3 parts were found"),
+        (["--names", "a,b", "--count", "2"], "--names has 2 names, and 3 sub-tasks were found"),
         (
             ["--plot", "{tmp}/a.png", "--episode", "x"],
             "--episode 'x': there is none of this name but 0, 1, 2, 3, 4, 5, 6, 7, ...",

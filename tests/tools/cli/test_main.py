@@ -58,7 +58,7 @@ def test_estimate_of_wide_sides_by_directions(capsys, tmp_path):
     np.save(tmp_path / "x.npy", x)
     command = ["estimate", str(tmp_path / "x.npy"), str(tmp_path / "x.npy")]
     assert main.main(command) == 0
-    assert "Slices compare only with slices of as many coordinates" in capsys.readouterr().out
+    assert "with those of data with as many coordinates" in capsys.readouterr().out
     assert main.main([*command, "--directions", "canonical"]) == 0
     assert "5 canonical directions: usually too low" in capsys.readouterr().out
     assert main.main([*command, "--directions", "best"]) == 2
@@ -127,7 +127,7 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     head = r"\d key states of 30 demonstrations at 20 Hz, up to 2 in each\n  key state +med"
     assert re.match(head, text)
     assert re.search(r"^  grasp cube +\d+ \(\d+ to \d+\) +30/30  contact seen$", text, re.M)
-    assert "Beyond evenly spaced steps, key states meet " in text and "Details (found again" in text
+    assert "Trust (0%: as evenly spaced steps, 100%: all): " in text and "Details (rank" in text
     assert "Live, in demonstrations left out" in text
     assert str(saved) in text
     result = json.loads(target.read_text())
@@ -365,12 +365,15 @@ def test_missing_extras_are_named(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "rich", None)
     assert main.main(["keystates", "no.npz", "--plot", str(tmp_path / "a.png")]) == 2
     assert "pip install 'infoatlas-rt[plot]'" in capsys.readouterr().err
-    for arguments in (["export"], ["export", "--help"]):
-        assert main.main(arguments) == 2
-        error = capsys.readouterr().err
-        assert "pip install 'infoatlas-rt[export]'" in error and error.count("\n") == 1
+    assert main.main(["export", "a.pt", "--out", str(tmp_path / "a.onnx")]) == 2
+    error = capsys.readouterr().err
+    assert "pip install 'infoatlas-rt[export]'" in error and error.count("\n") == 1
+    with pytest.raises(SystemExit, match="0"):
+        main.main(["export", "--help"])
+    assert "--calibration" in capsys.readouterr().out
     assert main.main(["info"]) == 0
-    assert "n_min" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "n_min" in text and "accuracy error_100" in text and "{" not in text
 
 
 def test_a_missing_package_that_nothing_foresaw(monkeypatch, capsys):

@@ -381,7 +381,7 @@ def test_contacts_of_bodies_are_named_and_believed():
     steps = told(found)
     assert list(steps) == ["cube begins to move", "cube comes to rest"]
     assert near(np.transpose(list(steps.values())), cuts)
-    assert found.met == 1 and found.warnings == () and "meet 100%" in found.trust
+    assert found.met == 1 and found.warnings == () and ": 100% of the contacts" in found.trust
     assert [found.sure(j) for j in range(2)] == ["contact seen"] * 2
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from hands import RATE, carrying, columns
 from infoatlas_rt import InputError
 from infoatlas_tools import Pose, Position, Subtasks, Trajectories, discover_keystates
+from infoatlas_tools.keystates.subtasks.recorded_subtasks import Subtask
 
 PAIRS = [("a", "b"), ("c", "d"), ("e", "f"), ("g", "h")]
 NEAR = 5  # steps, 0.25 s
@@ -239,7 +242,17 @@ def test_a_second_grasp_of_few_demonstrations_is_told():
     again, _, _ = carrying(2, [*PAIRS[:1], PAIRS[0]], seed=1)
     found = found_in([*once, *again], names).subtasks(Pose("tool"), poses(PAIRS[:1]))
     assert references(found) == ["a", "b"]
-    assert any("too rare for a cut: a begins to move 2 (2 of 8)" in note for note in found.notes)
+    assert any(
+        "too rare to end a sub-task: a begins to move 2 (2 of 8)" in note for note in found.notes
+    )
+
+
+def test_nats_are_text():
+    steps = np.zeros(3, np.int64)
+    world = Subtask("tool", steps, steps, "end", "world", information=0.0)
+    assert world.nats == ("-", "-")
+    assert replace(world, runner_up="a", runner_up_information=-0.8).nats == ("-", "-0.8")
+    assert replace(world, reference="a", information=1.23).nats == ("1.2", "-")
 
 
 def test_the_standard_error_is_that_of_other_draws():

@@ -184,7 +184,7 @@ class FeatureRanking(Screening):
 
     def __str__(self) -> str:
         """A line for each feature."""
-        head = f"{len(self.names)} features"
+        head = f"{len(self.names)} feature{'s' * (len(self.names) != 1)}"
         return self._lines(head, list(self.names), np.arange(len(self.names)))
 
     def to_frame(self) -> Any:

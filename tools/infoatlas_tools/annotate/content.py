@@ -125,7 +125,8 @@ class Annotations:
                 if (active < 0).any():
                     raise InputError(
                         f"demonstration {self.episodes[i]}: no sub-task of {tool} at step "
-                        f"{int((active < 0).argmax())}: the parts of a tool should cover all steps"
+                        f"{int((active < 0).argmax())}: the sub-tasks of a tool should cover "
+                        "all steps"
                     )
         if len(tools) == 1:
             return names, tuple(own[0] for own in each)

@@ -124,7 +124,7 @@ def write_lerobot(
         notes.append("SARM has one sequence of stages: those of several tools are not written")
     elif annotations.reordered:
         notes.append(
-            f"{annotations.reordered} episodes have the parts in another order, which SARM "
+            f"{annotations.reordered} episodes have the sub-tasks in another order, which SARM "
             "counts as going back"
         )
     return tuple(notes)

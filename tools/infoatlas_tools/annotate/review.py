@@ -44,7 +44,11 @@ class Review:
     def about_actions(self) -> str:
         """A sentence about the lag of the set."""
         if np.isnan(self.correlation):
-            return "The lag is not known: no actions were read, or the episodes are few or short."
+            why = "episodes are too short"
+            if np.isnan(self.surprise).all():
+                few = len(self.lag) < LEAST
+                why = f"it takes {LEAST} demonstrations" if few else "no actions were read"
+            return f"The lag of actions is not known: {why}."
         if np.isnan(self.set_lag):
             return f"Speeds of actions and states correlate by {self.correlation:.2f}: no lag."
         count = int(abs(self.set_lag))

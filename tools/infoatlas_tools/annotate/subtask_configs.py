@@ -194,8 +194,8 @@ def _check_offsets(annotations: Annotations, offsets: tuple[int, int]) -> None:
                 if demo not in missing and int(parts[k - 1].end[i]) + high >= end:
                     steps = int(parts[k].end[i] - parts[k].start[i])
                     raise InputError(
-                        f"offsets are {offsets}, and part {k + 1} of {tool} has {steps} steps in "
-                        f"{demo}: pass offsets that cannot empty it"
+                        f"offsets are {offsets}, and sub-task {k + 1} of {tool} has {steps} steps "
+                        f"in {demo}: pass offsets that cannot empty it"
                     )
 
 

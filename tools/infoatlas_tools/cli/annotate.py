@@ -205,7 +205,9 @@ def annotate(
     objects = parse_bodies("--object", arguments.object or [], trajectories)
     if bool(tools) != bool(objects):
         missing, given = ("--object", "--tool") if tools else ("--tool", "--object")
-        raise InputError(f"{given} is given without {missing}: a part is about both, so name both")
+        raise InputError(
+            f"{given} is given without {missing}: a sub-task is about both, so name both"
+        )
     if not tools:
         tools, objects = known_bodies(dataset, trajectories)
     estimator = make_estimator(arguments)
@@ -229,8 +231,8 @@ def annotate(
         part_names = tuple(part.strip() for part in arguments.names.split(","))
         if len(part_names) != len(subtasks.parts):
             raise InputError(
-                f"--names has {len(part_names)} names, and {len(subtasks.parts)} parts were found "
-                f"({', '.join(subtasks.names)}): pass one for each"
+                f"--names has {len(part_names)} names, and {len(subtasks.parts)} sub-tasks were "
+                f"found ({', '.join(subtasks.names)}): pass one for each"
             )
         subtasks = replace(subtasks, given_names=part_names)
     episodes = trajectories.episodes or tuple(str(i) for i in range(len(trajectories.lengths)))

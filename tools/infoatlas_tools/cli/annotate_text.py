@@ -6,6 +6,7 @@ from argparse import Namespace
 from typing import Any
 
 from infoatlas_rt.cli.console import table
+from infoatlas_rt.estimation.presentation import counted
 
 from ..annotate.content import Annotations
 from ..annotate.quality_flags import RESTING, quality_table
@@ -23,7 +24,7 @@ def print_annotations(
     for number, (part, about) in enumerate(
         zip(annotations.subtasks.parts, result["subtasks"], strict=True), start=1
     ):
-        nats, other = about["information"], about["runner_up_information"]
+        nats, other = part.nats
         what = about["reference"] or "-"
         if what not in ("-", "world"):
             what += f" ({about['orientation']})"
@@ -35,24 +36,35 @@ def print_annotations(
                 f"{about['share']:.0%}",
                 f"{int((part.end > part.start).sum())}/{total}",
                 what,
-                "-" if nats is None else f"{nats:.1f}",
-                "-" if other is None else f"{about['runner_up']} {other:.1f}",
+                nats,
+                f"{about['runner_up']} {other}".strip(),
             )
         )
     table(
-        f"{len(rows)} sub-tasks of {total} demonstrations in {result['data']}{pace}",
-        ("", "sub-task", "median steps", "time", "episodes", "about", "nats", "next best"),
+        f"{counted(len(rows), 'sub-task')} of {counted(total, 'demonstration')} in "
+        f"{result['data']}{pace}",
+        (
+            *("", "sub-task", "median steps", "share of time", "in demonstrations"),
+            *("about", "nats", "next best"),
+        ),
         rows,
     )
-    seen = annotations.subtasks.seen
-    about = "the joints at its end and the image" if seen else "the place of its end and that"
-    print(f"nats: mutual information of {about} of its reference.")
+    seen, every = annotations.subtasks.seen, annotations.subtasks.parts
+    if any(part.nats != ("-", "-") for part in every):
+        about = (
+            "the joints at the end of a sub-task and the place of the object in the image"
+            if seen
+            else "where the tool ends a sub-task and the pose of the object"
+        )
+        print(f"nats: mutual information of {about}. world: no object, 0 nats.")
+    if any(part.runner_up_information < 0 for part in every):
+        print("Below 0 nats, the end varies less in the world than relative to the object.")
     if seen:
         numbered = [(f"object {k}", name) for k, name in enumerate(seen.names, start=1)]
         objects = ", ".join(a if a == name else f"{name} ({a})" for a, name in numbered)
         print(
-            f"Objects that camera {seen.camera} sees: {objects}. --plot FILE shows them, and "
-            "--object-name 1=bottle names one."
+            f"Objects whose places differ between demonstrations, by camera {seen.camera}: "
+            f"{objects}. --plot FILE shows them, and --object-name 1=bottle names one."
         )
     trust = [annotations.keystates.trust] if annotations.keystates.trust else []
     for text in (*trust, *result["notes"], *result["warnings"]):

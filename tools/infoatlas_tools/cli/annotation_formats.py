@@ -46,25 +46,27 @@ FORMATS = {
     ),
     "mimicgen-config": Format(
         "subtask_configs.write_mimicgen_config",
-        "reference objects of the parts, JSON for a configuration of MimicGen",
+        "reference objects of the sub-tasks, JSON for a configuration of MimicGen",
     ),
     "isaaclab-config": Format(
         "subtask_configs.write_isaaclab_config",
-        "reference objects of the parts, JSON of Isaac Lab's SubTaskConfig",
+        "reference objects of the sub-tasks, JSON of Isaac Lab's SubTaskConfig",
     ),
     "autodata": Format(
         "subtask_configs.write_autodata",
-        "reference objects and signals of the parts, YAML of AutoData",
+        "reference objects and signals of the sub-tasks, YAML of AutoData",
     ),
     "rerun": Format("rerun.write_rerun", "a folder of recordings for Rerun's viewer"),
     "mcap": Format("foxglove.write_foxglove", "a folder of .mcap files of foxglove_msgs/Event"),
     "csv": Format(
         "csv_and_json.write_csv",
-        "a row for each part and each key state of each demonstration",
+        "a row for each sub-task and each key state of each demonstration",
         quality=True,
     ),
     "splits": Format(
         "csv_and_json.write_splits", "JSON lists of the episodes of each order of sub-tasks"
     ),
-    "json": Format("csv_and_json.write_json", "parts, key states and demonstrations", quality=True),
+    "json": Format(
+        "csv_and_json.write_json", "sub-tasks, key states and demonstrations", quality=True
+    ),
 }

@@ -45,7 +45,10 @@ def run(arguments: Namespace) -> None:
     if not write_json(arguments.json, content):
         print(result)
         if result.directions == "random":
-            print("Slices compare only with slices of as many coordinates, as redundant as these.")
+            print(
+                "A sliced value can be compared only with those of data with as many coordinates "
+                "and the same redundancy (copies, sums)."
+            )
         for text in notes:
             print(text)
         if dropped:

@@ -41,11 +41,15 @@ def _print_details(found: KeyStates) -> None:
     stride = found.recordings.timing.stride
     again = found.reproduced.tolist()
     table(
-        "Details (found again: by detectors of other demonstrations, beyond evenly spaced steps)",
+        "Details (rank: by strength; found again: by detectors of other demonstrations, 0% for "
+        "evenly spaced steps)",
         ("key state", "rank", "found again"),
         [
             (name, str(rank), "-" if share != share else f"{share:.0%}" if share > 0 else "no")
-            for name, rank, share in zip(found.found.names, found.rank.tolist(), again, strict=True)
+            for name, rank, share, shared in zip(
+                found.found.names, found.rank.tolist(), again, found.shared, strict=True
+            )
+            if shared
         ],
     )
     if stride > 1:
@@ -74,8 +78,8 @@ def _print_live(found: KeyStates) -> None:
     """Print how well key states were followed in held-out demonstrations."""
     live = found.detectors
     table(
-        "Live, in demonstrations left out (0.5 s)",
-        ("", "followed", "found", "median delay", "false reports an episode"),
+        "Live, in demonstrations left out (found: within 0.5 s; one more counts as half found)",
+        ("key state", "followed", "found", "median delay", "false reports per demonstration"),
         [
             (
                 f"{j + 1} {found.name(j)}".strip(),
@@ -90,5 +94,6 @@ def _print_live(found: KeyStates) -> None:
                 ),
             )
             for j in range(len(live.offset))
+            if found.shared[j]
         ],
     )

@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
+from infoatlas_rt.estimation.presentation import counted
 from infoatlas_rt.live.detectors import Detectors
 from infoatlas_rt.live.task import Task
 from infoatlas_rt.live.timing import NOMINAL
 
 from ..trajectories import Trajectories
 from . import explanation, summary as tables
+from .contact import tempo
 from .events import CONTACT, GRIPPER, LABEL, MOTION, Evidence
 from .explanation import GroupChange
 from .fit_live import fit_live
@@ -35,6 +37,7 @@ from .subtasks.cuts import make_cuts
 from .subtasks.recorded_subtasks import Subtasks
 from .subtasks.seen_objects import camera_subtasks
 from .subtasks.subtask_discovery import find_subtasks
+from .trust import NEAR
 
 LOW = 0.2  # share of contacts and switches that key states meet above chance: less is a warning
 REPEATS = 0.3  # share of a key state that is found again above chance, from which it repeats
@@ -196,15 +199,22 @@ class KeyStates:
     @property
     def trust(self) -> str:
         """How far the key states can be trusted, as a sentence; "" if nothing is known."""
-        found = []
-        if self.met == self.met:
-            found.append(f"meet {self.met:.0%} of the contacts and switches in the states")
         again = self.reproduced[self.shared]
-        if np.isfinite(again).any():
-            share = float(np.nanmean(again))
-            often = f"in {share:.0%}" if share > 0 else "no more often than by chance"
-            found.append(f"are found again in other demonstrations {often}")
-        return f"Beyond evenly spaced steps, key states {' and '.join(found)}." if found else ""
+        rate = self.trajectories.rate or NOMINAL * self.recordings.timing.stride
+        near = NEAR * tempo(self.trajectories.lengths, rate)
+        shares = {
+            f"of the contacts and switches have a key state within {near:.2g} s": self.met,
+            "of the key states are found again by detectors of other demonstrations": (
+                float(np.nanmean(again)) if np.isfinite(again).any() else np.nan
+            ),
+        }
+        found = [
+            f"{share:.0%} {what}" if share > 0 else f"0% or less {what}"
+            for what, share in shares.items()
+            if share == share
+        ]
+        scale = "0%: as evenly spaced steps, 100%: all"
+        return f"Trust ({scale}): {', and '.join(found)}." if found else ""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -375,7 +385,7 @@ class KeyStates:
         >>> for part in str(found.follow()).split("; "):
         ...     print(part)
         key state 1 (change A): followed
-        found in 93%, median delay 0.25 s, 0.1 false reports an episode
+        found in 93%, median delay 0.25 s, 0.1 false reports per demonstration
         """
         names = tuple(self.name(j) for j in range(self.steps.shape[1]))
         models = None
@@ -405,7 +415,8 @@ class KeyStates:
         sure = [self.sure(j) for j in range(self.steps.shape[1])]
         rate = "" if self.trajectories.rate is None else f" at {self.trajectories.rate:g} Hz"
         most = int(self.steps.count(axis=1).max(initial=0))
-        head = f"{len(sure)} key states of {len(self.steps)} demonstrations{rate}"
+        shared = counted(int(self.shared.sum()), "key state")
+        head = f"{shared} of {counted(len(self.steps), 'demonstration')}{rate}"
         trust = [self.trust] if self.trust else []
         return "\n".join(
             [

@@ -56,5 +56,7 @@ def lines(found: Steps, sure: Sequence[str]) -> list[str]:
     text = [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d}" for a, b, c, d in rows]
     others = int(found.steps[:, ~found.shared].count())
     if others:
-        text.append(f"  and {others} more events, each in few demonstrations")
+        text.append(f"  and {others} more, each in few demonstrations")
+    if any(name.startswith("change ") for name, *_ in rows):
+        text.append("change A, B, ...: changes of the motion, the strongest first; lines: by time")
     return text if sure else []

@@ -21,6 +21,7 @@ from ..trajectories import Trajectories
 from .signals import Signals
 
 UNLIKE = 4.0  # robust standard deviations from which a duration is unlike the others
+SETTLED = 0.05  # proposals of an episode that are probably off: with fewer, it needs no label
 REMEMBERED = 200  # changes that can be undone
 LONGEST = 60  # characters of a name
 
@@ -170,7 +171,7 @@ class Session:
         self.revision += 1
 
     def _next(self, unsure: list[float]) -> dict[str, Any] | None:
-        """The episode whose label would help most, why, and how much it would bring."""
+        """The episode whose label would help most, why, and how much; None if none would."""
         kinds, lengths = max(len(self._marks.kinds), 1), self.trajectories.lengths
         left = [i for i in range(len(self.names)) if len(self[i]) < kinds]
         if not left:
@@ -180,6 +181,9 @@ class Session:
             return {"episode": best, "why": "of median length", "gain": 0}
         best = max(left, key=lambda i: unsure[i] + 0.1 * len(self._unlike[i]))
         why = next(iter(self._unlike[best]), "least sure")
+        new = self._followed == self._marks and self._proposals[best]
+        if new and unsure[best] < SETTLED and not self._unlike[best]:
+            return None
         return {"episode": best, "why": why, "gain": round(unsure[best], 2)}
 
     def _changed(

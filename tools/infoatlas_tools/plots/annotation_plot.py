@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from infoatlas_rt.estimation.presentation import counted
+
 from ..annotate.content import Annotations
 from ..columns import short_name
 from .drawing import INK, draw_heading, new_figure, style_axes
@@ -59,13 +61,14 @@ def annotation_figure(
         scaled = (states[i] - low) / np.maximum(high - low, 1e-300)
         labels += _draw_episode(figure, grid, place * len(rows), annotations, i, lanes, scaled)
     shown = sum(map(len, lanes.values()))
-    note = f"{len(states)} demonstrations; "
+    note = f"{counted(len(states), 'demonstration')}; "
     if shown < states[0].shape[1]:
         note += f"{shown} of {states[0].shape[1]} coordinates, "
     note += "lines are scaled to their range"
     if any(annotations.events(i) for i in demonstrations):
         note += "; dashed lines: key states"
-    draw_heading(figure, f"{len(annotations.subtasks.parts)} sub-tasks", note, title=title)
+    heading = counted(len(annotations.subtasks.parts), "sub-task")
+    draw_heading(figure, heading, note, title=title)
     place_labels(figure, labels)
     return figure
 

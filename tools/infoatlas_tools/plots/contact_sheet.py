@@ -83,7 +83,8 @@ def _caption(figure: Figure, seen: SeenObjects, drawn: int, title: str) -> None:
         heading += f" ({len(seen.names) - drawn} of little information not drawn)"
     note = (
         "Columns: first images of some demonstrations, and the objects there. Bars: how much the "
-        "joints at each key state depend on the object's place there, with standard errors."
+        "joints at each key state depend on the object's place there, with standard errors; "
+        "below 0: not at all."
     )
     more = (
         "Coloured bar with a dot: the motion until this key state is about this object "

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from infoatlas_rt.estimation.presentation import counted
+
 from ..columns import short_name
 from ..keystates.key_states import KeyStates
 from .drawing import GRID, INK, NOTE, QUIET, draw_heading, new_figure, style_axes
@@ -50,12 +52,18 @@ def raster_figure(found: KeyStates, *, title: str = "") -> Figure:
         strip = grid[1, :].subgridspec(1, len(there) + 1, wspace=0.08)
         axes = [figure.add_subplot(strip[i]) for i in range(len(there) + 1)]
         _draw_strip(axes, found, which, there, bodies, colours)
-    note = f"{len(found.steps)} demonstrations"
+    note = counted(len(found.steps), "demonstration")
+    if len(found.order):
+        note += f", ordered by {shorten(found.name(found.order[0]), 28)}"
     if found.met <= 0:
         note += "; key states meet no more contacts and switches than evenly spaced steps"
     elif found.met == found.met:
-        note += f"; contacts and switches met, beyond evenly spaced steps: {found.met:.0%}"
-    draw_heading(figure, f"{count} key states", note, title=title)
+        note += (
+            f"; contacts and switches with a key state: {found.met:.0%} "
+            "(0%: as evenly spaced steps)"
+        )
+    heading = counted(int(found.shared.sum()), "key state")
+    draw_heading(figure, heading, note, title=title)
     return figure
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimation.presentation import require_pandas
+from infoatlas_rt.estimation.presentation import counted, require_pandas
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -77,6 +77,14 @@ class Subtask:
         """Whether the reference exceeds the runner-up by more than 1.645 standard errors."""
         lead = self.information - self.runner_up_information
         return bool(lead > Z * self.stderr)
+
+    @property
+    def nats(self) -> tuple[str, str]:
+        """Text of the information of the reference object and of the runner-up; "-" if none."""
+        own = self.information if self.reference != WORLD else float("nan")
+        values = own, self.runner_up_information
+        first, second = ("-" if value != value else f"{value:.1f}" for value in values)
+        return first, second
 
     @property
     def duration(self) -> float:
@@ -295,16 +303,18 @@ class Subtasks:
 
     def __str__(self) -> str:
         lines = [
-            f"{len(self.parts)} sub-tasks of {len(self.lengths)} demonstrations",
+            f"{counted(len(self.parts), 'sub-task')} of "
+            f"{counted(len(self.lengths), 'demonstration')}",
             f"{'#':>3}  {'sub-task':<28}  {'steps':>5}  {'in':>7}  {'reference':<12}  "
             f"{'orientation':<13}  {'nats':>5}  {'runner-up':<12}  {'nats':>5}",
         ]
         for i, (part, name) in enumerate(zip(self.parts, self.names, strict=True), start=1):
             present = int((part.end > part.start).sum())
+            own, other = part.nats
             lines.append(
                 f"{i:>3}  {name:<28}  {part.duration:>5.0f}  {present:>3}/{len(self.lengths):<3}  "
-                f"{part.reference or '-':<12}  {part.orientation:<13}  {part.information:>5.1f}  "
-                f"{part.runner_up or '-':<12}  {part.runner_up_information:>5.1f}"
+                f"{part.reference or '-':<12}  {part.orientation:<13}  {own:>5}  "
+                f"{part.runner_up or '-':<12}  {other:>5}"
             )
         return "\n".join([*lines, *self.notes, *self.warnings])
 

@@ -24,7 +24,7 @@ from ..labels import NEAR
 from .cuts import END, PRESENT, Cuts, make_cuts
 from .object_motions import object_cuts
 from .poses import Track, as_bodies, as_body, tracks
-from .recorded_subtasks import WORLD, Subtask
+from .recorded_subtasks import WORLD, Subtask, Subtasks
 from .references import (
     FLOOR,
     REFERRED,
@@ -143,8 +143,8 @@ def rare_parts(parts: Sequence[Subtask]) -> list[str]:
     if not rare:
         return []
     return [
-        f"{rare} of {len(parts)} parts are in fewer than half of the demonstrations: find fewer "
-        "key states (count auto), label two demonstrations, or name tool and objects."
+        f"{rare} of {len(parts)} sub-tasks are in fewer than half of the demonstrations: find "
+        "fewer key states (count auto), label two demonstrations, or name tool and objects."
     ]
 
 
@@ -185,17 +185,17 @@ def _part(
     )
 
 
-def _without_reference(name: str, parts: Sequence[Subtask]) -> list[str]:
+def _without_reference(tool: str, parts: Sequence[Subtask], lengths: Int) -> list[str]:
     """Why parts have the world as their reference."""
     reasons: dict[str, list[str]] = {}
-    for part in parts:
+    for part, name in zip(parts, Subtasks(tuple(parts), lengths).names, strict=True):
         if part.reference == WORLD:
             few = (part.end - part.start >= STEPS).sum() < max(REFERRED, len(part.end) / 2)
             why = (
-                "too few demonstrations have it" if few else "its end depends on no object's place"
+                "too few demonstrations have it" if few else "the end depends on no object's place"
             )
-            reasons.setdefault(why, []).append(f"until {part.until}")
-    return [f"{name}: no reference {', '.join(ends)}: {why}." for why, ends in reasons.items()]
+            reasons.setdefault(why, []).append(repr(name))
+    return [f"{tool}: about world: {', '.join(n)}, because {why}." for why, n in reasons.items()]
 
 
 def find_subtasks(
@@ -223,7 +223,7 @@ def find_subtasks(
                 "tool and objects go together: pass both, as in subtasks(tool=Pose('tool'), "
                 "objects={'cube': Pose('cube')}), or neither"
             )
-        note = "No objects were named: the parts lie between key states, without references."
+        note = "No objects were named: sub-tasks lie between key states, without references."
         plain = plain_parts("tool", make_cuts(steps, labels, lengths, 0.0))
         return plain, {}, [note, *rare_parts(plain)]
     bodies, things = as_bodies(tool, "tool", "tool"), as_bodies(objects, "objects", "object")
@@ -245,8 +245,8 @@ def find_subtasks(
     for name, own in lying.items():
         if np.ptp([t.position[0] for t in own], axis=0).max() < FLOOR:
             notes.append(
-                f"{name} begins at the same place in all demonstrations: whether a part is about "
-                "it cannot be known."
+                f"{name} begins at the same place in all demonstrations: whether a sub-task is "
+                "about it cannot be known."
             )
     for name, hand in hands.items():
         span = max(float(np.ptp(t.position, axis=0).max()) for t in hand)
@@ -259,14 +259,14 @@ def find_subtasks(
         if labelled:
             cuts = cuts.moved_to(steps, NEAR * frequency)
         if cuts.rare:
-            notes.append(f"{name}: too rare for a cut: {', '.join(cuts.rare)}.")
+            notes.append(f"{name}: too rare to end a sub-task: {', '.join(cuts.rare)}.")
         if cuts.labels:
-            notes.append(f"{name}: cuts are looked for at {', '.join(cuts.labels)}.")
+            notes.append(f"{name}: a sub-task may end at {', '.join(cuts.labels)}.")
         else:
             cuts = make_cuts(steps, labels, lengths)
             notes.append(
-                f"{name}: it moves or visits no object in {PRESENT:.0%} of the demonstrations; "
-                "cuts are looked for at key states."
+                f"{name}: it moves or visits an object in less than {PRESENT:.0%} of the "
+                "demonstrations; sub-tasks may end at key states."
             )
         if not cuts.ordered:
             notes.append(f"{name}: the order of these differs between demonstrations.")
@@ -279,12 +279,12 @@ def find_subtasks(
         else:
             choose = ordered_parts if cuts.ordered else unordered_parts
             new = choose(name, hand, lying, cuts, used)
-            notes += _without_reference(name, new)
+            notes += _without_reference(name, new, lengths)
         lacking = int(np.any([part.end <= part.start for part in new], axis=0).sum())
         if cuts.ordered and lacking:
             notes.append(
-                f"{name}: {lacking} of {len(lengths)} demonstrations lack a part, or have it in "
-                "another order; it is empty there."
+                f"{name}: {lacking} of {len(lengths)} demonstrations lack a sub-task, or have it "
+                "in another order; it is empty there."
             )
         parts += new
     return parts, {name: body.columns for name, body in positions.items()}, notes

@@ -42,14 +42,15 @@ function scrollTo(item) {
 
 export function drawNext(choose) {
   const { next, unsure, followed, episodes } = ui.state;
+  const off = `About ${unsure.toFixed(1)} proposals are off by more than 0.25 s.`;
   if (!next) {
-    $("next").replaceChildren("All episodes are labelled.");
+    $("next").replaceChildren(unsure ? `${off} No more labels are needed.` : "All episodes are labelled.");
     return;
   }
   const proposed = episodes.some((one) => Object.keys(one.proposals).length);
   let text = "No proposals yet. Mark all key states of one episode, then press Follow.";
   if (proposed)
-    text = `About ${unsure.toFixed(1)} proposals are off by more than 0.25 s. The next label settles ${next.gain.toFixed(1)}.`;
+    text = `${off} The next label settles ${next.gain.toFixed(1)}.`;
   if (proposed && !followed) text = "Marks have changed since: press Follow for new proposals.";
   $("next").replaceChildren(
     text,
