@@ -200,6 +200,7 @@ def annotate(
 ) -> Annotations:
     """Key states and sub-tasks of the data."""
     from ..annotate.content import Annotations
+    from ..keystates.marks import episode_names
 
     tools = parse_bodies("--tool", arguments.tool or [], trajectories)
     objects = parse_bodies("--object", arguments.object or [], trajectories)
@@ -233,7 +234,7 @@ def annotate(
                 f"({', '.join(subtasks.names)}): pass one for each"
             )
         subtasks = replace(subtasks, given_names=part_names)
-    episodes = trajectories.episodes or tuple(str(i) for i in range(len(trajectories.lengths)))
+    episodes = episode_names(trajectories)
     return Annotations(found, subtasks, episodes)
 
 

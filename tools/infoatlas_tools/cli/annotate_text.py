@@ -8,9 +8,8 @@ from typing import Any
 from infoatlas_rt.cli.console import table
 
 from ..annotate.content import Annotations
-from ..annotate.quality_flags import RESTING, quality_table
 
-LISTED = 10  # episodes to review, at most, and orders
+LISTED = 10  # orders, at most
 
 
 def print_annotations(
@@ -20,9 +19,9 @@ def print_annotations(
     total = len(annotations.episodes)
     pace = "" if annotations.rate is None else f", {annotations.rate:g} Hz"
     rows = []
-    for number, (part, about) in enumerate(
-        zip(annotations.subtasks.parts, result["subtasks"], strict=True), start=1
-    ):
+    subtasks = annotations.subtasks
+    parts = zip(subtasks.parts, result["subtasks"], subtasks.completed, strict=True)
+    for number, (part, about, completed) in enumerate(parts, start=1):
         nats, other = about["information"], about["runner_up_information"]
         what = about["reference"] or "-"
         if what not in ("-", "world"):
@@ -33,7 +32,7 @@ def print_annotations(
                 about["name"],
                 f"{part.duration:.0f}",
                 f"{about['share']:.0%}",
-                f"{int((part.end > part.start).sum())}/{total}",
+                f"{completed}/{total}",
                 what,
                 "-" if nats is None else f"{nats:.1f}",
                 "-" if other is None else f"{about['runner_up']} {other:.1f}",
@@ -44,7 +43,7 @@ def print_annotations(
         ("", "sub-task", "median steps", "time", "episodes", "about", "nats", "next best"),
         rows,
     )
-    seen = annotations.subtasks.seen
+    seen = subtasks.seen
     about = "the joints at its end and the image" if seen else "the place of its end and that"
     print(f"nats: mutual information of {about} of its reference.")
     if seen:
@@ -59,9 +58,13 @@ def print_annotations(
         print(text)
     if arguments.qa or arguments.format == "splits":
         for number, (order, own) in enumerate(list(annotations.orders.items())[:LISTED], start=1):
-            print(f"Order {number}, in {len(own)} of {total} episodes: {order}")
+            which = f" ({', '.join(own)})" if 2 * len(own) < total else ""
+            print(f"Order {number}, in {len(own)} of {total} episodes: {order}{which}")
+        if len(annotations.orders) > LISTED:
+            print(f"{len(annotations.orders) - LISTED} more orders: --json FILE has them.")
     if arguments.qa:
-        _print_quality(annotations)
+        print(annotations.review.about_actions)
+        _print_quality(result)
     for text in result["left_out"]:
         print(f"Left out: {text}.")
     if result["written"]:
@@ -74,52 +77,21 @@ def print_annotations(
         print(f"Picture: {arguments.plot}")
 
 
-def _print_quality(annotations: Annotations) -> None:
-    """Print demonstrations with unusual properties, and those to drop."""
-    every = quality_table(annotations)
-    unusual = [
-        q for q in every if q["drop"] or q["outliers"] or q["missing"] or q["repeated"]
-        or q["idle"] > RESTING / 2
-    ]  # fmt: skip
+def _print_quality(result: dict[str, Any]) -> None:
+    """Print the episodes to look at first, with the reasons."""
+    first, total = result["look_at_first"], len(result["episodes"])
+    if first is None:
+        print("Quality: episodes are not compared without the rate: pass --rate HZ.")
+        return
     table(
-        f"Quality: {len(unusual)} of {len(every)} episodes are unusual",
-        (
-            *("episode", "frames", "idle", "idle at start, end", "outliers", "failed"),
-            *("missing", "repeated"),
-        ),
+        f"Quality: {len(first)} of {total} episodes {'is' if len(first) == 1 else 'are'} unusual",
+        ("episode", "why"),
         [
-            (
-                q["episode"],
-                str(q["frames"]),
-                f"{q['idle']:.0%}",
-                f"{q['idle_start']}, {q['idle_end']}",
-                str(len(q["outliers"])),
-                str(len(q["attempts"])),
-                ", ".join(q["missing"]) or "-",
-                ", ".join(q["repeated"]) or "-",
-            )
-            for q in unusual
+            (one["episode"], one["quality"]["reasons"])
+            for one in result["episodes"]
+            if one["quality"]["reasons"]
         ],
         empty="none",
     )
-    dropped = [q for q in every if q["drop"]]
-    print(f"Drop: [{', '.join(q['episode'] for q in dropped)}]")
-    for q in dropped:
-        print(f"  {q['episode']}: {q['reasons']}")
-    print(annotations.review.about_actions)
-    looked = sorted((q for q in every if q["why"]), key=lambda q: q["review"])
-    table(
-        f"To review: {len(looked)} of {len(every)} episodes, the most unusual first",
-        ("episode", "unlike the others in", "frames", "idle", "lag", "jerk", "surprise"),
-        [
-            (
-                q["episode"],
-                q["why"],
-                str(q["frames"]),
-                f"{q['idle']:.0%}",
-                *("-" if q[k] != q[k] else f"{q[k]:.3g}" for k in ("lag", "jerk", "surprise")),
-            )
-            for q in looked[:LISTED]
-        ],
-        empty="none",
-    )
+    if first:
+        print(f"Look at first: [{', '.join(first)}]")
