@@ -32,7 +32,7 @@ def write_csv(
     `start_seconds` and `end_seconds` are empty without a rate. Parts also have `tool`, `reference`,
     `orientation`, `held`, `information`, `runner_up` and `certain`; key states have `strength`.
     With `quality`, each row also has `idle`, `idle_start`, `idle_end`, `outliers`, `attempts`,
-    `missing`, `repeated`, `drop` and `reasons` of its episode.
+    `missing`, `repeated`, `faults`, `reasons` and measures of its episode.
     """
     about = quality_table(annotations) if quality else []
     extra = [name for name in (about[0] if about else {}) if name not in ("episode", "frames")]

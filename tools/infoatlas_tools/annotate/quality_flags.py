@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,8 @@ def episode_reasons(annotations: Annotations, demonstration: int) -> str:
     if annotations.rate is None:
         return ""
     quality = annotations.keystates.quality[demonstration]
-    parts = missing_parts(annotations, demonstration)
-    found = [*quality.reasons, *([f"lacks {', '.join(parts)}"] if parts else [])]
+    missing = (*quality.missing, *missing_parts(annotations, demonstration))
+    found = replace(quality, missing=missing).reasons + annotations.elsewhere[demonstration]
     return "; ".join([*found, *annotations.review.why[demonstration]])
 
 

@@ -1,4 +1,4 @@
-"""Measures by which demonstrations are ranked for review.
+"""Measures by which unusual demonstrations are found.
 
 They describe what is unusual in a data set. None of them predicts the success of a policy.
 """

@@ -63,8 +63,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--qa",
         action="store_true",
-        help="report failed grasps, missing contacts, idle and outlying frames, episodes to drop "
-        "and to review, and write them if the format can store them",
+        help="list unusual episodes with the reasons: failed grasps, missing parts, idle time, "
+        "faults of the recording; and write them if the format can store them",
     )
     parser.add_argument(
         "--trim",

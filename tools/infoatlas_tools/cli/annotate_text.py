@@ -59,7 +59,7 @@ def print_annotations(
     if arguments.qa or arguments.format == "splits":
         for number, (order, own) in enumerate(list(annotations.orders.items())[:LISTED], start=1):
             which = f" ({', '.join(own)})" if 2 * len(own) < total else ""
-            print(f"Order {number}, in {len(own)} of {total} episodes: {order}{which}")
+            print(f"Order {number}, in {len(own)} of {total} episodes{which}: {order}")
         if len(annotations.orders) > LISTED:
             print(f"{len(annotations.orders) - LISTED} more orders: --json FILE has them.")
     if arguments.qa:

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from .changes import Changes
 from .events import GRASP, LABEL, RELEASE, Evidence
 from .gripper import Switch
-from .recording_faults import few
 from .steps import Steps
 
 Float = NDArray[np.float64]
 
+COMMON = 0.9  # share of the demonstrations that counts as most of them
 UNLIKE = 3.5  # robust standard deviations from the others
 WIDTH = 0.1  # of the usual opening, by which the width of a failed grasp differs, at least
 CAUSES = "(failed grasp, end of the recording or frozen sensor)"
@@ -90,10 +90,11 @@ def assess(
     names = list(dict.fromkeys(name for row in seen for name in row))
     times = np.array([[row[name] for name in names] for row in seen])
     rows = np.sort(times, axis=0)
-    # Whoever grasps in most demonstrations should in all; other contacts are more often optional.
+    others = int(len(times) * (1 - COMMON) + 1e-9)
+    # A grasp that most demonstrations have is needed; other contacts can be optional.
     needed = [name.startswith((GRASP, RELEASE)) or not evidence.bodies for name in names]
-    least = np.where(needed, rows[(len(rows) - 1) // 2], rows[few(len(rows))])
-    most = rows[-1 - few(len(rows))]
+    least = np.where(needed, rows[(len(rows) - 1) // 2], rows[others])
+    most = rows[-1 - others]
     attempts = find_attempts(evidence)
     assessed = []
     for i, s in enumerate(states):

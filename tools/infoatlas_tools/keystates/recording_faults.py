@@ -3,7 +3,7 @@
 A coordinate freezes if it moves, and then keeps exactly one value for a tenth of the demonstration:
 objects and joints slow down before they rest. One that never moves is frozen, too, and so is one
 that keeps its value after a slow motion, if it never rests in most demonstrations. These are faults
-only if nine of ten demonstrations have nothing like it.
+only if four of five demonstrations have nothing like it.
 """
 
 from __future__ import annotations
@@ -20,15 +20,10 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 LEAST = 4  # demonstrations that can be compared, at least
-COMMON = 0.9  # share of the demonstrations that counts as most of them
+FEW = 0.2  # share of the demonstrations that may be faulty, at most
 LONG = 0.1  # of a demonstration: a time that is frozen or equal to another one's
-TIMES = 3.0  # the longest time in others: a coordinate that freezes
-FAR = 10.0  # times the range in others: a value far out
-
-
-def few(count: int) -> int:
-    """Number of demonstrations of `count` that may differ from most."""
-    return int(count * (1 - COMMON) + 1e-9)
+TIMES = 5.0  # the longest time in others: a coordinate that freezes
+FAR = 30.0  # times the range in others: a value far out
 
 
 def recording_faults(coordinates: ReadCoordinates, paths: Sequence[Float]) -> list[list[str]]:
@@ -36,7 +31,7 @@ def recording_faults(coordinates: ReadCoordinates, paths: Sequence[Float]) -> li
     found: list[list[str]] = [[] for _ in paths]
     if len(paths) < LEAST:
         return found
-    other, names = max(few(len(paths)), 1), coordinates.names
+    other, names = max(int(len(paths) * FEW), 1), coordinates.names
     plain = np.array([group < 0 for group, _ in coordinates.parts])
     motion = [np.diff(path, axis=0) for path in paths]
     rms = np.sqrt(np.mean(np.concatenate(motion) ** 2, axis=0))
