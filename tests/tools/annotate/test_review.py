@@ -43,7 +43,7 @@ def test_lags_of_sets_and_of_episodes():
         found = review(states, actions, np.zeros(COUNT), 20.0)
         assert found.set_lag == common and found.correlation > 0.7
         right += int((found.lag == lags).sum())
-        flagged = ["lag" in why for why in found.why]
+        flagged = ["lag" in " ".join(why) for why in found.why]
         shifted, others = shifted + sum(flagged[:SHIFTED]), others + sum(flagged[SHIFTED:])
     assert (right, shifted, others) == (359, 47, 0)  # of 360, 48 and 312
 
@@ -66,8 +66,9 @@ def test_defects_are_ranked_first():
     states[7], actions[7] = (np.repeat(own, 4, axis=0) for own in (states[7], actions[7]))
     idle = np.where(np.arange(COUNT) == 9, 0.6, 0.0)
     found = review(states, actions, idle, 20.0)
-    for episode, measure in ((2, "surprise"), (5, "jerk"), (7, "length 480"), (9, "idle 0.6")):
-        assert measure in found.why[episode]
+    usual = ((2, "surprise"), (5, "jerk"), (7, "length 480 (usual 120)"))
+    for episode, measure in (*usual, (9, "idle 60% (usual 0%)")):
+        assert measure in " ".join(found.why[episode])
     assert sum(map(bool, found.why)) <= 8
 
 
@@ -79,6 +80,6 @@ def test_without_actions_or_with_few_episodes():
     assert "takes 4 demonstrations" in few.about_actions
     short = review([own[:4] for own in states], [own[:4] for own in actions], np.zeros(COUNT), 20.0)
     assert "episodes are too short" in short.about_actions
-    assert np.isnan(few.surprise).all() and not few.unusual.any() and few.why == ("",) * 3
+    assert np.isnan(few.surprise).all() and not few.unusual.any() and few.why == ((),) * 3
     noise = [np.random.default_rng(i).normal(size=own.shape) for i, own in enumerate(actions)]
     assert "no lag" in review(states, noise, np.zeros(COUNT), 20.0).about_actions

@@ -121,7 +121,12 @@ def test_references_names_and_quality(twelve, tmp_path, capsys, figures):
     assert main([*command, "--episode", "0", "--episode", "5"]) == 0
     text = capsys.readouterr().out
     assert "reach cube" in text and "carry cube to goal" in text
-    assert "Drop: [3, 5]" in text and "5: idle" in text
+    assert "Quality: 2 of 12 episodes are unusual" in text and "Look at first: [3, 5]" in text
+    lacks = "lacks grasp cube, carry cube to goal"
+    assert re.search(rf"^  3 .*{lacks};.* length 39 \(usual", text, re.M)
+    assert re.search(r"^  5 .*idle 67% \(usual 0% to \d%\)", text, re.M)
+    assert "Order 2, in 1 of 12 episodes (3): reach cube\n" in text
+    assert re.search(r"^  1  reach cube .* 11/12 ", text, re.M)  # the third did not complete it
     with out.open(newline="") as file:
         rows = list(csv.DictReader(file))
     own = [r for r in rows if r["episode"] == "0" and r["what"] == "subtask"]
@@ -131,7 +136,7 @@ def test_references_names_and_quality(twelve, tmp_path, capsys, figures):
     assert own[1]["reference"] == "goal" and own[1]["held"] == "cube" and own[1]["tool"] == "tool"
     events = [r for r in rows if r["what"] == "key_state"]
     assert events and all(r["end"] == "" and float(r["strength"]) for r in events)
-    assert {r["episode"] for r in rows if r["drop"] == "1"} == {"3", "5"}
+    assert {r["episode"] for r in rows if r["reasons"]} == {"3", "5"}
     (figure,) = figures
     first, second = (axes for axes in figure.axes if "episode" in axes.get_xlabel())
     assert (first.get_xlabel()[-9:], second.get_xlabel()[-9:]) == ("episode 0", "episode 5")
@@ -145,20 +150,51 @@ def test_references_names_and_quality(twelve, tmp_path, capsys, figures):
 def test_json(twelve, tmp_path, capsys):
     assert main(["annotate", str(twelve), *BODIES, "--qa", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert result["format"] == "csv" and result["written"] is None and result["drop"] == ["3", "5"]
+    assert result["format"] == "csv" and result["written"] is None
     assert [part["reference"] for part in result["subtasks"]] == ["cube", "goal"]
     assert sum(part["share"] for part in result["subtasks"]) == pytest.approx(1)
     episode = result["episodes"][5]
-    assert sorted(one["quality"]["review"] for one in result["episodes"]) == list(range(1, 13))
+    assert result["look_at_first"] == ["3", "5"]
     assert result["episodes"][5]["quality"]["lag"] is None
-    assert "idle" in episode["quality"]["why"] and sum(map(len, result["orders"].values())) == 12
+    assert "idle" in episode["quality"]["reasons"]
+    assert sum(map(len, result["orders"].values())) == 12
     assert episode["quality"]["idle"] > 0.5 and episode["quality"]["idle_start"] > 50
     assert episode["subtasks"][-1]["end"] == episode["frames"]
     out = tmp_path / "a.json"
     command = ["annotate", str(twelve), *BODIES, "--format", "json", "--out", str(out)]
     assert main(command) == 0
     written = json.loads(out.read_text())
-    assert written["subtasks"] == result["subtasks"] and written["drop"] is None
+    assert written["subtasks"] == result["subtasks"] and written["look_at_first"] is None
+
+
+def test_parts_that_a_quarter_lacks_or_does_not_complete(twelve, tmp_path, capsys):
+    path = tmp_path / "cut.npz"
+    with np.load(twelve) as file:
+        parts = np.split(file["states"], np.cumsum(file["lengths"])[:-1])
+        names = file["names"]
+    for i in (0, 4):
+        parts[i] = parts[i][: int(0.4 * len(parts[i]))]
+    parts[7] = parts[7][: int(0.75 * len(parts[7]))]  # the cube is on its way
+    lengths = [len(part) for part in parts]
+    np.savez(path, states=np.concatenate(parts), lengths=lengths, names=names)
+    assert main(["annotate", str(path), *BODIES, "--qa"]) == 0
+    text = capsys.readouterr().out
+    assert "Order 2, in 3 of 12 episodes (0, 3, 4): reach cube\n" in text
+    for episode in (0, 3, 4):
+        assert re.search(rf"^  {episode} .*lacks grasp cube, carry cube to goal", text, re.M)
+    assert re.search(r"^  7 .*carry cube to goal ends 0\.\d+ from where most do", text, re.M)
+    assert "Look at first: [0, 3, 4, 5, 7]" in text
+
+
+def test_without_the_rate_no_episode_is_to_be_looked_at(twelve, capsys):
+    assert main(["annotate", str(twelve), "--count", "auto", "--qa"]) == 0
+    text = capsys.readouterr().out
+    assert "The rate is not known: 20 working steps count as a second. Pass it." in text
+    assert "Quality: episodes are not compared without the rate" in text and "Look at" not in text
+    assert main(["annotate", str(twelve), "--count", "auto", "--qa", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["look_at_first"] is None
+    assert not any(one["quality"]["reasons"] for one in result["episodes"])
 
 
 def test_names_of_maniskill_episodes(states, tmp_path, capsys):

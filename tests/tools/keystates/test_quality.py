@@ -1,4 +1,4 @@
-"""Unusual demonstrations: failed grasps, missing and repeated events, idle time."""
+"""Unusual demonstrations: failed grasps, missing events, idle time, faults of recordings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from infoatlas_tools import Trajectories, discover_keystates
+from infoatlas_tools.keystates.quality import CAUSES
 
 NAMES = ("tool.x", "cube.x", "finger")
 GRASP, RELEASE, END = 4.0, 8.0, 11.0  # seconds
@@ -50,8 +51,9 @@ def test_a_gripper_closes_on_nothing(rate):
     assert set(found) == {3, 7}
     assert np.abs([step / rate for step, _ in found[3]] - np.array([1.2, 2.7])).max() < 0.15
     assert abs(found[7][0][0] / rate - 4.3) < 0.15
-    assert {reason for row in found.values() for _, reason in row} == {"gripper closes on nothing"}
-    assert quality[7].failures == [f"gripper closes on nothing at step {found[7][0][0]}"]
+    seen = f"no object follows the closed gripper {CAUSES}"
+    assert {reason for row in found.values() for _, reason in row} == {seen}
+    assert quality[7].failures == [f"at step {found[7][0][0]}, {seen}"]
     assert "grasp cube" in quality[7].missing and not quality[3].missing
 
 
@@ -92,3 +94,59 @@ def test_missing_and_repeated_events_do_not_depend_on_the_count():
 def test_idle_time_is_measured():
     quality = discover({2: {"idle": 20.0}}, columns=(0, 2))
     assert max(q.idle for i, q in enumerate(quality) if i != 2) + 0.3 < quality[2].idle
+
+
+def test_a_third_that_lacks_the_grasp_is_named():
+    quality = discover({i: {"end": 3.8} for i in (1, 4, 6, 9)})
+    assert [i for i, q in enumerate(quality) if "grasp cube" in q.missing] == [1, 4, 6, 9]
+
+
+def frozen(first, last, *columns):
+    def spoil(states):
+        states[first:last, list(columns)] = states[first, list(columns)]
+
+    return spoil
+
+
+def coded(states):
+    states[60:64, 0] = -9999
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (frozen(70, None, 0), "tool.x is frozen from step 70 to 219"),
+        (frozen(110, None, 1), "cube.x is frozen from step 110 to 219"),
+        (frozen(0, None, 1), "cube.x is frozen from step 0 to 219"),
+        (frozen(40, 70, 0, 1, 2), "tool.x and 2 more are frozen from step 40 to 69"),
+        (coded, "tool.x is far out: -9999 (usual "),
+    ],
+)
+@pytest.mark.parametrize("spoiled", [[5], [2, 5]])
+def test_faults_of_recordings_are_named_and_are_no_failed_grasps(spoil, reason, spoiled):
+    rng = np.random.default_rng(0)
+    states = [demonstration(20.0) for _ in range(12)]
+    states = [s + 1e-3 * rng.normal(size=s.shape) for s in states]
+    for i in spoiled:
+        spoil(states[i])
+    quality = discover_keystates(Trajectories(states, names=NAMES, rate=20), 5).quality
+    assert [i for i, q in enumerate(quality) if q.faults] == spoiled
+    assert all(quality[i].faults[0].startswith(reason) for i in spoiled) and not flagged(quality)
+
+
+def test_objects_and_quantised_joints_may_rest():
+    states = [demonstration(20.0, idle=0.3 * i).round(2) for i in range(12)]
+    quality = discover_keystates(Trajectories(states, names=NAMES, rate=20), 5).quality
+    assert not any("frozen" in fault for q in quality for fault in q.faults)
+
+
+def test_equal_frames_are_named():
+    rng = np.random.default_rng(0)
+    states = [s + 1e-3 * rng.normal(size=s.shape) for s in [demonstration(20.0)] * 6]
+    states[3], states[4][20:60] = states[1], states[0][30:70]
+    named = Trajectories(states, names=NAMES, rate=20, episodes=[*"abcdef"])
+    faults = [q.faults for q in discover_keystates(named, 5).quality]
+    assert faults[1] == ("220 of 220 frames equal to those of d",)
+    assert faults[3] == ("220 of 220 frames equal to those of b",)
+    assert faults[0] == ("40 of 220 frames equal to those of e",)
+    assert not faults[2] and not faults[5]

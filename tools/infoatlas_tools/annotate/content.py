@@ -21,6 +21,7 @@ from infoatlas_rt.errors import InputError
 from ..keystates.coordinates import read_coordinates
 from ..keystates.key_states import KeyStates
 from ..keystates.quality import IDLE, at_rest
+from ..keystates.recording_faults import LEAST
 from ..keystates.subtasks import WORLD, Subtasks
 from ..keystates.subtasks.cuts import END
 from .review import Review, review
@@ -29,6 +30,7 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 ENDS = ("start", "end")
+ELSEWHERE = 15.0  # times the median distance from where most end: a part ends elsewhere
 
 
 class Event(NamedTuple):
@@ -74,6 +76,25 @@ class Annotations:
         paths = read_coordinates(self.keystates.trajectories)[2]
         idle = np.array([quality.idle for quality in self.keystates.quality])
         return review(paths, self.actions, idle, self.rate)
+
+    @cached_property
+    def elsewhere(self) -> list[list[str]]:
+        """Texts about parts that end far from their usual place beside the reference object."""
+        found: list[list[str]] = [[] for _ in self.episodes]
+        states, places = self.keystates.trajectories.split(), self.subtasks.places
+        for part, name in zip(self.subtasks.parts, self.subtasks.names, strict=True):
+            rows = np.flatnonzero(part.end > part.start)
+            if part.reference not in places or len(rows) < LEAST:
+                continue
+            hand, body = list(places[part.tool]), list(places[part.reference])
+            ends = [states[i][self._own(i)][part.end[i] - 1] for i in rows.tolist()]
+            beside = np.array([end[hand] - end[body] for end in ends])
+            away = np.linalg.norm(beside - np.median(beside, axis=0), axis=1)
+            far = away > ELSEWHERE * np.median(away)
+            for i, one in zip(rows[far].tolist(), away[far].tolist(), strict=True):
+                usual = f"usual up to {away[~far].max():.2g}"
+                found[i].append(f"{name} ends {one:.2g} from where most do ({usual})")
+        return found
 
     def trimmed(self) -> Annotations:
         """The same without the steps at either end while nothing moves and no action changes."""

@@ -32,7 +32,7 @@ def write_csv(
     `start_seconds` and `end_seconds` are empty without a rate. Parts also have `tool`, `reference`,
     `orientation`, `held`, `information`, `runner_up` and `certain`; key states have `strength`.
     With `quality`, each row also has `idle`, `idle_start`, `idle_end`, `outliers`, `attempts`,
-    `missing`, `repeated`, `drop` and `reasons` of its episode.
+    `missing`, `repeated`, `faults`, `reasons` and measures of its episode.
     """
     about = quality_table(annotations) if quality else []
     extra = [name for name in (about[0] if about else {}) if name not in ("episode", "frames")]
@@ -74,7 +74,8 @@ def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any
     `runner_up_information`, `stderr` (nats), `certain`, `share` (of the duration) and `steps`
     (median). `episodes` is a list with `episode`, `frames`, `subtasks` (number, name, start, end),
     `key_states` (number, name, step) and, with `quality`, `quality`. `orders` has the episodes of
-    each order of sub-tasks, and `drop` those to drop (None without `quality`). `objects` lists
+    each order of sub-tasks, and `look_at_first` the unusual ones (None without `quality` or without
+    a rate). `objects` lists
     those that a camera sees, with `number`, `name`, `camera`, `seen` (share of the demonstrations)
     and `cuts`: the label of each, the information (`nats`) with its `stderr`, and whether it is the
     `reference`.
@@ -110,7 +111,11 @@ def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any
         "episodes": episodes,
         "objects": _objects(subtasks.seen) if subtasks.seen else [],
         "orders": annotations.orders,
-        "drop": [q["episode"] for q in about_quality if q["drop"]] if quality else None,
+        "look_at_first": (
+            [q["episode"] for q in about_quality if q["reasons"]]
+            if quality and annotations.rate
+            else None
+        ),
         "notes": [*keystates.trajectories.notes, *keystates.notes, *subtasks.notes],
         "warnings": [*keystates.warnings, *subtasks.warnings],
     }

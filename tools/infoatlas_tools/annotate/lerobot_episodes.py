@@ -31,7 +31,7 @@ def write_episodes(
     quality: bool,
     info: dict[str, Any],
 ) -> None:
-    """SARM's stages, reasons to drop an episode, and statistics of the new columns."""
+    """SARM's stages, reasons to look at an episode, and statistics of the new columns."""
     about: dict[int, dict[str, Any]] = {episode: {} for episode in episodes}
     if len(annotations.subtasks.tools) == 1:
         for i, episode in enumerate(episodes):

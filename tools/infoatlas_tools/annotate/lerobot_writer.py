@@ -60,7 +60,7 @@ def write_lerobot(
 
     A `style`, "subtask" or "motion", is that of the rows of `language_persistent`; no rows without
     it. PyTorch's default_collate refuses such rows, and LeRobot before 0.6 the data set. With
-    `quality`, the column `quality_flag` and the reasons to drop an episode are written. With
+    `quality`, the column `quality_flag` and the reasons to look at an episode are written. With
     `trim`, the frames that `Annotations.trimmed` cuts are left out. Videos stay as they are: in
     v3.0 their times in `meta/episodes` change. v2 has no such times, so its videos are refused.
     """

@@ -1,4 +1,4 @@
-"""Measures by which demonstrations are ranked for review.
+"""Measures by which unusual demonstrations are found.
 
 They describe what is unusual in a data set. None of them predicts the success of a policy.
 """
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..keystates.quality import UNLIKE
+from ..keystates.recording_faults import LEAST
 
 Float = NDArray[np.float64]
 
-LEAST = 4  # demonstrations that can be compared, at least
 REACH = 1.0  # seconds of the largest lag
 CORRELATED = 0.3  # correlation of the speeds of a set from which it has a lag, at least
 FLOOR = 0.05  # least deviation of a measure that counts as usual
@@ -38,7 +38,9 @@ class Review:
     surprise: Float
     # [N], largest deviation of a measure from the median, robust standard deviations.
     unusual: Float
-    why: tuple[str, ...]  # N, the measures that deviate by more than 3.5, as "lag 3, jerk 2.3"
+    # N, the measures that deviate by more than 3.5, with the range of the others, as
+    # "length 50 (usual 60 to 95)".
+    why: tuple[tuple[str, ...], ...]
 
     @property
     def about_actions(self) -> str:
@@ -89,11 +91,16 @@ def review(
     scores["length"] = np.abs(scores["length"])
     every = np.nan_to_num(np.array(list(scores.values()))) * (count >= LEAST)
     shown = {"lag": lag, **measures, "length": np.exp(measures["length"]), "jerk": jerk}
-    why = tuple(
-        ", ".join(f"{name} {shown[name][i]:.3g}" for j, name in enumerate(scores) if far[j])
-        for i, far in enumerate((every > UNLIKE).T)
+    why: list[list[str]] = [[] for _ in paths]
+    for name, far in zip(scores, every > UNLIKE, strict=True):
+        form = {"idle": ".0%", "length": ".0f"}.get(name, ".3g")
+        for i in np.flatnonzero(far).tolist():
+            low, high = (f"{end(shown[name][~far]):{form}}" for end in (np.min, np.max))
+            usual = low if low == high else f"{low} to {high}"
+            why[i].append(f"{name} {shown[name][i]:{form}} (usual {usual})")
+    return Review(
+        set_lag, correlation, lag, jerk, surprise, every.max(axis=0), tuple(map(tuple, why))
     )
-    return Review(set_lag, correlation, lag, jerk, surprise, every.max(axis=0), why)
 
 
 def _scaled(values: Sequence[Float]) -> list[Float]:

@@ -63,8 +63,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--qa",
         action="store_true",
-        help="report failed grasps, missing contacts, idle and outlying frames, episodes to drop "
-        "and to review, and write them if the format can store them",
+        help="list unusual episodes with the reasons: failed grasps, missing parts, idle time, "
+        "faults of the recording; and write them if the format can store them",
     )
     parser.add_argument(
         "--trim",
@@ -200,6 +200,7 @@ def annotate(
 ) -> Annotations:
     """Key states and sub-tasks of the data."""
     from ..annotate.content import Annotations
+    from ..keystates.marks import episode_names
 
     tools = parse_bodies("--tool", arguments.tool or [], trajectories)
     objects = parse_bodies("--object", arguments.object or [], trajectories)
@@ -235,7 +236,7 @@ def annotate(
                 f"found ({', '.join(subtasks.names)}): pass one for each"
             )
         subtasks = replace(subtasks, given_names=part_names)
-    episodes = trajectories.episodes or tuple(str(i) for i in range(len(trajectories.lengths)))
+    episodes = episode_names(trajectories)
     return Annotations(found, subtasks, episodes)
 
 

@@ -9,9 +9,8 @@ from infoatlas_rt.cli.console import table
 from infoatlas_rt.estimation.presentation import counted
 
 from ..annotate.content import Annotations
-from ..annotate.quality_flags import RESTING, quality_table
 
-LISTED = 10  # episodes to review, at most, and orders
+LISTED = 10  # orders, at most
 
 
 def print_annotations(
@@ -21,9 +20,9 @@ def print_annotations(
     total = len(annotations.episodes)
     pace = "" if annotations.rate is None else f", {annotations.rate:g} Hz"
     rows = []
-    for number, (part, about) in enumerate(
-        zip(annotations.subtasks.parts, result["subtasks"], strict=True), start=1
-    ):
+    subtasks = annotations.subtasks
+    parts = zip(subtasks.parts, result["subtasks"], subtasks.completed, strict=True)
+    for number, (part, about, completed) in enumerate(parts, start=1):
         nats, other = part.nats
         what = about["reference"] or "-"
         if what not in ("-", "world"):
@@ -34,7 +33,7 @@ def print_annotations(
                 about["name"],
                 f"{part.duration:.0f}",
                 f"{about['share']:.0%}",
-                f"{int((part.end > part.start).sum())}/{total}",
+                f"{completed}/{total}",
                 what,
                 nats,
                 f"{about['runner_up']} {other}".strip(),
@@ -49,7 +48,7 @@ def print_annotations(
         ),
         rows,
     )
-    seen, every = annotations.subtasks.seen, annotations.subtasks.parts
+    seen, every = subtasks.seen, subtasks.parts
     if any(part.nats != ("-", "-") for part in every):
         about = (
             "the joints at the end of a sub-task and the place of the object in the image"
@@ -71,9 +70,13 @@ def print_annotations(
         print(text)
     if arguments.qa or arguments.format == "splits":
         for number, (order, own) in enumerate(list(annotations.orders.items())[:LISTED], start=1):
-            print(f"Order {number}, in {len(own)} of {total} episodes: {order}")
+            which = f" ({', '.join(own)})" if 2 * len(own) < total else ""
+            print(f"Order {number}, in {len(own)} of {total} episodes{which}: {order}")
+        if len(annotations.orders) > LISTED:
+            print(f"{len(annotations.orders) - LISTED} more orders: --json FILE has them.")
     if arguments.qa:
-        _print_quality(annotations)
+        print(annotations.review.about_actions)
+        _print_quality(result)
     for text in result["left_out"]:
         print(f"Left out: {text}.")
     if result["written"]:
@@ -86,52 +89,21 @@ def print_annotations(
         print(f"Picture: {arguments.plot}")
 
 
-def _print_quality(annotations: Annotations) -> None:
-    """Print demonstrations with unusual properties, and those to drop."""
-    every = quality_table(annotations)
-    unusual = [
-        q for q in every if q["drop"] or q["outliers"] or q["missing"] or q["repeated"]
-        or q["idle"] > RESTING / 2
-    ]  # fmt: skip
+def _print_quality(result: dict[str, Any]) -> None:
+    """Print the episodes to look at first, with the reasons."""
+    first, total = result["look_at_first"], len(result["episodes"])
+    if first is None:
+        print("Quality: episodes are not compared without the rate: pass --rate HZ.")
+        return
     table(
-        f"Quality: {len(unusual)} of {len(every)} episodes are unusual",
-        (
-            *("episode", "frames", "idle", "idle at start, end", "outliers", "failed"),
-            *("missing", "repeated"),
-        ),
+        f"Quality: {len(first)} of {total} episodes {'is' if len(first) == 1 else 'are'} unusual",
+        ("episode", "why"),
         [
-            (
-                q["episode"],
-                str(q["frames"]),
-                f"{q['idle']:.0%}",
-                f"{q['idle_start']}, {q['idle_end']}",
-                str(len(q["outliers"])),
-                str(len(q["attempts"])),
-                ", ".join(q["missing"]) or "-",
-                ", ".join(q["repeated"]) or "-",
-            )
-            for q in unusual
+            (one["episode"], one["quality"]["reasons"])
+            for one in result["episodes"]
+            if one["quality"]["reasons"]
         ],
         empty="none",
     )
-    dropped = [q for q in every if q["drop"]]
-    print(f"Drop: [{', '.join(q['episode'] for q in dropped)}]")
-    for q in dropped:
-        print(f"  {q['episode']}: {q['reasons']}")
-    print(annotations.review.about_actions)
-    looked = sorted((q for q in every if q["why"]), key=lambda q: q["review"])
-    table(
-        f"To review: {len(looked)} of {len(every)} episodes, the most unusual first",
-        ("episode", "unlike the others in", "frames", "idle", "lag", "jerk", "surprise"),
-        [
-            (
-                q["episode"],
-                q["why"],
-                str(q["frames"]),
-                f"{q['idle']:.0%}",
-                *("-" if q[k] != q[k] else f"{q[k]:.3g}" for k in ("lag", "jerk", "surprise")),
-            )
-            for q in looked[:LISTED]
-        ],
-        empty="none",
-    )
+    if first:
+        print(f"Look at first: [{', '.join(first)}]")

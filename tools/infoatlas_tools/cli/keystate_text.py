@@ -9,6 +9,7 @@ from infoatlas_rt.cli.console import table
 
 from ..keystates.explanation import GroupChange
 from ..keystates.key_states import KeyStates
+from ..keystates.marks import episode_names
 from ..keystates.quality import Quality
 
 
@@ -54,21 +55,15 @@ def _print_details(found: KeyStates) -> None:
     )
     if stride > 1:
         print(f"A working step is {stride} recorded steps.")
+    names = episode_names(found.trajectories)
     for i, quality in enumerate(found.quality):
         if unusual := _unusual(quality):
-            name = found.trajectories.episodes[i] if found.trajectories.episodes else i
-            print(f"Demonstration {name}: {unusual}.")
+            print(f"Demonstration {names[i]}: {unusual}.")
 
 
 def _unusual(quality: Quality) -> str:
     """Text about unusual properties of a demonstration; empty if there are none."""
-    found = quality.failures
-    if quality.missing:
-        found.append("lacks " + ", ".join(quality.missing))
-    if quality.repeated:
-        found.append("repeats " + ", ".join(quality.repeated))
-    if quality.outliers:
-        found.append(f"bad frames at {', '.join(map(str, quality.outliers[:5]))}")
+    found = quality.reasons
     if quality.idle > 0.3:
         found.append(f"idle {quality.idle:.0%} of the time")
     return "; ".join(found)

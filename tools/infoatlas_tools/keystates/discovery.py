@@ -39,8 +39,9 @@ from .fit_timing import choose_timing
 from .key_states import KeyStates
 from .kinds import Others, group, repeated
 from .labels import as_labels, spread_labels
-from .marks import Marks
+from .marks import Marks, episode_names
 from .quality import assess
+from .recording_faults import equal_frames, recording_faults
 from .recordings import Recordings
 from .steps import SHARED, Steps, empty_steps
 from .trust import has_bursts, met, reproduced
@@ -148,12 +149,17 @@ def discover_keystates(
         )
     found = found.in_time(lengths)
     reached = _working(found, timing.stride, recordings.lengths)
+    kept = np.delete(repaired, coordinates.left_out, axis=1)
+    faults = (
+        recording_faults(coordinates, paths),
+        equal_frames(np.split(kept, np.cumsum(lengths)[:-1]), episode_names(given)),
+    )
     return KeyStates(
         found,
         trajectories=replace(given, states=repaired),
         recordings=recordings,
         evidence=evidence,
-        quality=assess(changes, working, evidence, found, outliers),
+        quality=assess(changes, working, evidence, found, outliers, *faults),
         labels=labelled,
         reproduced=reproduced(changes, working, np.where(found.shared, reached, np.nan)),
         met=met(evidence.events, found.steps, lengths, frequency),

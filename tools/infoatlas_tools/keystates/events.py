@@ -31,7 +31,7 @@ JOINED = 0.5  # seconds: a switch and a contact nearer than this are one event
 HELD = 2.0  # seconds after a grasp in which the body begins to move, at most
 APART = 0.3  # seconds between two events, at least: the clearer one is kept
 EDGE = 0.1  # seconds at either end of a demonstration without events
-GRASP = "grasp "
+GRASP, RELEASE = "grasp ", "release "
 CONTACT, GRIPPER, MOTION, LABEL = "contact", "gripper", "motion", "label"
 
 
@@ -225,7 +225,7 @@ def _joined(
                 if m.body == body
                 and abs((m.begin if closes else m.end) - step) <= JOINED * frequency
             }
-        verb = GRASP if closes else "release "
+        verb = GRASP if closes else RELEASE
         which = f" ({switch.gripper})" if len(closing) > 1 else ""
         does = f"{switch.gripper} {'closes' if closes else 'opens'}"
         text = f"{verb}{body}{which}" if body else does

@@ -311,7 +311,7 @@ class KeyStates:
             data.split(), data.names, self.steps[:, columns], labels, frequency, tool, objects,
             self.evidence.switches, estimator, bool(self.labels),
         )  # fmt: skip
-        if data.rate is None and objects:
+        if data.rate is None:
             notes.append(
                 f"The rate is not known: {NOMINAL:g} working steps count as a second. Pass it."
             )

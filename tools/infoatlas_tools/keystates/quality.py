@@ -1,4 +1,4 @@
-"""Unusual properties of demonstrations: failed grasps, missing events, idle time, bad frames."""
+"""Unusual properties of demonstrations: grasps, missing events, idle time, faulty recordings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .changes import Changes
-from .events import GRASP, LABEL, Evidence
+from .events import GRASP, LABEL, RELEASE, Evidence
 from .gripper import Switch
 from .steps import Steps
 
@@ -19,6 +19,7 @@ Float = NDArray[np.float64]
 COMMON = 0.9  # share of the demonstrations that counts as most of them
 UNLIKE = 3.5  # robust standard deviations from the others
 WIDTH = 0.1  # of the usual opening, by which the width of a failed grasp differs, at least
+CAUSES = "(failed grasp, end of the recording or frozen sensor)"
 IDLE = 0.02  # of the rms increment: a coordinate is at rest
 
 
@@ -29,16 +30,20 @@ class Quality:
     Attributes
     ----------
     attempts : tuple of (int, str)
-        Recorded step and reason of each failed attempt to grasp, in order of time: a gripper closes
-        on nothing, stops at another width than in the others, or closes an extra time.
+        Recorded step and reason of each failed attempt to grasp, in order of time: no object
+        follows the closed gripper, or it stops at another width than in the others, or closes an
+        extra time. Empty if coordinates freeze or are far out, which may be why.
     missing : tuple of str
-        Contacts, switches or labelled key states that it has less often than most demonstrations.
+        Contacts, switches or labelled key states that it has less often than nine of ten; grasps
+        and releases, and switches if no object is known, than more than half.
     repeated : tuple of str
-        Those that it has more often than most.
+        Those that it has more often than nine of ten.
     idle : float
         Share of the working steps at which every coordinate is at rest.
     outliers : tuple of int
         Recorded steps that were outliers and have been replaced.
+    faults : tuple of str
+        Coordinates that freeze or are far out, and frames that are those of another demonstration.
     """
 
     attempts: tuple[tuple[int, str], ...]
@@ -46,11 +51,22 @@ class Quality:
     repeated: tuple[str, ...]
     idle: float
     outliers: tuple[int, ...]
+    faults: tuple[str, ...]
 
     @property
     def failures(self) -> list[str]:
-        """Text of each failed attempt, as "gripper closes on nothing at step 84"."""
-        return [f"{reason} at step {step}" for step, reason in self.attempts]
+        """Text of each failed attempt, as "at step 84, gripper closes an extra time"."""
+        return [f"at step {step}, {reason}" for step, reason in self.attempts]
+
+    @property
+    def reasons(self) -> list[str]:
+        """What is unusual, apart from idle time, as "lacks grasp cube"; empty if nothing is."""
+        found = [*self.faults, *self.failures]
+        found += [f"lacks {', '.join(self.missing)}"] if self.missing else []
+        found += [f"repeats {', '.join(self.repeated)}"] if self.repeated else []
+        if self.outliers:
+            found.append(f"bad frames at {', '.join(map(str, self.outliers[:5]))}")
+        return found
 
 
 def assess(
@@ -59,11 +75,13 @@ def assess(
     evidence: Evidence,
     found: Steps,
     outliers: Sequence[tuple[int, int]],
+    faults: Sequence[Sequence[str]],
+    equal: Sequence[Sequence[str]],
 ) -> tuple[Quality, ...]:
     """Quality of each demonstration, from its working steps [T, p].
 
     Key states with labels take the place of the evidence in `missing` and `repeated`. `outliers`
-    are (demonstration, recorded step).
+    are (demonstration, recorded step); `faults` and `equal` are those of `recording_faults.py`.
     """
     there = ~np.ma.getmaskarray(found.steps)
     seen = [Counter(event.name for event in row) for row in evidence.events]
@@ -73,18 +91,22 @@ def assess(
     times = np.array([[row[name] for name in names] for row in seen])
     rows = np.sort(times, axis=0)
     others = int(len(times) * (1 - COMMON) + 1e-9)
-    least, most = rows[others], rows[-1 - others]
+    # A grasp that most demonstrations have is needed; other contacts can be optional.
+    needed = [name.startswith((GRASP, RELEASE)) or not evidence.bodies for name in names]
+    least = np.where(needed, rows[(len(rows) - 1) // 2], rows[others])
+    most = rows[-1 - others]
     attempts = find_attempts(evidence)
     assessed = []
     for i, s in enumerate(states):
         still = at_rest(changes, s)
         assessed.append(
             Quality(
-                attempts[i],
+                () if faults[i] else attempts[i],
                 tuple(names[j] for j in np.flatnonzero(times[i] < least)),
                 tuple(names[j] for j in np.flatnonzero(times[i] > np.maximum(most, 1))),
                 float(still.mean()) if len(still) else 0.0,
                 tuple(step for which, step in outliers if which == i),
+                (*faults[i], *equal[i]),
             )
         )
     return tuple(assessed)
@@ -118,7 +140,7 @@ def find_attempts(evidence: Evidence) -> list[tuple[tuple[int, str], ...]]:
         if grasped and sum(map(bool, held)) > len(held) / 2:
             # Some grippers close when the arm goes home, in every demonstration.
             nothing = _extra(empty, _usual(empty) or 0)
-            failed = dict.fromkeys(nothing, f"{name} closes on nothing")
+            failed = dict.fromkeys(nothing, f"no object follows the closed {name} {CAUSES}")
             grips = held
         elif not evidence.bodies:
             failed = _widths([grip for row in grips for grip in row], name)

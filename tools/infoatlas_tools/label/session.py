@@ -224,10 +224,7 @@ class Session:
 
 def unlike(found: KeyStates) -> list[list[str]]:
     """Reasons why each demonstration is unlike the others; empty if there are none."""
-    reasons = [
-        [*(f"lacks {k}" for k in q.missing), *(f"repeats {k}" for k in q.repeated), *q.failures]
-        for q in found.quality
-    ]
+    reasons = [quality.reasons for quality in found.quality]
     names = ["the begin", *found.found.names, "the end"]
     lengths = found.trajectories.lengths[:, None]
     second = found.trajectories.rate or NOMINAL

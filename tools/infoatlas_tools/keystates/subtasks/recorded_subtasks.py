@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.presentation import counted, require_pandas
 
+from .cuts import END
+
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
@@ -241,6 +243,17 @@ class Subtasks:
             active[part.start[demonstration] : part.end[demonstration]] = i
         return active
 
+    @property
+    def completed(self) -> Int:
+        """Number of demonstrations that complete each part [P]: they do not end within it."""
+        return np.array(
+            [
+                ((p.end > p.start) & ((p.end < self.lengths) | (p.until in ("", END)))).sum()
+                for p in self.parts
+            ],
+            np.int64,
+        )
+
     def table(self) -> Any:
         """A pandas DataFrame with a row for each part of each demonstration that has it.
 
@@ -308,8 +321,8 @@ class Subtasks:
             f"{'#':>3}  {'sub-task':<28}  {'steps':>5}  {'in':>7}  {'reference':<12}  "
             f"{'orientation':<13}  {'nats':>5}  {'runner-up':<12}  {'nats':>5}",
         ]
-        for i, (part, name) in enumerate(zip(self.parts, self.names, strict=True), start=1):
-            present = int((part.end > part.start).sum())
+        rows = zip(self.parts, self.names, self.completed.tolist(), strict=True)
+        for i, (part, name, present) in enumerate(rows, start=1):
             own, other = part.nats
             lines.append(
                 f"{i:>3}  {name:<28}  {part.duration:>5.0f}  {present:>3}/{len(self.lengths):<3}  "

@@ -1,0 +1,95 @@
+"""Faults of recordings: coordinates that freeze, values far out, frames of another demonstration.
+
+A coordinate freezes if it moves, and then keeps exactly one value for a tenth of the demonstration:
+objects and joints slow down before they rest. One that never moves is frozen, too, and so is one
+that keeps its value after a slow motion, if it never rests in most demonstrations. These are faults
+only if four of five demonstrations have nothing like it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .changes import AT_REST
+from .coordinates import ReadCoordinates
+
+Float = NDArray[np.float64]
+Int = NDArray[np.int64]
+
+LEAST = 4  # demonstrations that can be compared, at least
+FEW = 0.2  # share of the demonstrations that may be faulty, at most
+LONG = 0.1  # of a demonstration: a time that is frozen or equal to another one's
+TIMES = 5.0  # the longest time in others: a coordinate that freezes
+FAR = 30.0  # times the range in others: a value far out
+
+
+def recording_faults(coordinates: ReadCoordinates, paths: Sequence[Float]) -> list[list[str]]:
+    """Texts about coordinates that freeze or are far out, by demonstration of `paths` [T, p]."""
+    found: list[list[str]] = [[] for _ in paths]
+    if len(paths) < LEAST:
+        return found
+    other, names = max(int(len(paths) * FEW), 1), coordinates.names
+    plain = np.array([group < 0 for group, _ in coordinates.parts])
+    motion = [np.diff(path, axis=0) for path in paths]
+    rms = np.sqrt(np.mean(np.concatenate(motion) ** 2, axis=0))
+    moves = np.maximum(AT_REST * rms, coordinates.rest)
+    rests = np.median([_frozen(own, np.full(len(rms), -1.0))[1] for own in motion], axis=0)
+    moves[plain & (rests <= 1)] = -1.0
+    rows = [_frozen(own, moves) for own in motion]
+    frozen = np.array([row[1] / max(len(own), 1) for row, own in zip(rows, motion, strict=True)])
+    bad = (frozen >= LONG) & (frozen > TIMES * np.sort(frozen, axis=0)[-1 - other])
+    for i in np.flatnonzero(bad.any(axis=1)).tolist():
+        (begin, length), column = rows[i], int((frozen[i] * bad[i]).argmax())
+        first, last = int(begin[column]), int(begin[column] + length[column])
+        found[i].append(f"{_listed(names, bad[i], column)} frozen from step {first} to {last}")
+    low, high = (np.array([end(path, axis=0) for path in paths]) for end in (np.min, np.max))
+    least, most = np.sort(low, axis=0)[other], np.sort(high, axis=0)[-1 - other]
+    far = (np.maximum(least - low, high - most) > FAR * (most - least)) & plain
+    for i in np.flatnonzero(far.any(axis=1)).tolist():
+        column = int(far[i].argmax())
+        below = least[column] - low[i, column] > high[i, column] - most[column]
+        usual = f"usual {least[column]:.3g} to {most[column]:.3g}"
+        value = (low if below else high)[i, column]
+        found[i].append(f"{_listed(names, far[i], column)} far out: {value:.4g} ({usual})")
+    return found
+
+
+def equal_frames(states: Sequence[Float], episodes: Sequence[str]) -> list[list[str]]:
+    """Texts about demonstrations of which a tenth is equal to another one's states [T, d]."""
+    rows = [{hash(row.tobytes()) for row in own} for own in states]  # rest counts once
+    seen: dict[int, list[int]] = {}
+    for i, own in enumerate(rows):
+        for row in own:
+            seen.setdefault(row, []).append(i)
+    found: list[list[str]] = [[] for _ in states]
+    for i, own in enumerate(rows):
+        shared = np.bincount([j for row in own for j in seen[row]], minlength=len(rows))
+        shared[i] = 0
+        if shared.max() >= max(LONG * len(own), 2):
+            j = int(shared.argmax())
+            found[i].append(f"{shared[j]} of {len(own)} frames equal to those of {episodes[j]}")
+    return found
+
+
+def _frozen(motion: Float, moves: Float) -> tuple[Int, Int]:
+    """Begin and length, steps, of the longest time [p] in which each coordinate is frozen.
+
+    `motion` [T - 1, p] are increments, and one above `moves` [p] precedes such a time.
+    """
+    step = np.arange(len(motion) + 1)[:, None]
+    still = np.zeros((1, motion.shape[1]), bool)
+    begin = np.maximum.accumulate(np.where(np.r_[still, motion != 0], step, 0), axis=0)
+    moving = np.r_[still, np.abs(motion) > moves]
+    sudden = np.take_along_axis(moving, begin, axis=0) | (begin[-1] == 0)
+    length = np.where(sudden, step - begin, 0)
+    longest = length.argmax(axis=0)
+    columns = np.arange(motion.shape[1])
+    return begin[longest, columns], length[longest, columns]
+
+
+def _listed(names: Sequence[str], bad: NDArray[np.bool_], first: int) -> str:
+    """The first one, and how many more there are."""
+    return f"{names[first]} and {bad.sum() - 1} more are" if bad.sum() > 1 else f"{names[first]} is"
