@@ -240,18 +240,6 @@ def test_weights_of_other_names():
         Engine(renamed)
 
 
-@pytest.mark.parametrize("part", ["merged_query", "merged_out"])
-def test_attention_that_has_no_factors(part):
-    """Heads of full rank; in an exported file the rank is that of a head."""
-    data = bytearray(content("edge"))
-    name = f"hypernetwork.attend_x.{part}.T".encode()
-    at = data.index(name + b"J\x80\x80\x02") + len(name) + 4  # raw data, of 2 * 64 * 64 floats
-    values = np.frombuffer(data, np.float32, 2 * 64 * 64, at)
-    values += 0.01 * np.random.default_rng(0).standard_normal(len(values), np.float32)
-    with pytest.raises(RuntimeError, match=f"attend_x.*{part} of a rank above width / heads"):
-        Engine(bytes(data))
-
-
 def test_another_interface():
     with pytest.raises(RuntimeError, match=r"interface 99.*install infoatlas-rt again"):
         Engine(content("edge"), interface=99)

@@ -11,22 +11,23 @@ namespace {
 constexpr float EPSILON = 1e-5f;  // of layer norms
 constexpr float LEAST = -1e30f;   // less than any score
 constexpr int64_t PANEL = 32;     // columns of a perceptron that are computed at a time
+constexpr int64_t READ = 128;     // samples of an attention that are processed at a time
 
 // Running softmax over samples, for each head and token, and the weighted sum of the values.
 struct Attended {
   float *top, *sum;  // [heads, slots] largest score, sum of exponentials
-  float* values;     // [heads rank, slots]
+  float* mean;       // [heads width, slots] weighted sum of the samples
 };
 
 Attended attended(float* at, int64_t heads, int64_t slots) {
   return {at, at + heads * slots, at + 2 * heads * slots};
 }
 
-// Adds keys [rank, CHUNK] and values of `count` samples; all arrays are those of one head. q [rank,
-// ld] are the queries; scores [count, slots] is scratch.
-void take_in(const float* q, int64_t ld, const float* keys, const float* values, int64_t count,
-             int64_t rank, int64_t slots, const Attended& a, float* scores) {
-  product_transposed(count, slots, rank, keys, CHUNK, q, ld, scores, slots);
+// Adds `count` samples [width, samples_ld]; the other arrays are those of one head. q [width, ld]
+// are the queries; scores [count, slots] is scratch.
+void take_in(const float* q, int64_t ld, const float* samples, int64_t samples_ld, int64_t count,
+             int64_t width, int64_t slots, const Attended& a, float* scores) {
+  product_transposed(count, slots, width, samples, samples_ld, q, ld, scores, slots);
   for (int64_t u = 0; u < slots; u += LANES) {
     const Vec before = load(a.top + u);
     Vec top = before;
@@ -40,14 +41,14 @@ void take_in(const float* q, int64_t ld, const float* keys, const float* values,
     const Vec shrink = exp(before - top);
     store(a.top + u, top);
     store(a.sum + u, load(a.sum + u) * shrink + sums);
-    for (int64_t k = 0; k < rank; ++k)
-      store(a.values + k * slots + u, load(a.values + k * slots + u) * shrink);
+    for (int64_t k = 0; k < width; ++k)
+      store(a.mean + k * slots + u, load(a.mean + k * slots + u) * shrink);
   }
-  product(rank, slots, count, values, CHUNK, scores, slots, a.values, slots, Start::ADD);
+  product(width, slots, count, samples, samples_ld, scores, slots, a.mean, slots, Start::ADD);
 }
 
 // Adds the result of another task.
-void merge(const Attended& a, const Attended& b, int64_t heads, int64_t rank, int64_t slots) {
+void merge(const Attended& a, const Attended& b, int64_t heads, int64_t width, int64_t slots) {
   for (int64_t head = 0; head < heads; ++head)
     for (int64_t u = 0; u < slots; u += LANES) {
       const int64_t at = head * slots + u;
@@ -55,9 +56,9 @@ void merge(const Attended& a, const Attended& b, int64_t heads, int64_t rank, in
       const Vec of_a = exp(load(a.top + at) - top), of_b = exp(load(b.top + at) - top);
       store(a.top + at, top);
       store(a.sum + at, load(a.sum + at) * of_a + load(b.sum + at) * of_b);
-      for (int64_t k = head * rank; k < (head + 1) * rank; ++k)
-        store(a.values + k * slots + u, load(a.values + k * slots + u) * of_a +
-                                            load(b.values + k * slots + u) * of_b);
+      for (int64_t k = head * width; k < (head + 1) * width; ++k)
+        store(a.mean + k * slots + u,
+              load(a.mean + k * slots + u) * of_a + load(b.mean + k * slots + u) * of_b);
     }
 }
 
@@ -88,61 +89,59 @@ Tokens take_tokens(int64_t sets, int64_t count, int64_t width, Arena& arena) {
 
 void normalised(const Norm& norm, const float* from, int64_t columns, float* to) {
   const int64_t w = norm.size;
-  for (int64_t u = 0; u < columns; u += LANES) {
-    Vec sums{}, squares{};
-    for (int64_t k = 0; k < w; ++k) sums += load(from + k * columns + u);
-    const Vec mean = sums * (1 / float(w));
-    for (int64_t k = 0; k < w; ++k) {
-      const Vec d = load(from + k * columns + u) - mean;
-      squares += d * d;
-    }
-    const Vec scale = 1.0f / root(squares * (1 / float(w)) + EPSILON);
+  over_columns(columns, [&]<int COUNT>(int64_t u) INFOATLAS_LAMBDA {
+    Vec mean[COUNT] = {}, scale[COUNT] = {};
     for (int64_t k = 0; k < w; ++k)
-      store(to + k * columns + u,
-            (load(from + k * columns + u) - mean) * scale * norm.weight[k] + norm.bias[k]);
-  }
+      for (int j = 0; j < COUNT; ++j) mean[j] += load(from + k * columns + u + j * LANES);
+    for (int j = 0; j < COUNT; ++j) mean[j] *= 1 / float(w);
+    for (int64_t k = 0; k < w; ++k)
+      for (int j = 0; j < COUNT; ++j) {
+        const Vec d = load(from + k * columns + u + j * LANES) - mean[j];
+        scale[j] += d * d;
+      }
+    for (int j = 0; j < COUNT; ++j) scale[j] = 1.0f / root(scale[j] * (1 / float(w)) + EPSILON);
+    for (int64_t k = 0; k < w; ++k)
+      for (int j = 0; j < COUNT; ++j) {
+        const int64_t at = k * columns + u + j * LANES;
+        store(to + at, (load(from + at) - mean[j]) * scale[j] * norm.weight[k] + norm.bias[k]);
+      }
+  });
 }
 
 void attend(const AttentionWeights& weights, const float* queries, const Samples& samples,
             const Tokens& tokens, const Crew& crew, Arena& arena) {
   const int64_t mark = arena.mark(), w = weights.norm.size, heads = weights.heads;
-  const int64_t all = weights.query.outputs, rank = all / heads;
-  const int64_t columns = tokens.columns(), slots = tokens.slots;
+  const int64_t all = heads * w, columns = tokens.columns(), slots = tokens.slots;
   float *v = arena.take(w * columns), *q = arena.take(all * columns);
   normalised(weights.norm, queries, columns, v);
   product_transposed(all, columns, w, weights.query.weight, all, v, columns, q, columns,
                      Start::ROW_BIAS, weights.query.bias);
   const int64_t groups = (samples.count + GROUP - 1) / GROUP, size = (2 * heads + all) * slots;
-  float* parts = arena.take(tokens.sets * groups * size);
-  for_each(crew, tokens.sets * groups, [&](int64_t task, Arena& scratch) {
-    const int64_t set = task / groups, begin = task % groups * GROUP;
-    const int64_t end = begin + GROUP < samples.count ? begin + GROUP : samples.count;
-    const Attended own = attended(parts + task * size, heads, slots);
-    for (int64_t i = 0; i < heads * slots; ++i) own.top[i] = LEAST;
-    std::memset(own.sum, 0, size_t(size - heads * slots) * sizeof(float));
-    float *kv = scratch.take(2 * all * CHUNK), *scores = scratch.take(CHUNK * slots);
-    for (int64_t from = begin; from < end; from += CHUNK) {
-      const int64_t count = end - from < CHUNK ? end - from : CHUNK;
-      product_transposed(2 * all, round_up(count, LANES), w, weights.key_value, 2 * all,
-                         samples.at + set * samples.next + from, samples.ld, kv, CHUNK);
-      for (int64_t head = 0; head < heads; ++head) {
-        const int64_t row = head * rank;
-        take_in(q + row * columns + set * slots, columns, kv + row * CHUNK,
-                kv + (all + row) * CHUNK, count, rank, slots,
-                {own.top + head * slots, own.sum + head * slots, own.values + row * slots}, scores);
-      }
-    }
-  });
-  float* mean = arena.take(all * columns);
+  float *parts = arena.take(groups * size), *mean = arena.take(all * columns);
   for (int64_t set = 0; set < tokens.sets; ++set) {
-    const Attended a = attended(parts + set * groups * size, heads, slots);
+    const float *own_q = q + set * slots, *at = samples.at + set * samples.next;
+    for_each(crew, groups, [&](int64_t group, Arena& scratch) {
+      const int64_t begin = group * GROUP;
+      const int64_t end = begin + GROUP < samples.count ? begin + GROUP : samples.count;
+      const Attended own = attended(parts + group * size, heads, slots);
+      for (int64_t i = 0; i < heads * slots; ++i) own.top[i] = LEAST;
+      std::memset(own.sum, 0, size_t(size - heads * slots) * sizeof(float));
+      float* scores = scratch.take(READ * slots);
+      for (int64_t from = begin; from < end; from += READ)
+        for (int64_t head = 0; head < heads; ++head)
+          take_in(own_q + head * w * columns, columns, at + from, samples.ld,
+                  end - from < READ ? end - from : READ, w, slots,
+                  {own.top + head * slots, own.sum + head * slots, own.mean + head * w * slots},
+                  scores);
+    });
+    const Attended a = attended(parts, heads, slots);
     for (int64_t group = 1; group < groups; ++group)
-      merge(a, attended(parts + (set * groups + group) * size, heads, slots), heads, rank, slots);
+      merge(a, attended(parts + group * size, heads, slots), heads, w, slots);
     for (int64_t u = 0; u < slots; u += LANES)
       for (int64_t head = 0; head < heads; ++head) {
         const Vec share = 1.0f / load(a.sum + head * slots + u);
-        for (int64_t k = head * rank; k < (head + 1) * rank; ++k)
-          store(mean + k * columns + set * slots + u, load(a.values + k * slots + u) * share);
+        for (int64_t k = head * w; k < (head + 1) * w; ++k)
+          store(mean + k * columns + set * slots + u, load(a.mean + k * slots + u) * share);
       }
   }
   product_transposed(w, columns, all, weights.out.weight, w, mean, columns, v, columns,

@@ -15,14 +15,10 @@ void product_transposed(int64_t m, int64_t n, int64_t k, const float* a, int64_t
 
 void row_product(int64_t n, int64_t k, const float* a, const float* b, int64_t ldb, float* c,
                  const float* bias) {
-  constexpr int MANY = 8;  // sums at a time, because each addition waits for the one before
-  int64_t j = 0;
-  for (; j + MANY * LANES <= n; j += MANY * LANES)
-    tile<1, MANY>(k, a, 0, 1, b + j, ldb, bias ? bias + j : nullptr, c + j, 0,
-                  bias ? Start::BIAS : Start::ZERO);
-  for (; j < n; j += LANES)
-    tile<1, 1>(k, a, 0, 1, b + j, ldb, bias ? bias + j : nullptr, c + j, 0,
-               bias ? Start::BIAS : Start::ZERO);
+  over_columns(n, [&]<int COUNT>(int64_t j) INFOATLAS_LAMBDA {
+    tile<1, COUNT>(k, a, 0, 1, b + j, ldb, bias ? bias + j : nullptr, c + j, 0,
+                   bias ? Start::BIAS : Start::ZERO);
+  });
 }
 
 void transpose(int64_t rows, int64_t columns, const float* from, int64_t ld, float* to,

@@ -111,6 +111,16 @@ void row_product(int64_t n, int64_t k, const float* a, const float* b, int64_t l
 void transpose(int64_t rows, int64_t columns, const float* from, int64_t ld, float* to,
                int64_t to_ld);
 
+// Runs f<COUNT>(at) for COUNT vectors of columns from `at` on. Sums over rows need several vectors
+// at a time, because each addition waits for the one before.
+template <class F>
+INFOATLAS_INLINE void over_columns(int64_t columns, F f) {
+  constexpr int MANY = 4;
+  int64_t at = 0;
+  for (; at + MANY * LANES <= columns; at += MANY * LANES) f.template operator()<MANY>(at);
+  for (; at < columns; at += LANES) f.template operator()<1>(at);
+}
+
 // Sums over the first n values of an array.
 template <class F>
 INFOATLAS_INLINE float sum_over(int64_t n, F value) {

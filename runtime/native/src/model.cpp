@@ -6,7 +6,6 @@
 #include <map>
 #include <stdexcept>
 
-#include "factors.h"
 #include "model_code.h"
 #include "onnx_file.h"
 #include "real.h"
@@ -204,39 +203,14 @@ class Loader {
     return {values(name + ".weight", {w}), values(name + ".bias", {w}), w};
   }
 
-  // Factors of the product of each head in the file: an orthonormal basis of the rows of the
-  // product, and the product in that basis.
   AttentionWeights attention(const std::string& name) {
-    const int w = model_.config.width, heads = model_.config.heads, rank = w / heads;
-    const auto& query = constant(name + ".merged_query.T", {w, heads * w});
-    const auto& bias = constant(name + ".merged_query_bias", {heads * w});
-    const auto& out = constant(name + ".merged_out.T", {heads * w, w});
-    std::vector<float> q(size_t(w) * w), q_bias(w), kv(size_t(2) * w * w), o(size_t(w) * w);
-    std::vector<double> product(size_t(w + 1) * w);
-    for (int head = 0; head < heads; ++head) {
-      const auto part = [&](int i) { return query.begin() + (int64_t(i) * heads + head) * w; };
-      for (int i = 0; i < w; ++i) std::copy_n(part(i), w, product.begin() + i * w);
-      std::copy_n(bias.begin() + head * w, w, product.begin() + w * w);
-      Factors f = factors(product, w + 1, w, rank);
-      if (!f.exact) fail(" has a weight " + name + ".merged_query of a rank above width / heads");
-      for (int c = 0; c < rank; ++c) {
-        const int to = head * rank + c;
-        for (int i = 0; i < w; ++i) q[size_t(i) * w + to] = float(f.left[size_t(i) * rank + c]);
-        q_bias[to] = float(f.left[size_t(w) * rank + c]);
-        for (int j = 0; j < w; ++j) kv[size_t(j) * 2 * w + to] = float(f.basis[size_t(c) * w + j]);
-      }
-      std::copy_n(out.begin() + int64_t(head) * w * w, w * w, product.begin());
-      f = factors(product, w, w, rank);
-      if (!f.exact) fail(" has a weight " + name + ".merged_out of a rank above width / heads");
-      for (int c = 0; c < rank; ++c) {
-        const int to = head * rank + c;
-        for (int j = 0; j < w; ++j)
-          kv[size_t(j) * 2 * w + w + to] = float(f.left[size_t(j) * rank + c]);
-        for (int k = 0; k < w; ++k) o[size_t(to) * w + k] = float(f.basis[size_t(c) * w + k]);
-      }
-    }
-    return {norm(name + ".norm"), {keep(q), keep(q_bias), w, w}, keep(kv),
-            {keep(o), values(name + ".merged_out_bias", {w}), w, w}, heads};
+    const int w = model_.config.width, heads = model_.config.heads, all = heads * w;
+    return {norm(name + ".norm"),
+            {values(name + ".merged_query.T", {w, all}),
+             values(name + ".merged_query_bias", {all}), w, all},
+            {values(name + ".merged_out.T", {all, w}), values(name + ".merged_out_bias", {w}), all,
+             w},
+            heads};
   }
 
   // Tokens as columns: [width, count rounded up].

@@ -38,13 +38,12 @@ struct Norm {
   int size;
 };
 
-// In each head, the product of query and key has rank width / heads, and so has that of value and
-// output. The file has the products; these are factors of them (`Loader::attention`).
+// In each head, the product of query and key is one matrix, and so is that of value and output:
+// samples are compared, and averaged, as they are.
 struct AttentionWeights {
   Norm norm;
-  Linear query;            // to heads x rank
-  const float* key_value;  // [width, 2 heads rank], keys first
-  Linear out;              // from heads x rank
+  Linear query;  // to heads x width
+  Linear out;    // from heads x width
   int heads;
 };
 

@@ -93,11 +93,13 @@ void forward(const Model& model, const Theta& theta, const Sample& sample, const
 }
 
 void add_columns(const float* from, int64_t rows, int64_t columns, float* sums) {
-  for (int64_t f = 0; f < columns; f += LANES) {
-    Vec total = load(sums + f);
-    for (int64_t i = 0; i < rows; ++i) total += load(from + i * columns + f);
-    store(sums + f, total);
-  }
+  over_columns(columns, [&]<int COUNT>(int64_t f) INFOATLAS_LAMBDA {
+    Vec total[COUNT];
+    for (int j = 0; j < COUNT; ++j) total[j] = load(sums + f + j * LANES);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int j = 0; j < COUNT; ++j) total[j] += load(from + i * columns + f + j * LANES);
+    for (int j = 0; j < COUNT; ++j) store(sums + f + j * LANES, total[j]);
+  });
 }
 
 // Adds the gradient of the three layers of a side, from that of its output, d_out [count, slots].

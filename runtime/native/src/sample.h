@@ -19,7 +19,7 @@ struct Task {
   float* diagnostics;  // or null
 };
 
-constexpr int64_t MOST_TOGETHER = 2;  // datasets that are evaluated together, at most
+constexpr int64_t MOST_TOGETHER = 5;  // datasets that are evaluated together, at most
 
 namespace INFOATLAS_TARGET {
 

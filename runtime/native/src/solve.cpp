@@ -40,19 +40,22 @@ void row_sums(const Problem& p, int64_t begin, int64_t end, const float* mean, f
   float* both = arena.take(2 * stride);
   summed(crew, begin, end, 2 * stride, both, arena,
          [&](int64_t from, int64_t to, float* own, Arena&) {
-           for (int64_t f = 0; f < stride; f += LANES) {
-             const Vec centre = mean ? load(mean + f) : Vec{};
-             Vec total{}, square{};
-             for (int64_t r = from; r < to; ++r) {
-               float* at = p.psi + r * stride + f;
-               const Vec v = load(at) - centre;
-               if (mean) store(at, v);
-               total += v;
-               square += v * v;
+           over_columns(stride, [&]<int COUNT>(int64_t f) INFOATLAS_LAMBDA {
+             Vec centre[COUNT] = {}, total[COUNT] = {}, square[COUNT] = {};
+             for (int j = 0; mean && j < COUNT; ++j) centre[j] = load(mean + f + j * LANES);
+             for (int64_t r = from; r < to; ++r)
+               for (int j = 0; j < COUNT; ++j) {
+                 float* at = p.psi + r * stride + f + j * LANES;
+                 const Vec v = load(at) - centre[j];
+                 if (mean) store(at, v);
+                 total[j] += v;
+                 square[j] += v * v;
+               }
+             for (int j = 0; j < COUNT; ++j) {
+               store(own + f + j * LANES, total[j]);
+               store(own + stride + f + j * LANES, square[j]);
              }
-             store(own + f, total);
-             store(own + stride + f, square);
-           }
+           });
          });
   std::memcpy(sums, both, size_t(stride) * sizeof(float));
   if (squares) std::memcpy(squares, both + stride, size_t(stride) * sizeof(float));
@@ -72,15 +75,18 @@ void moments(const Problem& p, int64_t begin, int64_t end, const float* weight, 
            for (int64_t r = from; r < to; r += BATCH) {
              const int64_t count = to - r < BATCH ? to - r : BATCH;
              const float* rows = p.psi + r * stride;
-             for (int64_t f = 0; f < stride; f += LANES) {
-               Vec total = load(sums + f);
-               for (int64_t i = 0; i < count; ++i) {
-                 const Vec v = load(rows + i * stride + f) * (weight ? weight[r + i - begin] : 1.0f);
-                 store(weighted + i * stride + f, v);
-                 total += v;
-               }
-               store(sums + f, total);
-             }
+             over_columns(stride, [&]<int COUNT>(int64_t f) INFOATLAS_LAMBDA {
+               Vec total[COUNT] = {};
+               for (int64_t i = 0; i < count; ++i)
+                 for (int j = 0; j < COUNT; ++j) {
+                   const int64_t at = i * stride + f + j * LANES;
+                   const Vec v = load(rows + at) * (weight ? weight[r + i - begin] : 1.0f);
+                   store(weighted + at, v);
+                   total[j] += v;
+                 }
+               for (int j = 0; j < COUNT; ++j)
+                 store(sums + f + j * LANES, load(sums + f + j * LANES) + total[j]);
+             });
              product_transposed(head, head, count, rows, stride, weighted, stride, own, stride,
                                 Start::ADD, nullptr, true);
              product_transposed(used - head, stride, count, rows + head, stride, weighted, stride,
@@ -100,12 +106,8 @@ void weighted_sum(const Problem& p, int64_t begin, int64_t end, const float* wei
   const int64_t stride = p.stride;
   summed(crew, begin, end, stride, out, arena,
          [&](int64_t from, int64_t to, float* own, Arena&) {
-           for (int64_t f = 0; f < stride; f += LANES) {
-             Vec total{};
-             for (int64_t r = from; r < to; ++r)
-               total += load(p.psi + r * stride + f) * weight[r - begin];
-             store(own + f, total);
-           }
+           row_product(stride, to - from, weight + from - begin, p.psi + from * stride, stride, own,
+                       nullptr);
          });
 }
 
