@@ -14,12 +14,12 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli import main
 from infoatlas_tools import lag_scan
-from infoatlas_tools.bags.bag_lags import moving, significant
+from infoatlas_tools.bags.bag_lags import INDEPENDENT, independent_pairs, moving, significant
 
-EXAMPLES = Path(__file__).parents[3] / "examples"
-sys.path.insert(0, str(EXAMPLES))
+sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
 from make_bag import STORE, TYPES, header, pose
 
+DATA = Path(sys.path[0]) / "data" / "pickcube.npz"
 STEP = 50_000_000
 LATE = 4  # steps of 0.05 s
 
@@ -116,7 +116,7 @@ def test_a_topic_that_does_not_move(path, capsys):
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_carried_cube_follows_the_tool(late, order):
     """In eight demonstrations, `late` steps after it; in both orders, in spite of long rests."""
-    with np.load(EXAMPLES / "data" / "pickcube.npz") as file:
+    with np.load(DATA) as file:
         lengths = file["lengths"][:8]
         parts = np.split(file["states"].astype(float), np.cumsum(lengths))[:8]
     tool = [np.diff(part[late:, 18:21], axis=0) for part in parts]
@@ -138,6 +138,16 @@ def test_independent_smooth_motions():
         )
         found = lag_scan(*moving(x, y, 10)[:2], range(-10, 11), Estimator(slices=10, threads=1))
         assert not significant(found)
+
+
+def test_forces_that_drift_are_recognised():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        walks = rng.standard_normal((2, 600, 3)).cumsum(axis=1)
+        assert independent_pairs(walks[:1], walks[1:]) < INDEPENDENT
+        forces = np.diff(walks[:, ::2], axis=1)
+        assert independent_pairs(forces[:1], forces[1:]) > 5 * INDEPENDENT
+        assert independent_pairs(walks[:1, :299], forces[1:]) > 5 * INDEPENDENT
 
 
 def test_lags_need_two_topics(path, capsys):

@@ -32,6 +32,7 @@ ROWS = 1500  # states of a topic that are compared, at most
 SLICES = 10  # of wide sides: a lag scan has hundreds of permutations
 Z = 3.5  # noise that a significant dependence exceeds, too
 PAUSE = 3.0  # intervals without a pair, from which on no lag reaches across
+INDEPENDENT = 15.0  # pairs of states; with fewer, drifts agree by chance
 REST = 0.1  # of the 95% quantile of a quantity's magnitude: smaller values are at rest
 # What the names of coordinates say about them. Others are positions, or values without a meaning.
 FORCE = re.compile("force|torque|effort|wrench|current", re.IGNORECASE)
@@ -58,8 +59,7 @@ def scan_lags(
     The result is JSON-safe. "step" (s) is that of the lags, "span" (s) the time that was compared.
     "scans" has a dict for each pair of quantities: their names, the number of steps that were
     compared, whether the largest value is significant, and values of the `LagScan` with lags in
-    seconds. These are missing if there are too few steps. A lag is positive if the second topic is
-    ahead of the first.
+    seconds, or "why" there are none. A lag is positive if the second topic is ahead of the first.
     """
     seconds = as_seconds(seconds, "lags")
     if step is None:
@@ -88,6 +88,10 @@ def scan_lags(
         scan: dict[str, Any] = {"quantities": names, "steps": steps, "significant": False}
         scans.append(scan)
         if steps < estimator.model_file.n_min:
+            scan["why"] = f"both move near {steps} steps only"
+            continue
+        if "force" in names and independent_pairs(x, y) < INDEPENDENT:
+            scan["why"] = "they drift"
             continue
         done = partial(_share, progress, number, len(asked))
         found = lag_scan(x, y, range(-most, most + 1), estimator, progress=done)
@@ -132,6 +136,24 @@ def _near_motion(parts: Sequence[Array], steps: int) -> Iterator[NDArray[np.bool
     for size in sizes:
         at, step = np.flatnonzero(size > least), np.arange(len(size))
         yield np.searchsorted(at, step + steps, "right") > np.searchsorted(at, step - steps)
+
+
+def independent_pairs(x: Sequence[Array], y: Sequence[Array]) -> float:
+    """Number of independent pairs that correlate as much by chance as the states of x and y do.
+
+    Bartlett's formula, with the mean autocorrelation of the coordinates of each side.
+    """
+    first, second = _autocorrelation(x), _autocorrelation(y)
+    return (len(first) + 1) / max(1.0, 1 + 2 * float(first @ second))
+
+
+def _autocorrelation(parts: Sequence[Array]) -> Array:
+    """Mean autocorrelation [n - 1] of the coordinates, from lag 1 on."""
+    values = np.concatenate(parts)
+    n, spread = len(values), values.std(axis=0)
+    values = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    power = np.abs(np.fft.rfft(values, 2 * n, axis=0)) ** 2
+    return np.asarray(np.fft.irfft(power, axis=0)[1:n].mean(axis=1) / n)
 
 
 def significant(found: LagScan) -> bool:

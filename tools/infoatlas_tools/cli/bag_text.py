@@ -105,9 +105,8 @@ def _print_lags(result: dict[str, Any]) -> None:
     lags, names = result["lags"], [topic["name"] for topic in result["topics"]]
     rows, ends = [], False
     for scan in lags["scans"]:
-        if "mi" not in scan:
-            few = f"both move near {scan['steps']} steps only"
-            rows.append((*scan["quantities"], "none", few, "", ""))
+        if "why" in scan:
+            rows.append((*scan["quantities"], "none", scan["why"], "", ""))
             continue
         best = int(np.argmax(scan["mi"]))
         found = scan["significant"]
@@ -119,7 +118,7 @@ def _print_lags(result: dict[str, Any]) -> None:
                 _signed(scan["best"]) if found else "none",
                 f"{_signed(low)} to {_signed(high)}" if found else "",
                 f"{scan['mi'][best]:.3f} ± {scan['stderr'][best]:.3f}",
-                f"{scan['p_adjusted'][best]:.2g}",
+                f"{scan['p_adjusted'][best]:.2g}" if found else "",
             )
         )
     count = 2 * round(lags["seconds"] / lags["step"]) + 1
