@@ -57,8 +57,8 @@ def stream_figure(
     labels = _draw_coupling(main, below, curve, pauses)
     for panel in (main, *below):
         for number, (_, after) in enumerate(pauses):
-            label = "recording restarts" if panel is main and not number else None
-            panel.axvline(after, color=QUIET, lw=0.8, ls=":", label=label)
+            entry = "recording restarts" if panel is main and not number else None
+            panel.axvline(after, color=QUIET, lw=0.8, ls=":", label=entry)
     if extrema or pauses or curve.events or len(curve.motions[0]):
         draw_legend(figure)
     names = "ab" if two else "s"
