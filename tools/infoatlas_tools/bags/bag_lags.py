@@ -33,7 +33,7 @@ SLICES = 10  # of wide sides: a lag scan has hundreds of permutations
 Z = 3.5  # noise that a significant dependence exceeds, too
 PAUSE = 3.0  # intervals without a pair, from which on no lag reaches across
 INDEPENDENT = 15.0  # pairs of states; with fewer, drifts agree by chance
-REST = 0.1  # of the 95% quantile of a quantity's magnitude: smaller values are at rest
+REST = 0.25  # of the 95% quantile of a quantity's magnitude: smaller values are at rest
 # What the names of coordinates say about them. Others are positions, or values without a meaning.
 FORCE = re.compile("force|torque|effort|wrench|current", re.IGNORECASE)
 SPEED = re.compile("velocit|twist|speed|accel|angular", re.IGNORECASE)
