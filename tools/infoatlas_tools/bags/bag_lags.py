@@ -3,7 +3,7 @@
 The detector of couplings compares motions at equal times in a short window. A force that precedes a
 motion, or a late response, is found here, by `lag_scan` of velocities and forces. Positions are not
 compared: they drift, so they depend on each other by chance, at all lags. Long rests are left out:
-two bodies that rest have the same ranks at many lags, whatever moves them between.
+their noise is ranked to full scale, and then the estimates at several lags are nearly the same.
 """
 
 from __future__ import annotations
