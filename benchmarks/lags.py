@@ -14,7 +14,7 @@ import numpy as np
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress
 from infoatlas_tools import lag_scan
-from infoatlas_tools.bags.bag_lags import LAGS, SLICES, significant
+from infoatlas_tools.bags.bag_lags import LAGS, SLICES, moving, significant
 
 from . import report
 from .report import number, table
@@ -36,28 +36,23 @@ def smooth(rng: np.random.Generator) -> Array:
     return np.stack([np.convolve(column, window, "valid") for column in raw.T], axis=1)
 
 
-def positions(rng: np.random.Generator) -> Array:
-    """A tool that moves between places, and stays at each for a while; with noise."""
+def velocities(rng: np.random.Generator) -> Array:
+    """Of a tool that moves between places, and stays at each for a while; with noise."""
     place, parts = rng.uniform(-0.3, 0.3, DIMS), []
-    while sum(map(len, parts)) < SECONDS * RATE:
+    while sum(map(len, parts)) <= SECONDS * RATE:
         share = np.linspace(0, 1, int(RATE * rng.uniform(0.6, 2.0)))[:, None]
         goal = rng.uniform(-0.3, 0.3, DIMS)
         parts.append(place + (goal - place) * (10 * share**3 - 15 * share**4 + 6 * share**5))
         parts.append(np.tile(goal, (int(RATE * rng.uniform(0.3, 1.5)), 1)))
         place = goal
-    path = np.concatenate(parts)[: SECONDS * RATE]
-    return path + NOISE * rng.standard_normal(path.shape)
-
-
-def velocities(rng: np.random.Generator) -> Array:
-    return np.diff(positions(rng), axis=0) * RATE
+    path = np.concatenate(parts)[: SECONDS * RATE + 1]
+    return np.diff(path + NOISE * rng.standard_normal(path.shape), axis=0) * RATE
 
 
 KINDS: dict[str, Callable[[np.random.Generator], Array]] = {
     "white noise": white,
-    "smooth noise": smooth,
+    "velocities of smooth motions": smooth,
     "velocities of a tool with rests": velocities,
-    "positions of a tool with rests": positions,
 }
 
 
@@ -69,8 +64,7 @@ def measure(estimator: Estimator, draws: int) -> list[dict[str, Any]]:
             alarms = 0
             for draw in range(draws):
                 sides = [make(np.random.default_rng([draw, side, 57])) for side in (0, 1)]
-                n = min(map(len, sides))
-                x, y = (side[:n] for side in sides)
+                x, y, _ = moving(sides[:1], sides[1:], LAGS)
                 alarms += significant(lag_scan(x, y, range(-LAGS, LAGS + 1), estimator))
                 advance((done + (draw + 1) / draws) / len(KINDS))
             rows.append({"kind": kind, "pairs": draws, "alarms": alarms})

@@ -131,7 +131,7 @@ def test_a_bag_gives_the_same_numbers(bench, tmp_path):
     command = [Path(sys.executable).with_name("infoatlas-rt"), "bag", tmp_path / "bag"]
     options = "--topic /joint_states --lag-seconds 0.1 --window 40 --slices 8 --threads 1 --json"
     done = subprocess.run(
-        [*command, *options.split(), "--delay", "20", "--z", "2"], capture_output=True, check=True
+        [*command, *options.split(), "--delay", "20", "--z", "1"], capture_output=True, check=True
     )
     result = json.loads(done.stdout)
     curve = dict(zip(result["curve"]["stamp"], result["curve"]["mi"], strict=True))
@@ -146,7 +146,7 @@ def test_a_bag_gives_the_same_numbers(bench, tmp_path):
             for _, _, m in bag.messages("/joint_states")
         ]
     fields = ["position[:]", "velocity[:]"]
-    bench.up(fields=fields, lag_seconds=0.1, window=40, k=0, slices=8, extremum_z=2.0)
+    bench.up(fields=fields, lag_seconds=0.1, window=40, k=0, slices=8, extremum_z=1.0)
     publisher = bench.publisher()
     for stamp, message in messages:
         publisher.publish(message)

@@ -197,6 +197,9 @@ class WindowEstimate:
     at_rest : bool
         The states of a stream differ by its noise at rest alone, and it has clearly moved before.
         Variations of such estimates are no extrema.
+    paused : bool
+        The window contains states from before and after a pause of the stream, in which it may have
+        jumped. Variations of such estimates are no extrema.
     """
 
     stamp: float
@@ -206,6 +209,7 @@ class WindowEstimate:
     lag: int
     steps: NDArray[np.int64]
     at_rest: bool = False
+    paused: bool = False
 
     def __str__(self) -> str:
         return f"{self.stamp:.3f} s: {self.estimate}"

@@ -29,7 +29,7 @@ class Event:
         For a key state: name of the sub-task at the detection, if known.
     value, stderr : float or None
         For a coupling: mutual information of the motions at the detection, and its calibrated
-        standard error, nats.
+        standard error, nats. It is still high if a coupling ends because one side rests.
     z : float or None
         For a coupling: `value` in units of its noise of samples and slices.
     resolution : (float, float) or None

@@ -21,7 +21,8 @@ it, or never:
    extrema do not depend on the speed of the machine, if it makes at least these estimates. With
    fewer, the detector uses those that there are, and dates are coarser.
 4. *Resolution.* Standard errors are at least `LEAST_ERROR` nats, and windows at rest are not used:
-   noise that is ranked to full scale has estimates that vary little and significantly.
+   noise that is ranked to full scale has estimates that vary little and significantly. Neither are
+   windows across a pause of the stream, with the jump of a robot to its next start.
 
 The default of `z` was chosen on noise, not on a data set. It was tested on 200 structureless curves
 of 100 estimates from 100 samples each. With neighbouring estimates correlated by 0.9, as in
@@ -187,7 +188,8 @@ class ExtremumDetector(Stateful):
     def push(self, found: WindowEstimate) -> list[Extremum]:
         """Take an estimate of an `OnlineEstimator`; a step back restarts the detector.
 
-        Only the first estimate in each `period` is used, and none of a window at rest.
+        Only the first estimate in each `period` is used, and none of a window at rest or across a
+        pause.
 
         Parameters
         ----------
@@ -201,7 +203,7 @@ class ExtremumDetector(Stateful):
         """
         if found.steps[-1] <= self._step or found.stamp <= self._stamp:
             self.reset()
-        if found.at_rest or not self.due(found.stamp):
+        if found.at_rest or found.paused or not self.due(found.stamp):
             return []
         self._step, self._stamp = int(found.steps[-1]), found.stamp
         return self.update(

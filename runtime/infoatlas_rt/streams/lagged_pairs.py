@@ -20,7 +20,7 @@ LEAST_STEPS = 10  # fewest steps for an estimate
 SLOWER = 1.25  # times the lag's step: a longer step is another rate, not jitter
 FATES_KEPT = 500  # newest steps from which the share of holes is estimated
 NEAREST_WITHIN = 0.75  # of a step: the nearest state is within it, even if steps are uneven
-
+PAUSE = 5.0  # usual steps: a longer one is a pause
 
 Array = NDArray[np.float64]
 _PAIRED, _REFUSED, _ALONE = range(3)  # what became of each step
@@ -88,6 +88,13 @@ class PairWindow(Stateful):
     def stamp(self, step: int) -> float:
         """Stamp of a step of the window, seconds; NaN of a hole."""
         return float(self._stamps[step])
+
+    def paused(self, seconds: float) -> bool:
+        """Whether a pause of more than `seconds`, and of `PAUSE` steps, is within the window."""
+        reach = self.window + self.lag + self.history - 1
+        stamps = self._stamps[np.arange(self.step - reach, self.step)]
+        gaps = np.diff(stamps[~np.isnan(stamps)])
+        return bool(gaps.max() > max(seconds, PAUSE * np.median(gaps)))
 
     def lost(self) -> None:
         """Forbid pairs across this point, unless they are found by stamp."""

@@ -217,7 +217,8 @@ class SlidingWindow(Stateful):
         self.reason = "degenerate" if estimate.degenerate else "ok"
         assert self.newest is not None
         local, fill = float(estimate.pointwise[-1]), len(steps) / self.length
-        return WindowEstimate(self.newest, estimate, local, fill, self.lag, steps, at_rest)
+        paused = self._pairs.paused(self.reset_after)
+        return WindowEstimate(self.newest, estimate, local, fill, self.lag, steps, at_rest, paused)
 
     def estimate(self, estimator: Estimator, *, anyway: bool = False) -> WindowEstimate | None:
         """Estimate from the present window; None if `samples` is None."""

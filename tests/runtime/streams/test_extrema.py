@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -225,6 +226,14 @@ def test_windows_of_a_stream_are_paired_by_step():
     (state,) = run(shift=False)
     assert state.stamp == 20.0
     assert run(shift=True) == []
+
+
+def test_windows_across_a_pause_have_no_extrema():
+    effect = np.random.default_rng(0).standard_normal(400)
+    detector = ExtremumDetector(delay=2.0)
+    for t in range(60, 100):
+        detector.push(replace(newest(t, 1.0, effect), paused=t >= 90))
+    assert detector.count == 30
 
 
 def test_a_stream_that_starts_anew_resets_the_detector():

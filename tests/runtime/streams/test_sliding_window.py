@@ -65,6 +65,17 @@ def test_an_estimate_is_that_of_its_window(real):
     assert found.local == expected.pointwise[-1]
 
 
+@pytest.mark.parametrize("step", [0.1, 2.0])
+def test_windows_across_a_pause_are_marked(fake, step):
+    """As long as a state or its past is from before the pause; slow states are no pauses."""
+    online, late = OnlineEstimator(fake, lag=2, window=10), 0.0
+    for t in range(60):
+        late = 12 * step if t >= 30 else 0.0
+        found = online.push(state(t), t * step + late)
+        assert found is None or found.paused == (30 <= t < 30 + 10 + 2 - 1)
+    assert not online.push(state(60), 60 * step + late + 0.7).paused  # lost messages
+
+
 def test_nan_leaves_a_hole(fake):
     online = OnlineEstimator(fake, window=12, lag=2)
     for t in range(12):

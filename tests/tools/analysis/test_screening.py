@@ -127,15 +127,36 @@ def test_lags(estimator):
     x = rng.standard_normal(200)
     y = np.roll(x, 3) + 0.7 * rng.standard_normal(200)
     found = lag_scan(x, y, range(-1, 4), estimator, permutations=119)
-    assert found.best == 3 and found.samples == 200 - 4
+    assert found.best == 3 and found.samples == 200 - 3
     assert list(found.lags[found.p_adjusted <= 0.05]) == [3]
-    rows = np.arange(3, 199)
-    expected = estimator.estimate(x[rows - 3], y[rows], time_series=True)
+    rows = np.arange(2, 199)
+    expected = estimator.estimate(x[rows - 2], y[rows + 1], time_series=True)
     assert found.mi[4] == expected.mi
     assert found.to_frame()["lag"].tolist() == list(range(-1, 4))
     assert "largest at lag 3 (90% interval 2.9 to 3)" in str(found)  # 3 is the last lag
     assert "lag 3: " in str(found) and ", p = 0.00833, corrected p = 0.0417" in str(found)
     assert "corrected p: for 5 tests at once (benjamini-hochberg)" in str(found)
+    assert str(found).endswith("The largest value is at an end: try more lags")
+    again = lag_scan(y, x, range(-3, 2), estimator, permutations=0)
+    assert again.best == -3 and again.mi[::-1] == pytest.approx(found.mi, abs=0.03)
+
+
+def test_no_lag_is_significant(estimator):
+    """Independent autoregressive series."""
+    noise = np.random.default_rng(0).standard_normal((2, 240))
+    x, y = (np.convolve(side, 0.7 ** np.arange(20), "valid") for side in noise)
+    found = lag_scan(x, y, range(0, 12, 3), estimator)
+    assert (found.p_adjusted > 0.05).all()
+    assert str(found).startswith("I(x(t-lag); y(t)): no lag is significant; largest at lag ")
+    assert "at an end" not in str(found)
+
+
+def test_a_saturated_lag_is_the_best(estimator):
+    """y is a copy of x: the estimates at the lags beside it can be as large as a saturated one."""
+    x = smooth_pair(0, 0.0)[0]
+    x = np.stack([x, np.gradient(x)], axis=1)
+    found = lag_scan(x[2:], x[:-2], range(-4, 5), estimator, permutations=0)
+    assert list(found.lags[found.saturated]) == [2] and found.best == pytest.approx(2, abs=0.1)
 
 
 def smooth_pair(seed, lag, steps=300):
@@ -234,7 +255,7 @@ def test_a_constant_lag_gives_no_null_distribution_to_the_others(estimator):
     """x moves only in the first steps, so it is constant at the smallest lag."""
     rng = np.random.default_rng(0)
     x, y = np.zeros(200), rng.standard_normal(200)
-    x[:6] = rng.standard_normal(6)
+    x[:5] = rng.standard_normal(5)
     found = lag_scan(x, y, [0, 10], estimator, permutations=39)
     assert found.p_value[0] == 1 and found.p_value[1] > 0.1
 

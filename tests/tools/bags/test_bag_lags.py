@@ -11,11 +11,15 @@ import numpy as np
 import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 
+from infoatlas_rt import Estimator
 from infoatlas_rt.cli import main
+from infoatlas_tools import lag_scan
+from infoatlas_tools.bags.bag_lags import INDEPENDENT, independent_pairs, moving, significant
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
 from make_bag import STORE, TYPES, header, pose
 
+DATA = Path(sys.path[0]) / "data" / "pickcube.npz"
 STEP = 50_000_000
 LATE = 4  # steps of 0.05 s
 
@@ -62,13 +66,12 @@ def test_a_wrench_at_a_lag_is_reported(path, tmp_path, capsys):
     assert "positive if /wrench is ahead" in text and "p, for 21 lags" in text
     lags = json.loads(target.read_text())["lags"]
     scans = {tuple(scan["quantities"]): scan for scan in lags["scans"]}
-    assert set(scans) == {("position", "force"), ("velocity", "force")}
+    assert set(scans) == {("velocity", "force")}
     found = scans["velocity", "force"]
     low, high = found["interval"]
     assert low <= 0.2 <= high and abs(found["best"] - 0.2) < 0.02 and high - low < 0.1
     best = int(np.argmax(found["mi"]))
     assert found["mi"][best] > 1.5 and found["significant"]
-    assert not scans["position", "force"]["significant"]
     row = next(line for line in text.splitlines() if line.startswith("  velocity"))
     assert "+0.200" in row
     assert found["lag"][0] == pytest.approx(-0.5) and lags["step"] == pytest.approx(0.05)
@@ -92,13 +95,62 @@ def test_the_table_has_all_rows(path, tmp_path):
     [
         (("--lags", 9), "and 32 are needed: choose smaller lags"),
         (("--lags", 0.01), "is less than a step, 0.05 s"),
-        (("--lags", 0.5, "--duration", 2.5), "and 32 are needed"),
+        (("--lags", 0.5, "--duration", 2), "and 32 are needed"),
         (("--lags", -1), "lags is -1"),
     ],
 )
 def test_lags_that_cannot_be_compared(path, capsys, options, why):
     assert run(path, *options) == 2
     assert why in capsys.readouterr().err
+
+
+def test_a_topic_that_does_not_move(path, capsys):
+    topics = "--topic /object --field pose.position --with-topic /wrench --with-field wrench.torque"
+    few = f"{topics} --window 40 --every 20 --threads 1 --lags 0.5"
+    assert main.main(["bag", str(path), *few.split()]) == 0
+    row = capsys.readouterr().out.split("p, for 21 lags\n")[1].splitlines()[0]
+    assert row.split(maxsplit=3) == ["velocity", "force", "none", "both move near 0 steps only"]
+
+
+@pytest.mark.parametrize("noise", [0, 3e-4])
+@pytest.mark.parametrize("late", [0, 3])
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_carried_cube_follows_the_tool(noise, late, order):
+    """In eight demonstrations, `late` steps after it; in both orders, in spite of long rests."""
+    rng = np.random.default_rng(0)
+    with np.load(DATA) as file:
+        states = file["states"].astype(float)
+        parts = np.split(states, np.cumsum(file["lengths"][:8]))[:8]
+    parts = [part + noise * rng.standard_normal(part.shape) for part in parts]
+    tool = [np.diff(part[late:, 18:21], axis=0) for part in parts]
+    cube = [np.diff(part[: len(part) - late, 28:31], axis=0) for part in parts]
+    x, y, steps = moving(*[tool, cube][::order], 10)
+    assert 32 < steps == sum(len(part) - 10 for part in x) < 0.6 * sum(map(len, cube))
+    found = lag_scan(x, y, range(-10, 11), Estimator(slices=10, threads=1))
+    low, high = found.interval
+    assert low - 0.05 <= order * late <= high + 0.05 and high - low < 0.5 and significant(found)
+
+
+def test_independent_smooth_motions():
+    """`benchmarks/lags.py` has 60 pairs."""
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        noise = rng.standard_normal((2, 619, 3))
+        x, y = (
+            [np.apply_along_axis(np.convolve, 0, side, np.hanning(20), "valid")] for side in noise
+        )
+        found = lag_scan(*moving(x, y, 10)[:2], range(-10, 11), Estimator(slices=10, threads=1))
+        assert not significant(found)
+
+
+def test_forces_that_drift_are_recognised():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        walks = rng.standard_normal((2, 600, 3)).cumsum(axis=1)
+        assert independent_pairs(walks[:1], walks[1:]) < INDEPENDENT
+        forces = np.diff(walks[:, ::2], axis=1)
+        assert independent_pairs(forces[:1], forces[1:]) > 5 * INDEPENDENT
+        assert independent_pairs(walks[:1, :299], forces[1:]) > 5 * INDEPENDENT
 
 
 def test_lags_need_two_topics(path, capsys):

@@ -60,13 +60,29 @@ def test_stream(seconds, events, marks):
     assert len(times & set(shown)) >= min(events, 24)  # most are shown
 
 
+def bands(figure):
+    """Begin and end of the bands of couplings."""
+    back = figure.axes[0].transData.inverted()
+    return [patch.get_extents().transformed(back).intervalx for patch in figure.axes[0].patches]
+
+
 def test_each_coupling_has_a_band_also_without_an_end():
     events = [Event("coupled", 0, t, 0, t) for t in (2.0, 6.0)]
     curve = replace(stream(12, 2, 1, ("/a", "/b")), events=events)
     figure = stream_figure(curve, title="", topics=("/a", "/b"), lag=0, z=3.5, delay=2.0, window=32)
-    spans = [patch.get_extents().transformed(axes.transData.inverted()).intervalx
-             for axes in figure.axes[:1] for patch in axes.patches]  # fmt: skip
-    np.testing.assert_allclose(spans, [(2, 6), (6, 12)], atol=1e-6)
+    np.testing.assert_allclose(bands(figure), [(2, 6), (6, 12)], atol=1e-6)
+
+
+def test_bands_end_at_pauses():
+    events = [Event("coupled", 0, 2.0, 0, 2.0), Event("decoupled", 0, 9.0, 0, 9.0)]
+    curve = replace(stream(12, 2, 1, ("/a", "/b")), events=events)
+    time = np.linspace(0, 12, 121)
+    time = time[(time <= 5.01) | (time >= 7.99)]
+    curve = replace(curve, states=[(time, np.sin(time)[:, None])] * 2)
+    figure = stream_figure(curve, title="", topics=("/a", "/b"), lag=0, z=3.5, delay=2.0, window=32)
+    np.testing.assert_allclose(bands(figure), [(2, 5), (8, 9)], atol=1e-6)
+    assert "recording restarts" in [text for text, _ in texts_drawn(figure)]
+    assert crossing(figure) == ([], [])
 
 
 def test_stream_of_one_topic_without_events():

@@ -21,6 +21,8 @@ from .lagged import lagged_rows, series_label
 from .many_tests import null_keys, screen, screen_given
 from .screening_results import FeatureRanking, LagScan, PairwiseInformation
 
+SATURATED = 10.0  # nats by which a saturated estimate is preferred
+
 
 def lag_scan(
     x: Any,
@@ -35,7 +37,8 @@ def lag_scan(
 ) -> LagScan:
     """Estimate I(x_(t-lag); y_t) over lags.
 
-    All lags have the same steps t, so the estimates differ by the lag alone.
+    The pairs of all lags have their middles at the same steps, so the estimates differ by the lag
+    alone: x and y in the other order have the same pairs at lags of the other sign.
 
     Parameters
     ----------
@@ -86,15 +89,20 @@ def lag_scan(
         raise InputError(f"lags is {lags!r}: pass a sequence of int, as range(20)") from error
     if not steps:
         raise InputError("there are no lags: pass at least one, as range(20)")
-    past, present, _, trajectory = lagged_rows(x, y, (steps, (0,), ()))
-    sides = np.split(past, len(steps), axis=1)
-    pairs = [(np.ascontiguousarray(side), present) for side in sides]
+    halves = [-(-lag // 2) for lag in steps], [-(lag // 2) for lag in steps]
+    *sides, _, trajectory = lagged_rows(x, y, (*halves, ()))
+    columns = (np.split(side, len(steps), axis=1) for side in sides)
+    pairs = [
+        (np.ascontiguousarray(a), np.ascontiguousarray(b)) for a, b in zip(*columns, strict=True)
+    ]
     estimator, influences = as_estimator(estimator), list[NDArray[np.float64]]()
     found = screen(
         pairs, [0] * len(pairs), estimator, True, permutations, correction, executor, progress,
         trajectory, influences=influences,
     )  # fmt: skip
-    best, interval = best_lag(np.array(steps), found["mi"], influences, estimator.seed)
+    # A saturated estimate is a lower limit, and can be below those at the lags beside it.
+    ranked = found["mi"] + SATURATED * found["saturated"]
+    best, interval = best_lag(np.array(steps), ranked, influences, estimator.seed)
     names = series_label(x, "x"), series_label(y, "y")
     question = "I({}(t-lag); {}(t))".format(*names)
     return LagScan(**found, lags=np.array(steps), best=best, interval=interval, question=question)

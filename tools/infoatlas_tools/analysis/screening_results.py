@@ -128,7 +128,7 @@ class LagScan(Screening):
     best : float
         Lag with the largest mutual information, in steps: the top of a parabola through the largest
         estimate and its neighbours. At the ends of the lags, and between uneven lags, it is the lag
-        of that estimate.
+        of that estimate. A saturated estimate counts as larger than others.
     interval : (float, float)
         90% interval of `best`, by a block bootstrap.
     question : str
@@ -141,14 +141,17 @@ class LagScan(Screening):
     question: str
 
     def __str__(self) -> str:
-        """The best lag, and a line for each."""
+        """The best lag if one is significant, and a line for each."""
         labels = [f"lag {lag}" for lag in self.lags]
         low, high = self.interval
+        found = not self.permutations or bool((self.p_adjusted <= LEVEL).any())
         head = (
-            f"{self.question}: largest at lag {self.best:.3g} (90% interval {low:.3g} to "
-            f"{high:.3g})"
+            f"{self.question}: {'' if found else 'no lag is significant; '}largest at lag "
+            f"{self.best:.3g} (90% interval {low:.3g} to {high:.3g})"
         )
-        return self._lines(head, labels, np.arange(len(labels)))
+        lines = self._lines(head, labels, np.arange(len(labels)))
+        ends = found and len(labels) > 1 and self.best in self.lags[[0, -1]]
+        return lines + ("\nThe largest value is at an end: try more lags" if ends else "")
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row for each lag; InputError if pandas is not installed."""

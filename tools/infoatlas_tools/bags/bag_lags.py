@@ -1,7 +1,9 @@
 """Finds at which lag two topics depend on each other, over a part of a bag.
 
 The detector of couplings compares motions at equal times in a short window. A force that precedes a
-motion, or a late response, is found here, by `lag_scan` of positions, velocities and forces.
+motion, or a late response, is found here, by `lag_scan` of velocities and forces. Positions are not
+compared: they drift, so they depend on each other by chance, at all lags. Long rests are left out:
+their noise is ranked to full scale, and then the estimates at several lags are nearly the same.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -29,11 +32,12 @@ ROWS = 1500  # states of a topic that are compared, at most
 SLICES = 10  # of wide sides: a lag scan has hundreds of permutations
 Z = 3.5  # noise that a significant dependence exceeds, too
 PAUSE = 3.0  # intervals without a pair, from which on no lag reaches across
+INDEPENDENT = 15.0  # pairs of states; with fewer, drifts agree by chance
+REST = 0.25  # of the 95% quantile of a quantity's magnitude: smaller values are at rest
 # What the names of coordinates say about them. Others are positions, or values without a meaning.
 FORCE = re.compile("force|torque|effort|wrench|current", re.IGNORECASE)
 SPEED = re.compile("velocit|twist|speed|accel|angular", re.IGNORECASE)
 PLACE = re.compile("pos|transl|orient|rotat|point", re.IGNORECASE)
-VALUE, MOTION, FORCES = range(3)
 
 Array = NDArray[np.float64]
 
@@ -53,9 +57,9 @@ def scan_lags(
     `progress` is called with the completed share, 0 to 1.
 
     The result is JSON-safe. "step" (s) is that of the lags, "span" (s) the time that was compared.
-    "scans" has a dict for each pair of quantities: their names, whether the largest value is
-    significant, and values of the `LagScan` with lags in seconds. A lag is positive if the second
-    topic is ahead of the first.
+    "scans" has a dict for each pair of quantities: their names, the number of steps that were
+    compared, whether the largest value is significant, and values of the `LagScan` with lags in
+    seconds, or "why" there are none. A lag is positive if the second topic is ahead of the first.
     """
     seconds = as_seconds(seconds, "lags")
     if step is None:
@@ -66,7 +70,7 @@ def scan_lags(
         raise InputError(f"--lags {seconds:g} is less than a step, {grid:.3g} s: choose more")
     pairs = list(_pairs(samples, sync, ROWS * grid))
     parts = list(_on_grid(pairs, grid, max(PAUSE * step, grid)))
-    rows = sum(max(len(part[0]) - 1 - 2 * most, 0) for part in parts)
+    rows = sum(max(len(part[0]) - 1 - most, 0) for part in parts)
     if rows < estimator.model_file.n_min:
         raise InputError(
             f"--lags {seconds:g}: the recording has {rows} steps of {grid:.3g} s with pairs at "
@@ -77,31 +81,79 @@ def scan_lags(
         _quantities([part[side] for part in parts], receivers[side].extractor.names, grid)
         for side in (0, 1)
     )
-    asked = [(a, b) for a in first for b in second if a == b or FORCES in (a, b)]
+    asked = list(product(first, second))
     scans = []
-    for number, (a, b) in enumerate(asked):
-        found = lag_scan(
-            second[b][1],
-            first[a][1],
-            range(-most, most + 1),
-            estimator,
-            progress=partial(_share, progress, number, len(asked)),
-        )
-        scans.append(
-            {
-                "significant": significant(found),
-                "quantities": [first[a][0], second[b][0]],
-                "lag": (found.lags * grid).tolist(),
-                "mi": found.mi.tolist(),
-                "stderr": found.stderr.tolist(),
-                "noise": found.noise.tolist(),
-                "p_adjusted": found.p_adjusted.tolist(),
-                "best": found.best * grid,
-                "interval": [end * grid for end in found.interval],
-            }
-        )
+    for number, names in enumerate(asked):
+        x, y, steps = moving(second[names[1]], first[names[0]], most)
+        scan: dict[str, Any] = {"quantities": names, "steps": steps, "significant": False}
+        scans.append(scan)
+        if steps < estimator.model_file.n_min:
+            scan["why"] = f"both move near {steps} steps only"
+            continue
+        if "force" in names and independent_pairs(x, y) < INDEPENDENT:
+            scan["why"] = "they drift"
+            continue
+        done = partial(_share, progress, number, len(asked))
+        found = lag_scan(x, y, range(-most, most + 1), estimator, progress=done)
+        scan |= {
+            "significant": significant(found),
+            "lag": (found.lags * grid).tolist(),
+            "mi": found.mi.tolist(),
+            "stderr": found.stderr.tolist(),
+            "noise": found.noise.tolist(),
+            "p_adjusted": found.p_adjusted.tolist(),
+            "best": found.best * grid,
+            "interval": [end * grid for end in found.interval],
+        }
     span = sum(len(part[0]) * grid for part in parts)
     return {"seconds": seconds, "step": grid, "span": span, "scans": scans}
+
+
+def moving(
+    x: Sequence[Array], y: Sequence[Array], most: int
+) -> tuple[list[Array], list[Array], int]:
+    """Parts of trajectories x and y [n, d] for a `lag_scan` from -most to most, without long rests.
+
+    The third value is the number of steps that it compares: both move within its lags of them.
+    """
+    before, after = -(-most // 2), most // 2  # a pair of the scan is around its step
+    kept, steps = [], 0
+    motions = zip(_near_motion(x, before), _near_motion(y, before), strict=True)
+    for a, b, (first, second) in zip(x, y, motions, strict=True):
+        own = np.flatnonzero((first & second)[before : len(a) - after])
+        steps += len(own)
+        for run in np.split(own, np.flatnonzero(np.diff(own) > 1) + 1):
+            if len(run):
+                part = slice(run[0], run[-1] + most + 1)
+                kept.append((a[part], b[part]))
+    return [a for a, _ in kept], [b for _, b in kept], steps
+
+
+def _near_motion(parts: Sequence[Array], steps: int) -> Iterator[NDArray[np.bool_]]:
+    """Whether a trajectory moves within some steps of each step [n]."""
+    sizes = [np.linalg.norm(part, axis=1) for part in parts]
+    least = REST * np.quantile(np.concatenate(sizes), 0.95)
+    for size in sizes:
+        at, step = np.flatnonzero(size > least), np.arange(len(size))
+        yield np.searchsorted(at, step + steps, "right") > np.searchsorted(at, step - steps)
+
+
+def independent_pairs(x: Sequence[Array], y: Sequence[Array]) -> float:
+    """Number of independent pairs that correlate as much by chance as the states of x and y do.
+
+    Bartlett's formula, with the mean autocorrelation of the coordinates of each side.
+    """
+    first, second = _autocorrelation(x), _autocorrelation(y)
+    return (len(first) + 1) / max(1.0, 1 + 2 * float(first @ second))
+
+
+def _autocorrelation(parts: Sequence[Array]) -> Array:
+    """Mean autocorrelation [n - 1] of the coordinates, from lag 1 on."""
+    values = np.concatenate(parts)
+    n, spread = len(values), values.std(axis=0)
+    values = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    power = np.abs(np.fft.rfft(values, 2 * n, axis=0)) ** 2
+    return np.asarray(np.fft.irfft(power, axis=0)[1:n].mean(axis=1) / n)
 
 
 def significant(found: LagScan) -> bool:
@@ -141,21 +193,20 @@ def _on_grid(pairs: Sequence[Pair], grid: float, pause: float) -> Iterator[tuple
 
 def _quantities(
     parts: Sequence[Array], names: Sequence[str], grid: float
-) -> dict[int, tuple[str, list[Array]]]:
-    """Name and trajectories [n - 1, d] of each quantity in the states of a topic."""
+) -> dict[str, list[Array]]:
+    """Trajectories [n - 1, d] of each quantity in the states of a topic, by its name."""
     force = [i for i, name in enumerate(names) if FORCE.search(name)]
     speed = [i for i, name in enumerate(names) if SPEED.search(name) and i not in force]
     other = [i for i in range(len(names)) if i not in force + speed]
-    placed = all(PLACE.search(names[i]) for i in other)
     found = {}
-    if other:
-        found[VALUE] = "position" if placed else "value", [part[1:, other] for part in parts]
-        changes = [np.diff(part[:, other], axis=0) / grid for part in parts]
-        found[MOTION] = "velocity" if placed else "change", changes
     if speed:
-        found[MOTION] = "velocity", [part[1:, speed] for part in parts]
+        found["velocity"] = [part[1:, speed] for part in parts]
+    elif other:
+        placed = all(PLACE.search(names[i]) for i in other)
+        changes = [np.diff(part[:, other], axis=0) / grid for part in parts]
+        found["velocity" if placed else "change"] = changes
     if force:
-        found[FORCES] = "force", [part[1:, force] for part in parts]
+        found["force"] = [part[1:, force] for part in parts]
     return found
 
 

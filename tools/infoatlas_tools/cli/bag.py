@@ -23,7 +23,7 @@ HELP = "mutual information of one robot's stream in a ROS bag; of two topics als
 DESCRIPTION = (
     "Estimate mutual information along one robot's stream in a ROS bag, and find extrema. "
     "With two topics, also find couplings: times at which their motions begin and stop to depend "
-    "on each other; and, with --lags, at which lag positions, velocities and forces do. ROS is not "
+    "on each other; and, with --lags, at which lag velocities and forces do. ROS is not "
     "needed."
 )
 EXAMPLES = (
@@ -105,7 +105,7 @@ def _add_two_topics(group: Any) -> None:
         "--lags",
         type=float,
         metavar="S",
-        help="also compare positions, velocities and forces of both topics at lags of up to S "
+        help="also compare velocities and forces of both topics at lags of up to S "
         "seconds, of both signs",
     )
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from infoatlas_rt.cli.console import table
 from infoatlas_rt.errors import OutputError
-from infoatlas_rt.streams.events import Event
+from infoatlas_rt.streams.event_thresholds import DECOUPLED_BELOW
+from infoatlas_rt.streams.events import DECOUPLED, Event
 from infoatlas_rt.streams.extrema import Extremum
 
 from ..bags.bag_curve import StreamCurve
@@ -65,13 +66,13 @@ def _print_couplings(result: dict[str, Any]) -> None:
     start, steps = result["start"], result["coupling_window"]
     table(
         "Coupling: when the two topics begin and stop to move together",
-        ("", "event", "time", "MI of the motions at detection (nats)", "detected at"),
+        ("", "event", "time", "MI of the motions (nats)", "detected at"),
         [
             (
                 str(number),
                 event["kind"],
                 f"{event['stamp'] - start:.2f}",
-                f"{event['value']:.3f} ({event['z']:.1f} times its noise)",
+                _reason(event),
                 f"{event['detected_stamp'] - start:.2f}",
             )
             for number, event in enumerate(result["events"], start=1)
@@ -93,10 +94,20 @@ def _print_couplings(result: dict[str, Any]) -> None:
     print(f"Smallest motion within a step ({how}): {', '.join(spans)}")
 
 
+def _reason(event: dict[str, Any]) -> str:
+    """Why a coupling began or ended: its information, or the rest of one side."""
+    if event["kind"] == DECOUPLED and event["value"] >= DECOUPLED_BELOW:
+        return "one side rests"
+    return f"{event['value']:.3f} ({event['z']:.1f} times its noise)"
+
+
 def _print_lags(result: dict[str, Any]) -> None:
     lags, names = result["lags"], [topic["name"] for topic in result["topics"]]
     rows, ends = [], False
     for scan in lags["scans"]:
+        if "why" in scan:
+            rows.append((*scan["quantities"], "none", scan["why"], "", ""))
+            continue
         best = int(np.argmax(scan["mi"]))
         found = scan["significant"]
         ends |= found and best in (0, len(scan["mi"]) - 1)
@@ -104,13 +115,13 @@ def _print_lags(result: dict[str, Any]) -> None:
         rows.append(
             (
                 *scan["quantities"],
-                f"{scan['best']:+.3f}" if found else "none",
-                f"{low:+.3f} to {high:+.3f}" if found else "",
+                _signed(scan["best"]) if found else "none",
+                f"{_signed(low)} to {_signed(high)}" if found else "",
                 f"{scan['mi'][best]:.3f} ± {scan['stderr'][best]:.3f}",
-                f"{scan['p_adjusted'][best]:.2g}",
+                f"{scan['p_adjusted'][best]:.2g}" if found else "",
             )
         )
-    count = len(lags["scans"][0]["lag"])
+    count = 2 * round(lags["seconds"] / lags["step"]) + 1
     table(
         f"Lags at which the two depend on each other most: positive if {names[1]} is ahead",
         (*names, "lag (s)", "90% interval", "MI (nats)", f"p, for {count} lags"),
@@ -118,9 +129,13 @@ def _print_lags(result: dict[str, Any]) -> None:
     )
     print(
         f"Lags: each {lags['step']:.3g} s up to {lags['seconds']:g} s, over {lags['span']:.0f} s "
-        "of the recording; positions that drift\ndepend on each other by chance"
+        "of the recording, without long rests"
         + (". The largest value is at an end: try longer --lags" if ends else "")
     )
+
+
+def _signed(seconds: float) -> str:
+    return f"{round(seconds, 3) + 0.0:+.3f}"  # no -0.000
 
 
 def write_csv(target: str, curve: StreamCurve) -> None:

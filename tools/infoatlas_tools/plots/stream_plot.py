@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.streams.events import COUPLED
 
 from .curve_plot import draw_axes, draw_curve, draw_extrema, past_label, place_extrema
-from .drawing import COUPLING, MOTIONS, draw_heading, draw_legend, new_figure
+from .drawing import COUPLING, MOTIONS, QUIET, draw_heading, draw_legend, new_figure
 from .label_placement import Label, Place, fit, new_label, place_labels
 
 if TYPE_CHECKING:
@@ -52,8 +52,14 @@ def stream_figure(
     times: list[Label] = []
     if extrema or not curve.events:
         numbers, times = draw_extrema(main, extrema, "{:.1f}")
-    labels = _draw_coupling(main, below, curve)
-    if extrema or curve.events or len(curve.motions[0]):
+    stamps = curve.states[0][0] - curve.start
+    pauses = [(float(stamps[i - 1]), float(stamps[i])) for i in _breaks(stamps)]
+    labels = _draw_coupling(main, below, curve, pauses)
+    for panel in (main, *below):
+        for number, (_, after) in enumerate(pauses):
+            entry = "recording restarts" if panel is main and not number else None
+            panel.axvline(after, color=QUIET, lw=0.8, ls=":", label=entry)
+    if extrema or pauses or curve.events or len(curve.motions[0]):
         draw_legend(figure)
     names = "ab" if two else "s"
     for axes, name, topic, (stamps, values) in zip(below, names, topics, curve.states, strict=True):
@@ -92,7 +98,9 @@ def stream_figure(
     return figure
 
 
-def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> list[Label]:
+def _draw_coupling(
+    axes: Axes, below: Sequence[Axes], curve: StreamCurve, pauses: Sequence[tuple[float, float]]
+) -> list[Label]:
     """The information of the motions, and bands from where a coupling begins to where it ends.
 
     Labels above the axes have the times. If there are many events, some labels have no place; the
@@ -124,6 +132,9 @@ def _draw_coupling(axes: Axes, below: Sequence[Axes], curve: StreamCurve) -> lis
             new_label(axes, f"{at:.1f}", (at, 1), places, **style, color=COUPLING, fontsize=8)
         )
     bands += [] if begin is None else [(begin, last)]
+    for before, after in (gap for gap in pauses if gap[0] < gap[1]):  # stamps may jump back
+        parts = [((a, min(b, before)), (max(a, after), b)) for a, b in bands]
+        bands = [(a, b) for part in parts for a, b in part if a < b]
     for panel in (axes, *below):
         for number, (left, right) in enumerate(bands):
             label = "coupled: they move together" if panel is axes and not number else None
