@@ -5,7 +5,6 @@ MODELS = runtime/infoatlas_rt/models
 PROGRAM = cmake -S tests/native -B build/native/$(1) -DCMAKE_BUILD_TYPE=$(2) $(3) && cmake --build build/native/$(1) --parallel 2
 
 dist: .venv-dist/ready ## sdist and wheels of x86-64 and aarch64 in dist/, tested like a user (docs/releases.md)
-	rm -rf dist
 	$(DIST)/python tests/release
 
 test-lerobot: .venv-lerobot/ready ## LeRobot's own classes read what annotate writes (Python 3.12)

