@@ -22,8 +22,8 @@ BLIND_SECOND = Collection(
     "blind_second",
     "Twelve more blind families",
     "test",
-    "The author of the families did not know how the model is trained. No model was measured on "
-    "them before they were final.",
+    "The author of the families did not know how the model is trained. Models "
+    "0.14.0 were measured on them once, when they were final.",
 )
 family = BLIND_SECOND.family
 
