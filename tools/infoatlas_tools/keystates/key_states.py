@@ -233,12 +233,12 @@ class KeyStates:
                 f"do ({self.met:.0%} beyond them). What helps: {ways}; a larger count.",
             )
         place = self.steps / np.maximum(self.trajectories.lengths[:, None] - 1, 1)
-        # Bodies have names: one may be grasped first or last.
-        unnamed = [j for j in np.flatnonzero(self.shared) if self.found.source[j] != CONTACT]
         wide = [
             self.name(j)
-            for j in unnamed
-            if np.subtract(*np.percentile(place[:, j].compressed(), [75, 25])) > WIDE
+            for j, source in enumerate(self.found.source)
+            if self.shared[j]
+            and source != CONTACT  # a body may be moved first or last
+            and np.subtract(*np.percentile(place[:, j].compressed(), [75, 25])) > WIDE
         ]
         if wide:
             return (
