@@ -30,10 +30,10 @@ Float = NDArray[np.float64]
 JOINED = 0.5  # seconds: a switch and a contact nearer than this are one event
 HELD = 2.0  # seconds after a grasp in which the body begins to move, at most
 APART = 0.3  # seconds between two events, at least: the clearer one is kept
-EDGE = 0.1  # seconds at either end of demonstrations without events
-TURNS = (-1, 0, 1)
+EDGE = 0.1  # seconds at either end of a demonstration without events
 GRASP = "grasp "
 CONTACT, GRIPPER, MOTION, LABEL = "contact", "gripper", "motion", "label"
+TURNS = (-1, 0, 1)  # of events, in order of time
 
 
 @dataclass(frozen=True)
@@ -313,8 +313,8 @@ def chosen_events(
 def _occurrences(row: Sequence[Event], usual: Counter[tuple[str, int]]) -> list[tuple[str, int]]:
     """Name and number of each event of a demonstration, from the usual numbers by name and turn.
 
-    A turn that is not usual takes a place that another turn leaves: a recording may end before the
-    release.
+    An event whose turn is not usual takes a place that another turn leaves: a recording may end
+    before the release.
     """
     room, left = usual - Counter((e.name, e.turn) for e in row), usual.copy()
     turns: list[tuple[str, int | None]] = []

@@ -24,7 +24,7 @@ from infoatlas_rt.live.timing import NOMINAL
 
 from ..trajectories import Trajectories
 from . import explanation, summary as tables
-from .events import CONTACT, GRIPPER, MOTION, Evidence
+from .events import CONTACT, GRIPPER, LABEL, MOTION, Evidence
 from .explanation import GroupChange
 from .fit_live import fit_live
 from .fit_subtasks import fit_subtasks
@@ -191,11 +191,11 @@ class KeyStates:
         column : int
             Column of `steps`.
         """
+        words = {CONTACT: "contact seen", GRIPPER: "switch seen"}
         if self.found.certainty is not None:
             sure = self.found.certainty[~np.ma.getmaskarray(self.steps)[:, column], column]
             labelled = int((sure == 1).sum())
-            return f"labelled in {labelled}, followed in {len(sure) - labelled}"
-        words = {CONTACT: "contact seen", GRIPPER: "switch seen"}
+            words[LABEL] = f"labelled in {labelled}, followed in {len(sure) - labelled}"
         repeats = self.shared[column] and self.reproduced[column] >= REPEATS
         return words.get(self.found.source[column], "repeats" if repeats else "unsure")
 
