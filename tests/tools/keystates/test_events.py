@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hands import RATE, way
+from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.keystates.events import Event, chosen_events, find_evidence
 
 A, B, HOME = [0.3, 0, 0], [0.3, 0.4, 0], [0, 0, 0.3]
@@ -168,3 +169,59 @@ def test_failed_attempts_are_extra_occurrences():
     columns = [[c for _, c in row] for row in chosen_events([once, once, twice], 5)]
     assert columns[0] == columns[1] == [("gripper closes", 1)]
     assert columns[2] == [("gripper closes", 2), ("gripper closes", 1)]
+
+
+SWITCHES = {"opens first": (0.2, 0.7), "fails": (3, 0), "opens again": (4, 0.7), "closes": (6, 0)}
+SWITCHES |= {"opens": (10, 0.7), "closes last": (17, 0)}
+
+
+@pytest.mark.parametrize(
+    ("usual", "unusual"),
+    [
+        (("opens first", "closes", "opens"), ("closes", "opens")),
+        (("closes", "opens"), ("opens first", "closes", "opens")),
+        (("closes", "opens"), ("closes", "opens", "closes last")),
+        (("closes", "opens", "closes last"), ("closes", "opens")),
+        (("closes", "opens"), ("closes",)),  # the recording ends before the release
+        (("closes",), ("closes", "opens")),
+        (("opens first", "closes", "opens"), ("fails", "opens again", "closes", "opens")),
+        (("closes", "opens", "closes last"), ("fails", "opens again", "closes", "opens")),
+    ],
+)
+def test_an_opening_after_a_closing_is_another_than_one_before_it(usual, unusual):
+    """Of twelve demonstrations, four are unusual; the switches differ in time."""
+    made = []
+    for i, switches in enumerate([usual] * 8 + [unusual] * 4):
+        level = 0.1 if switches[0] == "opens first" else 0.7
+        knots = [(0, level)]
+        for at, to in map(SWITCHES.get, switches):
+            begin = at + 0.1 * (i % 4) * (at > 1)
+            knots += [(begin, level), (begin + 0.2, to)]
+            level = to
+        made.append(gripper([*knots, (20, level)])[:, None])
+    found = discover_keystates(Trajectories(made, names=["gripper.pos"], rate=RATE), "auto")
+    times = [SWITCHES[switch][0] + (0.1 if "first" in switch else 0.25) for switch in usual]
+    assert np.allclose(np.ma.median(found.steps, axis=0) / RATE, times, atol=0.15)
+    assert (np.ma.ptp(found.steps, axis=0) <= 0.4 * RATE).all() and not found.warnings
+    assert found.steps.count(axis=0).tolist() == [8 + 4 * (switch in unusual) for switch in usual]
+
+
+@pytest.mark.parametrize(("late", "columns"), [(2, 2), (7, 3)])
+def test_switches_at_the_start_count_in_all_demonstrations_or_in_none(late, columns):
+    """Of nine demonstrations, some open the gripper at step 3, and the others within 0.1 s."""
+    made = []
+    for i in range(9):
+        first = (3.5 if i < late else 2.5) / RATE
+        knots = [(0, 0.1), (first, 0.1), (first + 0.05, 0.7), (6, 0.7), (6.2, 0), (10, 0)]
+        made.append(gripper([*knots, (10.2, 0.7), (18, 0.7)])[:, None])
+    found = discover_keystates(Trajectories(made, names=["gripper.pos"], rate=RATE), "auto")
+    assert found.steps.count(axis=0).tolist() == [9] * columns
+
+
+def test_key_states_whose_times_spread_are_not_one_thing():
+    made = [
+        gripper([(0, 0.7), (at, 0.7), (at + 0.2, 0), (18, 0)])[:, None] for at in (2, 3, 15, 16)
+    ]
+    found = discover_keystates(Trajectories(made, names=["gripper.pos"], rate=RATE), "auto")
+    (warning,) = found.warnings
+    assert warning.startswith("The times of gripper closes spread over half")

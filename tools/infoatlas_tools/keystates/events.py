@@ -33,6 +33,7 @@ APART = 0.3  # seconds between two events, at least: the clearer one is kept
 EDGE = 0.1  # seconds at either end of a demonstration without events
 GRASP, RELEASE = "grasp ", "release "
 CONTACT, GRIPPER, MOTION, LABEL = "contact", "gripper", "motion", "label"
+TURNS = (-1, 0, 1)  # of events, in order of time
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,9 @@ class Event:
         2 for a grasp or a release, plus the share of the usual opening, or of the body's range.
     body : str
         What is moved; "" for a switch without a body.
+    turn : int
+        -1 for an opening of a gripper that no closing precedes, 1 for a closing that no opening
+        follows, or 0.
     """
 
     step: int
@@ -58,6 +62,7 @@ class Event:
     source: str
     strength: float
     body: str
+    turn: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,9 +201,10 @@ def _joined(
     held: dict[str, str] = {}
     for number, switch in enumerate(switches):
         closes = np.sign(switch.change) == closing[switch.gripper]
-        later = [s.begin for s in switches[number + 1 :] if s.gripper == switch.gripper]
+        others = switches[number + 1 :] if closes else switches[:number]
+        own = [s for s in others if s.gripper == switch.gripper]
         if closes:
-            opens = later[0] if later else length
+            opens = own[0].begin if own else length
             last = min(switch.end + HELD * unit, opens)
             after = [
                 m
@@ -230,7 +236,10 @@ def _joined(
         does = f"{switch.gripper} {'closes' if closes else 'opens'}"
         text = f"{verb}{body}{which}" if body else does
         source = CONTACT if body else GRIPPER
-        found.append(Event(step, text, source, abs(switch.change) + (2 if body else 0), body))
+        strength = abs(switch.change) + (2 if body else 0)
+        alone = all(s.change * switch.change > 0 for s in own)
+        turn = (1 if closes else -1) if alone else 0
+        found.append(Event(step, text, source, strength, body, turn))
     for m in motions:
         for at, what in ((m.begin, "begins to move"), (m.end, "comes to rest")):
             if (m.body, at) not in covered and at < length:
@@ -242,14 +251,22 @@ def _joined(
 def clearest(
     events: Sequence[Sequence[Event]], lengths: Sequence[int], frequency: float
 ) -> list[list[Event]]:
-    """Events in order of time, by demonstration; of those at almost the same time, the clearest."""
+    """Events in order of time, by demonstration; of those at almost the same time, the clearest.
+
+    Events that most demonstrations have at an edge are left out of all of them.
+    """
     apart = APART * tempo(lengths, frequency) * frequency
-    rows = []
+    away: dict[tuple[str, int], list[int]] = {}
     for row, length in zip(events, lengths, strict=True):
+        for e in row:
+            away.setdefault((e.name, e.turn), []).append(min(e.step, length - e.step))
+    inside = {alike for alike, steps in away.items() if np.median(steps) > EDGE * frequency}
+    rows = []
+    for row in events:
         kept: list[Event] = []
         for event in sorted(row, key=lambda e: -e.strength):
-            inside = EDGE * frequency < event.step < length - EDGE * frequency
-            if inside and all(abs(event.step - e.step) >= apart for e in kept):
+            usable = event.step > 0 and (event.name, event.turn) in inside
+            if usable and all(abs(event.step - e.step) >= apart for e in kept):
                 kept.append(event)
         rows.append(sorted(kept, key=lambda e: e.step))
     return rows
@@ -266,29 +283,23 @@ def chosen_events(
 ) -> list[list[tuple[Event, tuple[str, int]]]]:
     """The `count` clearest events of each demonstration, with the column of each.
 
-    A column is a name and its occurrence: the second grasp of a body has its own column. If a
-    demonstration has more occurrences than most, the first ones are extra and have the last
-    numbers: failed attempts precede what succeeds. Columns that more demonstrations have, and
-    clearer ones, come first.
+    A column is a name and its occurrence: the second grasp of a body has its own column, and so has
+    an opening before the first closing. If a demonstration has more occurrences than most, the
+    first ones are extra and have the last numbers: failed attempts precede what succeeds. Columns
+    that more demonstrations have, and clearer ones, come first.
     """
-    times = [Counter(event.name for event in row) for row in events]
-    usual = {
-        name: int(np.median([own[name] for own in times if name in own]))
-        for name in {event.name for row in events for event in row}
-    }
+    times = [Counter((event.name, event.turn) for event in row) for row in events]
+    usual: Counter[tuple[str, int]] = Counter()
+    for name in {name for own in times for name, _ in own}:
+        having = [own for own in times if any(own[name, turn] for turn in TURNS)]
+        for turn in TURNS:
+            usual[name, turn] = int(np.median([own[name, turn] for own in having]))
     numbered = []
     strength: dict[tuple[str, int], list[float]] = {}
-    for row, total in zip(events, times, strict=True):
-        seen: Counter[str] = Counter()
-        own = []
-        for event in row:
-            name = event.name
-            seen[name] += 1
-            extra = max(total[name] - usual[name], 0)
-            number = seen[name] - extra + (total[name] if seen[name] <= extra else 0)
-            own.append((event, (name, number)))
-            strength.setdefault(own[-1][1], []).append(event.strength)
-        numbered.append(own)
+    for row in events:
+        numbered.append(list(zip(row, _occurrences(row, usual), strict=True)))
+        for event, column in numbered[-1]:
+            strength.setdefault(column, []).append(event.strength)
 
     def clear(entry: tuple[Event, tuple[str, int]]) -> tuple[bool, float]:
         own = strength[entry[1]]  # of all demonstrations: these choose the same columns
@@ -297,3 +308,27 @@ def chosen_events(
 
     best = [sorted(row, key=clear, reverse=True)[:count] for row in numbered]
     return [sorted(row, key=lambda entry: entry[0].step) for row in best]
+
+
+def _occurrences(row: Sequence[Event], usual: Counter[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Name and number of each event of a demonstration, from the usual numbers by name and turn.
+
+    An event whose turn is not usual takes a place that another turn leaves: a recording may end
+    before the release.
+    """
+    room, left = usual - Counter((e.name, e.turn) for e in row), usual.copy()
+    turns: list[tuple[str, int | None]] = []
+    for event in reversed(row):
+        own = event.name, event.turn
+        free = [(event.name, turn) for turn in TURNS if room[event.name, turn] > 0]
+        if free and not usual[own]:
+            own = free[0]
+            room[own] -= 1
+        left[own] -= 1
+        turns.append(own if left[own] >= 0 else (event.name, None))
+    seen, found = Counter[tuple[str, int | None]](), []
+    for name, turn in reversed(turns):
+        seen[name, turn] += 1
+        before = sum(usual[name, other] for other in TURNS if turn is None or other < turn)
+        found.append((name, before + seen[name, turn]))
+    return found

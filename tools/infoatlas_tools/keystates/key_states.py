@@ -40,6 +40,7 @@ from .subtasks.subtask_discovery import find_subtasks
 from .trust import NEAR
 
 LOW = 0.2  # share of contacts and switches that key states meet above chance: less is a warning
+WIDE = 0.5  # of a demonstration, between the quartiles of a key state: more is a warning
 REPEATS = 0.3  # share of a key state that is found again above chance, from which it repeats
 
 
@@ -184,15 +185,20 @@ class KeyStates:
     def sure(self, column: int) -> str:
         """How sure a key state is: what it rests on.
 
-        "contact seen", "switch seen" or "labelled"; other changes of the motion: "repeats" if
-        detectors fitted to other demonstrations find it again, "unsure" if not.
+        "contact seen", "switch seen" or "labelled in 3, followed in 23"; other changes of the
+        motion: "repeats" if detectors fitted to other demonstrations find it again, "unsure" if
+        not.
 
         Parameters
         ----------
         column : int
             Column of `steps`.
         """
-        words = {CONTACT: "contact seen", GRIPPER: "switch seen", LABEL: "labelled"}
+        words = {CONTACT: "contact seen", GRIPPER: "switch seen"}
+        if self.found.certainty is not None:
+            sure = self.found.certainty[~np.ma.getmaskarray(self.steps)[:, column], column]
+            labelled = int((sure == 1).sum())
+            words[LABEL] = f"labelled in {labelled}, followed in {len(sure) - labelled}"
         repeats = self.shared[column] and self.reproduced[column] >= REPEATS
         return words.get(self.found.source[column], "repeats" if repeats else "unsure")
 
@@ -235,6 +241,20 @@ class KeyStates:
             return (
                 f"These key states meet hardly more contacts and switches than evenly spaced steps "
                 f"do ({self.met:.0%} beyond them). What helps: {ways}; a larger count.",
+            )
+        place = self.steps / np.maximum(self.trajectories.lengths[:, None] - 1, 1)
+        wide = [
+            self.name(j)
+            for j, source in enumerate(self.found.source)
+            if self.shared[j]
+            and source != CONTACT  # a body may be moved first or last
+            and np.subtract(*np.percentile(place[:, j].compressed(), [75, 25])) > WIDE
+        ]
+        if wide:
+            return (
+                f"The times of {', '.join(wide)} spread over half of the demonstration: these may "
+                "be different events in different demonstrations. What helps: labels of two "
+                "demonstrations.",
             )
         return ()
 
