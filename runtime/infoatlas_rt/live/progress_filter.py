@@ -13,8 +13,8 @@ Int = NDArray[np.int64]
 
 TEMPER = 0.15  # weight of a step's log-likelihood, because successive steps are dependent
 # Probability that a step leads to any bin of the present part or an earlier one: a retry, or a
-# mistake. A later part is reached only through the bins in between, and so is it at the beginning;
-# otherwise, a pose that occurs in two parts is soon taken for the later one.
+# mistake. Later parts are reached through the bins in between, from the first bin on. With jumps, a
+# pose that occurs in two parts would soon be taken for the later one.
 ANYWHERE = 1e-4
 CERTAIN = 0.9  # probability from which the part may go back to an earlier one
 CAP = 8.0  # root mean square distance above which a bin becomes no less likely
