@@ -12,8 +12,10 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 TEMPER = 0.15  # weight of a step's log-likelihood, because successive steps are dependent
-ANYWHERE = 1e-4  # probability that a step leads to any other bin: a retry, or a mistake
-BEGUN = 1e-2  # probability that an episode begins in any other bin than the first
+# Probability that a step leads to any bin of the present part or an earlier one: a retry, or a
+# mistake. Later parts are reached through the bins in between, from the first bin on. With jumps, a
+# pose that occurs in two parts would soon be taken for the later one.
+ANYWHERE = 1e-4
 CERTAIN = 0.9  # probability from which the part may go back to an earlier one
 CAP = 8.0  # root mean square distance above which a bin becomes no less likely
 
@@ -68,7 +70,8 @@ class ProgressFilter:
         square = 0.5 * (z**2).sum(axis=1)[:, None] + self._half - z @ self._turned  # half, [m, K]
         square = np.minimum(square, 0.5 * CAP**2 * z.shape[1])
         prior = np.where(begun[:, None], self._belief[rows] @ self._transition, self._start)
-        belief = prior * np.exp(-TEMPER * (square - square.min(axis=1, keepdims=True)))
+        apart = np.where(prior > 0, square, np.inf)
+        belief = prior * np.exp(-TEMPER * (apart - apart.min(axis=1, keepdims=True)))
         belief /= belief.sum(axis=1, keepdims=True)
         self._belief[rows] = belief
         share = belief @ self._member
@@ -109,10 +112,11 @@ def _chain(model: ProgressModel) -> tuple[Float, Float]:
             beyond = j + 1 if j < last[model.part[j]] else j
             chain[i, j] += 0.8 * go * probability
             chain[i, beyond] += 0.2 * go * probability
-    chain = (1 - ANYWHERE) * chain + ANYWHERE / count
+    back = model.part <= model.part[:, None]
+    chain = (1 - ANYWHERE) * chain + ANYWHERE * back / back.sum(axis=1, keepdims=True)
     for j, probability in _ahead(model, first, -1).items():
-        start[j] += probability
-    return chain, (1 - BEGUN) * start + BEGUN / count
+        start[j] = probability
+    return chain, start
 
 
 def _ahead(model: ProgressModel, first: Int, part: int) -> dict[int, float]:

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
 namespace infoatlas::follow {
 namespace {
 
-constexpr double TEMPER = 0.15, ANYWHERE = 1e-4, BEGUN = 1e-2, CERTAIN = 0.9, CAP = 8.0;
+constexpr double TEMPER = 0.15, ANYWHERE = 1e-4, CERTAIN = 0.9, CAP = 8.0;
 constexpr double NEAREST = 0.002, CLIP = 6.0;
 
 // First bins of the parts that may follow a part, with their probabilities.
@@ -43,11 +44,12 @@ void make_chain(const ProgressModel& model, const Indices& part_of, Reals& chain
       row[j] += 0.8 * go * probability;
       row[ends(j) ? j : j + 1] += 0.2 * go * probability;
     }
+    // To any bin of the present part or an earlier one: a retry, or a mistake.
+    const auto back = static_cast<size_t>(first[part_of[i]] + model.bins[part_of[i]]);
+    for (size_t j = 0; j < count; ++j) row[j] *= 1 - ANYWHERE;
+    for (size_t j = 0; j < back; ++j) row[j] += ANYWHERE / static_cast<double>(back);
   }
-  const auto size = static_cast<double>(count);
-  for (double& p : chain) p = (1 - ANYWHERE) * p + ANYWHERE / size;
-  for (const auto& [j, probability] : ahead(model, first, -1)) start[j] += probability;
-  for (double& p : start) p = (1 - BEGUN) * p + BEGUN / size;
+  for (const auto& [j, probability] : ahead(model, first, -1)) start[j] = probability;
 }
 
 double log_length(const double* v) {
@@ -153,10 +155,13 @@ void ProgressFilter::believe() {
   if (steps_ > 0) std::fill(prior_.begin(), prior_.end(), 0.0);
   for (size_t i = 0; steps_ > 0 && i < count_; ++i)
     for (size_t j = 0; j < count_; ++j) prior_[j] += belief_[i] * chain_[i * count_ + j];
-  double nearest = square_[0], total = 0;
-  for (const double square : square_) nearest = least(nearest, square);
+  double nearest = std::numeric_limits<double>::infinity(), total = 0;
   for (size_t i = 0; i < count_; ++i)
-    total += belief_[i] = prior_[i] * std::exp(-TEMPER * (square_[i] - nearest));
+    if (prior_[i] > 0) nearest = least(nearest, square_[i]);
+  for (size_t i = 0; i < count_; ++i) {
+    belief_[i] = prior_[i] > 0 ? prior_[i] * std::exp(-TEMPER * (square_[i] - nearest)) : 0;
+    total += belief_[i];
+  }
   for (double& belief : belief_) belief /= total;
 }
 

@@ -193,6 +193,20 @@ def test_a_retry_begins_the_part_anew(three):
     assert reported[-1].index == 2 and reported[-1].progress > 0.8
 
 
+def test_a_pose_of_the_last_part_is_not_that_part_before_the_others(three):
+    """The point rests, as the first thing it does, where all demonstrations pass at the end."""
+    found, subtasks = three
+    (episode,), _ = visits(count=1, seed=20)
+    tracker = KeyStateTracker(found.follow(subtasks))
+    assert follow(tracker, episode[-1:])[0].index == 0
+    pose = episode[0] + np.array([-0.12, 0.12, 0.21, 0, 0, 0])
+    share = (0.5 - 0.5 * np.cos(np.linspace(0, np.pi, 24)))[:, None]
+    path = episode[0] + share * (pose - episode[0])
+    path = np.concatenate([path, np.repeat(path[-1:], 20, axis=0)])
+    tracker.reset()
+    assert {now.index for now in follow(tracker, path)} == {0}
+
+
 @pytest.mark.parametrize("factor", [5.0, 2.0, 0.5])
 def test_other_rates_by_argument_and_by_stamps(task, episodes, grasps, factor):
     """Streams of 100, 40 and 10 Hz, followed with demonstrations of 20 Hz."""
