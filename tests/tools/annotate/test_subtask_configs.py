@@ -140,7 +140,7 @@ def test_offsets_that_empty_a_part(tmp_path):
     write_mimicgen_config(own, path, tmp_path / "a.json", offsets=(-3, 8))
     for offsets, message in (
         ((-3, 9), "sub-task 2 of tool has 12 steps in demo_2"),
-        ((0, 9), "part 3 of tool has 9 steps in demo_10"),
+        ((0, 9), "sub-task 3 of tool has 9 steps in demo_10"),
     ):
         with pytest.raises(InputError, match=message):
             write_mimicgen_config(own, path, tmp_path / "b.json", offsets=offsets)
