@@ -42,6 +42,11 @@ PLACE = re.compile("pos|transl|orient|rotat|point", re.IGNORECASE)
 Array = NDArray[np.float64]
 
 
+def has_places(names: Sequence[str]) -> bool:
+    """Whether some coordinates, if any are known, are neither forces nor velocities by name."""
+    return not names or not all(FORCE.search(name) or SPEED.search(name) for name in names)
+
+
 def scan_lags(
     samples: PartSamples,
     receivers: Sequence[Receiver],

@@ -165,6 +165,7 @@ def run(arguments: Namespace) -> None:
     from infoatlas_rt.streams.sliding_window import SlidingWindow
 
     from ..bags.bag_curve import choose_grid, read, survey
+    from ..bags.bag_lags import has_places
     from ..bags.part_samples import Part
     from ..bags.states import Bag
     from .bag_text import print_bag, write_csv
@@ -212,7 +213,10 @@ def run(arguments: Namespace) -> None:
             resolution=arguments.resolution,
         )
         coupling = None
-        if two:
+        # Forces and velocities rarely rest, and the detector compares motion with rest.
+        pairs = zip(topics, extractors, strict=True)
+        placeless = [topic for topic, e in pairs if two and not has_places(e.names)]
+        if two and not placeless:
             sizes = arguments.coupling_resolution
             coupling = CouplingDetector(
                 estimator,
@@ -231,6 +235,11 @@ def run(arguments: Namespace) -> None:
         receivers = [Receiver(extractor, i, again) for i, extractor in enumerate(extractors)]
         with progress("bag") as advance:
             curve = read(bag, topics, receivers, stream, advance, part=part)
+        if placeless:
+            curve.notices.append(
+                f"{placeless[0]} has no positions, so no couplings were looked for: --lags 0.5 "
+                "compares velocities and forces"
+            )
         lags = None
         if arguments.lags is not None:
             lags = _lags(arguments, bag, topics, extractors, part, step)

@@ -64,6 +64,8 @@ def print_bag(result: dict[str, Any], plot: str | None) -> None:
 
 def _print_couplings(result: dict[str, Any]) -> None:
     start, steps = result["start"], result["coupling_window"]
+    if steps is None:
+        return  # with a notice
     table(
         "Coupling: when the two topics begin and stop to move together",
         ("", "event", "time", "MI of the motions (nats)", "detected at"),
