@@ -372,5 +372,5 @@ def test_pitfalls(tmp_path):
 
 def test_lags(tmp_path):
     report, page = call("lags", tmp_path)
-    assert [row["pairs"] for row in report["rows"]] == [1] * 4
-    assert "| smooth noise | 1 |" in page
+    assert [row["pairs"] for row in report["rows"]] == [1] * 3
+    assert "| white noise | 1 |" in page
