@@ -43,7 +43,7 @@ def print_annotations(
         f"{counted(len(rows), 'sub-task')} of {counted(total, 'demonstration')} in "
         f"{result['data']}{pace}",
         (
-            *("", "sub-task", "median steps", "share of time", "in demonstrations"),
+            *("", "sub-task", "steps", "share of time", "found in"),
             *("about", "nats", "next best"),
         ),
         rows,
