@@ -89,7 +89,7 @@ def figures() -> list[dict[str, str]]:
         shape = f"n = {report['samples']}, {report['dims'][0]} + {report['dims'][1]} coordinates"
         engine = f"{report['slices']} slices, provider {report['provider']}"
         what = f"one update of {report['model']}, {shape}, {engine}: median ms"
-        command = "infoatlas-rt bench --provider native --json"
+        command = "infoatlas-rt bench --provider all --json"
         add(report["stages"]["total"]["median"], 0, what, "native/edge", command)
     return found
 

@@ -31,9 +31,9 @@ from infoatlas_rt.estimation.standard_error import (
 from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
 
 from .conditional_result import ConditionalEstimate
-from .conditional_test import FIRST, LEVEL, conditional_statistics
+from .conditional_test import FIRST, conditional_statistics
 from .conditioning import entropy_given, residuals
-from .independence import PERMUTATIONS, compare, least_p
+from .independence import LEVEL, PERMUTATIONS, compare, least_p
 from .lagged import lagged_rows, series_label, side_label
 
 WIDEST_UNSLICED = 20  # coordinates of an unsliced side of the shipped model "wide", at most

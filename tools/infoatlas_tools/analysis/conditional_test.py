@@ -43,7 +43,6 @@ UNDERSMOOTHED = 0.1
 ROUNDS = 2  # of metrics from the gradient of the regression before
 Z_FREQUENCY = 0.5  # of the features of z
 LINEAR = 3.0  # weight of linear terms beside bumps: the penalty hardly reaches them
-LEVEL = 0.05
 FIRST = 60  # the test may end after the draws of a multiple
 
 Matrix = NDArray[np.float64]

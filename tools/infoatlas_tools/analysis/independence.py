@@ -32,6 +32,7 @@ from infoatlas_rt.inputs.checks import as_count
 from infoatlas_rt.inputs.gpu_arrays import Array, array_namespace, beside
 
 PERMUTATIONS = 199
+LEVEL = 0.05  # the largest p-value, corrected if there are several tests, that is significant
 
 
 @dataclass(frozen=True, eq=False)

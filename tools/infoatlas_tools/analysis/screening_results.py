@@ -12,7 +12,8 @@ from infoatlas_rt.estimation.presentation import axes_of, require_pandas
 from infoatlas_rt.estimation.result import SIMILAR_ROWS
 from infoatlas_rt.inputs.checks import as_choice
 
-LEVEL = 0.05  # an adjusted p-value below it is marked as significant
+from .independence import LEVEL
+
 SHOWN = 20  # rows of a result that are printed, at most
 
 

@@ -17,8 +17,7 @@ from infoatlas_rt.estimation.result import Estimate
 from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
 
 from .conditional import conditional
-from .conditional_test import LEVEL
-from .independence import PERMUTATIONS
+from .independence import LEVEL, PERMUTATIONS
 from .many_tests import PER_TEST
 from .screening import column_labels
 

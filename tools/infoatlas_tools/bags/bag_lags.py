@@ -23,8 +23,9 @@ from infoatlas_rt.inputs.checks import as_seconds
 from infoatlas_rt.messages.receiver import Receiver
 from infoatlas_rt.messages.sync import Pair, Synchroniser
 
+from ..analysis.independence import LEVEL
 from ..analysis.screening import lag_scan
-from ..analysis.screening_results import LEVEL, LagScan
+from ..analysis.screening_results import LagScan
 from .part_samples import PartSamples
 
 LAGS = 10  # lags of each sign, at most

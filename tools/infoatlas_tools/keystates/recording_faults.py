@@ -58,7 +58,7 @@ def recording_faults(coordinates: ReadCoordinates, paths: Sequence[Float]) -> li
 
 
 def equal_frames(states: Sequence[Float], episodes: Sequence[str]) -> list[list[str]]:
-    """Texts about demonstrations of which a tenth is equal to another one's states [T, d]."""
+    """Texts about demonstrations that share a tenth of their states [T, d] with another one."""
     rows = [{hash(row.tobytes()) for row in own} for own in states]  # rest counts once
     seen: dict[int, list[int]] = {}
     for i, own in enumerate(rows):
