@@ -12,10 +12,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from ..errors import InputError, OutputError
 
+LOGGED = 10.0  # seconds between lines of progress where stderr is no terminal
 # Replacements of characters that a terminal may lack.
 PLAIN = {"±": "+-", "·": "-", "µ": "u", "Δ": "D", "−": "-", "…": "...", "–": "-"}
 
@@ -115,9 +117,9 @@ def table(
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[float], None]]:
-    """Progress on stderr: rich's bar if installed, or one line; none if it is no terminal."""
+    """Progress on stderr: rich's bar if installed, or one line; in a log, a line in 10 seconds."""
     if not sys.stderr.isatty():
-        yield lambda share: None
+        yield _in_a_log(what)
         return
     try:
         from rich.console import Console
@@ -130,3 +132,15 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=1.0)
         yield lambda share: bar.update(task, completed=share)
+
+
+def _in_a_log(what: str) -> Callable[[float], None]:
+    last = monotonic()
+
+    def advance(share: float) -> None:
+        nonlocal last
+        if monotonic() - last >= LOGGED:
+            last = monotonic()
+            print(f"{what}: {share:.0%}", file=sys.stderr, flush=True)
+
+    return advance

@@ -381,8 +381,12 @@ def test_command_with_two_topics(bags, tmp_path, capsys):
     assert run(bags / "db3" / "db3.db3", *topics, *fields, *QUICK) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["lag"] == 0 and [t["name"] for t in result["topics"]] == list(topics[1:4:2])
-    assert result["counts"]["paired"] == result["counts"]["accepted"]
+    pairs = result["counts"]["paired"]
+    assert pairs == result["counts"]["accepted"]
     assert "/tool_pose" in picture.read_text()
+    assert run(bags / "db3" / "db3.db3", *topics, *fields[:-1], *QUICK) == 0
+    within = "0 without a partner within 0.02 s (--sync-tolerance)"
+    assert f"Messages: {pairs} pairs, {within}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--csv",
         action=Target,
         metavar="FILE",
-        help="table of estimates, extrema and couplings in order of time",
+        help="table of estimates, extrema and couplings in order of time (lags: --json)",
     )
     _add_part(parser.add_argument_group("part of the bag"))
     _add_messages(parser.add_argument_group("messages"))
@@ -289,6 +289,7 @@ def run(arguments: Namespace) -> None:
         }
         result["coupling_window"] = coupling.window.length if coupling else None
         result["lags"] = lags
+        result["sync_tolerance"] = arguments.sync_tolerance
     if not write_json(arguments.json, result):
         print_bag(result, arguments.plot)
 
