@@ -9,7 +9,7 @@
 namespace infoatlas::follow {
 namespace {
 
-constexpr double TEMPER = 0.15, ANYWHERE = 1e-4, CERTAIN = 0.9, CAP = 8.0;
+constexpr double TEMPER = 0.15, ANYWHERE = 1e-4, SLOW = 0.1, CERTAIN = 0.9, CAP = 8.0;
 constexpr double NEAREST = 0.002, CLIP = 6.0;
 
 // First bins of the parts that may follow a part, with their probabilities.
@@ -124,10 +124,14 @@ void ProgressFilter::project(const double* x, const double* past, const double* 
   const ProgressModel& own = model_;
   const size_t p = own.centre.size();
   double *made = features_.data(), *apart = made + 2 * p;
+  moved_ = 0;
   for (size_t i = 0; i < p; ++i) {
+    const double ratio = (x[i] - past[i]) / own.rms[i];
     made[i] = standardised(x[i], own.centre[i], own.scale[i]);
-    made[p + i] = compressed((x[i] - past[i]) / own.rms[i]);
+    made[p + i] = compressed(ratio);
+    moved_ = most(moved_, std::fabs(ratio));
   }
+  moved_ = least(moved_ / SLOW, 1.0);
   std::copy_n(between, 3 * pairs_, apart);
   for (size_t i = 0; i < pairs_; ++i) {
     const double length = log_length(between + 3 * i);
@@ -151,15 +155,16 @@ void ProgressFilter::believe() {
     const double shared = std::inner_product(z_.begin(), z_.end(), mean, 0.0);
     square_[i] = least(own + half_[i] - shared, cap);
   }
-  prior_ = start_;
-  if (steps_ > 0) std::fill(prior_.begin(), prior_.end(), 0.0);
-  for (size_t i = 0; steps_ > 0 && i < count_; ++i)
-    for (size_t j = 0; j < count_; ++j) prior_[j] += belief_[i] * chain_[i * count_ + j];
+  if (steps_ == 0) belief_ = start_;
+  for (size_t j = 0; j < count_; ++j) prior_[j] = (1 - moved_) * belief_[j];
+  for (size_t i = 0; i < count_; ++i)
+    for (size_t j = 0; j < count_; ++j) prior_[j] += moved_ * belief_[i] * chain_[i * count_ + j];
+  if (steps_ == 0) moved_ = 1;
   double nearest = std::numeric_limits<double>::infinity(), total = 0;
   for (size_t i = 0; i < count_; ++i)
     if (prior_[i] > 0) nearest = least(nearest, square_[i]);
   for (size_t i = 0; i < count_; ++i) {
-    belief_[i] = prior_[i] > 0 ? prior_[i] * std::exp(-TEMPER * (square_[i] - nearest)) : 0;
+    belief_[i] = prior_[i] > 0 ? prior_[i] * std::exp(-TEMPER * moved_ * (square_[i] - nearest)) : 0;
     total += belief_[i];
   }
   for (double& belief : belief_) belief /= total;

@@ -35,7 +35,7 @@ class ProgressFilter {
   Reals first_;                         // [3 m]: relative positions at the first step
   Ring recent_;
   int64_t steps_ = -1;
-  double reached_ = 0;
+  double reached_ = 0, moved_ = 0;   // moved_: weight of the step by its speed
 };
 
 }  // namespace infoatlas::follow

@@ -207,6 +207,22 @@ def test_a_pose_of_the_last_part_is_not_that_part_before_the_others(three):
     assert {now.index for now in follow(tracker, path)} == {0}
 
 
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 1.0])
+def test_a_rest_changes_no_part(three, share):
+    """The arm rests for 20 s and goes on: the parts are those of the episode without the rest."""
+    found, subtasks = three
+    (episode,), _ = visits(count=1, seed=9)
+    at = round(share * (len(episode) - 1))
+    rest = np.repeat(episode[at : at + 1], 20 * RATE, axis=0)
+    tracker = KeyStateTracker(found.follow(subtasks))
+    parts = [now.index for now in follow(tracker, episode)]
+    tracker.reset()
+    path = np.concatenate([episode[: at + 1], rest, episode[at + 1 :]])
+    rested = [now.index for now in follow(tracker, path)]
+    assert np.mean(np.delete(rested, slice(at, at + len(rest))) != parts) < 0.1
+    assert min(rested[at : at + len(rest)]) >= parts[at]
+
+
 @pytest.mark.parametrize("factor", [5.0, 2.0, 0.5])
 def test_other_rates_by_argument_and_by_stamps(task, episodes, grasps, factor):
     """Streams of 100, 40 and 10 Hz, followed with demonstrations of 20 Hz."""
