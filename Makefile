@@ -97,8 +97,9 @@ summary: .venv-dev/ready ## figures of the README and their picture, from these 
 lint: .venv-dev/ready ## ruff and mypy
 	$(DEV)/ruff check . && $(DEV)/ruff format --check . && $(DEV)/mypy
 
-docs: .venv-docs/ready ## the site, in build/docs/site; warnings and dead links are errors
+docs: .venv-docs/ready .venv/ready ## the site, in build/docs/site; warnings and dead links are errors
 	$(DOCS)/python docs/site/stage.py build/docs/source
+	$(RUN)/python docs/site/demo.py build/docs/source/label.html
 	PYTHONPATH=docs/site NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --quiet --strict -f docs/site/mkdocs.yml
 
 environments: .venv/tests .venv-dev/ready .venv-docs/ready ## environments of lint, docs and test; -j makes them in parallel

@@ -14,6 +14,7 @@ CODE = re.compile(r"<code>([^<\n]+)</code>")
 NUMBERS = re.compile(r"[^A-Za-z]+")
 SHORT = 28  # characters of a cell that may stay on one line
 LONG = 24  # characters: a word of inline code up to this length stays on one line
+TRY = {"README.md": "label.html", "docs/label.md": "../label.html"}  # links to the page of demo.py
 LARGE = 800  # pixels: a picture this wide has labels that a phone cannot show at its own width
 
 
@@ -33,7 +34,16 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
     """Change the HTML of a page; called by mkdocs."""
     folder = Path(page.file.abs_src_path).parent
     html = PICTURE.sub(lambda found: picture(found, folder), html)
+    if target := TRY.get(page.file.src_uri):
+        html = html.replace('<p class="picture">', f'{invitation(target)}<p class="picture">', 1)
     return CODE.sub(code, CELL.sub(cell, html))
+
+
+def invitation(target: str) -> str:
+    return (
+        f'<p><a class="md-button" href="{target}">Try the page that marks key states</a> '
+        "It has the 20 recordings of this page, and saves nothing.</p>"
+    )
 
 
 def picture(found: re.Match[str], folder: Path) -> str:

@@ -369,3 +369,27 @@ def test_pictures_of_the_tutorial(browser, tmp_path, monkeypatch):
         shot("all")
         assert not person.errors
         context.close()
+
+
+def test_the_copy_on_the_site_needs_no_server(browser, tmp_path):
+    """An episode can be confirmed, and that undone; a request without an answer is refused."""
+    file = tmp_path / "label.html"
+    subprocess.run([sys.executable, ROOT / "docs/site/demo.py", file], check=True)
+    page, errors = browser.new_page(), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(file.as_uri())
+    progress = page.locator("#progress")
+    page.wait_for_function("document.querySelector('video')?.readyState >= 2")
+    page.locator("#episodes button").nth(3).click()
+    assert "1 of 20 episodes labelled" in progress.inner_text()
+    page.locator("#accept").click()
+    page.wait_for_function("document.querySelector('#progress').textContent.startsWith('2 of 20')")
+    page.keyboard.press("u")
+    page.wait_for_function("document.querySelector('#progress').textContent.startsWith('1 of 20')")
+    page.keyboard.press("f")
+    page.locator("#message:not([hidden])").wait_for()
+    assert "saves nothing" in page.locator("#message").inner_text()
+    page.keyboard.press("a")
+    page.locator("#strip").wait_for()
+    assert not errors
+    page.close()

@@ -55,6 +55,14 @@ def test_states_after_each_change(session):
     assert change(session, "rename", kind="release", name=None)["kinds"] == ["first grasp"]
 
 
+def test_proposals_without_marks_have_no_certainty(session):
+    session.follow()
+    state = session.state()
+    assert state["followed"] and not state["judged"] and state["unsure"] == 0
+    assert {sure for own in state["episodes"] for _, sure in own["proposals"].values()} == {None}
+    assert state["next"]["gain"] == 0
+
+
 def test_all_episodes_labelled(session):
     for i in range(6):
         change(session, "mark", episode=i, kind="grasp", step=100)

@@ -51,6 +51,7 @@ class Session:
         self.signals, self.lock, self.revision = Signals(trajectories), RLock(), 0
         self._marks, self._past = Marks(), list[Marks]()
         self._followed: Marks | None = None  # the marks that proposals follow from
+        self._judged = False  # whether proposals have a certainty: those from marks do
         # Step and certainty by episode and kind, and reasons why an episode is unlike the others.
         self._proposals: list[dict[str, tuple[int | None, float | None]]] = [{} for _ in self.names]
         self._unlike: list[list[str]] = [[] for _ in self.names]
@@ -63,7 +64,7 @@ class Session:
             self._reread()
             each = zip(self.names, self.trajectories.lengths.tolist(), self._proposals, strict=True)
             unsure = [
-                sum(1.0 - (sure or 0.0) for kind, (_, sure) in own.items() if kind not in self[i])
+                sum(1 - p for k, (_, p) in own.items() if p is not None and k not in self[i])
                 for i, own in enumerate(self._proposals)
             ]
             return {
@@ -81,6 +82,7 @@ class Session:
                 "revision": self.revision,
                 "followed": self._marks == self._followed,
                 "unsure": sum(unsure),
+                "judged": self._judged,
                 "next": self._next(unsure),
                 "undo": bool(self._past),
             }
@@ -132,7 +134,7 @@ class Session:
             each = [zip(*row, strict=True) for row in zip(table, rows.tolist(), strict=True)]
             names = found.found.names
             self._proposals = [dict(zip(names, own, strict=True)) for own in each]
-            self._unlike, self._followed = unlike(found), marks
+            self._unlike, self._followed, self._judged = unlike(found), marks, sure is not None
             nothing = "The states show no contact or switch: mark the key states of one episode."
             return "" if names else nothing
 
@@ -176,12 +178,12 @@ class Session:
         left = [i for i in range(len(self.names)) if len(self[i]) < kinds]
         if not left:
             return None
-        if self._followed is None:
+        if not (self._judged or any(self._unlike[i] for i in left)):
             best = min(left, key=lambda i: abs(lengths[i] - np.median(lengths)))
             return {"episode": best, "why": "of median length", "gain": 0}
         best = max(left, key=lambda i: unsure[i] + 0.1 * len(self._unlike[i]))
         why = next(iter(self._unlike[best]), "least sure")
-        new = self._followed == self._marks and self._proposals[best]
+        new = self._judged and self._followed == self._marks and self._proposals[best]
         if new and unsure[best] < SETTLED and not self._unlike[best]:
             return None
         return {"episode": best, "why": why, "gain": round(unsure[best], 2)}

@@ -21,6 +21,8 @@ async function answer(path, options) {
 
 export const get = (path, query = {}) => answer(`${path}?${new URLSearchParams(query)}`);
 
+export const videoAddress = (query) => `video?${query}`;
+
 export const post = (path, value = {}) =>
   answer(path, {
     method: "POST",

@@ -41,16 +41,18 @@ function scrollTo(item) {
 }
 
 export function drawNext(choose) {
-  const { next, unsure, followed, episodes } = ui.state;
+  const { next, unsure, judged, followed, episodes } = ui.state;
   const off = `About ${unsure.toFixed(1)} proposals are off by more than 0.25 s.`;
   if (!next) {
     $("next").replaceChildren(unsure ? `${off} No more labels are needed.` : "All episodes are labelled.");
     return;
   }
   const proposed = episodes.some((one) => Object.keys(one.proposals).length);
-  let text = "No proposals yet. Mark all key states of one episode, then press Follow.";
+  let text = "No proposals yet. Press Follow: without marks, it proposes contacts and switches; with those of one episode, their kinds.";
   if (proposed)
-    text = `${off} The next label settles ${next.gain.toFixed(1)}.`;
+    text = judged
+      ? `${off} The next label settles ${next.gain.toFixed(1)}.`
+      : "Proposals are contacts and switches in the states. With the marks of one episode, each has a certainty.";
   if (proposed && !followed) text = "Marks have changed since: press Follow for new proposals.";
   $("next").replaceChildren(
     text,

@@ -1,7 +1,7 @@
 // Videos, in step with the cursor. Cameras without a video, and those that the browser cannot
 // decode, are shown as single frames from the server.
 
-import { get } from "./api.js";
+import { get, videoAddress } from "./api.js";
 import { $, clamp, element, last, ui } from "./model.js";
 
 let views = [];
@@ -27,7 +27,7 @@ export async function openPictures() {
 async function openVideo(view) {
   view.video = null;
   const times = await get("video/times", Object.fromEntries(query(view)));
-  const video = element("video", { muted: true, playsInline: true, preload: "auto", src: `video?${query(view)}` });
+  const video = element("video", { muted: true, playsInline: true, preload: "auto", src: videoAddress(query(view)) });
   video.onerror = () => {
     video.remove();
     view.video = null;
