@@ -207,7 +207,7 @@ EXAMPLES = {  # output of each
     "keystates.py": r"tool and cube: .* nats, made(.|\n)*unseen episode, step \d+: key state \d",
     "maximise.py": r"step 0: (.|\n)* nats; of the sources themselves: 1\.\d",
     "minimise.py": r"weight 0\.0: (.|\n)*weight 0\.5: ",
-    "bag.py": r"coupled +\d+(.|\n)*201 paired",
+    "bag.py": r"coupled +\d+(.|\n)*201 pairs",
 }
 
 

@@ -16,6 +16,7 @@ of another processor, changes estimates a little. The engine may be another one.
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
 import runpy
@@ -57,8 +58,10 @@ def run_command(line: str) -> None:
     """Run a command of the page in this process."""
     name, *arguments = shlex.split(line)
     if name == "infoatlas-rt":
+        from infoatlas_rt.cli import console
         from infoatlas_rt.cli.main import main
 
+        console.LOGGED = math.inf  # a terminal does not keep progress
         main(arguments)
     elif name == "python":
         sys.argv = arguments

@@ -16,7 +16,7 @@ TEMPER = 0.15  # weight of a step's log-likelihood, because successive steps are
 # mistake. Later parts are reached through the bins in between, from the first bin on. With jumps, a
 # pose that occurs in two parts would soon be taken for the later one.
 ANYWHERE = 1e-4
-SLOW = 0.1  # of the usual speed: below, evidence and time count less, and not at all at rest
+SLOW = 0.1  # of the usual speed: a slower step counts less, and a rest not at all
 CERTAIN = 0.9  # probability from which the part may go back to an earlier one
 CAP = 8.0  # root mean square distance above which a bin becomes no less likely
 
