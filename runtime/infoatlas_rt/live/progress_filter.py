@@ -16,7 +16,6 @@ TEMPER = 0.15  # weight of a step's log-likelihood, because successive steps are
 # mistake. Later parts are reached through the bins in between, from the first bin on. With jumps, a
 # pose that occurs in two parts would soon be taken for the later one.
 ANYWHERE = 1e-4
-SLOW = 0.1  # of the usual speed: a slower step counts less, and a rest not at all
 CERTAIN = 0.9  # probability from which the part may go back to an earlier one
 CAP = 8.0  # root mean square distance above which a bin becomes no less likely
 
@@ -70,17 +69,19 @@ class ProgressFilter:
         z = model.project(x, past, between, self._first[rows])
         square = 0.5 * (z**2).sum(axis=1)[:, None] + self._half - z @ self._turned  # half, [m, K]
         square = np.minimum(square, 0.5 * CAP**2 * z.shape[1])
-        # The states of a rest are one observation.
-        speed = np.abs((x - past) / model.rms).max(axis=1, keepdims=True)
-        moved = np.minimum(speed / SLOW, 1.0)
-        before = self._belief[rows]
-        prior = (1 - moved) * before + moved * (before @ self._transition)
-        moved[~begun] = 1.0
+        before = np.where(begun[:, None], self._belief[rows], self._start)
+        prior = np.where(begun[:, None], before @ self._transition, before)
         least = np.where(prior > 0, square, np.inf).min(axis=1, keepdims=True)
-        belief = prior * np.exp(-TEMPER * moved * (square - least))
+        belief = prior * np.exp(-TEMPER * (square - least))
+        belief /= belief.sum(axis=1, keepdims=True)
+        # States that are nearly equal are one observation, so a rest does not change the part.
+        speed = np.abs((x - past) / model.rms).max(axis=1, keepdims=True)
+        moved = np.where(begun[:, None], np.minimum(speed, 1.0), 1.0)
+        found = belief @ self._member
+        share = moved * found + (1 - moved) * (before @ self._member)
+        belief *= np.divide(share, found, out=np.zeros_like(share), where=found > 0)[:, model.part]
         belief /= belief.sum(axis=1, keepdims=True)
         self._belief[rows] = belief
-        share = belief @ self._member
         likely, now = share.argmax(axis=1), self.part[rows]
         held = (likely < now) & (share.max(axis=1) < CERTAIN)
         part = np.where(held, now, likely)

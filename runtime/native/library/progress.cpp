@@ -9,7 +9,7 @@
 namespace infoatlas::follow {
 namespace {
 
-constexpr double TEMPER = 0.15, ANYWHERE = 1e-4, SLOW = 0.1, CERTAIN = 0.9, CAP = 8.0;
+constexpr double TEMPER = 0.15, ANYWHERE = 1e-4, CERTAIN = 0.9, CAP = 8.0;
 constexpr double NEAREST = 0.002, CLIP = 6.0;
 
 // First bins of the parts that may follow a part, with their probabilities.
@@ -79,7 +79,7 @@ ProgressFilter::ProgressFilter(const Tool& tool)
       directions_(model_.offset.size()), pairs_(model_.pairs.size() / 6),
       chain_(count_ * count_), start_(count_), half_(count_), belief_(count_), prior_(count_),
       square_(count_), features_(2 * model_.centre.size() + 5 * pairs_), z_(directions_),
-      share_(model_.bins.size()), first_(3 * pairs_),
+      share_(model_.bins.size()), before_(share_), found_(share_), first_(3 * pairs_),
       recent_(model_.back + 1, model_.centre.size()) {
   for (size_t p = 0; p < model_.bins.size(); ++p) {
     const int64_t bins = model_.bins[p];
@@ -105,7 +105,7 @@ void ProgressFilter::reset() {
 size_t ProgressFilter::bytes() const {
   size_t values = part_of_.size();
   for (const Reals* own : {&chain_, &start_, &half_, &place_, &belief_, &prior_, &square_,
-                           &features_, &z_, &share_, &first_})
+                           &features_, &z_, &share_, &before_, &found_, &first_})
     values += own->size();
   return 8 * values + recent_.bytes();
 }
@@ -131,7 +131,7 @@ void ProgressFilter::project(const double* x, const double* past, const double* 
     made[p + i] = compressed(ratio);
     moved_ = most(moved_, std::fabs(ratio));
   }
-  moved_ = least(moved_ / SLOW, 1.0);
+  moved_ = steps_ > 0 ? least(moved_, 1.0) : 1.0;
   std::copy_n(between, 3 * pairs_, apart);
   for (size_t i = 0; i < pairs_; ++i) {
     const double length = log_length(between + 3 * i);
@@ -156,24 +156,40 @@ void ProgressFilter::believe() {
     square_[i] = least(own + half_[i] - shared, cap);
   }
   if (steps_ == 0) belief_ = start_;
-  for (size_t j = 0; j < count_; ++j) prior_[j] = (1 - moved_) * belief_[j];
-  for (size_t i = 0; i < count_; ++i)
-    for (size_t j = 0; j < count_; ++j) prior_[j] += moved_ * belief_[i] * chain_[i * count_ + j];
-  if (steps_ == 0) moved_ = 1;
+  share_of(belief_, before_);
+  prior_ = start_;
+  if (steps_ > 0) std::fill(prior_.begin(), prior_.end(), 0.0);
+  for (size_t i = 0; steps_ > 0 && i < count_; ++i)
+    for (size_t j = 0; j < count_; ++j) prior_[j] += belief_[i] * chain_[i * count_ + j];
   double nearest = std::numeric_limits<double>::infinity(), total = 0;
   for (size_t i = 0; i < count_; ++i)
     if (prior_[i] > 0) nearest = least(nearest, square_[i]);
   for (size_t i = 0; i < count_; ++i) {
-    belief_[i] = prior_[i] > 0 ? prior_[i] * std::exp(-TEMPER * moved_ * (square_[i] - nearest)) : 0;
+    belief_[i] = prior_[i] > 0 ? prior_[i] * std::exp(-TEMPER * (square_[i] - nearest)) : 0;
+    total += belief_[i];
+  }
+  for (double& belief : belief_) belief /= total;
+  // States that are nearly equal are one observation, so a rest does not change the part.
+  share_of(belief_, found_);
+  for (size_t p = 0; p < share_.size(); ++p)
+    share_[p] = moved_ * found_[p] + (1 - moved_) * before_[p];
+  total = 0;
+  for (size_t i = 0; i < count_; ++i) {
+    const auto p = static_cast<size_t>(part_of_[i]);
+    belief_[i] *= found_[p] > 0 ? share_[p] / found_[p] : 0;
     total += belief_[i];
   }
   for (double& belief : belief_) belief /= total;
 }
 
+// Probability of each part.
+void ProgressFilter::share_of(const Reals& belief, Reals& share) const {
+  std::fill(share.begin(), share.end(), 0.0);
+  for (size_t i = 0; i < count_; ++i) share[static_cast<size_t>(part_of_[i])] += belief[i];
+}
+
 // Part and progress.
 void ProgressFilter::choose() {
-  std::fill(share_.begin(), share_.end(), 0.0);
-  for (size_t i = 0; i < count_; ++i) share_[static_cast<size_t>(part_of_[i])] += belief_[i];
   const size_t best = largest(share_);
   const auto likely = static_cast<int64_t>(best);
   const int64_t now = likely < part && share_[best] < CERTAIN ? part : likely;

@@ -22,6 +22,7 @@ class ProgressFilter {
  private:
   void project(const double* x, const double* past, const double* between);
   void believe();
+  void share_of(const Reals& belief, Reals& share) const;
   void choose();
   void advance();
 
@@ -31,7 +32,8 @@ class ProgressFilter {
   Indices part_of_;                     // [K]
   Reals chain_, start_, half_, place_;  // [K, K], [K], [K], [K]
   Reals belief_, prior_, square_;       // [K]
-  Reals features_, z_, share_;          // [f], [q], [P]
+  Reals features_, z_;                  // [f], [q]
+  Reals share_, before_, found_;        // [P]: of the parts; before the step, by its state alone
   Reals first_;                         // [3 m]: relative positions at the first step
   Ring recent_;
   int64_t steps_ = -1;

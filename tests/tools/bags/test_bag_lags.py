@@ -31,7 +31,8 @@ def path(tmp_path_factory):
     steps = 400
     force = rng.standard_normal((steps, 3))
     speed = np.roll(force, LATE, axis=0) + 0.6 * rng.standard_normal((steps, 3))
-    place = np.c_[0.02 * speed.cumsum(axis=0), np.tile([1.0, 0, 0, 0], (steps, 1))]
+    way = np.cumsum(0.01 * (speed[1:] + speed[:-1]), axis=0)  # speeds are those at the stamps
+    place = np.c_[np.vstack([np.zeros(3), way]), np.tile([1.0, 0, 0, 0], (steps, 1))]
     path, kind = tmp_path_factory.mktemp("wrench") / "bag", "geometry_msgs/msg/WrenchStamped"
     vector = TYPES["geometry_msgs/msg/Vector3"]
     with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as bag:

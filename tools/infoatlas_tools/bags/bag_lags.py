@@ -200,20 +200,27 @@ def _on_grid(pairs: Sequence[Pair], grid: float, pause: float) -> Iterator[tuple
 def _quantities(
     parts: Sequence[Array], names: Sequence[str], grid: float
 ) -> dict[str, list[Array]]:
-    """Trajectories [n - 1, d] of each quantity in the states of a topic, by its name."""
+    """Trajectories [n - 1, d] of each quantity in the states of a topic, by its name.
+
+    A value is of the interval between two states: a mean, or the difference of positions.
+    """
     force = [i for i, name in enumerate(names) if FORCE.search(name)]
     speed = [i for i, name in enumerate(names) if SPEED.search(name) and i not in force]
     other = [i for i in range(len(names)) if i not in force + speed]
     found = {}
     if speed:
-        found["velocity"] = [part[1:, speed] for part in parts]
+        found["velocity"] = [_means(part[:, speed]) for part in parts]
     elif other:
         placed = all(PLACE.search(names[i]) for i in other)
         changes = [np.diff(part[:, other], axis=0) / grid for part in parts]
         found["velocity" if placed else "change"] = changes
     if force:
-        found["force"] = [part[1:, force] for part in parts]
+        found["force"] = [_means(part[:, force]) for part in parts]
     return found
+
+
+def _means(states: Array) -> Array:
+    return (states[1:] + states[:-1]) / 2
 
 
 def _share(

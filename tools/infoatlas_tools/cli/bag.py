@@ -157,6 +157,7 @@ def _add_window(group: Any) -> None:
 
 
 def run(arguments: Namespace) -> None:
+    from infoatlas_rt.inputs.checks import as_seconds
     from infoatlas_rt.messages.receiver import Receiver
     from infoatlas_rt.messages.stream import Stream
     from infoatlas_rt.messages.sync import Synchroniser
@@ -171,6 +172,8 @@ def run(arguments: Namespace) -> None:
     from .bag_text import print_bag, write_csv
 
     check_data(arguments.data, "bag")
+    if arguments.lags is not None:
+        as_seconds(arguments.lags, "lags")
     part = Part(arguments.start, arguments.duration)
     two = arguments.with_topic is not None
     if arguments.with_field is not None and not two:
@@ -236,9 +239,9 @@ def run(arguments: Namespace) -> None:
         with progress("bag") as advance:
             curve = read(bag, topics, receivers, stream, advance, part=part)
         if placeless:
+            hint = "" if arguments.lags else ": --lags 0.5 compares velocities and forces"
             curve.notices.append(
-                f"{placeless[0]} has no positions, so no couplings were looked for: --lags 0.5 "
-                "compares velocities and forces"
+                f"{placeless[0]} has no positions, so no couplings were looked for{hint}"
             )
         lags = None
         if arguments.lags is not None:
