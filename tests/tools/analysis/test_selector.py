@@ -1,5 +1,7 @@
 """`InformationSelector` in scikit-learn's pipelines and searches."""
 
+import warnings
+
 import numpy as np
 import pandas
 import pytest
@@ -30,6 +32,17 @@ def test_scikit_learn():
     with pytest.raises(NotFittedError):
         forward.transform(X.to_numpy())
     assert forward.fit(X, y).get_support()[2]
+
+
+def test_similar_rows_are_warned_of():
+    """Unrelated smooth series; as time series, they have no warning."""
+    smooth = np.cumsum(np.random.default_rng(0).standard_normal((200, 4)), axis=0)
+    for forward in (False, True):
+        with pytest.warns(UserWarning, match="pass time_series=True"):
+            InformationSelector(2, forward=forward).fit(smooth[:, :3], smooth[:, 3])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        InformationSelector(2, time_series=True).fit(smooth[:, :3], smooth[:, 3])
 
 
 def test_without_scikit_learn(monkeypatch):

@@ -116,7 +116,7 @@ def test_names_without_a_camera_are_refused(folder, capsys):
     for options, text in (
         (["--object-name", "1=cup"], "objects that --camera NAME sees"),
         (["--camera", "top", "--object-name", "cup"], "write NUMBER=NAME, as 1=bottle"),
-        (["--camera", "top", "--object-name", "9=cup"], "the objects are numbered 1 to"),
+        (["--camera", "top", "--object-name", "9=cup"], "the objects have the numbers 1, 2"),
         (["--camera", "side"], "top"),
     ):
         assert main(["annotate", str(folder), *options]) == 2

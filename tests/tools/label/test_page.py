@@ -382,7 +382,7 @@ def test_the_copy_on_the_site_needs_no_server(browser, tmp_path):
     page.wait_for_function("document.querySelector('video')?.readyState >= 2")
     page.locator("#episodes button").nth(3).click()
     assert "1 of 20 episodes labelled" in progress.inner_text()
-    page.locator("#accept").click()
+    page.keyboard.press("Enter")
     page.wait_for_function("document.querySelector('#progress').textContent.startsWith('2 of 20')")
     page.keyboard.press("u")
     page.wait_for_function("document.querySelector('#progress').textContent.startsWith('1 of 20')")

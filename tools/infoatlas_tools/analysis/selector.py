@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,19 @@ else:
     MISSING = ""
 
 
+SIMILAR = (
+    "neighbouring rows of X and y are similar, so p-values are too small and noise may be "
+    "selected: if they are steps of a motion, pass time_series=True"
+)
+
+
 class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Selects columns by their information about y, as a transformer of scikit-learn.
 
     Parameters
     ----------
     count : int
-        Columns to select, at most.
+        Columns to select; at most, with `forward`.
     forward : bool
         Step by step, by what a column adds to the chosen ones, I(X_j; y | chosen), as long as it is
         significant; or a pair of columns, if no single one is (an exclusive or). Nothing is sliced:
@@ -101,6 +108,11 @@ class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             The samples or settings cannot be used, or scikit-learn is not installed.
         ValueError
             scikit-learn cannot use X.
+
+        Warns
+        -----
+        UserWarning
+            Neighbouring rows are similar, and `time_series` is False.
         """
         d = validate_data(self, X).shape[1]
         target = np.asarray(y)
@@ -114,6 +126,9 @@ class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         else:
             found = rank_features(X, target, self.estimator, time_series=self.time_series)
         self.result_ = found
+        judged = found if isinstance(found, FeatureRanking) else found.joint
+        if judged is not None and judged.autocorrelated:
+            warnings.warn(SIMILAR, stacklevel=2)
         self.scores_[found.order], self.pvalues_[found.order] = found.mi, found.p_value
         self._support[found.order[: as_count(self.count, "count", 1)]] = True
         return self

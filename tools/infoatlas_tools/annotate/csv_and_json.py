@@ -132,7 +132,7 @@ def _objects(seen: SeenObjects) -> list[dict[str, Any]]:
             | {"reference": name == reference}
             for cut, nats, error, reference in rows
         ]
-        about = {"number": o + 1, "name": name, "camera": seen.camera, "seen": share}
+        about = {"number": seen.numbers[o], "name": name, "camera": seen.camera, "seen": share}
         found.append(about | {"cuts": cuts})
     return found
 

@@ -129,6 +129,7 @@ def read(
     """
     samples = PartSamples(bag, topics, receivers, part, progress)
     kept = [_Thinned() for _ in topics]
+    arrived: set[str] = set()  # topics without stamps
     rows: list[tuple[float, ...]] = []
     saturated: list[bool] = []
     extrema: list[Extremum] = []
@@ -143,6 +144,8 @@ def read(
         if sample.notice:
             notices.append(f"at {sample.stamp - samples.start:.2f} s: {sample.notice}")
         kept[sample.side].add(sample)
+        if sample.arrived:
+            arrived.add(topics[sample.side])
         for output in stream.take(sample):
             extrema += output.extrema
             events += output.events
@@ -159,6 +162,9 @@ def read(
     if estimate is None:
         where = f"{bag.path} gave no estimate of {' and '.join(topics)}"
         raise InputError(f"{where}: {_why_no_estimate(stream, samples.part, fault)}")
+    notices += [
+        f"{t} has no stamps: times are those of arrival in the bag" for t in sorted(arrived)
+    ]
     stamps, mi, stderr, noise, local, fill = np.array(rows).T
     slices = "unsliced"
     if estimate.k is not None:
@@ -184,12 +190,14 @@ def read(
 
 def _why_no_estimate(stream: Stream, part: Part, fault: str) -> str:
     """Why a bag gave no estimate; `fault` is that of the first message without a state."""
-    hint = ": try a shorter window" if stream.reason.startswith("filling") else ""
+    # The last message may have no partner, and the window misses pairs.
+    reason = stream.window.reason if stream.counts["accepted"] else stream.reason
+    hint = ": try a shorter window" if reason.startswith("filling") else ""
     if hint and part.duration is not None:
         hint += ", or a longer duration"
     fates = ", ".join(f"{n} {kind}" for kind, n in stream.counts.items() if n)
     first = f". The first fault: {fault}" if fault else ""
-    return f"{stream.reason}{hint}. Messages by fate: {fates}{first}"
+    return f"{reason}{hint}. Messages by fate: {fates}{first}"
 
 
 class _Thinned:

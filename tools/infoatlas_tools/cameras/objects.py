@@ -41,7 +41,7 @@ class ImageObject:
 
 
 def find_objects(scene: Scene) -> tuple[list[ImageObject], Image]:
-    """Objects that half of the demonstrations have, and the palette of colours [k, 3]."""
+    """Objects that half of the demonstrations have, largest first, and the palette [k, 3]."""
     mask = unusual(scene.first, scene)
     pixels = scene.first[mask]
     if len(pixels) < COLOURS * SMALLEST:
@@ -50,7 +50,7 @@ def find_objects(scene: Scene) -> tuple[list[ImageObject], Image]:
     faces = colour_of(scene.first, scene, palette)
     every = [locate(faces, (k,)) for k in range(len(palette))]
     joined = _joined([one for one in every if one.seen.mean() >= PRESENT], faces)
-    return [one for one in joined if _steady(one)], palette
+    return sorted(filter(_steady, joined), key=lambda one: -np.median(_areas(one))), palette
 
 
 def unusual(images: Image, scene: Scene) -> NDArray[np.bool_]:
@@ -117,12 +117,17 @@ def _joined(found: list[ImageObject], faces: Int) -> list[ImageObject]:
                 break
         else:
             kept.append(one)
-    return sorted(kept, key=lambda o: -float(o.seen.mean()))
+    return kept
+
+
+def _areas(one: ImageObject) -> Int:
+    """Pixels of its box in each image that has it."""
+    return np.asarray(one.boxes[one.seen, 2:].prod(axis=1))
 
 
 def _steady(one: ImageObject) -> bool:
     """Whether it has about the same size in most images."""
-    low, high = np.quantile(one.boxes[one.seen, 2:].prod(axis=1), (0.25, 0.75))
+    low, high = np.quantile(_areas(one), (0.25, 0.75))
     return bool(high <= STEADY * low)
 
 

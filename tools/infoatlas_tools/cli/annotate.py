@@ -137,8 +137,11 @@ def run(arguments: Namespace) -> None:
         from ..plots.annotation_plot import annotation_figure
 
         picture = annotation_figure(annotations, which, title=Path(arguments.data).name)
+    live = ""
     if arguments.save:  # first, because it may be refused
-        annotations.keystates.save(arguments.save, annotations.subtasks)
+        task = annotations.keystates.follow(annotations.subtasks)
+        task.save(arguments.save)
+        live = task.subtasks.describe() if task.subtasks else ""
     written, notes = None, list[str]()
     if arguments.out or arguments.in_place:
         written, notes = write(annotations, arguments, name)
@@ -156,7 +159,7 @@ def run(arguments: Namespace) -> None:
         "seed": arguments.seed,
     }
     if not write_json(arguments.json, result):
-        print_annotations(annotations, result, arguments, FORMATS[name].written)
+        print_annotations(annotations, result, arguments, FORMATS[name].written, live)
 
 
 def check_format(arguments: Namespace, dataset: Dataset | None) -> str:

@@ -14,9 +14,9 @@ LISTED = 10  # orders, at most
 
 
 def print_annotations(
-    annotations: Annotations, result: dict[str, Any], arguments: Namespace, written: str
+    annotations: Annotations, result: dict[str, Any], arguments: Namespace, written: str, live: str
 ) -> None:
-    """Print the parts as a table, quality if requested, and what was written."""
+    """Print the parts as a table, quality if requested, what was written, and what is followed."""
     total = len(annotations.episodes)
     pace = "" if annotations.rate is None else f", {annotations.rate:g} Hz"
     rows = []
@@ -59,7 +59,7 @@ def print_annotations(
     if any(part.runner_up_information < 0 for part in every):
         print("Below 0 nats, the end varies less in the world than relative to the object.")
     if seen:
-        numbered = [(f"object {k}", name) for k, name in enumerate(seen.names, start=1)]
+        numbered = [(f"object {k}", n) for k, n in zip(seen.numbers, seen.names, strict=True)]
         objects = ", ".join(a if a == name else f"{name} ({a})" for a, name in numbered)
         print(
             f"Objects whose places differ between demonstrations, by camera {seen.camera}: "
@@ -85,6 +85,7 @@ def print_annotations(
         print(f"No data set is written. --out COPY writes {result['format']}: {written}")
     if arguments.save:
         print(f"Saved: {arguments.save} (a task for KeyStateTracker and the ROS 2 node)")
+        print(f"Live, in demonstrations left out:\n{live}")
     if arguments.plot:
         print(f"Picture: {arguments.plot}")
 

@@ -14,6 +14,7 @@ from infoatlas_rt.streams.event_thresholds import DECOUPLED_BELOW
 from infoatlas_rt.streams.events import DECOUPLED, Event
 from infoatlas_rt.streams.extrema import Extremum
 
+from ..analysis.independence import LEVEL
 from ..bags.bag_curve import StreamCurve
 from .curve import extrema_rows
 
@@ -32,6 +33,8 @@ def print_bag(result: dict[str, Any], plot: str | None) -> None:
         empty=f"none above the noise: no rise or fall within {result['delay']:g} s exceeds "
         f"{result['z']:g} standard errors (--z, --delay)",
     )
+    if "events" in result and result["extrema"]:
+        _print_caution(result["lags"])
     for topic in result["topics"]:
         names = topic["coordinates"]
         shown = names if len(names) < 5 else [*names[:2], "...", names[-1]]
@@ -118,9 +121,20 @@ def _reason(event: dict[str, Any]) -> str:
     return f"{event['value']:.3f} ({event['z']:.1f} times its noise)"
 
 
+def _print_caution(lags: dict[str, Any] | None) -> None:
+    """Unless a lag shows a dependence: what extrema of two topics may be."""
+    if not lags:
+        also = "--lags 0.5 tests whether these two depend on each other"
+    elif any(scan["significant"] for scan in lags["scans"]):
+        return
+    else:
+        also = "no lag shows that these two depend on each other"
+    print(f"Two unrelated smooth motions have high estimates and extrema, too: {also}")
+
+
 def _print_lags(result: dict[str, Any]) -> None:
     lags, names = result["lags"], [topic["name"] for topic in result["topics"]]
-    rows, ends = [], False
+    rows, ends, rare = [], False, False
     for scan in lags["scans"]:
         if "why" in scan:
             rows.append((*scan["quantities"], "none", scan["why"], "", ""))
@@ -128,6 +142,7 @@ def _print_lags(result: dict[str, Any]) -> None:
         best = int(np.argmax(scan["mi"]))
         found = scan["significant"]
         ends |= found and best in (0, len(scan["mi"]) - 1)
+        rare |= found and scan["p_adjusted"][best] > LEVEL
         low, high = scan["interval"]
         rows.append(
             (
@@ -135,7 +150,7 @@ def _print_lags(result: dict[str, Any]) -> None:
                 _signed(scan["best"]) if found else "none",
                 f"{_signed(low)} to {_signed(high)}" if found else "",
                 f"{scan['mi'][best]:.3f} ± {scan['stderr'][best]:.3f}",
-                f"{scan['p_adjusted'][best]:.2g}" if found else "",
+                f"{scan['p_adjusted'][best]:.2g}",
             )
         )
     count = 2 * round(lags["seconds"] / lags["step"]) + 1
@@ -148,6 +163,7 @@ def _print_lags(result: dict[str, Any]) -> None:
         f"Lags: each {lags['step']:.3g} s up to {lags['seconds']:g} s, over {lags['span']:.0f} s "
         "of the recording, without long rests"
         + (". The largest value is at an end: try longer --lags" if ends else "")
+        + (". So short a recording allows no smaller p" if rare else "")
     )
 
 

@@ -32,7 +32,10 @@ def print_keystates(
         print(f"{found.name(change.keystate)}, {change}")
     if arguments.save:
         _print_live(found)
-        print(f"Saved: {arguments.save} (a task for KeyStateTracker and the ROS 2 node)")
+        print(
+            f"Saved: {arguments.save} (key states for KeyStateTracker and the ROS 2 node; "
+            "annotate --save has sub-tasks, too)"
+        )
     if arguments.plot:
         print(f"Picture: {arguments.plot}")
 

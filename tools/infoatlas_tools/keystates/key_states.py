@@ -205,20 +205,19 @@ class KeyStates:
     @property
     def trust(self) -> str:
         """How far the key states can be trusted, as a sentence; "" if nothing is known."""
-        again = self.reproduced[self.shared]
+        again = np.maximum(self.reproduced[self.shared], 0)  # NaN stays
         rate = self.trajectories.rate or NOMINAL * self.recordings.timing.stride
         near = NEAR * tempo(self.trajectories.lengths, rate)
         shares = {
-            f"of the contacts and switches have a key state within {near:.2g} s": self.met,
+            # With labels, a person has chosen among them.
+            f"of the contacts and switches have a key state within {near:.2g} s": (
+                np.nan if self.labels else max(self.met, 0.0)
+            ),
             "of the key states are found again by detectors of other demonstrations": (
                 float(np.nanmean(again)) if np.isfinite(again).any() else np.nan
             ),
         }
-        found = [
-            f"{share:.0%} {what}" if share > 0 else f"0% or less {what}"
-            for what, share in shares.items()
-            if share == share
-        ]
+        found = [f"{share:.0%} {what}" for what, share in shares.items() if share == share]
         scale = "0%: as evenly spaced steps, 100%: all"
         return f"Trust ({scale}): {', and '.join(found)}." if found else ""
 

@@ -59,7 +59,7 @@ def contact_sheet(seen: SeenObjects, *, title: str = "") -> Figure:
     charts = []
     for r, o in enumerate(objects):
         y = TOP + image + GAP + r * (row + GAP)
-        _write_name(place(0, y, NAMES - 0.1, CELL), o, seen.names[o])
+        _write_name(place(0, y, NAMES - 0.1, CELL), o, seen.numbers[o], seen.names[o])
         charts.append(place(left + LABELS, y, CHART, row))
         _draw_information(charts[-1], seen, o)
     _share_scale(charts, seen)
@@ -68,10 +68,11 @@ def contact_sheet(seen: SeenObjects, *, title: str = "") -> Figure:
 
 
 def _informative(seen: SeenObjects) -> list[int]:
-    """Objects to draw, the first ones if none is informative."""
+    """Objects to draw, those with the most information; the largest ones if none is informative."""
     lead = np.nan_to_num(seen.nats - seen.stderr, nan=-1.0).max(axis=0, initial=-1.0)
     found = [o for o in range(len(seen.names)) if lead[o] > 0 or seen.names[o] in seen.references]
-    return (found or list(range(len(seen.names))))[:SHOWN]
+    most = sorted(found, key=lambda o: -lead[o]) or list(range(len(seen.names)))
+    return sorted(most[:SHOWN])
 
 
 def _caption(figure: Figure, seen: SeenObjects, drawn: int, title: str) -> None:
@@ -97,12 +98,12 @@ def _colour(o: int) -> str:
     return COLOURS[o % len(COLOURS)]
 
 
-def _write_name(axes: Axes, o: int, name: str) -> None:
+def _write_name(axes: Axes, o: int, number: int, name: str) -> None:
     """The number of an object, as in the images, and its name below."""
     axes.set_axis_off()
     badge = {"facecolor": _colour(o), "edgecolor": "none", "pad": 2.5}
     axes.text(
-        0.93, 0.68, str(o + 1), color="white", fontsize=12, fontweight="bold", ha="right",
+        0.93, 0.68, str(number), color="white", fontsize=12, fontweight="bold", ha="right",
         va="center", bbox=badge,
     )  # fmt: skip
     lines = wrap(shorten(name, 48), 14)
@@ -128,15 +129,15 @@ def _draw_first_image(axes: Axes, seen: SeenObjects, i: int, objects: Sequence[i
     """The first image of a demonstration, with a numbered box around each object."""
     axes.imshow(seen.images[i], interpolation="bilinear")
     _bare(axes)
-    for o in reversed(objects):  # the most informative object over the others
+    for o in objects:  # smaller ones over larger ones
         x, y, w, h = seen.boxes[i, o].tolist()
         if not w:
             continue
         _draw_box(axes, (x, y, w, h), o)
         above = y > 0.12 * seen.images.shape[1]
         axes.text(
-            x + w / 2, y - 3 if above else y + h + 3, str(o + 1), color="white", fontsize=6.5,
-            fontweight="bold", ha="center", va="bottom" if above else "top",
+            x + w / 2, y - 3 if above else y + h + 3, str(seen.numbers[o]), color="white",
+            fontsize=6.5, fontweight="bold", ha="center", va="bottom" if above else "top",
             bbox={"facecolor": _colour(o), "edgecolor": "none", "pad": 0.9},
         )  # fmt: skip
 

@@ -55,9 +55,9 @@ def raster_figure(found: KeyStates, *, title: str = "") -> Figure:
     note = counted(len(found.steps), "demonstration")
     if len(found.order):
         note += f", ordered by {shorten(found.name(found.order[0]), 28)}"
-    if found.met <= 0:
+    if found.met <= 0 and not found.labels:
         note += "; key states meet no more contacts and switches than evenly spaced steps"
-    elif found.met == found.met:
+    elif found.met == found.met and not found.labels:
         note += (
             f"; contacts and switches with a key state: {found.met:.0%} "
             "(0%: as evenly spaced steps)"

@@ -92,6 +92,19 @@ def test_from_demonstrations_to_references(where, demos):
     assert found.seen.names[:2] == ("red", "green")
 
 
+def test_numbers_do_not_depend_on_the_cuts(where, demos):
+    """Places of each number, with both cuts and with one of them."""
+    states, steps = demos
+    lengths = np.array([len(s) for s in states])
+    both = find(painted(where), states, steps).seen
+    for c in (0, 1):
+        one = make_cuts(np.ma.array(steps[:, [c]]), LABELS[c : c + 1], lengths, 0.0)
+        camera = films(painted(where), states)
+        seen = camera_subtasks(as_camera(camera, lengths), states, range(4), one, RATE, {}).seen
+        assert seen.numbers == both.numbers == tuple(range(1, len(both.names) + 1))
+        assert np.array_equal(seen.boxes, both.boxes)
+
+
 def test_shuffled_demonstrations_have_no_reference(where, demos):
     states, steps = demos
     order = np.random.default_rng(0).permutation(COUNT)
@@ -168,7 +181,7 @@ def test_an_absent_object_is_still_a_reference(where, demos):
 def test_names_of_objects_are_checked(where, demos):
     states, steps = demos[0][:8], demos[1][:8]
     images = painted(where[:8])
-    with pytest.raises(InputError, match=r"object_names has 9: the objects are numbered 1 to"):
+    with pytest.raises(InputError, match=r"object_names has 9: the objects have the numbers 1, 2"):
         find(images, states, steps, names={9: "x"})
     for names in ({1: "cup", 2: "cup"}, {1: "object 2"}, {1: "world"}, {1: ""}):
         with pytest.raises(InputError, match="give each object a name of its own"):

@@ -104,7 +104,9 @@ class SeenObjects:
     camera : str
         Its name in the recordings.
     names : tuple of O str
-        "object 1" and so on, unless they are given. The first one has the most information.
+        "object 1" and so on, unless they are given.
+    numbers : tuple of O int
+        From the largest in the images, with the robot and what else is not among the objects.
     images : [N, h, w, 3] uint8
         First image of each demonstration.
     boxes : [N, O, 4] int64
@@ -119,6 +121,7 @@ class SeenObjects:
 
     camera: str
     names: tuple[str, ...]
+    numbers: tuple[int, ...]
     images: NDArray[np.uint8]
     boxes: Int
     cuts: tuple[str, ...]

@@ -75,24 +75,23 @@ def camera_subtasks(
     steps = np.ma.filled(cuts.steps, -1).T
     first = [[_measure(o.points, joints, own) for own in steps] for o in objects]
     # A point that informs most about the joints at the beginning is one of the robot.
-    kept = []
-    for o, own in zip(objects, first, strict=True):
+    kept, numbers = [], []  # the same numbers with any cuts
+    for number, (o, own) in enumerate(zip(objects, first, strict=True), 1):
         begin = _measure(o.points, joints, np.zeros(len(joints), np.int64)).nats
         best = max((m.nats for m in own if m.nats == m.nats), default=0.0)
         if not begin > max(best, LEAST):
-            kept.append((o, own, best))
+            kept.append((o, own))
+            numbers.append(number)
     if not kept:
         return _without(cuts, f"Camera {camera.name} sees no object but the robot: no references.")
-    # The most informative object has number 1.
-    kept.sort(key=lambda each: -each[2])
-    objects = [o for o, _, _ in kept]
-    names = _names(len(objects), object_names)
+    objects = [o for o, _ in kept]
+    names = _names(numbers, object_names)
     notes = _notes(scene, len(states), camera.name)
     held, put, on, references = "", dict[int, Int](), dict[str, str](), list[str]()
     nats, errors = np.full((2, len(steps), len(objects)), np.nan)
     carried = []
     for c, (label, own) in enumerate(zip(cuts.labels, steps, strict=True)):
-        row = [measured[c] for _, measured, _ in kept]
+        row = [measured[c] for _, measured in kept]
         for number, after in put.items():
             later = read_between(camera, scene, after, own)
             points = np.full((len(later), 2), np.nan)
@@ -114,8 +113,8 @@ def camera_subtasks(
             on[held] = reference
             held = ""
     seen = SeenObjects(
-        camera.name, names, scene.images, np.stack([o.boxes for o in objects], axis=1),
-        cuts.labels, nats, errors, tuple(references),
+        camera.name, names, tuple(numbers), scene.images,
+        np.stack([o.boxes for o in objects], axis=1), cuts.labels, nats, errors, tuple(references),
     )  # fmt: skip
     called, counts = dict[str, str](), Counter[str]()
     for label, reference, own_held in zip(cuts.labels, references, carried, strict=True):
@@ -234,12 +233,15 @@ def _without(cuts: Cuts, why: str) -> Subtasks:
     return Subtasks(tuple(parts), cuts.lengths, notes=(why,))
 
 
-def _names(count: int, given: Mapping[int, str]) -> tuple[str, ...]:
-    wrong = [number for number in given if number not in range(1, count + 1)]
+def _names(numbers: Sequence[int], given: Mapping[int, str]) -> tuple[str, ...]:
+    wrong = [number for number in given if number not in numbers]
     if wrong:
-        raise InputError(f"object_names has {wrong[0]}: the objects are numbered 1 to {count}")
-    names = tuple(given.get(k, f"object {k}") for k in range(1, count + 1))
-    if len({*names, WORLD, ""}) < count + 2:
+        raise InputError(
+            f"object_names has {wrong[0]}: the objects have the numbers "
+            f"{', '.join(map(str, numbers))}"
+        )
+    names = tuple(given.get(k, f"object {k}") for k in numbers)
+    if len({*names, WORLD, ""}) < len(numbers) + 2:
         raise InputError(f"object_names is {dict(given)}: give each object a name of its own")
     return names
 

@@ -37,8 +37,9 @@ export function listen(actions) {
     const node = event.target;
     if (node.matches?.("input, select")) return;
     if (event.ctrlKey && event.key.toLowerCase() !== "z") return;
-    // Enter and Space press a button that has the focus.
-    if (["Enter", " "].includes(event.key) && node.matches?.("button") && !node.dataset.kind) return;
+    // Enter and Space press a button that has the focus; the list of episodes keeps it after a click.
+    const pressed = node.matches?.("button") && !node.dataset.kind && !node.closest("#episodes");
+    if (["Enter", " "].includes(event.key) && pressed) return;
     if (act(event, actions)) event.preventDefault();
   });
 }

@@ -75,7 +75,8 @@ export function drawHeader() {
   if (doubtful) words.push(`${doubtful} doubtful`);
   $("title").textContent = state.title;
   document.title = `${state.title}: label`;
-  $("progress").textContent = `${words.join(", ")}. Saved in ${state.labels}.`;
+  const saved = count("labelled") + count("corrected") + count("begun") ? "Saved" : "Marks are saved";
+  $("progress").textContent = `${words.join(", ")}. ${saved} in ${state.labels}.`;
   $("episode").textContent = `Episode ${episode().name}`;
   const about = [`${episode().length} steps`, seconds(episode().length), status(ui.episode)];
   $("about").textContent = [...about.filter(Boolean), ...(state.unlike[ui.episode] ?? [])].join(" · ");
