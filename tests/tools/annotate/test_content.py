@@ -80,7 +80,8 @@ def test_labels_that_do_not_show_the_order_are_named(one_arm):
     recorded = Trajectories(np.zeros((LENGTHS.sum(), 1)), LENGTHS, rate=10.0)
     usual = without_evidence(one_arm.keystates.found, recorded)
     quality = (*usual.quality[:2], replace(usual.quality[2], order="grasp can before grasp cube"))
-    made = replace(one_arm, keystates=replace(usual, quality=quality))
+    parts = replace(one_arm.subtasks, places={"tool": (0,)})
+    made = replace(one_arm, subtasks=parts, keystates=replace(usual, quality=quality))
     assert missing_parts(replace(one_arm, keystates=usual), 2) and not missing_parts(made, 2)
     assert episode_reasons(made, 2) == (
         "another order: grasp can before grasp cube (its steps are labelled in the usual order)"

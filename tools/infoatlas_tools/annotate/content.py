@@ -249,9 +249,9 @@ class Annotations:
         return other
 
     def mislabelled(self, demonstration: int) -> bool:
-        """Whether key states have another order than usual, which the parts do not show."""
+        """Whether contacts have another order than usual, which parts about objects do not show."""
         order = self.keystates.quality[demonstration].order
-        return bool(order) and not self.reordered[demonstration]
+        return bool(order and self.subtasks.places) and not self.reordered[demonstration]
 
     @property
     def orders(self) -> dict[str, list[str]]:
