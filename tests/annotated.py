@@ -8,6 +8,7 @@ from infoatlas_tools import Trajectories
 from infoatlas_tools.annotate.content import Annotations
 from infoatlas_tools.keystates.events import find_evidence
 from infoatlas_tools.keystates.key_states import KeyStates
+from infoatlas_tools.keystates.quality import Quality
 from infoatlas_tools.keystates.steps import Steps
 
 
@@ -22,7 +23,8 @@ def without_evidence(found, recorded, labels=()):
     """Key states of demonstrations that show no contact."""
     none = find_evidence((), recorded.split(), 20.0)
     again = np.full(found.steps.shape[1], np.nan)
-    return KeyStates(found, recorded, None, none, (), tuple(labels), again, float("nan"))
+    usual = (Quality((), (), (), "", 0.0, (), ()),) * len(recorded.lengths)
+    return KeyStates(found, recorded, None, none, usual, tuple(labels), again, float("nan"))
 
 
 def annotations(subtasks, episodes, states=(), names=(), labels=("grasp", "release")):

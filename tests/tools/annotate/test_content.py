@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from annotated import named, without_evidence
 from infoatlas_rt import InputError
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.annotate.content import Annotations
+from infoatlas_tools.annotate.quality_flags import episode_reasons, missing_parts
 from infoatlas_tools.keystates.subtasks import Subtask, Subtasks
 from regimes import demonstrations
 
@@ -63,7 +66,7 @@ def test_parts_in_another_order():
         part([7, 0, 3], [10, 0, 8], "c"),
     )
     made = Annotations(keystates(np.full((3, 1), 2)), Subtasks(parts, LENGTHS), ("0", "1", "2"))
-    assert made.reordered == 1
+    assert made.reordered.tolist() == [False, True, False]
     assert made.spans(1) == [(0, 8, 1), (8, 20, 0)]
     shares, progress = made.shares(), [made.progress(i) for i in range(3)]
     assert progress[1][8] == pytest.approx(shares[1])
@@ -71,6 +74,19 @@ def test_parts_in_another_order():
     assert progress[2][3] == pytest.approx(shares[0] + shares[1])
     assert progress[2][-1] == pytest.approx(1)
     assert all((np.diff(own) > 0).all() for own in progress)
+
+
+def test_labels_that_do_not_show_the_order_are_named(one_arm):
+    recorded = Trajectories(np.zeros((LENGTHS.sum(), 1)), LENGTHS, rate=10.0)
+    usual = without_evidence(one_arm.keystates.found, recorded)
+    quality = (*usual.quality[:2], replace(usual.quality[2], order="grasp can before grasp cube"))
+    parts = replace(one_arm.subtasks, places={"tool": (0,)})
+    made = replace(one_arm, subtasks=parts, keystates=replace(usual, quality=quality))
+    assert missing_parts(replace(one_arm, keystates=usual), 2) and not missing_parts(made, 2)
+    assert episode_reasons(made, 2) == (
+        "another order: grasp can before grasp cube (its steps are labelled in the usual order)"
+    )
+    assert list(made.orders.items())[1] == ("grasp can before grasp cube", ["c"])
 
 
 def test_key_states_as_events_and_frames(one_arm):

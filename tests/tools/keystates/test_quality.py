@@ -61,7 +61,9 @@ def test_without_bodies_the_width_tells():
     changed = {i: {"width": 0.3 + 0.01 * (i % 3)} for i in range(12)} | {5: {"width": 0.12}}
     found = flagged(discover(changed, columns=(0, 2)))
     assert set(found) == {5}
-    assert found[5][0][1].startswith("gripper stops ") and "(usually " in found[5][0][1]
+    ((_, reason),) = found[5]
+    how, share = reason.removesuffix("% of its usual opening").split(", by ")
+    assert how == "gripper closes further than usual" and 15 <= int(share) <= 35
     assert not flagged(discover({i: {"width": 0.05 * (i % 7)} for i in range(12)}, columns=(0, 2)))
 
 
@@ -80,6 +82,34 @@ def test_without_bodies_an_extra_time_is_the_shortest():
     assert not found and abs(step / 20 - 2.1) < 0.15 and reason == "gripper closes an extra time"
     half = {i: {"attempts": [2.0]} for i in range(6)}
     assert not flagged(discover(half, columns=(0, 2)))
+
+
+def test_widths_are_those_of_the_same_grip():
+    rng, states = np.random.default_rng(0), []
+    for i in range(12):
+        widths = [0.5 if i == 2 else 0.2, -0.3 if i == 5 else 0.5]
+        grips = [demonstration(20.0, width=width)[:, [0, 2]] for width in widths]
+        states.append(np.concatenate(grips) + 1e-3 * rng.normal(size=(440, 2)))
+    recorded = Trajectories(states, names=("tool.x", "finger"), rate=20)
+    found = flagged(discover_keystates(recorded, 5).quality)
+    assert [reason[:27] for _, reason in found.pop(2)] == ["gripper closes less than us"]
+    assert [reason[:27] for _, reason in found.pop(5)] == ["gripper closes further than"]
+    assert not found
+
+
+def test_another_order_is_named():
+    rng, states = np.random.default_rng(0), []
+    for i in range(12):
+        tool, moved, finger = demonstration(20.0).T
+        first, second = np.r_[moved, np.full(220, 2.0)], np.r_[np.ones(220), moved]
+        bodies = (second, first) if i == 3 else (first, second)
+        columns = np.column_stack([np.tile(tool, 2), *bodies, np.tile(finger, 2)])
+        states.append(columns + 1e-3 * rng.normal(size=columns.shape))
+    recorded = Trajectories(states, names=("tool.x", "cube.x", "can.x", "finger"), rate=20)
+    for count in (1, 5):
+        quality = discover_keystates(recorded, count).quality
+        assert [q.reasons for i, q in enumerate(quality) if i != 3] == [[]] * 11
+        assert quality[3].reasons == ["another order: grasp can before grasp cube"]
 
 
 def test_missing_and_repeated_events_do_not_depend_on_the_count():
@@ -115,10 +145,10 @@ def coded(states):
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (frozen(70, None, 0), "tool.x is frozen from step 70 to 219"),
-        (frozen(110, None, 1), "cube.x is frozen from step 110 to 219"),
-        (frozen(0, None, 1), "cube.x is frozen from step 0 to 219"),
-        (frozen(40, 70, 0, 1, 2), "tool.x and 2 more are frozen from step 40 to 69"),
+        (frozen(70, None, 0), "tool.x keeps exactly one value from step 70 to 219"),
+        (frozen(110, None, 1), "cube.x keeps exactly one value from step 110 to 219"),
+        (frozen(0, None, 1), "cube.x keeps exactly one value from step 0 to 219"),
+        (frozen(40, 70, 0, 1, 2), "tool.x and 2 more keep exactly one value from step 40 to 69"),
         (coded, "tool.x is far out: -9999 (usual "),
     ],
 )
@@ -137,7 +167,7 @@ def test_faults_of_recordings_are_named_and_are_no_failed_grasps(spoil, reason, 
 def test_objects_and_quantised_joints_may_rest():
     states = [demonstration(20.0, idle=0.3 * i).round(2) for i in range(12)]
     quality = discover_keystates(Trajectories(states, names=NAMES, rate=20), 5).quality
-    assert not any("frozen" in fault for q in quality for fault in q.faults)
+    assert not any("one value" in fault for q in quality for fault in q.faults)
 
 
 def test_equal_frames_are_named():

@@ -236,9 +236,9 @@ class Annotations:
                 over += share[k]
         return np.minimum(found / max(len(tools), 1), 1.0)
 
-    @property
-    def reordered(self) -> int:
-        """Number of demonstrations that have the parts in another order than `subtasks.parts`."""
+    @cached_property
+    def reordered(self) -> NDArray[np.bool_]:
+        """Whether a demonstration has the parts in another order than `subtasks.parts` [N]."""
         other = np.zeros(len(self.lengths), bool)
         for tool in self.subtasks.tools:
             newest = np.zeros(len(self.lengths), np.int64)
@@ -246,14 +246,23 @@ class Annotations:
                 there = part.end > part.start
                 other |= there & (part.start < newest)
                 newest = np.where(there, part.start, newest)
-        return int(other.sum())
+        return other
+
+    def mislabelled(self, demonstration: int) -> bool:
+        """Whether contacts have another order than usual, which parts about objects do not show."""
+        order = self.keystates.quality[demonstration].order
+        return bool(order and self.subtasks.places) and not self.reordered[demonstration]
 
     @property
     def orders(self) -> dict[str, list[str]]:
-        """Episodes by the order of their sub-tasks, as "reach cube > move cube", most first."""
+        """Episodes by the order of their sub-tasks, as "reach cube > move cube", most first.
+
+        Two key states of it, as "grasp can before grasp cube", if the sub-tasks do not show it.
+        """
         found: dict[str, list[str]] = {}
         for i, episode in enumerate(self.episodes):
             order = " > ".join(self.labels[span.label] for span in self.spans(i))
+            order = self.keystates.quality[i].order if self.mislabelled(i) else order
             found.setdefault(order, []).append(episode)
         return dict(sorted(found.items(), key=lambda one: -len(one[1])))
 

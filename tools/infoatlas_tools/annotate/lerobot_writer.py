@@ -122,10 +122,10 @@ def write_lerobot(
         notes.append(f"changes of {LANGUAGE}: the data set has rows, which are kept")
     if len(annotations.subtasks.tools) > 1:
         notes.append("SARM has one sequence of stages: those of several tools are not written")
-    elif annotations.reordered:
+    elif annotations.reordered.any():
         notes.append(
-            f"{annotations.reordered} episodes have the sub-tasks in another order, which SARM "
-            "counts as going back"
+            f"{annotations.reordered.sum()} episodes have the sub-tasks in another order, which "
+            "SARM counts as going back"
         )
     return tuple(notes)
 

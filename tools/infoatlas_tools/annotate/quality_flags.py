@@ -13,6 +13,7 @@ from .content import Annotations
 
 Int = NDArray[np.int64]
 
+MISLABELLED = "(its steps are labelled in the usual order)"
 IDLE, OUTLIER, LOOK = 1, 2, 4  # flags, which are added: at rest, replaced, of an episode to look at
 
 
@@ -32,8 +33,11 @@ def episode_reasons(annotations: Annotations, demonstration: int) -> str:
         return ""
     quality = annotations.keystates.quality[demonstration]
     missing = (*quality.missing, *missing_parts(annotations, demonstration))
-    found = replace(quality, missing=missing).reasons + annotations.elsewhere[demonstration]
-    return "; ".join([*found, *annotations.review.why[demonstration]])
+    elsewhere = annotations.elsewhere[demonstration]
+    if annotations.mislabelled(demonstration):
+        quality, elsewhere = replace(quality, order=f"{quality.order} {MISLABELLED}"), []
+    found = replace(quality, missing=missing).reasons
+    return "; ".join([*found, *elsewhere, *annotations.review.why[demonstration]])
 
 
 def missing_parts(annotations: Annotations, demonstration: int) -> list[str]:
@@ -44,7 +48,8 @@ def missing_parts(annotations: Annotations, demonstration: int) -> list[str]:
     """
     steps, subtasks = annotations.keystates.found, annotations.subtasks
     changes = {n for n, source in zip(steps.names, steps.source, strict=True) if source == MOTION}
-    if any(part.until in changes for part in subtasks.parts):
+    unknown = annotations.mislabelled(demonstration)
+    if unknown or any(part.until in changes for part in subtasks.parts):
         return []
     found, known = [], annotations.keystates.quality[demonstration].missing
     for part, name in zip(subtasks.parts, subtasks.names, strict=True):

@@ -17,6 +17,7 @@ from .steps import Steps
 Float = NDArray[np.float64]
 
 COMMON = 0.9  # share of the demonstrations that counts as most of them
+ORDERED = 0.7  # share of the demonstrations that have two events in the usual order, at least
 UNLIKE = 3.5  # robust standard deviations from the others
 WIDTH = 0.1  # of the usual opening, by which the width of a failed grasp differs, at least
 CAUSES = "(failed grasp, end of the recording or frozen sensor)"
@@ -38,6 +39,9 @@ class Quality:
         and releases, and switches if no object is known, than more than half.
     repeated : tuple of str
         Those that it has more often than nine of ten.
+    order : str
+        Two events that are in the other order in seven of ten, as "grasp can before grasp cube";
+        "" if there are none.
     idle : float
         Share of the working steps at which every coordinate is at rest.
     outliers : tuple of int
@@ -49,6 +53,7 @@ class Quality:
     attempts: tuple[tuple[int, str], ...]
     missing: tuple[str, ...]
     repeated: tuple[str, ...]
+    order: str
     idle: float
     outliers: tuple[int, ...]
     faults: tuple[str, ...]
@@ -62,6 +67,7 @@ class Quality:
     def reasons(self) -> list[str]:
         """What is unusual, apart from idle time, as "lacks grasp cube"; empty if nothing is."""
         found = [*self.faults, *self.failures]
+        found += [f"another order: {self.order}"] if self.order else []
         found += [f"lacks {', '.join(self.missing)}"] if self.missing else []
         found += [f"repeats {', '.join(self.repeated)}"] if self.repeated else []
         if self.outliers:
@@ -80,15 +86,18 @@ def assess(
 ) -> tuple[Quality, ...]:
     """Quality of each demonstration, from its working steps [T, p].
 
-    Key states with labels take the place of the evidence in `missing` and `repeated`. `outliers`
-    are (demonstration, recorded step); `faults` and `equal` are those of `recording_faults.py`.
+    Key states with labels take the place of the evidence in `missing`, `repeated` and `order`.
+    `outliers` are (demonstration, recorded step); `faults` and `equal` are those of
+    `recording_faults.py`.
     """
-    there = ~np.ma.getmaskarray(found.steps)
-    seen = [Counter(event.name for event in row) for row in evidence.events]
+    seen = [[event.name for event in row] for row in evidence.events]
+    moved = [[event.name for event in row if event.body] for row in evidence.events]
     if LABEL in found.source:
-        seen = [Counter(np.array(found.names)[row].tolist()) for row in there]
+        seen = [[found.names[j] for j in own.argsort()[: own.count()]] for own in found.steps]
+        moved = seen
     names = list(dict.fromkeys(name for row in seen for name in row))
-    times = np.array([[row[name] for name in names] for row in seen])
+    times = np.array([[row.count(name) for name in names] for row in seen])
+    orders = _orders(moved)
     rows = np.sort(times, axis=0)
     others = int(len(times) * (1 - COMMON) + 1e-9)
     # A grasp that most demonstrations have is needed; other contacts can be optional.
@@ -104,12 +113,28 @@ def assess(
                 () if faults[i] else attempts[i],
                 tuple(names[j] for j in np.flatnonzero(times[i] < least)),
                 tuple(names[j] for j in np.flatnonzero(times[i] > np.maximum(most, 1))),
+                orders[i],
                 float(still.mean()) if len(still) else 0.0,
                 tuple(step for which, step in outliers if which == i),
                 (*faults[i], *equal[i]),
             )
         )
     return tuple(assessed)
+
+
+def _orders(seen: Sequence[Sequence[str]]) -> list[str]:
+    """Two events whose first occurrences are in another order than in most, by demonstration."""
+    names = list(dict.fromkeys(name for row in seen for name in row))
+    place = np.array([[row.index(n) if n in row else -1 for n in names] for row in seen])
+    one, other = place[:, :, None], place[:, None]
+    both = (one >= 0) & (other >= 0)
+    count = both.sum(axis=0)
+    usual = (both & (one < other)).sum(axis=0) >= np.maximum(ORDERED * count, len(seen) / 2)
+    found = []
+    for own, wrong in zip(place, both & (one > other) & usual, strict=True):
+        pairs = [(own[j], own[i], j, i) for i, j in np.argwhere(wrong).tolist()]
+        found.append(" before ".join(names[k] for k in min(pairs)[2:]) if pairs else "")
+    return found
 
 
 def at_rest(changes: Changes, states: Float) -> NDArray[np.bool_]:
@@ -137,14 +162,14 @@ def find_attempts(evidence: Evidence) -> list[tuple[tuple[int, str], ...]]:
         held = [[grip for grip in row if grip.holds] for row in grips]
         empty = [[grip for grip in row if not grip.holds] for row in grips]
         failed: dict[Grip, str] = {}
+        usual = _usual(grips)
         if grasped and sum(map(bool, held)) > len(held) / 2:
             # Some grippers close when the arm goes home, in every demonstration.
             nothing = _extra(empty, _usual(empty) or 0)
             failed = dict.fromkeys(nothing, f"no object follows the closed {name} {CAUSES}")
-            grips = held
+            grips, usual = held, _usual(held)
         elif not evidence.bodies:
-            failed = _widths([grip for row in grips for grip in row], name)
-        usual = _usual(grips)
+            failed = _widths(grips, usual, name)
         for grip in _extra(grips, max(usual, 1)) if usual is not None else []:
             failed.setdefault(grip, f"{name} closes an extra time")
         for grip, reason in failed.items():
@@ -180,16 +205,25 @@ def _extra(grips: Sequence[Sequence[Grip]], usual: int) -> list[Grip]:
     return [grip for row in ordered for grip in row[: max(len(row) - usual, 0)]]
 
 
-def _widths(grips: Sequence[Grip], name: str) -> dict[Grip, str]:
-    """Grips at another width than the others that open again, or than those that do not."""
+def _widths(grips: Sequence[Sequence[Grip]], usual: int | None, name: str) -> dict[Grip, str]:
+    """Grips at another width than the same one of the others that opens again, or does not.
+
+    The number of a grip counts from the last one if there are more than `usual`: failed attempts
+    precede what succeeds. Without a usual number, all grips are compared.
+    """
+    alike: dict[tuple[bool, int], list[Grip]] = {}
+    for row in grips:
+        for number, grip in enumerate(row):
+            own = number - max(len(row) - usual, 0) if usual else 0
+            alike.setdefault((np.isfinite(grip.duration), own), []).append(grip)
     failed = {}
-    for opens in (True, False):
-        similar = [grip for grip in grips if np.isfinite(grip.duration) == opens]
-        levels = np.array([grip.switch.level for grip in similar] or [0.0])
-        usual = float(np.median(levels))
-        limit = max(UNLIKE * 1.4826 * float(np.median(np.abs(levels - usual))), WIDTH)
-        for grip in similar:
-            level = grip.switch.level
-            if abs(level - usual) > limit:
-                failed[grip] = f"{name} stops {max(level, 0):.0%} open (usually {usual:.0%})"
+    for similar in alike.values():
+        levels = np.array([grip.switch.level for grip in similar])
+        typical = float(np.median(levels))
+        limit = max(UNLIKE * 1.4826 * float(np.median(np.abs(levels - typical))), WIDTH)
+        for grip, level in zip(similar, levels.tolist(), strict=True):
+            if abs(level - typical) > limit:
+                how = f"{'further' if level < typical else 'less'} than usual"
+                share = f"{abs(level - typical):.0%} of its usual opening"
+                failed[grip] = f"{name} closes {how}, by {share}"
     return failed

@@ -3,7 +3,8 @@
 A coordinate freezes if it moves, and then keeps exactly one value for a tenth of the demonstration:
 objects and joints slow down before they rest. One that never moves is frozen, too, and so is one
 that keeps its value after a slow motion, if it never rests in most demonstrations. These are faults
-only if four of five demonstrations have nothing like it.
+only if four of five demonstrations have nothing like it. A robot that waits can look the same, so
+the texts say only that the value does not change.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def recording_faults(coordinates: ReadCoordinates, paths: Sequence[Float]) -> li
     for i in np.flatnonzero(bad.any(axis=1)).tolist():
         (begin, length), column = rows[i], int((frozen[i] * bad[i]).argmax())
         first, last = int(begin[column]), int(begin[column] + length[column])
-        found[i].append(f"{_listed(names, bad[i], column)} frozen from step {first} to {last}")
+        what = _listed(names, bad[i], column, "keeps", "keep")
+        found[i].append(f"{what} exactly one value from step {first} to {last}")
     low, high = (np.array([end(path, axis=0) for path in paths]) for end in (np.min, np.max))
     least, most = np.sort(low, axis=0)[other], np.sort(high, axis=0)[-1 - other]
     far = (np.maximum(least - low, high - most) > FAR * (most - least)) & plain
@@ -53,7 +55,8 @@ def recording_faults(coordinates: ReadCoordinates, paths: Sequence[Float]) -> li
         below = least[column] - low[i, column] > high[i, column] - most[column]
         usual = f"usual {least[column]:.3g} to {most[column]:.3g}"
         value = (low if below else high)[i, column]
-        found[i].append(f"{_listed(names, far[i], column)} far out: {value:.4g} ({usual})")
+        what = _listed(names, far[i], column, "is", "are")
+        found[i].append(f"{what} far out: {value:.4g} ({usual})")
     return found
 
 
@@ -90,6 +93,10 @@ def _frozen(motion: Float, moves: Float) -> tuple[Int, Int]:
     return begin[longest, columns], length[longest, columns]
 
 
-def _listed(names: Sequence[str], bad: NDArray[np.bool_], first: int) -> str:
-    """The first one, and how many more there are."""
-    return f"{names[first]} and {bad.sum() - 1} more are" if bad.sum() > 1 else f"{names[first]} is"
+def _listed(names: Sequence[str], bad: NDArray[np.bool_], first: int, one: str, more: str) -> str:
+    """The first name, and how many more there are, with the verb for one or for more."""
+    return (
+        f"{names[first]} {one}"
+        if bad.sum() == 1
+        else f"{names[first]} and {bad.sum() - 1} more {more}"
+    )

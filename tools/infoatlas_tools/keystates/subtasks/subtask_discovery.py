@@ -284,7 +284,7 @@ def find_subtasks(
         if cuts.ordered and lacking:
             notes.append(
                 f"{name}: {lacking} of {len(lengths)} demonstrations lack a sub-task, or have it "
-                "in another order; it is empty there."
+                "in another order; it is empty there, and other labels may be wrong."
             )
         parts += new
     return parts, {name: body.columns for name, body in positions.items()}, notes
