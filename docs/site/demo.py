@@ -33,14 +33,14 @@ def answers() -> dict[str, object]:
             session.follow()
             session.change(session.revision, "accept", episode=0)
             session.follow()
-            state = session.state()
+            state = server.state()
     count, signals = len(session.names), session.signals
     videos = [camera.video(i) for i in range(count)]
     (file,) = {path for path, _, _ in videos}
     last = [len(states) - 1 for states in signals.states]
-    shown = {"cameras": [{"name": CAMERA, "video": True}], "labels": "this page until it is left"}
+    shown = {"labels": "this page until it is left", "undo": False}
     return {
-        "state": state | shown | {"undo": False},
+        "state": state | shown,
         "signals": [signals.piece(i, 0, end, end + 1) for i, end in enumerate(last)],
         "overview": [signals.overview(group) for group in range(len(signals.groups))],
         "times": [{"begin": begin, "end": end} for _, begin, end in videos],

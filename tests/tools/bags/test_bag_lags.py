@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,8 +14,11 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli import main
+from infoatlas_rt.messages.sync import Synchroniser
 from infoatlas_tools import lag_scan
+from infoatlas_tools.bags.bag_curve import _why_no_estimate
 from infoatlas_tools.bags.bag_lags import INDEPENDENT, independent_pairs, moving, significant
+from infoatlas_tools.bags.part_samples import Part
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
 from make_bag import STORE, TYPES, header, pose
@@ -61,6 +65,8 @@ def test_a_wrench_at_a_lag_is_reported(path, tmp_path, capsys):
     text = capsys.readouterr().out
     assert "/wrench has no positions" in text and "--lags 0.5 compares velocities" in text
     assert "Coupling: " not in text
+    caution = "Two unrelated smooth motions have high estimates and extrema, too"
+    assert (caution in text) != ("none above the noise" in text)
     target = tmp_path / "lags.json"
     assert run(path, "--lags", 0.5, "--json", target) == 0
     text = capsys.readouterr().out
@@ -74,7 +80,7 @@ def test_a_wrench_at_a_lag_is_reported(path, tmp_path, capsys):
     best = int(np.argmax(found["mi"]))
     assert found["mi"][best] > 1.5 and found["significant"]
     row = next(line for line in text.splitlines() if line.startswith("  velocity"))
-    assert "+0.200" in row
+    assert "+0.200" in row and caution not in text
     assert found["lag"][0] == pytest.approx(-0.5) and lags["step"] == pytest.approx(0.05)
 
 
@@ -103,6 +109,19 @@ def test_the_table_has_all_rows(path, tmp_path):
 def test_lags_that_cannot_be_compared(path, capsys, options, why):
     assert run(path, *options) == 2
     assert why in capsys.readouterr().err
+
+
+def test_a_window_that_is_not_filled_is_the_reason():
+    """Although the last message has no partner."""
+    window = SimpleNamespace(reason="filling: 50 of 100 pairs")
+    counts = {"accepted": 50, "paired": 50, "unpaired": 73, "NaN": 0, "resets": 1}
+    stream = SimpleNamespace(
+        reason="waiting: no pair", counts=counts, window=window, sync=Synchroniser(0.02)
+    )
+    assert _why_no_estimate(stream, Part(), "") == (
+        "filling: 50 of 100 pairs: try a shorter window. Messages: 50 pairs, 73 without a partner "
+        "within 0.02 s (--sync-tolerance), 1 resets"
+    )
 
 
 def test_a_topic_that_does_not_move(path, capsys):

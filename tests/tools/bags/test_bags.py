@@ -193,6 +193,7 @@ def test_messages_without_a_header_have_the_time_of_their_arrival(tmp_path):
     with Bag(write_arrays(tmp_path / "bag", rows)) as bag:
         fake = RecordingEstimator(n_min=8)
         curve = read(bag, ["/array"], *stream_of(bag, ["/array"], [None], fake, window=10))
+    assert curve.notices == ["/array has no stamps: times are those of arrival in the bag"]
     assert curve.start == START / 1e9
     np.testing.assert_allclose(curve.stamp - curve.start, np.arange(11, 30) / 100, atol=3e-7)
     np.testing.assert_array_equal(fake.calls[-1].x, rows[20:])

@@ -385,6 +385,14 @@ def test_contacts_of_bodies_are_named_and_believed():
     assert [found.sure(j) for j in range(2)] == ["contact seen"] * 2
 
 
+def test_trust_counts_each_kind_from_0_to_1_and_no_switches_left_out_by_labels():
+    data, cuts = carried()
+    found = replace(discover_keystates(data, count=2), reproduced=np.array([1.0, -4.0]))
+    assert ", and 50% of the key states are found again" in found.trust
+    labelled = discover_keystates(data, labels={0: [int(cuts[0][0])], 1: [int(cuts[1][0])]})
+    assert "found again" in labelled.trust and "contacts and switches" not in labelled.trust
+
+
 def test_many_key_states_that_meet_every_contact_are_no_reason_for_a_warning():
     """In short demonstrations, eight evenly spaced steps meet nearly everything, too."""
     data, _ = carried(lift=0.02)

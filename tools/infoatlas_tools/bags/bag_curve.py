@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any
@@ -188,6 +188,16 @@ def read(
     )
 
 
+def fates(counts: Mapping[str, int], tolerance: float | None) -> str:
+    """Numbers of messages by what became of them; of pairs within `tolerance`, s, of two topics."""
+    left, words = dict(counts), []
+    if tolerance is not None:
+        pairs, alone, used = (left.pop(key) for key in ("paired", "unpaired", "accepted"))
+        words = [f"{pairs} pairs"] + [f"{used} of them used"] * (used < pairs)
+        words += [f"{alone} without a partner within {tolerance:g} s (--sync-tolerance)"]
+    return ", ".join([*words, *(f"{n} {kind}" for kind, n in left.items() if n)])
+
+
 def _why_no_estimate(stream: Stream, part: Part, fault: str) -> str:
     """Why a bag gave no estimate; `fault` is that of the first message without a state."""
     # The last message may have no partner, and the window misses pairs.
@@ -195,9 +205,9 @@ def _why_no_estimate(stream: Stream, part: Part, fault: str) -> str:
     hint = ": try a shorter window" if reason.startswith("filling") else ""
     if hint and part.duration is not None:
         hint += ", or a longer duration"
-    fates = ", ".join(f"{n} {kind}" for kind, n in stream.counts.items() if n)
     first = f". The first fault: {fault}" if fault else ""
-    return f"{reason}{hint}. Messages by fate: {fates}{first}"
+    tolerance = None if stream.sync is None else stream.sync.tolerance
+    return f"{reason}{hint}. Messages: {fates(stream.counts, tolerance)}{first}"
 
 
 class _Thinned:

@@ -141,7 +141,8 @@ def run(arguments: Namespace) -> None:
     if arguments.save:  # first, because it may be refused
         task = annotations.keystates.follow(annotations.subtasks)
         task.save(arguments.save)
-        live = task.subtasks.describe() if task.subtasks else ""
+        assert task.subtasks is not None  # those that were passed
+        live = task.subtasks.describe()
     written, notes = None, list[str]()
     if arguments.out or arguments.in_place:
         written, notes = write(annotations, arguments, name)

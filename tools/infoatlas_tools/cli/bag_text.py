@@ -15,7 +15,7 @@ from infoatlas_rt.streams.events import DECOUPLED, Event
 from infoatlas_rt.streams.extrema import Extremum
 
 from ..analysis.independence import LEVEL
-from ..bags.bag_curve import StreamCurve
+from ..bags.bag_curve import StreamCurve, fates
 from .curve import extrema_rows
 
 
@@ -39,7 +39,7 @@ def print_bag(result: dict[str, Any], plot: str | None) -> None:
         names = topic["coordinates"]
         shown = names if len(names) < 5 else [*names[:2], "...", names[-1]]
         print(f"{topic['name']}: {len(names)} coordinates ({', '.join(shown)})")
-    print(f"Messages: {_fates(result)}")
+    print(f"Messages: {fates(result['counts'], result.get('sync_tolerance'))}")
     for notice in result["notices"]:
         print(f"Notice: {notice}")
     mi = np.array(result["curve"]["mi"])
@@ -62,22 +62,6 @@ def print_bag(result: dict[str, Any], plot: str | None) -> None:
         )
     if plot:
         print(f"Picture: {plot}")
-
-
-def _fates(result: dict[str, Any]) -> str:
-    """Numbers of messages by what became of them; of pairs of two topics."""
-    counts = {kind: n for kind, n in result["counts"].items() if n}
-    if "paired" in counts:
-        pairs, alone = counts.pop("paired"), counts.pop("unpaired", 0)
-        used = counts.pop("accepted", 0)
-        first = f"{pairs} pairs" + (f", {used} of them used" if used < pairs else "")
-        within = f"within {result['sync_tolerance']:g} s (--sync-tolerance)"
-        return ", ".join([first, f"{alone} without a partner {within}", *_numbers(counts)])
-    return ", ".join(_numbers(counts))
-
-
-def _numbers(counts: dict[str, int]) -> list[str]:
-    return [f"{n} {kind}" for kind, n in counts.items()]
 
 
 def _print_couplings(result: dict[str, Any]) -> None:

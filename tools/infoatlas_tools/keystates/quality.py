@@ -211,13 +211,13 @@ def _widths(grips: Sequence[Sequence[Grip]], usual: int | None, name: str) -> di
     The number of a grip counts from the last one if there are more than `usual`: failed attempts
     precede what succeeds. Without a usual number, all grips are compared.
     """
-    alike: dict[tuple[bool, int], list[Grip]] = {}
+    same: dict[tuple[bool, int], list[Grip]] = {}
     for row in grips:
         for number, grip in enumerate(row):
             own = number - max(len(row) - usual, 0) if usual else 0
-            alike.setdefault((np.isfinite(grip.duration), own), []).append(grip)
+            same.setdefault((np.isfinite(grip.duration), own), []).append(grip)
     failed = {}
-    for similar in alike.values():
+    for similar in same.values():
         levels = np.array([grip.switch.level for grip in similar])
         typical = float(np.median(levels))
         limit = max(UNLIKE * 1.4826 * float(np.median(np.abs(levels - typical))), WIDTH)

@@ -48,6 +48,12 @@ class Server(ThreadingHTTPServer):
         self.origin = f"http://{ADDRESS}:{self.server_port}"
         self.url = f"{self.origin}/?token={self.token}"
 
+    def state(self) -> dict[str, Any]:
+        """All that the page shows, except for signals and pictures."""
+        cameras = self.cameras.items()
+        shown = [{"name": name, "video": c.video(0) is not None} for name, c in cameras]
+        return self.session.state() | {"cameras": shown}
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Nothing: browsers end connections while a video is sent."""
 
@@ -74,7 +80,7 @@ class Handler(BaseHTTPRequestHandler):
             if self._admitted():
                 reply()
         except Stale:
-            self._json({"error": ELSEWHERE, "state": self._state()}, HTTPStatus.CONFLICT)
+            self._json({"error": ELSEWHERE, "state": self.server.state()}, HTTPStatus.CONFLICT)
         except InfoAtlasError as error:
             self._refuse(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
@@ -117,7 +123,7 @@ class Handler(BaseHTTPRequestHandler):
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
         session, parts = self.server.session, url.path.strip("/").split("/")
         if parts[0] == "state":
-            self._json(self._state())
+            self._json(self.server.state())
         elif parts[0] == "signals":
             numbers = (int(query[name]) for name in ("episode", "first", "last", "width"))
             self._json(session.signals.piece(*numbers))
@@ -143,12 +149,7 @@ class Handler(BaseHTTPRequestHandler):
             said = {"said": session.annotate(**given)}
         else:
             raise ValueError(what)
-        self._json(self._state() | said)
-
-    def _state(self) -> dict[str, Any]:
-        cameras = self.server.cameras
-        shown = [{"name": name, "video": c.video(0) is not None} for name, c in cameras.items()]
-        return self.server.session.state() | {"cameras": shown}
+        self._json(self.server.state() | said)
 
     def _file(self, name: str) -> None:
         file = files(__package__) / "page" / name
