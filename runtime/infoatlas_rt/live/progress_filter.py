@@ -17,6 +17,7 @@ TEMPER = 0.15  # weight of a step's log-likelihood, because successive steps are
 # pose that occurs in two parts would soon be taken for the later one.
 ANYWHERE = 1e-4
 CERTAIN = 0.9  # probability from which the part may go back to an earlier one
+NEAR = 0.5  # increments up to this multiple of the rms one leave the state nearly equal
 CAP = 8.0  # root mean square distance above which a bin becomes no less likely
 
 
@@ -32,7 +33,9 @@ class ProgressFilter:
         self._belief = np.empty((rows, count))
         self._recent = Ring(model.back + 1, rows, len(model.centre))
         self._first = np.zeros((rows, 3 * len(model.pairs)))
-        self._steps = np.empty(rows, np.int64)
+        # State from which the episode has not moved away for the second number of steps.
+        self._left = np.zeros((rows, len(model.centre)))
+        self._steps, self._rests = np.empty((2, rows), np.int64)
         # `part` is an index within the tool's parts, -1 before the first working step. The others
         # count working steps since the part was entered, and since the task reached a further bin.
         self.part, self.inside, self.waiting = np.empty((3, rows), np.int64)
@@ -53,6 +56,7 @@ class ProgressFilter:
         self._belief[rows] = self._start
         self._steps[rows] = -1
         self.part[rows] = -1
+        self._rests[rows] = 0
         self.inside[rows] = self.waiting[rows] = 0
         self.progress[rows] = self.reached[rows] = self.misfit[rows] = 0.0
 
@@ -75,12 +79,15 @@ class ProgressFilter:
         belief = prior * np.exp(-TEMPER * (square - least))
         belief /= belief.sum(axis=1, keepdims=True)
         # States that are nearly equal are one observation, so a rest does not change the part.
-        speed = np.abs((x - past) / model.rms).max(axis=1, keepdims=True)
-        moved = np.where(begun[:, None], np.minimum(speed, 1.0), 1.0)
-        found = belief @ self._member
-        share = moved * found + (1 - moved) * (before @ self._member)
-        belief *= np.divide(share, found, out=np.zeros_like(share), where=found > 0)[:, model.part]
+        apart = np.abs(x - self._left[rows]) > NEAR * model.rms
+        leaves = apart.any(axis=1) | ~begun
+        self._left[rows] = np.where(leaves[:, None], x, self._left[rows])
+        self._rests[rows] = np.where(leaves, 0, self._rests[rows] + 1)
+        share, earlier = belief @ self._member, before @ self._member
+        rests = (self._rests[rows] > model.back)[:, None] & (share > 0)
+        belief *= np.divide(earlier, share, out=np.ones_like(share), where=rests)[:, model.part]
         belief /= belief.sum(axis=1, keepdims=True)
+        share = belief @ self._member
         self._belief[rows] = belief
         likely, now = share.argmax(axis=1), self.part[rows]
         held = (likely < now) & (share.max(axis=1) < CERTAIN)

@@ -9,7 +9,7 @@
 namespace infoatlas::follow {
 namespace {
 
-constexpr double TEMPER = 0.15, ANYWHERE = 1e-4, CERTAIN = 0.9, CAP = 8.0;
+constexpr double TEMPER = 0.15, ANYWHERE = 1e-4, CERTAIN = 0.9, NEAR = 0.5, CAP = 8.0;
 constexpr double NEAREST = 0.002, CLIP = 6.0;
 
 // First bins of the parts that may follow a part, with their probabilities.
@@ -79,7 +79,7 @@ ProgressFilter::ProgressFilter(const Tool& tool)
       directions_(model_.offset.size()), pairs_(model_.pairs.size() / 6),
       chain_(count_ * count_), start_(count_), half_(count_), belief_(count_), prior_(count_),
       square_(count_), features_(2 * model_.centre.size() + 5 * pairs_), z_(directions_),
-      share_(model_.bins.size()), before_(share_), found_(share_), first_(3 * pairs_),
+      share_(model_.bins.size()), before_(share_), left_(model_.centre.size()), first_(3 * pairs_),
       recent_(model_.back + 1, model_.centre.size()) {
   for (size_t p = 0; p < model_.bins.size(); ++p) {
     const int64_t bins = model_.bins[p];
@@ -98,14 +98,14 @@ ProgressFilter::ProgressFilter(const Tool& tool)
 
 void ProgressFilter::reset() {
   steps_ = part = -1;
-  inside = waiting = 0;
+  inside = waiting = rests_ = 0;
   progress = reached_ = 0;
 }
 
 size_t ProgressFilter::bytes() const {
   size_t values = part_of_.size();
   for (const Reals* own : {&chain_, &start_, &half_, &place_, &belief_, &prior_, &square_,
-                           &features_, &z_, &share_, &before_, &found_, &first_})
+                           &features_, &z_, &share_, &before_, &left_, &first_})
     values += own->size();
   return 8 * values + recent_.bytes();
 }
@@ -124,14 +124,15 @@ void ProgressFilter::project(const double* x, const double* past, const double* 
   const ProgressModel& own = model_;
   const size_t p = own.centre.size();
   double *made = features_.data(), *apart = made + 2 * p;
-  moved_ = 0;
+  bool leaves = steps_ == 0;
   for (size_t i = 0; i < p; ++i) {
     const double ratio = (x[i] - past[i]) / own.rms[i];
     made[i] = standardised(x[i], own.centre[i], own.scale[i]);
     made[p + i] = compressed(ratio);
-    moved_ = most(moved_, std::fabs(ratio));
+    leaves = leaves || std::fabs(x[i] - left_[i]) > NEAR * own.rms[i];
   }
-  moved_ = steps_ > 0 ? least(moved_, 1.0) : 1.0;
+  if (leaves) std::copy_n(x, p, left_.begin());
+  rests_ = leaves ? 0 : rests_ + 1;
   std::copy_n(between, 3 * pairs_, apart);
   for (size_t i = 0; i < pairs_; ++i) {
     const double length = log_length(between + 3 * i);
@@ -169,17 +170,18 @@ void ProgressFilter::believe() {
     total += belief_[i];
   }
   for (double& belief : belief_) belief /= total;
+  share_of(belief_, share_);
   // States that are nearly equal are one observation, so a rest does not change the part.
-  share_of(belief_, found_);
-  for (size_t p = 0; p < share_.size(); ++p)
-    share_[p] = moved_ * found_[p] + (1 - moved_) * before_[p];
-  total = 0;
-  for (size_t i = 0; i < count_; ++i) {
-    const auto p = static_cast<size_t>(part_of_[i]);
-    belief_[i] *= found_[p] > 0 ? share_[p] / found_[p] : 0;
-    total += belief_[i];
+  if (rests_ > model_.back) {
+    total = 0;
+    for (size_t i = 0; i < count_; ++i) {
+      const auto p = static_cast<size_t>(part_of_[i]);
+      if (share_[p] > 0) belief_[i] *= before_[p] / share_[p];
+      total += belief_[i];
+    }
+    for (double& belief : belief_) belief /= total;
+    share_of(belief_, share_);
   }
-  for (double& belief : belief_) belief /= total;
 }
 
 // Probability of each part.

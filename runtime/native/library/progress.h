@@ -33,11 +33,12 @@ class ProgressFilter {
   Reals chain_, start_, half_, place_;  // [K, K], [K], [K], [K]
   Reals belief_, prior_, square_;       // [K]
   Reals features_, z_;                  // [f], [q]
-  Reals share_, before_, found_;        // [P]: of the parts; before the step, by its state alone
+  Reals share_, before_;                // [P]: of the parts, after the step and before it
+  Reals left_;                          // [p]: state from which no step has moved away
   Reals first_;                         // [3 m]: relative positions at the first step
   Ring recent_;
-  int64_t steps_ = -1;
-  double reached_ = 0, moved_ = 0;   // moved_: weight of the step by its speed
+  int64_t steps_ = -1, rests_ = 0;  // rests_: steps near left_
+  double reached_ = 0;
 };
 
 }  // namespace infoatlas::follow

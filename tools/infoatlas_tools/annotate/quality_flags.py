@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..keystates.events import MOTION
+from ..keystates.events import CONTACT, MOTION
 from .content import Annotations
 
 Int = NDArray[np.int64]
@@ -44,18 +44,20 @@ def missing_parts(annotations: Annotations, demonstration: int) -> list[str]:
     """Names of parts that most demonstrations have, and this one lacks.
 
     Parts between key states without objects are left out: the key states are missing, too. So are
-    those between changes of the motion, which may be absent from a good demonstration.
+    those named by a contact, which is then missing, and those between changes of the motion, which
+    may be absent from a good demonstration.
     """
     steps, subtasks = annotations.keystates.found, annotations.subtasks
-    changes = {n for n, source in zip(steps.names, steps.source, strict=True) if source == MOTION}
+    sources = dict(zip(steps.names, steps.source, strict=True))
     unknown = annotations.mislabelled(demonstration)
-    if unknown or any(part.until in changes for part in subtasks.parts):
+    if unknown or any(sources.get(part.until) == MOTION for part in subtasks.parts):
         return []
     found, known = [], annotations.keystates.quality[demonstration].missing
     for part, name in zip(subtasks.parts, subtasks.names, strict=True):
         there = part.end > part.start
         if part.reference and not there[demonstration] and there.mean() > 0.5:
-            found += [name] if name.removeprefix("until ") not in known else []
+            until = name.removeprefix("until ")
+            found += [name] if until not in known and sources.get(until) != CONTACT else []
     return found
 
 

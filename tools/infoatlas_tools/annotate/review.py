@@ -118,8 +118,8 @@ def _lags(
 ) -> tuple[float, float, Float, Float]:
     """Lag and correlation of the set, and lag of each demonstration.
 
-    The last array has the distance of a demonstration's lag from that of the set, 0 unless both of
-    its halves differ to the same side.
+    The last array has the distance of a demonstration's lag from that of the set, 0 unless it is
+    more than a step and both halves differ to the same side.
     """
     states = [np.linalg.norm(own, axis=1) for own in motion]
     best: tuple[float, Float, list[Float]] = (-np.inf, np.zeros(1), [])
@@ -128,7 +128,7 @@ def _lags(
         speeds = [np.linalg.norm(own, axis=1) for own in _scaled(steps)]
         both = zip(speeds, states, strict=True)
         curves = np.array([_correlations(*pair, reach) for pair in both])
-        pooled = np.average(curves, axis=0, weights=[len(own) for own in states])
+        pooled = np.median(curves, axis=0)  # one jump decides the correlation of an episode
         if pooled.max() > best[0]:
             best = float(pooled.max()), pooled, speeds
     correlation, pooled, speeds = best
@@ -144,7 +144,8 @@ def _lags(
             for part in (slice(half), slice(half, None))
         ]
         sides = np.sign(np.array([lag[i], *halves]) - common)
-        if abs(sides.sum()) == 3:
+        # A lag between two steps is measured as either of them.
+        if abs(sides.sum()) == 3 and abs(lag[i] - common) > 1:
             apart[i] = abs(lag[i] - common)
     return float(common), correlation, lag, apart
 

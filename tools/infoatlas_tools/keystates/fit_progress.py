@@ -10,12 +10,17 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.live.progress_model import ProgressModel, with_lengths
 
+from .changes import sensor_noise
+
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 BINS = 8  # of a part, at most
 FEWEST_STEPS = 2.0  # working steps of a bin in the median demonstration, at least
 DIRECTIONS = 12  # at most: those that separate the bins best
+# A step counts as motion by its increments relative to the rms ones, and those of a coordinate that
+# only has noise are noise, too: the rms increment is at least this multiple of the noise.
+ABOVE_NOISE = 10.0
 SHRINK = 0.3  # of the covariance within bins, towards the identity
 
 
@@ -67,7 +72,8 @@ def fit_progress(examples: Sequence[Example], parts: Int, pairs: Int, back: int)
     label = first[part] + np.minimum((share * bins[part]).astype(np.int64), bins[part] - 1)
     long = with_lengths(between, start)
     scale, scale_between = _deviation(x), _deviation(long)
-    rms = np.sqrt(((x - before) ** 2).mean(axis=0))
+    noise = sensor_noise([example.x for example in examples], x.shape[1])
+    rms = np.maximum(np.sqrt(((x - before) ** 2).mean(axis=0)), ABOVE_NOISE * noise)
     model = ProgressModel(
         parts, bins, pairs, back, x.mean(axis=0), scale,
         np.where(rms > 1e-9 * scale, rms, scale), long.mean(axis=0), scale_between,

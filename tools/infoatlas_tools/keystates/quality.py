@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .changes import Changes
-from .events import GRASP, LABEL, RELEASE, Evidence
+from .events import GRASP, LABEL, RELEASE, Event, Evidence
 from .gripper import Switch
 from .steps import Steps
 
@@ -104,6 +104,7 @@ def assess(
     needed = [name.startswith((GRASP, RELEASE)) or not evidence.bodies for name in names]
     least = np.where(needed, rows[(len(rows) - 1) // 2], rows[others])
     most = rows[-1 - others]
+    short = [[names[j] for j in np.flatnonzero(own < least)] for own in times]
     attempts = find_attempts(evidence)
     assessed = []
     for i, s in enumerate(states):
@@ -111,7 +112,7 @@ def assess(
         assessed.append(
             Quality(
                 () if faults[i] else attempts[i],
-                tuple(names[j] for j in np.flatnonzero(times[i] < least)),
+                tuple(n for n in short[i] if n not in _joined(evidence.events[i])),
                 tuple(names[j] for j in np.flatnonzero(times[i] > np.maximum(most, 1))),
                 orders[i],
                 float(still.mean()) if len(still) else 0.0,
@@ -120,6 +121,12 @@ def assess(
             )
         )
     return tuple(assessed)
+
+
+def _joined(events: Sequence[Event]) -> set[str]:
+    """Contacts of which grasps and releases take the place, because they are nearly simultaneous."""
+    verbs = {GRASP: "begins to move", RELEASE: "comes to rest"}
+    return {f"{e.body} {verbs[v]}" for e in events for v in verbs if e.name.startswith(v)}
 
 
 def _orders(seen: Sequence[Sequence[str]]) -> list[str]:
