@@ -223,6 +223,25 @@ def test_a_rest_changes_no_part(three, share):
     assert min(rested[at : at + len(rest)]) >= parts[at]
 
 
+@pytest.mark.parametrize("seed", [9, 10, 11, 12])
+def test_noise_while_the_arm_rests_is_no_motion(seed):
+    """A joint that never moves has noise, too, and so has the rest of 20 s."""
+    rng = np.random.default_rng(0)
+    states, subtasks = visits(seed=1)
+    states = [np.column_stack([s, 1e-3 * rng.normal(size=len(s))]) for s in states]
+    task = discover_keystates(packed(states), count=2).follow(subtasks)
+    (episode,), _ = visits(count=1, seed=seed)
+    episode = np.column_stack([episode, 1e-3 * rng.normal(size=len(episode))])
+    parts = [now.index for now in follow(KeyStateTracker(task), episode)]
+    for share in (0.0, 0.15, 0.8, 1.0):
+        at = round(share * (len(episode) - 1))
+        rest = np.repeat(episode[at : at + 1], 20 * int(RATE), axis=0)
+        rest[:, [0, 1, 2, 6]] += 1e-3 * rng.normal(size=(len(rest), 4))
+        path = np.concatenate([episode[: at + 1], rest, episode[at + 1 :]])
+        held = [now.index for now in follow(KeyStateTracker(task), path)][at : at + len(rest)]
+        assert set(held) == {parts[at]}
+
+
 @pytest.mark.parametrize("factor", [5.0, 2.0, 0.5])
 def test_other_rates_by_argument_and_by_stamps(task, episodes, grasps, factor):
     """Streams of 100, 40 and 10 Hz, followed with demonstrations of 20 Hz."""

@@ -48,6 +48,27 @@ def test_lags_of_sets_and_of_episodes():
     assert (right, shifted, others) == (359, 47, 0)  # of 360, 48 and 312
 
 
+def test_a_jump_of_one_episode_is_not_the_lag_of_the_set():
+    """Lost frames: commands and states jump at once, which correlates perfectly without a lag."""
+    rng = np.random.default_rng(0)
+    paths = [np.repeat(motion(rng, 100), 4, axis=0) for _ in range(20)]
+    paths = [np.apply_along_axis(np.convolve, 0, p, np.ones(8) / 8, "valid") for p in paths]
+    states, actions = [p[:-1] for p in paths], [p[1:] for p in paths]
+    for own in (states, actions):
+        own[7] = np.concatenate([own[7][:150], own[7][210:] + 30.0])
+    found = review(states, actions, np.zeros(20), 30.0)
+    assert found.lag[7] == 0 and found.set_lag == 1
+    assert not any("lag" in reason for why in found.why for reason in why)
+
+
+def test_lags_one_step_apart_are_usual():
+    """A lag between two steps is measured as either of them."""
+    states, actions, common, _ = lagged(1, 1e-3, 0)
+    states[9], actions[9] = states[9][1:], actions[9][:-1]
+    found = review(states, actions, np.zeros(COUNT), 20.0)
+    assert found.lag[9] == common - 1 and not any("lag" in reason for reason in found.why[9])
+
+
 @pytest.mark.parametrize("relative", [False, True])
 def test_motion_that_precedes_its_commands(relative):
     states, actions, *_ = lagged(0, 0.0, relative)

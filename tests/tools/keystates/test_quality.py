@@ -121,6 +121,42 @@ def test_missing_and_repeated_events_do_not_depend_on_the_count():
         assert not any(q.missing or q.repeated or q.attempts for q in others)
 
 
+def test_a_contact_within_a_grasp_is_not_lacking():
+    """The cube begins to move 1 s after the gripper closes, and in one demonstration at once."""
+    rng, states = np.random.default_rng(0), []
+    for i in range(12):
+        path = demonstration(20.0)
+        late = 0 if i == 3 else 20
+        finger = np.r_[path[late:, 2], np.repeat(path[-1:, 2], late)]
+        states.append(np.column_stack([path[:, :2], finger]) + 1e-3 * rng.normal(size=path.shape))
+    found = discover_keystates(Trajectories(states, names=NAMES, rate=20.0), 5)
+    begun = [["cube begins to move" in [e.name for e in row]] for row in found.evidence.events]
+    assert np.flatnonzero(~np.ravel(begun)).tolist() == [3]
+    assert not any(q.missing for q in found.quality)
+
+
+def test_a_warning_if_an_attempt_shifts_the_numbers_of_switches():
+    """The arm pushes with the closed gripper, and in two demonstrations fails to grasp at first."""
+    rng = np.random.default_rng(0)
+    push = [(0, 1), (1, 1), (1.2, 0), (7, 0), (7.2, 1)]
+    fails, grasps = (
+        [(9, 1), (9.2, 0), (10, 0), (10.2, 1)],
+        [(12, 1), (12.2, 0.3), (17, 0.3), (17.2, 1)],
+    )
+    names, states = ("tool.x", "gripper"), []
+    for i in range(12):
+        knots = [*push, *(fails if i in (2, 5) else []), *grasps, (20, 1)]
+        t = np.arange(0, 20, 0.05)
+        tool = np.interp(t, [0, 1, 7, 9, 12, 17, 20], [0, 0.5, 1, 1.5, 1.5, 3, 0])
+        path = np.column_stack([tool, np.interp(t, *np.transpose(knots))])
+        states.append(path + 1e-3 * rng.normal(size=path.shape))
+    found = discover_keystates(Trajectories(states, names=names, rate=20.0), "auto")
+    (warning,) = found.warnings
+    assert warning.startswith("A gripper closes more often than in most demonstrations in 2, 5,")
+    usual = Trajectories(states[6:], names=names, rate=20.0)
+    assert not discover_keystates(usual, "auto").warnings
+
+
 def test_idle_time_is_measured():
     quality = discover({2: {"idle": 20.0}}, columns=(0, 2))
     assert max(q.idle for i, q in enumerate(quality) if i != 2) + 0.3 < quality[2].idle

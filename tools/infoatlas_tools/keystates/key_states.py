@@ -30,7 +30,7 @@ from .events import CONTACT, GRIPPER, LABEL, MOTION, Evidence
 from .explanation import GroupChange
 from .fit_live import fit_live
 from .fit_subtasks import fit_subtasks
-from .quality import Quality
+from .quality import Quality, extra_closings
 from .recordings import LAG, Recordings
 from .steps import Steps
 from .subtasks.cuts import make_cuts
@@ -242,6 +242,18 @@ class KeyStates:
                 f"do ({self.met:.0%} beyond them). What helps: {ways}; a larger count.",
             )
         place = self.steps / np.maximum(self.trajectories.lengths[:, None] - 1, 1)
+        switches = place[:, [source == GRIPPER for source in self.found.source]]
+        again = np.isin(np.arange(len(place)), extra_closings(self.evidence))
+        others = switches[~again]
+        elsewhere = (switches < others.min(axis=0)) | (switches > others.max(axis=0))
+        shifted = np.flatnonzero(again & elsewhere.filled(False).any(axis=1)).tolist()
+        found = []
+        if shifted:
+            found.append(
+                "A gripper closes more often than in most demonstrations in "
+                f"{', '.join(map(str, shifted))}, so the switches may have wrong numbers there. What "
+                "helps: labels of two demonstrations."
+            )
         wide = [
             self.name(j)
             for j, source in enumerate(self.found.source)
@@ -250,12 +262,12 @@ class KeyStates:
             and np.subtract(*np.percentile(place[:, j].compressed(), [75, 25])) > WIDE
         ]
         if wide:
-            return (
+            found.append(
                 f"The times of {', '.join(wide)} spread over half of the demonstration: these may "
                 "be different events in different demonstrations. What helps: labels of two "
-                "demonstrations.",
+                "demonstrations."
             )
-        return ()
+        return tuple(found)
 
     def subtasks(
         self,

@@ -124,7 +124,7 @@ def assess(
 
 
 def _joined(events: Sequence[Event]) -> set[str]:
-    """Contacts of which grasps and releases take the place, because they are nearly simultaneous."""
+    """Contacts that may be part of a grasp or a release, because they are nearly simultaneous."""
     verbs = {GRASP: "begins to move", RELEASE: "comes to rest"}
     return {f"{e.body} {verbs[v]}" for e in events for v in verbs if e.name.startswith(v)}
 
@@ -198,6 +198,16 @@ def _grips(evidence: Evidence, name: str) -> list[list[Grip]]:
                 row.append(Grip(i, switch, until - switch.end, holds))
         found.append(row)
     return found
+
+
+def extra_closings(evidence: Evidence) -> list[int]:
+    """Demonstrations in which a gripper closes more often than in most."""
+    found: set[int] = set()
+    for name in evidence.grippers:
+        grips = _grips(evidence, name)
+        usual = _usual(grips)
+        found |= {i for i, row in enumerate(grips) if usual and len(row) > usual}
+    return sorted(found)
 
 
 def _usual(grips: Sequence[Sequence[Grip]]) -> int | None:
