@@ -249,10 +249,10 @@ class KeyStates:
         shifted = np.flatnonzero(again & elsewhere.filled(False).any(axis=1)).tolist()
         found = []
         if shifted:
+            those = ", ".join(map(str, shifted))
             found.append(
-                "A gripper closes more often than in most demonstrations in "
-                f"{', '.join(map(str, shifted))}, so the switches may have wrong numbers there. What "
-                "helps: labels of two demonstrations."
+                f"A gripper closes more often than in most demonstrations in {those}, so the switches "
+                "may have wrong numbers there. What helps: labels of two demonstrations."
             )
         wide = [
             self.name(j)
