@@ -251,8 +251,8 @@ class KeyStates:
         if shifted:
             those = ", ".join(map(str, shifted))
             found.append(
-                f"A gripper closes more often than in most demonstrations in {those}, so the switches "
-                "may have wrong numbers there. What helps: labels of two demonstrations."
+                f"A gripper closes more often than in most demonstrations in {those}, so the "
+                "switches may have wrong numbers there. What helps: labels of two demonstrations."
             )
         wide = [
             self.name(j)
