@@ -56,8 +56,7 @@ class ProgressFilter:
         self._belief[rows] = self._start
         self._steps[rows] = -1
         self.part[rows] = -1
-        self._rests[rows] = 0
-        self.inside[rows] = self.waiting[rows] = 0
+        self._rests[rows] = self.inside[rows] = self.waiting[rows] = 0
         self.progress[rows] = self.reached[rows] = self.misfit[rows] = 0.0
 
     def push(self, x: Float, between: Float, rows: Int) -> None:
@@ -93,8 +92,7 @@ class ProgressFilter:
         held = (likely < now) & (share.max(axis=1) < CERTAIN)
         part = np.where(held, now, likely)
         own = belief * self._member.T[part]
-        total = own.sum(axis=1)
-        progress = np.where(total > 1e-9, own @ self._place / np.maximum(total, 1e-9), 0.0)
+        progress = own @ self._place / np.maximum(own.sum(axis=1), 1e-9)
         same = part == now
         self.progress[rows] = np.where(same, np.maximum(self.progress[rows], progress), progress)
         self.inside[rows] = np.where(same, self.inside[rows] + 1, 0)

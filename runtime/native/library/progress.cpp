@@ -201,7 +201,7 @@ void ProgressFilter::choose() {
     total += belief_[i];
     place += belief_[i] * place_[i];
   }
-  const double found = total > 1e-9 ? place / total : 0.0;
+  const double found = place / most(total, 1e-9);
   progress = now == part ? most(progress, found) : found;
   inside = now == part ? inside + 1 : 0;
   part = now;

@@ -325,9 +325,11 @@ def test_hdf5_in_place(name, tmp_path, states, capsys):
 
 def test_saved_for_a_tracker(twelve, tmp_path, capsys):
     saved = tmp_path / "task.json"
-    assert main(["annotate", str(twelve), *BODIES, "--save", str(saved)]) == 0
+    command = ["annotate", str(twelve), *BODIES, "--save", str(saved)]
+    assert main([*command, "--json", str(tmp_path / "found.json")]) == 0
     text = capsys.readouterr().out
     assert f"Saved: {saved}" in text and "followed; right at" in text
+    assert "\n".join(json.loads((tmp_path / "found.json").read_text())["live"]) in text
     tracker = KeyStateTracker(saved)
     demonstrations = load_trajectories(twelve)
     for state in demonstrations.states[: demonstrations.lengths[0]]:

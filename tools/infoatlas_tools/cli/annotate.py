@@ -155,6 +155,7 @@ def run(arguments: Namespace) -> None:
         "format": name,
         "written": written,
         **as_tree(annotations, quality=arguments.qa),
+        "live": live.splitlines(),
         "left_out": notes,
         "model": arguments.model,
         "seed": arguments.seed,
