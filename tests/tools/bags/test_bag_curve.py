@@ -14,11 +14,12 @@ from fakes import RecordingEstimator
 from infoatlas_rt.cli import main
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.receiver import Receiver
 from infoatlas_rt.streams.extrema import ExtremumDetector
 from infoatlas_tools.bags import bag_curve
 from infoatlas_tools.bags.bag_curve import choose_grid, read, survey
 from infoatlas_tools.bags.demonstrations import load_demonstrations
-from infoatlas_tools.bags.part_samples import Part
+from infoatlas_tools.bags.part_samples import Part, PartSamples
 from infoatlas_tools.bags.states import Bag
 from player import Player
 
@@ -192,6 +193,38 @@ def test_a_stamp_that_is_far_too_old_stays_refused(tmp_path):
         player = Player(fake, Extractor(["position"], bag.schema("/joints")), window=20)
         curve = read(bag, ["/joints"], player.receivers, player.stream)
     assert curve.notices == [] and player.stream.counts["older stamp"] == 1
+
+
+@pytest.mark.parametrize(("rate", "end"), [(1.002, 60), (1.0, 60), (1.0, 30)])
+def test_two_clocks_that_drift_and_a_topic_that_ends_early(tmp_path, rate, end):
+    """One clock runs fast by `rate`, messages arrive late by up to 20 ms, and one topic ends."""
+    rng, kind = np.random.default_rng(0), "geometry_msgs/msg/PoseStamped"
+    with Writer(tmp_path / "drift", version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+        topics = [bag.add_connection(name, kind, typestore=STORE) for name in ("/fast", "/true")]
+        for i in range(1200):
+            at = 0.05 * i
+            for side, topic in enumerate(topics):
+                row = np.r_[rng.normal(size=3), 1, 0, 0, 0]
+                stamp = 10**18 + round((at * (rate if side == 0 else 1)) * 1e9)
+                arrival = 10**18 + round((at + rng.uniform(0, 0.02)) * 1e9)
+                if at < (end if side == 0 else 60):
+                    bag.write(topic, arrival, STORE.serialize_cdr(pose(stamp, row), kind))
+    with Bag(tmp_path / "drift") as bag:
+        receivers = [
+            Receiver(Extractor(None, bag.schema(name)), side, 1.0)
+            for side, name in enumerate(("/fast", "/true"))
+        ]
+        samples = PartSamples(bag, ["/fast", "/true"], receivers)
+        assert sum(1 for _ in samples) == 1200 + 20 * end
+    notices = samples.notices()
+    if rate > 1:
+        (notice,) = notices
+        assert notice.startswith("the stamps of /true fall behind those of /fast by 0.1")
+    elif end < 60:
+        (notice,) = notices
+        assert notice.startswith("/fast ends 30.00 s before /true")
+    else:
+        assert notices == []
 
 
 def test_a_robot_with_a_quantised_yaw_is_one_robot(tmp_path):

@@ -14,6 +14,8 @@ from infoatlas_rt.messages.receiver import Receiver, Sample
 
 from .states import Bag
 
+DRIFT = 0.01  # seconds between two clocks that are reported, the usual error of a lag
+
 
 @dataclass(frozen=True)
 class Part:
@@ -53,16 +55,18 @@ class PartSamples:
         self._bag, self._topics, self._receivers = bag, topics, receivers
         self._progress = progress or (lambda share: None)
         self._order = InOrder(max(receiver.reset_after for receiver in receivers))
+        self._newest = [-np.inf] * len(topics)  # stamps, of all messages
+        self._delays = [_Trend() for _ in topics]
 
     def __iter__(self) -> Iterator[Sample]:
-        part, receivers, used = self.part, self._receivers, False
-        newest = [-np.inf] * len(receivers)  # stamps, of all messages
+        part, receivers, used, newest = self.part, self._receivers, False, self._newest
         self._progress(0.0)
         total = sum(self._bag.topics[topic].messages for topic in self._topics)
         for number, (side, received, message) in enumerate(self._bag.messages(*self._topics), 1):
             time = receivers[side].time(message, received)
             if not np.isnan(time):
                 self.start, newest[side] = min(self.start, time), max(newest[side], time)
+                self._delays[side].add(time, received - time)
             share = number / total
             if part.duration is not None and np.isfinite(self.start):
                 share = max(share, (newest[side] - self.start) / part.end)
@@ -84,5 +88,42 @@ class PartSamples:
             )
 
     def notices(self) -> list[str]:
-        """A sentence for each topic whose messages were not in the order of their stamps."""
-        return self._order.notices(self._topics)
+        """Sentences on stamps out of order, an early end, and clocks that drift."""
+        found = self._order.notices(self._topics)
+        if len(self._topics) == 1:
+            return found
+        first, last = np.argsort(self._newest)
+        early = self._newest[last] - self._newest[first]
+        if early > self._receivers[first].reset_after and self.part.duration is None:
+            found.append(
+                f"{self._topics[first]} ends {early:.2f} s before {self._topics[last]}, and the "
+                "two are compared up to there"
+            )
+        drift = self._delays[0].rise() - self._delays[1].rise()
+        if abs(drift) > DRIFT:
+            slow, fast = self._topics if drift > 0 else self._topics[::-1]
+            found.append(
+                f"the stamps of {slow} fall behind those of {fast} by {abs(drift):.3f} s in this "
+                "recording, compared with arrival: synchronise the clocks, or lags are shifted"
+            )
+        return found
+
+
+class _Trend:
+    """Least-squares line through values over times, both in seconds."""
+
+    def __init__(self) -> None:
+        self._zero, self._last, self._sums = (0.0, 0.0), 0.0, np.zeros(5)
+
+    def add(self, time: float, value: float) -> None:
+        if not self._sums[0]:
+            self._zero = time, value
+        t, v = time - self._zero[0], value - self._zero[1]
+        self._last = t
+        self._sums += (1, t, v, t * t, t * v)
+
+    def rise(self) -> float:
+        """Rise of the line from the first to the last time."""
+        n, t, v, tt, tv = self._sums
+        spread = n * tt - t * t
+        return float((n * tv - t * v) / spread * self._last) if spread > 0 else 0.0

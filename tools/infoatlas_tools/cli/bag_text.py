@@ -13,6 +13,7 @@ from infoatlas_rt.errors import OutputError
 from infoatlas_rt.streams.event_thresholds import DECOUPLED_BELOW
 from infoatlas_rt.streams.events import DECOUPLED, Event
 from infoatlas_rt.streams.extrema import Extremum
+from infoatlas_rt.streams.resolution import FINEST
 
 from ..analysis.independence import LEVEL
 from ..bags.bag_curve import StreamCurve, fates
@@ -86,15 +87,17 @@ def _print_couplings(result: dict[str, Any]) -> None:
     )
     if result["events"]:
         print(
-            f"Coupled motions depend on each other over {steps} steps. This is no proof of "
-            "contact: if a person moves\nthe object while the robot moves, they are coupled, too"
+            f"Coupled motions are similar over {steps} steps. This is no proof of contact: if a "
+            "person moves the object\nwhile the robot moves, they are coupled, and so are many "
+            f"unrelated smooth motions{_tested(result['lags'])}"
         )
     resolution = result["coupling_resolution"]
     spans = (
         f"{topic['name']} " + " to ".join(f"{v:.2g}" for v in sorted({min(of), max(of)}))
         for topic, of in zip(result["topics"], resolution["values"], strict=True)
     )
-    how = "estimated from the noise at rest" if resolution["estimated"] else "as given"
+    estimated = f"from the noise at rest, {FINEST:g} without a rest"
+    how = estimated if resolution["estimated"] else "as given"
     print(f"Smallest motion within a step ({how}): {', '.join(spans)}")
 
 
@@ -106,14 +109,18 @@ def _reason(event: dict[str, Any]) -> str:
 
 
 def _print_caution(lags: dict[str, Any] | None) -> None:
-    """Unless a lag shows a dependence: what extrema of two topics may be."""
+    """What extrema of two topics may be, unless a lag shows a dependence."""
+    if not any(scan["significant"] for scan in (lags or {"scans": []})["scans"]):
+        print(f"Two unrelated smooth motions have high estimates and extrema, too{_tested(lags)}")
+
+
+def _tested(lags: dict[str, Any] | None) -> str:
+    """What is known of the dependence of two topics, as the end of a sentence."""
     if not lags:
-        also = "--lags 0.5 tests whether these two depend on each other"
-    elif any(scan["significant"] for scan in lags["scans"]):
-        return
-    else:
-        also = "no lag shows that these two depend on each other"
-    print(f"Two unrelated smooth motions have high estimates and extrema, too: {also}")
+        return ": --lags 0.5 tests whether these two depend on each other"
+    if any(scan["significant"] for scan in lags["scans"]):
+        return ""
+    return ": no lag shows that these two depend on each other"
 
 
 def _print_lags(result: dict[str, Any]) -> None:
