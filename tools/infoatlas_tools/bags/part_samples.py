@@ -99,8 +99,9 @@ class PartSamples:
                 f"{self._topics[first]} ends {early:.2f} s before {self._topics[last]}, and the "
                 "two are compared up to there"
             )
-        drift = self._delays[0].rise() - self._delays[1].rise()
-        if abs(drift) > DRIFT:
+        (one, error), (other, error_of_other) = (own.rise() for own in self._delays)
+        drift, sure = one - other, 4 * float(np.hypot(error, error_of_other))
+        if abs(drift) > max(DRIFT, sure):
             slow, fast = self._topics if drift > 0 else self._topics[::-1]
             found.append(
                 f"the stamps of {slow} fall behind those of {fast} by {abs(drift):.3f} s in this "
@@ -113,17 +114,20 @@ class _Trend:
     """Least-squares line through values over times, both in seconds."""
 
     def __init__(self) -> None:
-        self._zero, self._last, self._sums = (0.0, 0.0), 0.0, np.zeros(5)
+        self._zero, self._last, self._sums = np.zeros(2), 0.0, np.zeros((3, 3))
 
     def add(self, time: float, value: float) -> None:
-        if not self._sums[0]:
-            self._zero = time, value
-        t, v = time - self._zero[0], value - self._zero[1]
-        self._last = t
-        self._sums += (1, t, v, t * t, t * v)
+        if not self._sums[0, 0]:
+            self._zero = np.array([time, value])
+        row = np.r_[1.0, (time, value) - self._zero]
+        self._last = row[1]
+        self._sums += np.outer(row, row)
 
-    def rise(self) -> float:
-        """Rise of the line from the first to the last time."""
-        n, t, v, tt, tv = self._sums
-        spread = n * tt - t * t
-        return float((n * tv - t * v) / spread * self._last) if spread > 0 else 0.0
+    def rise(self) -> tuple[float, float]:
+        """Rise of the line from the first to the last time, and its standard error."""
+        n = max(self._sums[0, 0], 1.0)
+        (tt, tv), (_, vv) = self._sums[1:, 1:] - np.outer(self._sums[0, 1:], self._sums[0, 1:]) / n
+        if n < 3 or tt <= 0:
+            return 0.0, np.inf
+        error = np.sqrt(max(vv - tv * tv / tt, 0.0) / (n - 2) / tt)
+        return float(tv / tt * self._last), float(error * abs(self._last))
