@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -56,7 +57,7 @@ class PartSamples:
         self._progress = progress or (lambda share: None)
         self._order = InOrder(max(receiver.reset_after for receiver in receivers))
         self._newest = [-np.inf] * len(topics)  # stamps, of all messages
-        self._delays = [_Trend() for _ in topics]
+        self._times, self._delays = ([array("d") for _ in topics] for _ in range(2))
 
     def __iter__(self) -> Iterator[Sample]:
         part, receivers, used, newest = self.part, self._receivers, False, self._newest
@@ -66,7 +67,8 @@ class PartSamples:
             time = receivers[side].time(message, received)
             if not np.isnan(time):
                 self.start, newest[side] = min(self.start, time), max(newest[side], time)
-                self._delays[side].add(time, received - time)
+                self._times[side].append(time)
+                self._delays[side].append(received - time)
             share = number / total
             if part.duration is not None and np.isfinite(self.start):
                 share = max(share, (newest[side] - self.start) / part.end)
@@ -99,7 +101,7 @@ class PartSamples:
                 f"{self._topics[first]} ends {early:.2f} s before {self._topics[last]}, and the "
                 "two are compared up to there"
             )
-        (one, error), (other, error_of_other) = (own.rise() for own in self._delays)
+        (one, error), (other, error_of_other) = map(_rise, self._times, self._delays)
         drift, sure = one - other, 4 * float(np.hypot(error, error_of_other))
         if abs(drift) > max(DRIFT, sure):
             slow, fast = self._topics if drift > 0 else self._topics[::-1]
@@ -110,24 +112,10 @@ class PartSamples:
         return found
 
 
-class _Trend:
-    """Least-squares line through values over times, both in seconds."""
-
-    def __init__(self) -> None:
-        self._zero, self._last, self._sums = np.zeros(2), 0.0, np.zeros((3, 3))
-
-    def add(self, time: float, value: float) -> None:
-        if not self._sums[0, 0]:
-            self._zero = np.array([time, value])
-        row = np.r_[1.0, (time, value) - self._zero]
-        self._last = row[1]
-        self._sums += np.outer(row, row)
-
-    def rise(self) -> tuple[float, float]:
-        """Rise of the line from the first to the last time, and its standard error."""
-        n = max(self._sums[0, 0], 1.0)
-        (tt, tv), (_, vv) = self._sums[1:, 1:] - np.outer(self._sums[0, 1:], self._sums[0, 1:]) / n
-        if n < 3 or tt <= 0:
-            return 0.0, np.inf
-        error = np.sqrt(max(vv - tv * tv / tt, 0.0) / (n - 2) / tt)
-        return float(tv / tt * self._last), float(error * abs(self._last))
+def _rise(times: array[float], delays: array[float]) -> tuple[float, float]:
+    """Rise of a line through the delays, s, from the first to the last time; and its error."""
+    since = np.array(times) - (times[0] if times else 0.0)
+    if len(since) < 3 or not np.ptp(since):
+        return 0.0, np.inf
+    (slope, _), covariance = np.polyfit(since, np.array(delays) - delays[0], 1, cov=True)
+    return float(slope * since[-1]), float(np.sqrt(covariance[0, 0]) * abs(since[-1]))

@@ -32,6 +32,7 @@ HELD = 2.0  # seconds after a grasp in which the body begins to move, at most
 APART = 0.3  # seconds between two events, at least: the clearer one is kept
 EDGE = 0.1  # seconds at either end of a demonstration without events
 GRASP, RELEASE = "grasp ", "release "
+BEGINS, RESTS = "begins to move", "comes to rest"
 CONTACT, GRIPPER, MOTION, LABEL = "contact", "gripper", "motion", "label"
 TURNS = (-1, 0, 1)  # of events, in order of time
 
@@ -241,7 +242,7 @@ def _joined(
         turn = (1 if closes else -1) if alone else 0
         found.append(Event(step, text, source, strength, body, turn))
     for m in motions:
-        for at, what in ((m.begin, "begins to move"), (m.end, "comes to rest")):
+        for at, what in ((m.begin, BEGINS), (m.end, RESTS)):
             if (m.body, at) not in covered and at < length:
                 strength = 1 + min(m.size, 1.0)
                 found.append(Event(at, f"{m.body} {what}", CONTACT, strength, m.body))

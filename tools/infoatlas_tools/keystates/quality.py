@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .changes import Changes
-from .events import GRASP, LABEL, RELEASE, Event, Evidence
+from .events import BEGINS, GRASP, LABEL, RELEASE, RESTS, Event, Evidence
 from .gripper import Switch
 from .steps import Steps
 
@@ -125,7 +125,7 @@ def assess(
 
 def _joined(events: Sequence[Event]) -> set[str]:
     """Contacts that may be part of a grasp or a release, because they are nearly simultaneous."""
-    verbs = {GRASP: "begins to move", RELEASE: "comes to rest"}
+    verbs = {GRASP: BEGINS, RELEASE: RESTS}
     return {f"{e.body} {verbs[v]}" for e in events for v in verbs if e.name.startswith(v)}
 
 
@@ -206,7 +206,7 @@ def extra_closings(evidence: Evidence) -> list[int]:
     for name in evidence.grippers:
         grips = _grips(evidence, name)
         usual = _usual(grips)
-        found |= {i for i, row in enumerate(grips) if usual and len(row) > usual}
+        found |= {grip.demonstration for grip in (_extra(grips, usual) if usual else [])}
     return sorted(found)
 
 
