@@ -171,6 +171,18 @@ def test_failed_attempts_are_extra_occurrences():
     assert columns[2] == [("gripper closes", 2), ("gripper closes", 1)]
 
 
+def test_short_grips_are_extra_occurrences():
+    """Most demonstrations close twice; one closes for a moment between the two."""
+
+    def closes(step, grip):
+        return Event(step, "gripper closes", "gripper", 1.0, "", grip=grip)
+
+    twice = [closes(30, 40), closes(90, 30)]
+    events = [twice, twice, [closes(30, 45), closes(90, 10), closes(110, 30)]]
+    numbers = [[n for _, (_, n) in row] for row in chosen_events(events, 5)]
+    assert numbers == [[1, 2], [1, 2], [1, 3, 2]]
+
+
 SWITCHES = {"opens first": (0.2, 0.7), "fails": (3, 0), "opens again": (4, 0.7), "closes": (6, 0)}
 SWITCHES |= {"opens": (10, 0.7), "closes last": (17, 0)}
 

@@ -135,14 +135,16 @@ def test_a_contact_within_a_grasp_is_not_lacking():
     assert not any(q.missing for q in found.quality)
 
 
-def test_a_warning_if_an_attempt_shifts_the_numbers_of_switches():
-    """The arm pushes with the closed gripper, and in two demonstrations fails to grasp at first."""
+@pytest.mark.parametrize("lasts", [0.8, 2.6])
+def test_attempts_and_the_numbers_of_switches(lasts):
+    """The arm pushes with the closed gripper, and in two demonstrations fails to grasp at first.
+
+    A short attempt has the last number. A long one may be a grasp, so that there is a warning.
+    """
     rng = np.random.default_rng(0)
     push = [(0, 1), (1, 1), (1.2, 0), (7, 0), (7.2, 1)]
-    fails, grasps = (
-        [(9, 1), (9.2, 0), (10, 0), (10.2, 1)],
-        [(12, 1), (12.2, 0.3), (17, 0.3), (17.2, 1)],
-    )
+    fails = [(8, 1), (8.2, 0), (8.2 + lasts, 0), (8.4 + lasts, 1)]
+    grasps = [(12, 1), (12.2, 0.3), (17, 0.3), (17.2, 1)]
     names, states = ("tool.x", "gripper"), []
     for i in range(12):
         knots = [*push, *(fails if i in (2, 5) else []), *grasps, (20, 1)]
@@ -151,8 +153,15 @@ def test_a_warning_if_an_attempt_shifts_the_numbers_of_switches():
         path = np.column_stack([tool, np.interp(t, *np.transpose(knots))])
         states.append(path + 1e-3 * rng.normal(size=path.shape))
     found = discover_keystates(Trajectories(states, names=names, rate=20.0), "auto")
-    (warning,) = found.warnings
-    assert warning.startswith("A gripper closes more often than in most demonstrations in 2, 5,")
+    if lasts > 2:
+        (warning,) = found.warnings
+        assert warning.startswith(
+            "A gripper closes more often than in most demonstrations in 2, 5,"
+        )
+    else:
+        assert not found.warnings
+        expected = [22, 142, 242, 342]  # switches of 0.2 s
+        np.testing.assert_allclose(found.steps[:, :4], [expected] * 12, atol=3)
     usual = Trajectories(states[6:], names=names, rate=20.0)
     assert not discover_keystates(usual, "auto").warnings
 

@@ -34,6 +34,7 @@ EDGE = 0.1  # seconds at either end of a demonstration without events
 GRASP, RELEASE = "grasp ", "release "
 BEGINS, RESTS = "begins to move", "comes to rest"
 CONTACT, GRIPPER, MOTION, LABEL = "contact", "gripper", "motion", "label"
+SHORT = 0.5  # of the shortest usual grip: a shorter one is a failed attempt
 TURNS = (-1, 0, 1)  # of events, in order of time
 
 
@@ -64,6 +65,7 @@ class Event:
     strength: float
     body: str
     turn: int = 0
+    grip: int = 0  # steps for which a gripper is closed, after or before the event
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +207,7 @@ def _joined(
         others = switches[number + 1 :] if closes else switches[:number]
         own = [s for s in others if s.gripper == switch.gripper]
         if closes:
+            grip = (own[0].begin if own else length) - switch.end
             opens = own[0].begin if own else length
             last = min(switch.end + HELD * unit, opens)
             after = [
@@ -220,6 +223,7 @@ def _joined(
             if body:
                 covered |= _pauses(body, motions, switch.begin, opens)
         else:
+            grip = switch.begin - (own[-1].end if own else 0)
             if switch.gripper not in held:  # closed from the start
                 ends = [m for m in motions if m.begin < switch.begin <= m.end + JOINED * unit]
                 held[switch.gripper] = next((m.body for m in ends if m.body in graspable), "")
@@ -240,7 +244,7 @@ def _joined(
         strength = abs(switch.change) + (2 if body else 0)
         alone = all(s.change * switch.change > 0 for s in own)
         turn = (1 if closes else -1) if alone else 0
-        found.append(Event(step, text, source, strength, body, turn))
+        found.append(Event(step, text, source, strength, body, turn, grip))
     for m in motions:
         for at, what in ((m.begin, BEGINS), (m.end, RESTS)):
             if (m.body, at) not in covered and at < length:
@@ -285,9 +289,10 @@ def chosen_events(
     """The `count` clearest events of each demonstration, with the column of each.
 
     A column is a name and its occurrence: the second grasp of a body has its own column, and so has
-    an opening before the first closing. If a demonstration has more occurrences than most, the
-    first ones are extra and have the last numbers: failed attempts precede what succeeds. Columns
-    that more demonstrations have, and clearer ones, come first.
+    an opening before the first closing. If a demonstration has more occurrences than most, those
+    of short grips are extra, then the first ones, and have the last numbers: failed attempts are
+    short and precede what succeeds. Columns that more demonstrations have, and clearer ones, come
+    first.
     """
     times = [Counter((event.name, event.turn) for event in row) for row in events]
     usual: Counter[tuple[str, int]] = Counter()
@@ -295,10 +300,15 @@ def chosen_events(
         having = [own for own in times if any(own[name, turn] for turn in TURNS)]
         for turn in TURNS:
             usual[name, turn] = int(np.median([own[name, turn] for own in having]))
+    shortest: dict[tuple[str, int], float] = {}
+    for key in usual:
+        grips = [[e.grip for e in row if (e.name, e.turn) == key] for row in events]
+        shortest[key] = float(np.median([min(g) for g in grips if g and len(g) == usual[key]] or 0))
     numbered = []
     strength: dict[tuple[str, int], list[float]] = {}
     for row in events:
-        numbered.append(list(zip(row, _occurrences(row, usual), strict=True)))
+        short = [e.grip < SHORT * shortest[e.name, e.turn] for e in row]
+        numbered.append(list(zip(row, _occurrences(row, usual, short), strict=True)))
         for event, column in numbered[-1]:
             strength.setdefault(column, []).append(event.strength)
 
@@ -311,24 +321,27 @@ def chosen_events(
     return [sorted(row, key=lambda entry: entry[0].step) for row in best]
 
 
-def _occurrences(row: Sequence[Event], usual: Counter[tuple[str, int]]) -> list[tuple[str, int]]:
+def _occurrences(
+    row: Sequence[Event], usual: Counter[tuple[str, int]], short: Sequence[bool]
+) -> list[tuple[str, int]]:
     """Name and number of each event of a demonstration, from the usual numbers by name and turn.
 
     An event whose turn is not usual takes a place that another turn leaves: a recording may end
     before the release.
     """
     room, left = usual - Counter((e.name, e.turn) for e in row), usual.copy()
-    turns: list[tuple[str, int | None]] = []
-    for event in reversed(row):
+    turns: dict[int, tuple[str, int | None]] = {}
+    for i in sorted(range(len(row)), key=lambda i: (short[i], -i)):
+        event = row[i]
         own = event.name, event.turn
         free = [(event.name, turn) for turn in TURNS if room[event.name, turn] > 0]
         if free and not usual[own]:
             own = free[0]
             room[own] -= 1
         left[own] -= 1
-        turns.append(own if left[own] >= 0 else (event.name, None))
+        turns[i] = own if left[own] >= 0 else (event.name, None)
     seen, found = Counter[tuple[str, int | None]](), []
-    for name, turn in reversed(turns):
+    for name, turn in (turns[i] for i in range(len(row))):
         seen[name, turn] += 1
         before = sum(usual[name, other] for other in TURNS if turn is None or other < turn)
         found.append((name, before + seen[name, turn]))

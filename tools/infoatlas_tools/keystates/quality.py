@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .changes import Changes
-from .events import BEGINS, GRASP, LABEL, RELEASE, RESTS, Event, Evidence
+from .events import BEGINS, GRASP, LABEL, RELEASE, RESTS, SHORT, Event, Evidence
 from .gripper import Switch
 from .steps import Steps
 
@@ -201,16 +201,18 @@ def _grips(evidence: Evidence, name: str) -> list[list[Grip]]:
 
 
 def extra_closings(evidence: Evidence) -> list[int]:
-    """Demonstrations in which a gripper closes more often than in most."""
+    """Demonstrations in which a gripper closes more often than in most, apart from short grips."""
     found: set[int] = set()
     for name in evidence.grippers:
-        grips = _grips(evidence, name)
-        usual = _usual(grips)
-        found |= {grip.demonstration for grip in (_extra(grips, usual) if usual else [])}
+        durations = [[grip.duration for grip in row] for row in _grips(evidence, name)]
+        if usual := _usual(durations):
+            least = SHORT * np.median([min(row) for row in durations if len(row) == usual])
+            number = [sum(duration >= least for duration in row) for row in durations]
+            found |= {i for i, n in enumerate(number) if n > usual}
     return sorted(found)
 
 
-def _usual(grips: Sequence[Sequence[Grip]]) -> int | None:
+def _usual(grips: Sequence[Sequence[object]]) -> int | None:
     """Number of grips that more than half of the demonstrations have; None if there is none."""
     number, times = Counter(map(len, grips)).most_common(1)[0]
     return number if times > len(grips) / 2 else None
