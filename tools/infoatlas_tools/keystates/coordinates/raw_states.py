@@ -120,7 +120,7 @@ def read_coordinates(
         ),
         *(
             f"{_columns([c], names)} jumps from end to end of its range: is it an encoder that "
-            f"wraps? Then name it (orientation, --orientation {c}=angle)"
+            f"wraps? Then name it (orientation, --orientation {c}=angle); else check the sensor"
             for g, c in parts
             if orientation is None and g < 0 and c not in trajectories.gripper
             if not (names and GRIPPER.search(names[c])) and may_wrap(columns[c], first)
