@@ -183,7 +183,7 @@ def _no_number(cells: _Cells, row: int, column: int, cell: str) -> InputError:
     elif any(mark in cell for mark in ";,\t"):
         hint = f"{how}; separate all by commas, and write numbers with points"
     else:
-        hint = f"remove that row or column ({how})"
+        hint = f"remove that row or column, or write classes as 0, 1, 2 ({how})"
     return InputError(f"{cells.path}, {cells.where(row)}{name}: {cell!r} is no number: {hint}")
 
 
