@@ -60,6 +60,10 @@ def test_an_event_at_a_goal_and_a_thing_that_is_carried():
     found = found_in(states, names).subtasks(Pose("tool"), poses(moves))
     assert references(found) == ["button", "a", "b"]
     assert found.names == ("reach button", "reach a", "carry a to b")
+    button, _, carry = found.parts
+    twice = [part for part in (button, replace(carry, reference="object 1")) for _ in range(2)]
+    names = ("reach button", "reach button 2", "carry a to object 1", "carry a to object 1 (2)")
+    assert replace(found, parts=tuple(twice)).names == names
 
 
 def test_each_of_two_arms_has_its_own_parts():

@@ -221,7 +221,8 @@ class Subtasks:
         for i, name in enumerate(names):
             seen[name] += 1
             if seen[name] > 1:
-                names[i] = f"{name} {seen[name]}"
+                number = f"({seen[name]})" if name[-1].isdigit() else seen[name]
+                names[i] = f"{name} {number}"
         return tuple(names)
 
     def active(self, demonstration: int, tool: str | None = None) -> Int:
