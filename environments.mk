@@ -8,7 +8,7 @@ ENGINE_SOURCES = $(shell find runtime/native -type f -not -path '*/__pycache__/*
 # Without bytecode: most modules of torch and SciPy are never imported.
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(RUN)/pip $(INSTALL) -e '.[cpu,cli,plot]'
+	$(RUN)/pip $(INSTALL) -e '.[cpu,cli,plot,datasets,camera]'
 	$(call LIVE,$(RUN))
 	touch $@
 
