@@ -60,10 +60,13 @@ def print_annotations(
         print("Below 0 nats, the end varies less in the world than relative to the object.")
     if seen:
         numbered = [(f"object {k}", n) for k, n in zip(seen.numbers, seen.names, strict=True)]
-        objects = ", ".join(a if a == name else f"{name} ({a})" for a, name in numbered)
+        called = [a if a == name else f"{name} ({a})" for a, name in numbered]
+        listed = ", ".join(called[o] for o in sorted(seen.informative)) or "none"
+        rest = ", ".join(a for o, a in enumerate(called) if o not in seen.informative)
         print(
             f"Objects whose places differ between demonstrations, by camera {seen.camera}: "
-            f"{objects}. --plot FILE shows them, and --object-name 1=bottle names one."
+            f"{listed}{f'; without clear information: {rest}' if rest else ''}. --plot FILE shows "
+            "them, and --object-name 1=bottle names one."
         )
     trust = [annotations.keystates.trust] if annotations.keystates.trust else []
     for text in (*trust, *result["notes"], *result["warnings"]):

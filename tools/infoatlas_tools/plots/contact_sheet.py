@@ -37,7 +37,8 @@ def contact_sheet(seen: SeenObjects, *, title: str = "") -> Figure:
     """
     count = len(seen.images)
     shown = np.unique(np.linspace(0, count - 1, min(SHOWN, count)).round().astype(int)).tolist()
-    objects = _informative(seen)
+    # The largest ones if none is informative.
+    objects = sorted((seen.informative or list(range(len(seen.names))))[:SHOWN])
     image = CELL * seen.images.shape[1] / seen.images.shape[2]
     row = max(CELL, LINE * len(seen.cuts) + 0.1)
     left = NAMES + (CELL + GAP) * SHOWN
@@ -67,21 +68,13 @@ def contact_sheet(seen: SeenObjects, *, title: str = "") -> Figure:
     return figure
 
 
-def _informative(seen: SeenObjects) -> list[int]:
-    """Objects to draw, those with the most information; the largest ones if none is informative."""
-    lead = np.nan_to_num(seen.nats - seen.stderr, nan=-1.0).max(axis=0, initial=-1.0)
-    found = [o for o in range(len(seen.names)) if lead[o] > 0 or seen.names[o] in seen.references]
-    most = sorted(found, key=lambda o: -lead[o]) or list(range(len(seen.names)))
-    return sorted(most[:SHOWN])
-
-
 def _caption(figure: Figure, seen: SeenObjects, drawn: int, title: str) -> None:
     """The heading, and how to read the picture."""
     named = sum(r in seen.names for r in seen.references)
     many = "1 object" if len(seen.names) == 1 else f"{len(seen.names)} objects"
     heading = f"{many}, camera {shorten(seen.camera, 32)}"
     if drawn < len(seen.names):
-        heading += f" ({len(seen.names) - drawn} of little information not drawn)"
+        heading += f" ({len(seen.names) - drawn} without clear information not drawn)"
     note = (
         "Columns: first images of some demonstrations, and the objects there. Bars: how much the "
         "joints at each key state depend on the object's place there, with standard errors; "

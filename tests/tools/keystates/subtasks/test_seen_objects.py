@@ -67,6 +67,7 @@ def test_right_references(where, demos):
     found = find(painted(where), *demos)
     first, second = (nearest(found.seen, where[:, k]) for k in range(2))
     assert found.seen.references == (first, second)
+    assert {found.seen.names[o] for o in found.seen.informative} == {first, second}
     assert found.names == (f"reach {first}", f"carry {first} to {second}", "until end")
     assert found.keystate_names == dict(
         zip(LABELS, (f"grasp {first}", f"release {first}"), strict=True)

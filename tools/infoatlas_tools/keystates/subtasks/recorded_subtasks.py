@@ -129,6 +129,13 @@ class SeenObjects:
     stderr: Float
     references: tuple[str, ...]
 
+    @property
+    def informative(self) -> list[int]:
+        """References and objects whose information exceeds its error, the most of it first."""
+        lead = np.nan_to_num(self.nats - self.stderr, nan=-1.0).max(axis=0, initial=-1.0)
+        objects = [o for o, name in enumerate(self.names) if lead[o] > 0 or name in self.references]
+        return sorted(objects, key=lambda o: -lead[o])
+
 
 @dataclass(frozen=True, eq=False)
 class Subtasks:
