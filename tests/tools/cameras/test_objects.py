@@ -14,8 +14,11 @@ COUNT, STEPS = 16, 4
 
 
 def objects_of(where, colours):
-    """Objects by the index of the nearest true place, and all of them."""
-    images = [paint(own, colours, seed=i) for i, own in enumerate(where)]
+    return objects_in([paint(own, colours, seed=i) for i, own in enumerate(where)])
+
+
+def objects_in(images):
+    """Objects of demonstrations that begin with some images."""
     films = [np.broadcast_to(image, (STEPS, *image.shape)) for image in images]
     found, _ = find_objects(read_scene(as_camera(films, np.full(COUNT, STEPS)), RATE))
     return found
@@ -42,6 +45,20 @@ def test_faces_of_an_object_are_joined():
     own = min(found, key=lambda o: distance(o, where[:, 0]))
     assert distance(own, where[:, 0]) < 1.5  # a face alone is 5 pixels away
     assert sum(distance(o, where[:, 0]) < 6 for o in found) == 1
+
+
+def test_a_rim_is_no_object():
+    """Pixels at the edges of the first object, in some images of the second one."""
+    where = places(COUNT, 2)
+    images = [paint(own, (RED, GREEN), seed=i) for i, own in enumerate(where)]
+    for i, image in enumerate(images):
+        x, y = where[i, int(i % 8 == 0)].round().astype(int)
+        inside = image[y - 10 : y + 10, x - 10 : x + 10].copy()
+        image[y - 12 : y + 12, x - 12 : x + 12] = BLUE
+        image[y - 10 : y + 10, x - 10 : x + 10] = inside
+    found = objects_in(images)
+    assert [min(distance(o, where[:, k]) for o in found) < 1.5 for k in range(2)] == [True, True]
+    assert len(found) == 2
 
 
 def test_absent_objects():

@@ -20,6 +20,7 @@ FEWEST = 4  # images that show whether faces move together
 PRESENT = 0.5  # of the demonstrations that have an object, at least
 TWIN = 0.5  # of the area of the largest blob: another one is a second object of the same colour
 BESIDE = 0.04  # of the width: blobs nearer than this may be faces of one object
+SAME = 0.5  # of the area of two boxes together is in both: they are of one object
 STEADY = 1.8  # ratio of the quartiles of its area, at most: what varies more is no one thing
 RIGID = 0.8  # share of the variance of a face's place that the place of another one explains
 
@@ -31,6 +32,7 @@ class ImageObject:
     # [N, 2], its centre (right, down) in pixels of the scene; NaN where it is not seen.
     points: Float
     boxes: Int  # [N, 4], left, top, width and height
+    pixels: Int  # [N], of its blob
     colours: tuple[int, ...]  # of its faces: indices in the palette
     twin: bool  # most demonstrations have two blobs of its colour, which may be confused
 
@@ -50,7 +52,10 @@ def find_objects(scene: Scene) -> tuple[list[ImageObject], Image]:
     faces = colour_of(scene.first, scene, palette)
     every = [locate(faces, (k,)) for k in range(len(palette))]
     joined = _joined([one for one in every if one.seen.mean() >= PRESENT], faces)
-    return sorted(filter(_steady, joined), key=lambda one: -np.median(_areas(one))), palette
+    things = [one for one in joined if _steady(one)]
+    if len(things) > 1:
+        things = _distinct(things)
+    return sorted(things, key=lambda one: -np.median(_areas(one))), palette
 
 
 def unusual(images: Image, scene: Scene) -> NDArray[np.bool_]:
@@ -78,7 +83,7 @@ def locate(faces: Int, colours: tuple[int, ...]) -> ImageObject:
     import cv2
 
     points, boxes = np.full((len(faces), 2), np.nan), np.zeros((len(faces), 4), np.int64)
-    second = np.zeros(len(faces))
+    pixels, second = np.zeros(len(faces), np.int64), np.zeros(len(faces))
     for i, mask in enumerate(np.isin(faces, colours).astype(np.uint8)):
         closed = cv2.morphologyEx(mask, cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))
         _, _, stats, centres = cv2.connectedComponentsWithStats(closed)
@@ -86,10 +91,11 @@ def locate(faces: Int, colours: tuple[int, ...]) -> ImageObject:
         if area.max(initial=0) >= SMALLEST:
             largest = 1 + int(area.argmax())
             points[i], boxes[i] = centres[largest], stats[largest, :4]
+            pixels[i] = area.max()
             second[i] = np.sort(area)[-2] / area.max() if len(area) > 1 else 0
     there = np.isfinite(points[:, 0])
     twin = bool(there.any() and np.median(second[there]) > TWIN)
-    return ImageObject(points, boxes, colours, twin)
+    return ImageObject(points, boxes, pixels, colours, twin)
 
 
 def _palette(pixels: Image) -> Image:
@@ -118,6 +124,19 @@ def _joined(found: list[ImageObject], faces: Int) -> list[ImageObject]:
         else:
             kept.append(one)
     return kept
+
+
+def _distinct(found: list[ImageObject]) -> list[ImageObject]:
+    """Objects without those that have the box of a larger blob in most images, as rims have."""
+    boxes = np.stack([one.boxes for one in found], axis=1)  # [N, O, 4]
+    first, last = boxes[..., :2], boxes[..., :2] + boxes[..., 2:]
+    low = np.maximum(first[:, :, None], first[:, None])
+    high = np.minimum(last[:, :, None], last[:, None])
+    shared = np.maximum(high - low, 0).prod(axis=-1)  # [N, O, O], pixels
+    area, pixels = boxes[..., 2:].prod(axis=-1), np.stack([one.pixels for one in found], axis=1)
+    same = shared > SAME * (area[:, :, None] + area[:, None] - shared)
+    rim = (same & (pixels[:, :, None] < pixels[:, None])).any(axis=-1)
+    return [one for o, one in enumerate(found) if rim[one.seen, o].mean() < RIGID]
 
 
 def _areas(one: ImageObject) -> Int:
