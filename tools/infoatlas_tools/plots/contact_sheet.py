@@ -71,10 +71,10 @@ def contact_sheet(seen: SeenObjects, *, title: str = "") -> Figure:
 def _caption(figure: Figure, seen: SeenObjects, drawn: int, title: str) -> None:
     """The heading, and how to read the picture."""
     named = sum(r in seen.names for r in seen.references)
-    many = "1 object" if len(seen.names) == 1 else f"{len(seen.names)} objects"
+    many = "1 object" if drawn == 1 else f"{drawn} objects"
     heading = f"{many}, camera {shorten(seen.camera, 32)}"
     if drawn < len(seen.names):
-        heading += f" ({len(seen.names) - drawn} without clear information not drawn)"
+        heading += f" ({len(seen.names) - drawn} more with less information)"
     note = (
         "Columns: first images of some demonstrations, and the objects there. Bars: how much the "
         "joints at each key state depend on the object's place there, with standard errors; "
