@@ -220,6 +220,14 @@ def test_corrections():
     assert adjusted(p, "none") is p
 
 
+def test_a_constant_feature_is_marked(estimator):
+    x = np.random.default_rng(0).standard_normal((200, 2))
+    found = rank_features(np.c_[x, np.ones(200)], x[:, 0], estimator, permutations=0)
+    assert [line for line in str(found).splitlines() if "constant" in line] == [
+        "x2: 0.000 ± 0.000 nats [constant]"
+    ]
+
+
 def test_refusals(estimator, table):
     X, y = table
     wide = pandas.DataFrame(np.random.default_rng(0).standard_normal((200, 7)))
@@ -229,6 +237,10 @@ def test_refusals(estimator, table):
         rank_features(X, y, estimator, features={"f": ["q"]})
     with pytest.raises(InputError, match="feature 'f' has no columns"):
         rank_features(X, y, estimator, features={"f": []})
+    with pytest.raises(InputError, match="features is of type list: pass sets of columns"):
+        rank_features(X, y, estimator, features=["a"])
+    with pytest.raises(InputError, match="a column of feature 'f' is None, but has to be an"):
+        rank_features(X, y, estimator, features={"f": None})
     with pytest.raises(InputError, match="there are no features"):
         rank_features(X, y, estimator, features={})
     with pytest.raises(InputError, match="correction is 'bh': use one of benjamini-hochberg"):

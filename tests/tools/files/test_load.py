@@ -83,6 +83,13 @@ def test_npz_npy_and_csv_hold_the_same(tmp_path):
     assert load_trajectories(tmp_path / "plain.csv").names == ()
 
 
+def test_a_path_without_a_file(tmp_path):
+    for name in ("a", "folder/", "a.npz", "a.csv", "a.h5"):
+        for read in (load_trajectories, load_samples):
+            with pytest.raises(InputError, match="does not exist: check the path"):
+                read(tmp_path / name)
+
+
 GOOD = np.arange(12.0).reshape(6, 2)
 
 

@@ -184,6 +184,11 @@ def rank_features(
     if features is None:
         sets = {name: [i] for i, name in enumerate(columns)}
     else:
+        if not isinstance(features, Mapping):
+            raise InputError(
+                f"features is of type {type(features).__name__}: pass sets of columns by names, as "
+                "{'force': [0, 1, 2]}"
+            )
         sets = {name: _positions(group, name, columns) for name, group in features.items()}
     if not sets:
         raise InputError("there are no features: pass at least one group of columns")
@@ -305,7 +310,7 @@ def column_labels(values: Any, d: int) -> tuple[str, ...]:
 
 def _positions(group: Any, name: str, columns: Sequence[str]) -> list[int]:
     """Positions of a group of columns, given by positions or names."""
-    if isinstance(group, str | int):
+    if isinstance(group, str | int | None):
         group = [group]
     found = []
     for column in group:

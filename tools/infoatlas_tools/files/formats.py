@@ -27,7 +27,7 @@ from .hdf5.opening import HDF5_SUFFIXES, first_names, opened, shown_name
 from .hdf5.robomimic import holds_demos, is_isaaclab, read_robomimic
 from .lerobot.meta import info_file, is_others
 from .lerobot.reader import is_lerobot, read_lerobot
-from .numbers import NUMPY_SUFFIXES, read_arrays
+from .numbers import NUMPY_SUFFIXES, check_regular, read_arrays
 from .tables.table_readers import READERS, read_table
 
 # Options of readers, and the data that they are for.
@@ -171,7 +171,8 @@ def open_dataset(path: str | os.PathLike[str]) -> Dataset:
 
 
 def no_reader(path: Path) -> InputError:
-    """The error for a file or folder that cannot be read."""
+    """The error for a file or folder that cannot be read, or does not exist."""
+    check_regular(path)
     if (way := known_way(path)) or not path.is_dir():
         way = way or _way_out(path)
         return InputError(f"{path} is no .csv, .parquet, .npy or .npz file: {way}")

@@ -324,6 +324,8 @@ class KeyStates:
         frequency = data.rate or NOMINAL * self.recordings.timing.stride
         columns = np.flatnonzero(self.shared)
         labels = [self.name(j) for j in columns.tolist()]
+        if object_names and not isinstance(object_names, Mapping):
+            raise InputError(f"object_names is {object_names}: pass names by numbers, {{1: 'cup'}}")
         if object_names and (objects or data.camera is None):
             raise InputError(
                 f"object_names is {dict(object_names)}: it names objects of a camera; pass "

@@ -190,3 +190,5 @@ def test_names_of_objects_are_checked(where, demos):
     blind = discover_keystates(Trajectories(states, rate=RATE, names=JOINTS))
     with pytest.raises(InputError, match="it names objects of a camera"):
         blind.subtasks(object_names={1: "cup"})
+    with pytest.raises(InputError, match=r"object_names is \['cup'\]: pass names by numbers"):
+        blind.subtasks(object_names=["cup"])
