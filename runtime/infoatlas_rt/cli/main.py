@@ -137,6 +137,7 @@ def make_parser(commands: Mapping[str, Any]) -> argparse.ArgumentParser:
             description=module.DESCRIPTION,
             epilog=listing("examples", [f"infoatlas-rt {line}" for line in module.EXAMPLES]),
             formatter_class=HelpFormatter,
+            allow_abbrev=False,  # --episode would be --episode-column
         )
         module.add_arguments(sub)
         sub.set_defaults(run=module.run)

@@ -349,6 +349,7 @@ def test_failures_have_a_reason_and_a_code(arguments, code, message, capsys, tmp
         ["keystates", str(PICKCUBE), "--points", "3"],
         ["keystates", str(PICKCUBE), "--method", "curve"],
         ["curve", str(PICKCUBE), "--count", "3"],
+        ["keystates", str(PICKCUBE), "--episode", "3"],  # not --episode-column
         ["bag", "bag.mcap", "--keep-constant"],
     ],
 )
