@@ -220,11 +220,11 @@ def test_corrections():
     assert adjusted(p, "none") is p
 
 
-def test_a_constant_feature_is_marked(estimator):
+def test_a_constant_feature_is_degenerate(estimator):
     x = np.random.default_rng(0).standard_normal((200, 2))
     found = rank_features(np.c_[x, np.ones(200)], x[:, 0], estimator, permutations=0)
-    assert [line for line in str(found).splitlines() if "constant" in line] == [
-        "x2: 0.000 ± 0.000 nats [constant]"
+    assert [line for line in str(found).splitlines() if "degenerate" in line] == [
+        "x2: 0.000 ± 0.000 nats [degenerate]"
     ]
 
 

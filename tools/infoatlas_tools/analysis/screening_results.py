@@ -96,7 +96,7 @@ class Screening:
             f"{label}: {self.mi[i]:.3f} ± {self.stderr[i]:.3f} nats"
             + (tested if self.permutations else "")
             + (" [saturated]" if self.saturated[i] else "")
-            + ("" if self.stderr[i] else " [constant]")
+            + ("" if self.stderr[i] else " [degenerate]")
         )
 
     @property
