@@ -49,6 +49,11 @@ HELD = (
     "outside: events outside all holds. False inside: repeated events within a hold. Settings were "
     "chosen on the seeds 0 and 1."
 )
+AVERAGES = (
+    "Mean of the estimates from the begin of a coupling to its end, by infoatlas-rt. Held bodies "
+    "are those with a grasp flag, and others are pushed or pulled."
+)
+LOW = 0.6  # nats, which most unrelated motions do not reach
 TITLES = {
     "as recorded": "Episodes as recorded",
     "put back": "Object put back",
@@ -140,6 +145,22 @@ def ours(estimator: Estimator, known: dict[str, Any]) -> Detect:
         return [(event.kind, event.detected_step) for event in found]
 
     return detect
+
+
+def averages(estimator: Estimator, pair: Pair, kind: str, most: int | None) -> list[float]:
+    """Mean information of the motions in each coupling, nats."""
+    found = []
+    for episode in episodes(pair, kind, most):
+        detector = CouplingDetector(estimator)
+        mi, steps = np.full(len(episode.mover), np.nan), []
+        for t, both in enumerate(zip(episode.mover, episode.thing, strict=True)):
+            steps += [event.step for event in detector.push(*both)]
+            if detector.latest is not None:
+                mi[t] = detector.latest.estimate.mi
+        steps.append(len(mi))
+        pairs = zip(steps[::2], steps[1::2], strict=False)  # the last one may not end
+        found += [float(np.nanmean(mi[begin : end + 1])) for begin, end in pairs]
+    return found
 
 
 def switch(on: Any, off: Any, hold: int, release: int) -> list[Event]:
@@ -306,6 +327,8 @@ def main(arguments: Sequence[Any] | None = None) -> None:
             for name, detect in detectors.items():
                 rows.append({"detector": name} | score(detect, pair, kind, most))
                 print(*rows[-1].values(), flush=True)
+            means = averages(estimator, pair, kind, few)
+            rows[-len(detectors)] |= {"held": pair.grasped, "averages": means}
             advance(done / len(jobs))
     held = []
     for sensors, seed in itertools.product(holds.SENSORS, () if chosen.quick else JUDGED):
@@ -342,6 +365,17 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]], held: list[dict[str,
             "false decouplings, releases found, release delay"
         ).split(", ")
         parts.append(f"## {TITLES[kind]}\n\n" + report.table(head, lines))
+    lines = []
+    for kind, grasped in itertools.product(KINDS, (True, False)):
+        same = [row for row in rows if row["kind"] == kind and row.get("held") is grasped]
+        own = [value for row in same for value in row["averages"]]
+        if own:
+            low, middle, high = np.quantile(own, (0.1, 0.5, 0.9))
+            below = f"{sum(value < LOW for value in own)} of {len(own)}"
+            which = "held" if grasped else "pushed or pulled"
+            lines.append([TITLES[kind], which, f"{middle:.2f} ({low:.2f} to {high:.2f})", below])
+    head = f"episodes, bodies, median (10% to 90%; nats), below {LOW} nats".split(", ")
+    parts.append(f"## Information while coupled\n\n{AVERAGES}\n\n" + report.table(head, lines))
     names = "sensors, seed, arm, found, released, false_outside, false_inside"
     lines = [[row["detector"], *(str(row[n]) for n in names.split(", "))] for row in held]
     head = f"detector, {names.replace('_', ' ')}".split(", ")

@@ -26,6 +26,7 @@ from .receiver import Sample
 from .sync import Synchroniser
 
 PROGRESS = 0.05  # a sub-task is reported again after so much progress
+SPACING = 0.025  # seconds between pairs for a coupling: it is set for 20 to 30 pairs per second
 
 
 @dataclass
@@ -191,15 +192,14 @@ class Stream(Stateful):
         asked: bool,
     ) -> Output:
         accepted = self.window.add(state, stamp, other, counted=self._arrived)
-        self.reason = self.window.reason
         if self.window.counts["resets"] != self._resets:
             self._restart()
-        output = Output()
-        if accepted:
-            output = self._estimate(asked)
-            self.reason = self.window.reason
-        if self.coupling is not None and other is not None:
-            usable = self.coupling.add(state, other, stamp)
+        output = self._estimate(asked) if accepted else Output()
+        self.reason = self.window.reason
+        if self.coupling is not None and other is not None and stamp is not None:
+            last = self.coupling.window.newest
+            fast = last is not None and 0 < stamp - last < SPACING
+            usable = not fast and self.coupling.add(state, other, stamp)
             if usable and (asked or output.estimate is not None):
                 output.events += self.coupling.detect()
         if self.tracker is not None and accepted:

@@ -14,6 +14,8 @@ from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.live.subtasks import SubtaskState
 from infoatlas_rt.messages.receiver import Sample
 from infoatlas_rt.messages.stream import Stream, differs
+from infoatlas_rt.messages.sync import Synchroniser
+from infoatlas_rt.streams.coupling import CouplingDetector
 from infoatlas_rt.streams.extrema import ExtremumDetector
 from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.streams.sliding_window import SlidingWindow
@@ -48,6 +50,20 @@ def test_either_state_that_is_broken_leaves_a_hole(fake, broken):
     assert online.counts["accepted"] == 29
     for call in fake.calls:
         np.testing.assert_array_equal(call.x[:, 0] - call.y[:, 0], 1)
+
+
+@pytest.mark.parametrize(("rate", "every"), [(20, 1), (30, 1), (60, 2), (100, 3)])
+def test_pairs_for_a_coupling_have_a_distance_in_time(fake, rate, every):
+    fake.seed = 0
+    window = SlidingWindow(fake.model_file, lag=0, window=10, two_streams=True)
+    coupling = CouplingDetector(fake, window=10)
+    detector, sync = ExtremumDetector(delay=1.0), Synchroniser(0.001)
+    stream = Stream(window, fake, detector, sync=sync, coupling=coupling)
+    for t in [*range(180), *range(180)]:  # the second time is a restart
+        for side in (0, 1):
+            stream.take(Sample(side, t / rate, np.full(2, float(t)), ""))
+    assert stream.window.counts["accepted"] == 360
+    assert coupling.window.counts["accepted"] == 360 // every
 
 
 def test_an_estimate_later_is_of_the_window_as_it_is(fake):

@@ -487,7 +487,16 @@ def test_two_topics_report_when_they_begin_to_move_together(
     assert result["coupling_resolution"] == {"estimated": True, "values": found}
     picture = bags / "coupling.png"
     assert main.main([*command, "--plot", str(picture)]) == 0
-    assert f"{expected[0].stamp - stamps[0]:.2f}" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert f"{expected[0].stamp - stamps[0]:.2f}" in text
+    motions, begun = result["motions"], expected[0].stamp
+    assert [e.kind for e in expected[:2]] == ["coupled", "decoupled"]
+    while_coupled = [
+        mi
+        for stamp, mi in zip(motions["stamp"], motions["mi"], strict=True)
+        if begun <= stamp <= expected[1].stamp
+    ]
+    assert f"{np.mean(while_coupled):.2f} on average" in text
     main_axes, *below = figures[-1].axes
     assert [axes.get_ylabel() for axes in below] == ["$a$: /tool_pose", "$b$: /cube_pose"]
     begins = [f"{event.stamp - stamps[0]:.1f}" for event in expected]
