@@ -50,8 +50,8 @@ HELD = (
     "chosen on the seeds 0 and 1."
 )
 AVERAGES = (
-    "Mean of the estimates from the begin of a coupling to its end, by infoatlas-rt. Held bodies "
-    "are those with a grasp flag, and others are pushed or pulled."
+    "Mean of the estimates of infoatlas-rt from the begin of a coupling to its end. Pairs with a "
+    "grasp flag are of a held object."
 )
 LOW = 0.6  # nats, which most unrelated motions do not reach
 TITLES = {
@@ -372,9 +372,9 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]], held: list[dict[str,
         if own:
             low, middle, high = np.quantile(own, (0.1, 0.5, 0.9))
             below = f"{sum(value < LOW for value in own)} of {len(own)}"
-            which = "held" if grasped else "pushed or pulled"
+            which = "with a grasp flag" if grasped else "pushed or pulled"
             lines.append([TITLES[kind], which, f"{middle:.2f} ({low:.2f} to {high:.2f})", below])
-    head = f"episodes, bodies, median (10% to 90%; nats), below {LOW} nats".split(", ")
+    head = f"episodes, pairs, median (10% to 90%; nats), below {LOW} nats".split(", ")
     parts.append(f"## Information while coupled\n\n{AVERAGES}\n\n" + report.table(head, lines))
     names = "sensors, seed, arm, found, released, false_outside, false_inside"
     lines = [[row["detector"], *(str(row[n]) for n in names.split(", "))] for row in held]
