@@ -110,7 +110,7 @@ def _reason(result: dict[str, Any], number: int) -> str:
     if event["kind"] == DECOUPLED:
         rests = event["value"] >= DECOUPLED_BELOW
         return "one side rests" if rests else f"{event['value']:.2f}"
-    end = later[0]["stamp"] if later else np.inf
+    end = max(later[0]["stamp"], event["detected_stamp"]) if later else np.inf
     stamps, mi = np.array(result["motions"]["stamp"]), np.array(result["motions"]["mi"])
     return f"{mi[(stamps >= event['stamp']) & (stamps <= end)].mean():.2f} on average"
 
