@@ -100,7 +100,7 @@ def test_table_and_contact_sheet_without_names(folder, tmp_path, capsys, figures
     assert main([*command, "--plot", str(tmp_path / "sheet.svg")]) == 0
     text = capsys.readouterr().out
     assert re.search(r"reach object [12] .* object [12] \(position\) +\d\.\d", text)
-    assert "by camera top: object 1, object 2. --plot FILE shows them" in text
+    assert "by camera top: object 1, object 2.\n" in text and "--plot FILE" not in text
     assert "of the joints at the end of a sub-task and the place of the object in the image" in text
     with table.open(newline="") as file:
         rows = list(csv.DictReader(file))

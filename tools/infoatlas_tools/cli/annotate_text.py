@@ -65,9 +65,10 @@ def print_annotations(
         rest = ", ".join(a for o, a in enumerate(called) if o not in seen.informative)
         print(
             f"Objects whose places differ between demonstrations, by camera {seen.camera}: "
-            f"{listed}{f'; without clear information: {rest}' if rest else ''}. --plot FILE shows "
-            "them, and --object-name 1=bottle names one."
+            f"{listed}{f'; without clear information: {rest}' if rest else ''}."
         )
+        if not arguments.plot:
+            print("--plot FILE shows these objects, and --object-name 1=bottle names one.")
     trust = [annotations.keystates.trust] if annotations.keystates.trust else []
     for text in (*trust, *result["notes"], *result["warnings"]):
         print(text)
