@@ -268,9 +268,10 @@ def _notes(scene: Scene, count: int, camera: str) -> list[str]:
     notes = []
     displaced = np.linalg.norm(scene.shift, axis=1)
     if displaced.any():
+        many, most = int((displaced > 0).sum()), displaced.max() / scene.first.shape[2]
         notes.append(
-            f"Camera {camera} is displaced in {int((displaced > 0).sum())} demonstrations, by up "
-            f"to {displaced.max() / scene.first.shape[2]:.0%} of the width; they were moved back."
+            f"Camera {camera} is displaced in {many} demonstration{'s' if many > 1 else ''}, by up "
+            f"to {most:.1%} of the width: the images were moved back."
         )
     if count < WARNED:
         notes.append(
