@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hdf5_sets import write_aloha_folder, write_isaac, write_mimicgen, write_minari
-from infoatlas_rt import InputError, KeyStateTracker
+from infoatlas_rt import InputError, KeyStateTracker, Task
 from infoatlas_rt.cli.main import main
 from infoatlas_tools import load_trajectories
 from infoatlas_tools.annotate import lerobot_writer
@@ -336,6 +336,18 @@ def test_saved_for_a_tracker(twelve, tmp_path, capsys):
         tracker.push(state)
     assert tracker.subtask.name == "carry cube to goal"
     assert tracker.subtask.progress > 0.7
+
+
+def test_a_key_state_that_is_not_followed_is_named(twelve, tmp_path, capsys, monkeypatch):
+    lines = [
+        "key state 1 (grasp cube): followed; found in 98%",
+        "key state 2 (release cube): NOT followed; found in 40%",
+        "sub-task 1 (reach cube): followed; right at 98% of the steps",
+    ]
+    monkeypatch.setattr(Task, "describe", lambda _: "\n".join(lines))
+    assert main(["annotate", str(twelve), *BODIES, "--save", str(tmp_path / "task.json")]) == 0
+    text = capsys.readouterr().out
+    assert "\n".join(lines[1:]) in text and lines[0] not in text
 
 
 @pytest.mark.parametrize("command", ["annotate", "keystates", "curve"])

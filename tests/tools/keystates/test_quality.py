@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from infoatlas_tools import Trajectories, discover_keystates
-from infoatlas_tools.keystates.quality import CAUSES
+from infoatlas_tools.keystates.gripper import Switch
+from infoatlas_tools.keystates.quality import CAUSES, Grip, _widths, at_rest
 
 NAMES = ("tool.x", "cube.x", "finger")
 GRASP, RELEASE, END = 4.0, 8.0, 11.0  # seconds
@@ -225,3 +226,35 @@ def test_equal_frames_are_named():
     assert faults[3] == ("220 of 220 frames equal to those of b",)
     assert faults[0] == ("40 of 220 frames equal to those of e",)
     assert not faults[2] and not faults[5]
+
+
+def test_rest_with_the_steps_of_an_encoder():
+    """Steps of 0.088 degrees, and noise of half of it: the arm rests for three seconds at first."""
+    rng, states = np.random.default_rng(0), []
+    for i in range(10):
+        t = np.arange(60 + 200)
+        way = np.interp(t, [0, 60, 110, 150, 260], [0, 0, 40, 10 + i, 60])
+        path = way[:, None] * [1, 0.6, -0.8]
+        states.append(np.round((path + rng.normal(0, 0.04, path.shape)) / 0.088) * 0.088)
+    found = discover_keystates(Trajectories(states, names=("a", "b", "c"), rate=20.0), 2)
+    recordings = found.recordings
+    for own in recordings.states:
+        still = at_rest(recordings.changes, own)
+        stride = recordings.timing.stride
+        assert abs(stride * np.flatnonzero(~still)[0] - 60) <= 4 * stride
+        assert not still[60 // stride + 4 :].any()
+
+
+def test_a_failed_grasp_is_compared_with_the_one_that_follows():
+    """A wide handle, then a thin cube that one demonstration misses at first."""
+
+    def grip(i, level, duration):
+        return Grip(i, Switch("gripper", 0, 1, 2, level - 1.0, level), duration, False)
+
+    rng = np.random.default_rng(0)
+    rows = [[grip(i, w + 0.01 * rng.normal(), 40.0) for w in (0.6, 0.3)] for i in range(9)]
+    missed = grip(9, 0.02, 8.0)
+    rows.append([grip(9, 0.6, 40.0), missed, grip(9, 0.3, 40.0)])
+    failed = _widths(rows, 2, "gripper")
+    assert list(failed) == [missed]
+    assert failed[missed] == "gripper closes further than usual, by 28% of its usual opening"

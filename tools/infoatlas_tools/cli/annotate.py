@@ -142,7 +142,8 @@ def run(arguments: Namespace) -> None:
         task = annotations.keystates.follow(annotations.subtasks)
         task.save(arguments.save)
         assert task.subtasks is not None  # those that were passed
-        live = task.subtasks.describe()
+        lines = task.describe().splitlines()
+        live = "\n".join(k for k in lines if "NOT followed" in k or not k.startswith("key state"))
     written, notes = None, list[str]()
     if arguments.out or arguments.in_place:
         written, notes = write(annotations, arguments, name)

@@ -22,6 +22,7 @@ UNLIKE = 3.5  # robust standard deviations from the others
 WIDTH = 0.1  # of the usual opening, by which the width of a failed grasp differs, at least
 CAUSES = "(failed grasp, end of the recording or frozen sensor)"
 IDLE = 0.02  # of the rms increment: a coordinate is at rest
+NEAREST = 2  # steps before and after one that decide with it whether it is at rest
 
 
 @dataclass(frozen=True)
@@ -145,9 +146,17 @@ def _orders(seen: Sequence[Sequence[str]]) -> list[str]:
 
 
 def at_rest(changes: Changes, states: Float) -> NDArray[np.bool_]:
-    """Whether no coordinate moves from each working step [T, p] to the next [T - 1]."""
-    limit = np.maximum(np.sqrt(changes.rest) * IDLE / 0.1, 3 * changes.noise)
-    return np.asarray((np.abs(np.diff(states, axis=0)) <= limit).all(axis=1))
+    """Whether no coordinate moves from each working step [T, p] to the next [T - 1].
+
+    Most of the steps nearest to a step decide, because sensor noise exceeds any limit at times.
+    """
+    limit = np.maximum(np.sqrt(changes.rest) * IDLE / 0.1, 3 * np.sqrt(2) * changes.noise)
+    still = (np.abs(np.diff(states, axis=0)) <= limit).all(axis=1)
+    if len(still) <= NEAREST:
+        return np.asarray(still)
+    padded = np.pad(still, NEAREST, "reflect")
+    near = np.lib.stride_tricks.sliding_window_view(padded, 2 * NEAREST + 1)
+    return np.asarray(near.mean(axis=1) > 0.5)
 
 
 @dataclass(frozen=True)
@@ -227,13 +236,14 @@ def _extra(grips: Sequence[Sequence[Grip]], usual: int) -> list[Grip]:
 def _widths(grips: Sequence[Sequence[Grip]], usual: int | None, name: str) -> dict[Grip, str]:
     """Grips at another width than the same one of the others that opens again, or does not.
 
-    The number of a grip counts from the last one if there are more than `usual`: failed attempts
-    precede what succeeds. Without a usual number, all grips are compared.
+    If there are more than `usual`, the shortest ones are extra, and compared with the one that
+    follows: failed attempts precede what succeeds. Without a usual number, all are compared.
     """
     same: dict[tuple[bool, int], list[Grip]] = {}
     for row in grips:
+        extra = _extra([row], usual) if usual else row
         for number, grip in enumerate(row):
-            own = number - max(len(row) - usual, 0) if usual else 0
+            own = number - sum(one in extra for one in row[:number])
             same.setdefault((np.isfinite(grip.duration), own), []).append(grip)
     failed = {}
     for similar in same.values():

@@ -192,3 +192,23 @@ def test_names_of_objects_are_checked(where, demos):
         blind.subtasks(object_names={1: "cup"})
     with pytest.raises(InputError, match=r"object_names is \['cup'\]: pass names by numbers"):
         blind.subtasks(object_names=["cup"])
+
+
+def test_an_object_that_is_pulled_is_not_put_on_itself(where):
+    """Its end depends on where it was; the next closing depends on it as much as on another one."""
+    states, steps = demonstrations(where[:, :1])
+    turn = np.random.default_rng(1).normal(size=(2, 4)) / 80
+    noise = np.random.default_rng(2).normal(0, 0.01, (COUNT, 4))
+    states = [
+        np.r_[own, np.tile(np.r_[(place[0] + place[1]) @ turn + random, 0.03], (9, 1))]
+        for own, place, random in zip(states, where, noise, strict=True)
+    ]
+    last = [len(own) - 5 for own in states]
+    lengths = np.array([len(own) for own in states])
+    camera = as_camera(films(painted(where), states), lengths)
+    labels = (*LABELS, "gripper closes 2")
+    cuts = make_cuts(np.ma.array(np.c_[steps, last]), labels, lengths, 0.0)
+    found = camera_subtasks(camera, states, range(4), cuts, RATE, {})
+    red = nearest(found.seen, where[:, 0])
+    assert found.seen.references == (red, red, "world")
+    assert "cannot be distinguished" in found.notes[-1]

@@ -227,9 +227,7 @@ class Subtasks:
         seen: Counter[str] = Counter()
         for i, name in enumerate(names):
             seen[name] += 1
-            if seen[name] > 1:
-                number = f"({seen[name]})" if name[-1].isdigit() else seen[name]
-                names[i] = f"{name} {number}"
+            names[i] = numbered(name, seen[name])
         return tuple(names)
 
     def active(self, demonstration: int, tool: str | None = None) -> Int:
@@ -341,6 +339,13 @@ class Subtasks:
                 f"{part.runner_up or '-':<12}  {other:>5}"
             )
         return "\n".join([*lines, *self.notes, *self.warnings])
+
+
+def numbered(name: str, number: int) -> str:
+    """The name of the second or a later thing of one name."""
+    if number == 1:
+        return name
+    return f"{name} ({number})" if name[-1].isdigit() else f"{name} {number}"
 
 
 def _name(part: Subtask, number: int) -> str:

@@ -24,7 +24,7 @@ from ...cameras.information import components, information, jackknife_error, shu
 from ...cameras.objects import ImageObject, colour_of, find_objects, locate, unusual
 from ...cameras.scene import Scene, read_between, read_scene, same_view
 from .cuts import Cuts
-from .recorded_subtasks import WORLD, SeenObjects, Subtask, Subtasks, Z
+from .recorded_subtasks import WORLD, SeenObjects, Subtask, Subtasks, Z, numbered
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -110,7 +110,8 @@ def camera_subtasks(
         elif PUTS.match(label):
             if held in names:
                 put[names.index(held)] = own
-            on[held] = reference
+            if held != reference:
+                on[held] = reference
             held = ""
     seen = SeenObjects(
         camera.name, names, tuple(numbers), scene.images,
@@ -121,7 +122,7 @@ def camera_subtasks(
         text = _with_object(label, reference, own_held)
         if text:
             counts[text] += 1
-            called[label] = text if counts[text] == 1 else f"{text} {counts[text]}"
+            called[label] = numbered(text, counts[text])
     parts = _parts(cuts, seen, carried, called)
     return Subtasks(
         tuple(parts), cuts.lengths, notes=tuple(notes), seen=seen, keystate_names=called
