@@ -124,7 +124,7 @@ def test_references_names_and_quality(twelve, tmp_path, capsys, figures):
     assert "Quality: 2 of 12 episodes are unusual" in text and "Look at first: [3, 5]" in text
     lacks = "lacks grasp cube, carry cube to goal"
     assert re.search(rf"^  3 .*{lacks};.* length 39 \(usual", text, re.M)
-    assert re.search(r"^  5 .*idle 67% \(usual 0% to \d%\)", text, re.M)
+    assert re.search(r"^  5 .*idle 67% \(usual 0%", text, re.M)
     assert "Order 2, in 1 of 12 episodes (3): reach cube\n" in text
     assert re.search(r"^  1  reach cube .* 11/12 ", text, re.M)  # the third did not complete it
     with out.open(newline="") as file:
