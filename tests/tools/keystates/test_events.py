@@ -147,6 +147,17 @@ def test_each_occurrence_of_an_event_has_its_own_column():
     assert all(row == sorted(row) for row in steps)
 
 
+@pytest.mark.parametrize(("body", "second"), [("cube", "cube 2"), ("cube1", "cube1 (2)")])
+def test_a_repetition_has_a_number_of_its_own(body, second):
+    names = [name.replace("cube", body) for name in NAMES]
+    rng, states = np.random.default_rng(0), np.column_stack([HAND, CUBE, gripper(GRASPS)])
+    demos = [states + 1e-4 * rng.normal(size=states.shape) for _ in range(5)]
+    trajectories = Trajectories(demos, names=(*names, "gripper.pos"), rate=RATE)
+    steps = discover_keystates(trajectories, 4)
+    called = [steps.name(j) for j in range(4)]
+    assert called == [f"{verb} {one}" for one in (body, second) for verb in ("grasp", "release")]
+
+
 def test_nothing_is_found_in_columns_without_names():
     evidence, rows = found([HAND, CUBE], [])
     assert rows == [[]] * 5 and evidence.columns == tuple(range(6))

@@ -61,8 +61,9 @@ def print_annotations(
     if seen:
         numbered = [(f"object {k}", n) for k, n in zip(seen.numbers, seen.names, strict=True)]
         called = [a if a == name else f"{name} ({a})" for a, name in numbered]
-        listed = ", ".join(called[o] for o in sorted(seen.informative)) or "none"
-        rest = ", ".join(a for o, a in enumerate(called) if o not in seen.informative)
+        informative = seen.informative
+        listed = ", ".join(called[o] for o in sorted(informative)) or "none"
+        rest = ", ".join(a for o, a in enumerate(called) if o not in informative)
         print(
             f"Objects whose places differ between demonstrations, by camera {seen.camera}: "
             f"{listed}{f'; without clear information: {rest}' if rest else ''}."

@@ -10,6 +10,7 @@ import numpy as np
 
 from infoatlas_rt.cli.console import table
 from infoatlas_rt.errors import OutputError
+from infoatlas_rt.messages.stream import SPACING
 from infoatlas_rt.streams.event_thresholds import DECOUPLED_BELOW
 from infoatlas_rt.streams.events import DECOUPLED, Event
 from infoatlas_rt.streams.extrema import Extremum
@@ -19,7 +20,7 @@ from ..analysis.independence import LEVEL
 from ..bags.bag_curve import StreamCurve, fates
 from .curve import extrema_rows
 
-LOW = 0.6  # nats, which unrelated motions seldom reach on average (benchmarks/coupling.py)
+HIGH = 0.6  # nats, above which averages of unrelated motions are rare (benchmarks/coupling.py)
 
 
 def print_bag(result: dict[str, Any], plot: str | None) -> None:
@@ -89,10 +90,10 @@ def _print_couplings(result: dict[str, Any]) -> None:
     )
     if result["events"]:
         print(
-            f"Coupled motions are similar over {steps} steps. This is no proof of contact: if a "
-            "person moves the object\nwhile the robot moves, they are coupled, and so are many "
-            f"unrelated smooth motions{_tested(result['lags'])}\n"
-            f"Most averages of held objects are above {LOW} nats, and most of other motions below"
+            f"Coupled motions are similar over {steps} steps of at least {1000 * SPACING:.0f} ms. "
+            "This is no proof of contact: if a person\nmoves the object while the robot moves, they "
+            f"are coupled, and so are many unrelated smooth motions{_tested(result['lags'])}\n"
+            f"Averages above {HIGH} nats are rare in unrelated motion; lower ones decide nothing"
         )
     resolution = result["coupling_resolution"]
     spans = (

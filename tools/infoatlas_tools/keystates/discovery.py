@@ -43,7 +43,7 @@ from .marks import Marks, episode_names
 from .quality import assess
 from .recording_faults import equal_frames, recording_faults
 from .recordings import Recordings
-from .steps import SHARED, Steps, empty_steps
+from .steps import SHARED, Steps, empty_steps, numbered
 from .trust import has_bursts, met, reproduced
 
 CHOOSABLE = 8  # key states of a demonstration from which count="auto" chooses
@@ -259,12 +259,12 @@ def _columns(
     names = [name for name, _ in columns]
     letters = repeated(kinds)
     numbers = [*(names.index(name) for name in names), *(len(names) + n for n in letters)]
-    called = [name if n == 1 else f"{name} {n}" for name, n in columns]
+    called = [numbered(name, n) for name, n in columns]
     seen: Counter[str] = Counter()
     for letter in letters:
         text = f"change {chr(65 + letter % 26)}"
         seen[text] += 1
-        called.append(text if seen[text] == 1 else f"{text} {seen[text]}")
+        called.append(numbered(text, seen[text]))
     # Events rank above other changes.
     values = [1 + sum(strength[column]) / total for column in columns]
     enough = [len(entries[column]) >= max(1, SHARED * total) for column in columns]

@@ -53,6 +53,13 @@ class Steps:
         return self.take(np.argsort(np.ma.filled(place, 1.0), kind="stable"))
 
 
+def numbered(name: str, number: int) -> str:
+    """The name of the second or a later thing of one name."""
+    if number == 1:
+        return name
+    return f"{name} ({number})" if name[-1].isdigit() else f"{name} {number}"
+
+
 def empty_steps(demonstrations: int, count: int) -> Any:
     """Steps [N, K] that are all masked."""
     shape = (demonstrations, count)

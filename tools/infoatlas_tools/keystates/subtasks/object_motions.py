@@ -12,6 +12,7 @@ from ..bodies import Body
 from ..contact import MEDIAN, REST, STAYS, Motion, find_motions, running_median
 from ..events import CONTACT, Event, chosen_events, clearest, join
 from ..gripper import Switch
+from ..steps import numbered
 from .cuts import Cuts, make_cuts
 from .poses import Track
 
@@ -62,7 +63,7 @@ def object_cuts(
         steps = np.full((len(states), len(columns)), -1, np.int64)
         for j, at in enumerate(columns.values()):
             steps[list(at), j] = list(at.values())
-        labels = [name if number == 1 else f"{name} {number}" for name, number in columns]
+        labels = [numbered(name, number) for name, number in columns]
         found[tool] = make_cuts(np.ma.masked_less(steps, 0), labels, np.array(lengths, np.int64))
     return found
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.presentation import counted, require_pandas
 
+from ..steps import numbered
 from .cuts import END
 
 Float = NDArray[np.float64]
@@ -339,13 +340,6 @@ class Subtasks:
                 f"{part.runner_up or '-':<12}  {other:>5}"
             )
         return "\n".join([*lines, *self.notes, *self.warnings])
-
-
-def numbered(name: str, number: int) -> str:
-    """The name of the second or a later thing of one name."""
-    if number == 1:
-        return name
-    return f"{name} ({number})" if name[-1].isdigit() else f"{name} {number}"
 
 
 def _name(part: Subtask, number: int) -> str:

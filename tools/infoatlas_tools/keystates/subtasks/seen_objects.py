@@ -23,8 +23,9 @@ from ...cameras.images import FEWEST, MOVING
 from ...cameras.information import components, information, jackknife_error, shuffled
 from ...cameras.objects import ImageObject, colour_of, find_objects, locate, unusual
 from ...cameras.scene import Scene, read_between, read_scene, same_view
+from ..steps import numbered
 from .cuts import Cuts
-from .recorded_subtasks import WORLD, SeenObjects, Subtask, Subtasks, Z, numbered
+from .recorded_subtasks import WORLD, SeenObjects, Subtask, Subtasks, Z
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -110,8 +111,7 @@ def camera_subtasks(
         elif PUTS.match(label):
             if held in names:
                 put[names.index(held)] = own
-            if held != reference:
-                on[held] = reference
+            on[held] = "" if held == reference else reference  # it is not on itself
             held = ""
     seen = SeenObjects(
         camera.name, names, tuple(numbers), scene.images,
