@@ -41,15 +41,16 @@ class Synchroniser(Stateful):
     more than `reset_after` seconds is a restart: all waiting states are dropped. A state with a
     stamp that is older by less is refused.
 
-    `counts` are "paired" (pairs), "unpaired" (states without a partner), "out of order" (refused;
-    also repeated and bad stamps), "pairing resets".
+    `counts` are "paired" (pairs), "unpaired" (states without a partner), "repeated stamp" and "out
+    of order" (refused; the latter also bad stamps), "pairing resets".
     """
 
     def __init__(self, tolerance: float, queue: int = 100, *, reset_after: float = 1.0) -> None:
         self.tolerance = as_seconds(tolerance, "tolerance")
         self.reset_after = as_seconds(reset_after, "reset_after")
         self.queue = as_count(queue, "queue", 1)
-        self.counts = dict.fromkeys(("paired", "unpaired", "out of order", "pairing resets"), 0)
+        kinds = "paired", "unpaired", "repeated stamp", "out of order", "pairing resets"
+        self.counts = dict.fromkeys(kinds, 0)
         self._forget()
 
     def reset(self) -> None:
@@ -71,7 +72,8 @@ class Synchroniser(Stateful):
         if stamp < self._newest[side] - self.reset_after:
             self.reset()
         if not self._newest[side] < stamp < np.inf:
-            self.counts["out of order"] += 1
+            kind = "repeated stamp" if stamp == self._newest[side] else "out of order"
+            self.counts[kind] += 1
             return []
         self._shortest[side] = min(self._shortest[side], stamp - self._newest[side])
         self._newest[side] = stamp

@@ -57,8 +57,17 @@ def test_a_jump_of_one_episode_is_not_the_lag_of_the_set():
     for own in (states, actions):
         own[7] = np.concatenate([own[7][:150], own[7][210:] + 30.0])
     found = review(states, actions, np.zeros(20), 30.0)
-    assert found.lag[7] == 0 and found.set_lag == 1
+    assert found.set_lag == 1 and found.lag[7] == 1
     assert not any("lag" in reason for why in found.why for reason in why)
+
+
+def test_lost_frames_are_named_where_they_look_like_no_lag():
+    states, actions, common, _ = lagged(3, 1e-3, False)
+    rest = np.arange(len(states[9])) % 8 < 5  # three of eight frames are lost
+    states[9], actions[9] = states[9][rest], actions[9][rest]
+    found = review(states, actions, np.zeros(COUNT), 20.0)
+    assert found.lag[9] == 0 < common - 1
+    assert any(r.startswith("lag 0 (usual ") and r.endswith("or lost frames") for r in found.why[9])
 
 
 def test_lags_one_step_apart_are_usual():

@@ -97,7 +97,10 @@ def review(
         for i in np.flatnonzero(far).tolist():
             low, high = (f"{end(shown[name][~far]):{form}}" for end in (np.min, np.max))
             usual = low if low == high else f"{low} to {high}"
-            why[i].append(f"{name} {shown[name][i]:{form}} (usual {usual})")
+            text = f"{name} {shown[name][i]:{form}} (usual {usual})"
+            # At lost frames, actions and states jump at the same step.
+            lost = name == "lag" and lag[i] == 0
+            why[i].append(f"{text} or lost frames" if lost else text)
     return Review(
         set_lag, correlation, lag, jerk, surprise, every.max(axis=0), tuple(map(tuple, why))
     )
@@ -121,11 +124,11 @@ def _lags(
     The last array has the distance of a demonstration's lag from that of the set, 0 unless it is
     more than a step and both halves differ to the same side.
     """
-    states = [np.linalg.norm(own, axis=1) for own in motion]
+    states = _speeds(motion)
     best: tuple[float, Float, list[Float]] = (-np.inf, np.zeros(1), [])
     # An absolute action moves by its increments, and a relative one is an increment.
     for steps in ([np.diff(own, axis=0) for own in actions], list(actions)):
-        speeds = [np.linalg.norm(own, axis=1) for own in _scaled(steps)]
+        speeds = _speeds(_scaled(steps))
         both = zip(speeds, states, strict=True)
         curves = np.array([_correlations(*pair, reach) for pair in both])
         pooled = np.median(curves, axis=0)  # one jump decides the correlation of an episode
@@ -148,6 +151,13 @@ def _lags(
         if abs(sides.sum()) == 3 and abs(lag[i] - common) > 1:
             apart[i] = abs(lag[i] - common)
     return float(common), correlation, lag, apart
+
+
+def _speeds(steps: Sequence[Float]) -> list[Float]:
+    """Lengths [T] of increments, at most the usual greatest, so that jumps decide less."""
+    speeds = [np.linalg.norm(own, axis=1) for own in steps]
+    most = np.median([own.max(initial=0.0) for own in speeds])
+    return [np.minimum(own, most) for own in speeds]
 
 
 def _correlations(commanded: Float, moved: Float, reach: int) -> Float:

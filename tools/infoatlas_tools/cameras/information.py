@@ -30,12 +30,12 @@ def information(point: Float, joints: Float) -> float:
     return float(_nats(_hat(point), joints[None])[0])
 
 
-def jackknife_error(point: Float, joints: Float) -> float:
-    """Standard error of the information, nats: jackknife over the demonstrations."""
+def jackknife(point: Float, joints: Float) -> tuple[float, Float]:
+    """Standard error of the information, and the information without each demonstration, nats."""
     n = len(point)
     kept = ~np.eye(n, dtype=bool)
     without = np.array([information(point[k], joints[k]) for k in kept])
-    return float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
+    return float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())), without
 
 
 def shuffled(point: Float, joints: Float) -> Float:

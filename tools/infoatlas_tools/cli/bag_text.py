@@ -91,8 +91,8 @@ def _print_couplings(result: dict[str, Any]) -> None:
     if result["events"]:
         print(
             f"Coupled motions are similar over {steps} steps of at least {1000 * SPACING:.0f} ms. "
-            "This is no proof of contact: if a person\nmoves the object while the robot moves, they "
-            f"are coupled, and so are many unrelated smooth motions{_tested(result['lags'])}\n"
+            "This is no proof of contact: if a person\nmoves the object while the robot moves, "
+            f"they are coupled, and so are many unrelated smooth motions{_tested(result['lags'])}\n"
             f"Averages above {HIGH} nats are rare in unrelated motion; lower ones decide nothing"
         )
     resolution = result["coupling_resolution"]

@@ -114,6 +114,15 @@ def test_shuffled_demonstrations_have_no_reference(where, demos):
     assert found.keystate_names == {}
 
 
+def test_a_demonstration_with_another_object_is_named(where):
+    other = where.copy()
+    other[4, :2] = where[4, 1::-1]
+    found = find(painted(where), *demonstrations(other))
+    assert found.seen.references == ("world", "world")
+    assert len(found.notes) == 2
+    assert all("it is clear without demonstration 4" in note for note in found.notes)
+
+
 def test_objects_at_one_place(demos):
     states, steps = demos
     one = np.broadcast_to(places(1, 3), (COUNT, 3, 2))

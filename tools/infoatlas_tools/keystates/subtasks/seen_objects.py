@@ -20,7 +20,7 @@ from infoatlas_rt.errors import InputError
 
 from ...cameras.camera import Camera
 from ...cameras.images import FEWEST, MOVING
-from ...cameras.information import components, information, jackknife_error, shuffled
+from ...cameras.information import components, information, jackknife, shuffled
 from ...cameras.objects import ImageObject, colour_of, find_objects, locate, unusual
 from ...cameras.scene import Scene, read_between, read_scene, same_view
 from ..steps import numbered
@@ -44,6 +44,7 @@ class Measured(NamedTuple):
     nats: float
     stderr: float
     chance: Float  # nats of shuffled demonstrations
+    odd: int = -1  # the demonstration without which the information is clear, if one spoils it
 
 
 def camera_subtasks(
@@ -136,7 +137,10 @@ def _measure(points: Float, joints: Sequence[Float], steps: Int) -> Measured:
         return Measured(np.nan, np.nan, np.zeros(1))
     y = components(np.array([joints[i][steps[i]] for i in rows.tolist()]))
     x = points[rows]
-    return Measured(information(x, y), jackknife_error(x, y), shuffled(x, y))
+    nats, (stderr, without) = information(x, y), jackknife(x, y)
+    spoils = np.arange(len(rows)) == without.argmax()
+    odd = nats <= Z * stderr and without.max() > Z * jackknife(x[~spoils], y[~spoils])[0]
+    return Measured(nats, stderr, shuffled(x, y), int(rows[spoils][0]) if odd else -1)
 
 
 def _choose(
@@ -155,10 +159,14 @@ def _choose(
         return WORLD, ""
     best = max(informs, key=lambda o: values[o])
     if values[best] <= Z * row[best].stderr:
-        return WORLD, (
-            f"{names[best]} may be meant ({values[best]:.1f} +- {row[best].stderr:.1f} nats): more "
-            "demonstrations decide it."
+        odd = row[best].odd
+        advice = (
+            "more demonstrations decide it."
+            if odd < 0
+            else (f"it is clear without demonstration {odd}: check whether that one differs.")
         )
+        about = f"{values[best]:.1f} +- {row[best].stderr:.1f} nats"
+        return WORLD, f"{names[best]} may be meant ({about}): {advice}"
     if twins[best]:
         return (
             WORLD,
@@ -177,7 +185,7 @@ def _choose(
     together = [names[o] for o in (best, *rivals)]
     for name in together:
         if len(together) == 2 and on.get(name) in together:
-            return name, ""
+            return name, f"{name} lies on {on[name]}, which may be meant, too."
     shown = " and ".join(
         f"{names[o]} ({values[o]:.1f} nats)" for o in (best, max(rivals, key=lambda o: values[o]))
     )
