@@ -3,17 +3,6 @@
 Every message names the value, the limit and the remedy.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-from itertools import islice
-
-
-def first_names(names: Iterable[str], count: int) -> str:
-    """Text of the first names of a list, for messages; "..." stands for the rest."""
-    some = list(islice(names, count + 1))
-    return ", ".join([*some[:count], *["..."] * (len(some) > count)])
-
 
 class InfoAtlasError(Exception):
     """Base class of all errors that infoatlas-rt raises on purpose."""

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from infoatlas_rt.errors import InputError, first_names
+from infoatlas_rt.errors import InputError
 from infoatlas_rt.live.quaternions import ANGLE, EULER, MATRIX, QUATERNION, SIX, SIZES, VECTOR
+
+from .presentation import first_names
 
 GRIPPER = re.compile(r"finger|grip|jaw|knuckle|claw", re.IGNORECASE)
 STATE = "observation.state."  # LeRobot's names of coordinates begin with it

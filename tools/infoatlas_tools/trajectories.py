@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.inputs.arrays import as_shifted, column_label, column_names, is_table, shift_notes
+from infoatlas_rt.inputs.arrays import as_shifted, column_label, column_names, is_table
 from infoatlas_rt.inputs.checks import as_count, as_rate, as_resolution, as_samples
 
 from .cameras.camera import as_camera
 from .columns import as_columns, as_orientation
+from .presentation import shift_notes
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ mean upwards, so the bound is `FLOOR`.
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..inputs.gpu_arrays import Array, array_namespace, to_host
 
+log = logging.getLogger(__name__)
 FLOOR = -0.1  # nats
 # Nats by which an estimate of continuous samples (unique values on both sides) can exceed log n:
 # the largest excess of models on copies at the smallest n.
@@ -29,6 +31,12 @@ class Repeats:
 
     x: NDArray[np.int64]
     y: NDArray[np.int64]
+
+    @property
+    def copies(self) -> int:
+        """Rows that repeat an earlier one, if equal rows of either side are equal in both."""
+        kinds = len(np.unique(self.x * len(self.x) + self.y))
+        return len(self.x) - kinds if kinds == self.x.max() + 1 == self.y.max() + 1 else 0
 
     def ceiling(self, pairing: NDArray[np.int64] | None = None) -> float:
         """Upper bound of an estimate of samples with these values, nats.
@@ -67,6 +75,16 @@ def repeats(x: Array, y: Array) -> Repeats | None:
     found = Repeats(_labels(x), _labels(y))
     continuous = found.x.max() == found.y.max() == len(x) - 1
     return None if continuous else found
+
+
+def warn_of_copies(x: Array, y: Array) -> None:
+    """Log a warning if rows of paired samples [n, d] are copies of others: chance then repeats."""
+    rows = repeats(x, y) if len(x) == len(y) else None
+    if rows is not None and rows.copies:
+        log.warning(
+            "%d of %d rows are exact copies of others, and copies look like dependence: leave them "
+            "out unless all values are classes or counts", rows.copies, len(x),
+        )  # fmt: skip
 
 
 def entropy(counts: NDArray[np.int64]) -> float:

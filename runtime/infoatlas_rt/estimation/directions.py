@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..inputs.gpu_arrays import Array, to_host
+from ..inputs.gpu_arrays import to_host
 from ..models.model_file import ModelFile
 from .bounds import repeats
 from .canonical import RANK_TOLERANCE, normal_scores
 from .large_samples import Evaluate, Timed, average, split
-from .prepare import Samples, round_to, varying
+from .prepare import Samples, round_to, varying, without_redundant
 from .result import Estimate
 from .shuffling import largest_group
 from .slicing import GRID
@@ -41,7 +41,7 @@ RIDGE = 0.05  # added to the variances of normal scores, which are about 1
 
 
 def reduced(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -> Timed:
-    """Estimate I(x; y), by directions if a side has more than D non-constant coordinates.
+    """Estimate I(x; y), by directions if a side has more than D coordinates that `used` keeps.
 
     Samples on a GPU are copied to the host, where the directions are found. `seed` is that of the
     halves, and `evaluate` estimates samples unsliced. The seconds are without those of the
@@ -52,14 +52,12 @@ def reduced(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -
     InputError
         A half has fewer samples than the model's n_min, or a group is too large for its half.
     """
-    if max(samples.x.shape[1], samples.y.shape[1]) <= model.dim:
-        return evaluate(samples)
-    x, constant_x = _varying(round_to(samples.resolution_x, samples.x, "x"))
-    y, constant_y = _varying(round_to(samples.resolution_y, samples.y, "y"))
-    samples = replace(samples, x=x, y=y, resolution_x=None, resolution_y=None)
+    samples, left_out = used(samples, model.dim)
+    x, y = to_host(samples.x), to_host(samples.y)
     if max(x.shape[1], y.shape[1]) <= model.dim:
         found, seconds = evaluate(samples)
     else:
+        samples = replace(samples, x=x, y=y)
         halves = _halves(samples, model, seed)
         most, rng = LARGEST_SEARCH, np.random.default_rng([seed, 2])
         searched = [h[np.sort(rng.permutation(len(h))[:most])] for h in halves]
@@ -69,13 +67,25 @@ def reduced(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -
         sides = ((own, side) for part in parts for own, side in ((part.x, x), (part.y, y)))
         widths = [own.shape[1] for own, side in sides if side.shape[1] > model.dim]
         found = replace(found, k=max(widths), directions="canonical")
-    return replace(found, constant_x=constant_x, constant_y=constant_y), seconds
+    return replace(found, **left_out), seconds
 
 
-def _varying(side: Array) -> tuple[Floats, tuple[int, ...]]:
-    """A side on the host without constant coordinates (one of them if all are), and these."""
-    kept, constant = varying(side)
-    return to_host(kept if len(constant) < side.shape[1] else side[:, :1]), constant
+def used(samples: Samples, dim: int) -> tuple[Samples, dict[str, tuple[int, ...]]]:
+    """If a side has more than `dim` coordinates: both without constant and redundant ones.
+
+    The latter are the fields of `Estimate`. Sides that are constant keep their coordinates.
+    """
+    if max(samples.x.shape[1], samples.y.shape[1]) <= dim:
+        return samples, {}
+    sides, left_out = [], dict[str, tuple[int, ...]]()
+    for name in ("x", "y"):
+        side = round_to(getattr(samples, f"resolution_{name}"), getattr(samples, name), name)
+        kept, constant = varying(side)
+        kept, out = without_redundant(kept, len(constant) < side.shape[1], constant, None)
+        sides.append(kept)
+        left_out |= {f"constant_{name}": constant, f"redundant_{name}": out}
+    found = replace(samples, x=sides[0], y=sides[1], resolution_x=None, resolution_y=None)
+    return found, left_out
 
 
 def _reduced_halves(samples: Samples, halves: Iterable[Rows], dim: int) -> Iterator[Samples]:

@@ -17,7 +17,7 @@ from ..inputs.checks import as_choice, as_count
 from ..models import model_file
 from . import slicing
 from .determined import LEAST, determined
-from .directions import WAYS, reduced
+from .directions import WAYS, reduced, used
 from .forward import forward
 from .large_samples import Timed, by_parts
 from .prepare import Prepared, Samples, check_lengths, checked, prepare
@@ -200,7 +200,12 @@ class Estimator:
         start = perf_counter()
         provider = self.backend.provider
         samples = checked(x, y, provider, time_series, resolution_x, resolution_y, groups)
-        found = self._estimate(samples, start)
+        kept, left_out = samples, dict[str, Any]()
+        if self.k is self.slices is None and self.sides == "auto":
+            kept, left_out = used(samples, self.model_file.dim)
+            if max(kept.x.shape[1], kept.y.shape[1]) > self.model_file.dim:
+                kept, left_out = samples, {}  # slices
+        found = replace(self._estimate(kept, start), **left_out)
         if found.k is None and not found.saturated and found.mi > LEAST:
             in_order = samples.time_series or found.autocorrelated
             return replace(found, saturated=determined(samples, in_order))

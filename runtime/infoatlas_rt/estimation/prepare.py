@@ -15,7 +15,7 @@ from ..inputs.checks import as_flag, as_gpu_samples, as_groups, as_resolution, a
 from ..inputs.gpu_arrays import Array, array_namespace, beside, contiguous, on_gpu, to_host
 from ..models.model_file import LEAST_SHIFTS, ModelFile
 from . import slicing
-from .bounds import Repeats, repeats
+from .bounds import Repeats, repeats, warn_of_copies
 from .canonical import clip_outliers, rounded, standardise
 from .redundancy import redundant
 from .shuffling import shuffle
@@ -84,6 +84,8 @@ def checked(
     """
     read = as_gpu_samples if on_gpu(x, y, provider) else as_samples
     x, y = read(x, "x"), read(y, "y")
+    if not time_series and groups is None:
+        warn_of_copies(x, y)
     return Samples(
         x,
         y,
@@ -244,8 +246,8 @@ def prepare(samples: Samples, plan: slicing.Slicing, *, shifts: int, seed: int) 
     # An unsliced side is used through its ranks alone, which do not depend on scale and outliers.
     x, y = _scaled(x, y, plan)
     given = samples.redundant or (None, None)
-    x, out_x = _without_redundant(x, plan.x is not None, constant_x, given[0])
-    y, out_y = _without_redundant(y, plan.y is not None, constant_y, given[1])
+    x, out_x = without_redundant(x, plan.x is not None, constant_x, given[0])
+    y, out_y = without_redundant(y, plan.y is not None, constant_y, given[1])
     if out_x or out_y:
         plan = slicing.without_constants(plan, x.shape[1], y.shape[1], seed)
     if groups is not None:
@@ -325,7 +327,7 @@ def _scaled(x: Array, y: Array, plan: slicing.Slicing) -> tuple[Array, Array]:
     return x, y
 
 
-def _without_redundant(
+def without_redundant(
     side: Array, sliced: bool, constant: tuple[int, ...], given: tuple[int, ...] | None
 ) -> tuple[Array, tuple[int, ...]]:
     """A side without `constant` coordinates: if sliced, also without redundant ones, and these."""

@@ -35,8 +35,9 @@ class Estimate:
     influence : [n] float64
         Nats; influence of each pair on `mi`, in the order of the input.
     noise : float
-        Nats; the part of `stderr` from samples and slices alone. Estimates of one model share its
-        errors, so the noise is the scale for the difference of two estimates.
+        Nats; error from samples and slices alone, before calibration: it may exceed the `stderr` of
+        slices. Estimates of one model share its errors, so the noise is the scale for the
+        difference of two estimates.
     predicted_error : float
         Nats; predicted error of the model, from diagnostic features of the samples, mean over
         slices. Before calibration. If unsliced, at least the difference of `mi` and a lower bound

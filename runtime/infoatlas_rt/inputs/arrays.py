@@ -6,7 +6,7 @@ environments and trajectories. So types, masks and large integers are treated in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -62,17 +62,6 @@ def side_by_side(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     if len({part.dtype for part in parts}) > 1 and any(_large(part).any() for part in parts):
         parts = [part.astype(object) for part in parts]
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-
-
-def shift_notes(origins: Mapping[int, int], names: Sequence[str]) -> list[str]:
-    """A sentence about what `as_shifted` subtracted from columns, which may have names."""
-    if not origins:
-        return []
-    each = [
-        f"{origin} from {repr(names[column]) if names else f'column {column}'}"
-        for column, origin in origins.items()
-    ]
-    return [f"Subtracted, because float64 is exact for integers to 2^53: {', '.join(each)}."]
 
 
 def _read(values: Any, name: str) -> NDArray[Any]:

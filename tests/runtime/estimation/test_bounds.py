@@ -79,6 +79,21 @@ def test_the_ceiling_of_another_pairing():
     assert same.ceiling(order) == repeats(x, x[order]).ceiling() < 0.1 < same.ceiling()
 
 
+def test_copies_of_rows_are_reported(estimator, caplog):
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((2, 200, 2))
+    rows = rng.permutation(np.r_[np.arange(200), np.arange(60)])
+    estimator.estimate(x[rows], y[rows])
+    assert "60 of 260 rows are exact copies of others" in caplog.text
+    caplog.clear()
+    classes = rng.integers(0, 4, 200)
+    for one, other in ((x, y), (classes, y), (classes, classes // 2), (np.round(x), np.round(y))):
+        estimator.estimate(one, other)
+    estimator.estimate(x[rows], y[rows], groups=rows)
+    estimator.estimate(np.repeat(x, 2, axis=0), np.repeat(y, 2, axis=0), time_series=True)
+    assert caplog.text == ""
+
+
 def test_bounded():
     np.testing.assert_array_equal(
         bounded(np.float32([-2, -0.0625, 0.3]), 0.2), [FLOOR, -0.0625, 0.2]

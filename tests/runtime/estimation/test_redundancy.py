@@ -49,6 +49,18 @@ def test_all_coordinates_are_copies_of_one(estimator):
     assert estimator.estimate(np.ones((300, 10)), y).redundant_x == ()
 
 
+@pytest.mark.parametrize("others", ["copies", "constants"])
+def test_sides_that_fit_without_copies_and_constants_are_not_sliced(others):
+    estimator = Estimator(threads=1)
+    x, y = sides(d=2)
+    wide = np.column_stack([x, *[x[:, 0] if others == "copies" else np.ones(len(x))] * 4])
+    plain, found = estimator.estimate(x, y), estimator.estimate(wide, y)
+    assert (found.mi, found.stderr, found.k) == (plain.mi, plain.stderr, None)
+    assert (found.redundant_x if others == "copies" else found.constant_x) == (2, 3, 4, 5)
+    canonical = Estimator(threads=1, directions="canonical").estimate(wide, y)
+    assert (canonical.mi, canonical.directions) == (plain.mi, None)
+
+
 def test_a_stream_decides_a_coordinate_once():
     x, _ = sides(400, 6)
     x[:200, 5] = x[:200, 0]  # a copy at first

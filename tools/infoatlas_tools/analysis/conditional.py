@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimation.bounds import bounded
+from infoatlas_rt.estimation.bounds import bounded, warn_of_copies
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.result import Estimate
@@ -105,10 +105,10 @@ def conditional_mutual_information(
     sides = as_samples(x, "x"), as_samples(y, "y"), as_samples(given, "given")
     names = (side_label(side, name) for side, name in ((x, "x"), (y, "y"), (given, "z")))
     question = "I({}; {} | {})".format(*names)
-    return conditional(
-        *sides, estimator, question, as_flag(time_series, "time_series"), None,
-        permutations,
-    )  # fmt: skip
+    series = as_flag(time_series, "time_series")
+    if not series:
+        warn_of_copies(*sides[:2])
+    return conditional(*sides, estimator, question, series, None, permutations)
 
 
 def transfer_entropy(

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.estimation.presentation import axes_of, require_pandas
 from infoatlas_rt.estimation.result import SIMILAR_ROWS
+
+from ..presentation import axes_of, require_pandas
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.bounds import warn_of_copies
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.inputs.arrays import column_names
 from infoatlas_rt.inputs.checks import as_count, as_flag, as_groups, as_samples
@@ -203,6 +204,8 @@ def rank_features(
     pairs = [(np.ascontiguousarray(samples[:, own]), target) for own in sets.values()]
     time_series = as_flag(time_series, "time_series")
     groups = None if groups is None else as_groups(groups, len(samples))
+    if not time_series and groups is None:
+        warn_of_copies(samples, target)
     if given is None:
         keys = null_keys(pairs, time_series or groups is not None)
         found = screen(
@@ -291,6 +294,8 @@ def pairwise_mutual_information(
     pairs = [(columns[i], columns[j]) for i, j in which]
     time_series = as_flag(time_series, "time_series")
     groups = None if groups is None else as_groups(groups, len(samples))
+    if not time_series and groups is None:
+        warn_of_copies(samples[:, :1], samples[:, 1:])
     found = screen(
         pairs, null_keys(pairs, time_series or groups is not None), estimator, time_series,
         permutations, correction, executor, progress, groups=groups,

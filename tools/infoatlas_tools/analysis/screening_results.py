@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.estimation.presentation import axes_of, require_pandas
 from infoatlas_rt.estimation.result import SIMILAR_ROWS
 from infoatlas_rt.inputs.checks import as_choice
 
+from ..presentation import axes_of, require_pandas
 from .independence import LEVEL
 
 SHOWN = 20  # rows of a result that are printed, at most

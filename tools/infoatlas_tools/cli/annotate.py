@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import check_target, progress, write_json
-from infoatlas_rt.errors import InputError, first_names
+from infoatlas_rt.errors import InputError
 
+from ..presentation import first_names
 from .annotation_formats import FORMATS
 from .discovery_options import add_discovery, check_discovery, discover, listed
 from .loading import DEMONSTRATIONS, add_loading, load_actions, load_data

@@ -6,9 +6,9 @@ from argparse import Namespace
 from typing import Any
 
 from infoatlas_rt.cli.console import table
-from infoatlas_rt.estimation.presentation import counted
 
 from ..annotate.content import Annotations
+from ..presentation import counted
 
 LISTED = 10  # orders, at most
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from infoatlas_rt.errors import InputError, first_names
+from infoatlas_rt.errors import InputError
 
+from ..presentation import first_names
 from ..trajectories import Trajectories
 from .hdf5.opening import HDF5_SUFFIXES, by_number
 from .numbers import LARGEST, NUMPY_SUFFIXES

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
-from infoatlas_rt.estimation.presentation import counted
 from infoatlas_rt.live.detectors import Detectors
 from infoatlas_rt.live.task import Task
 from infoatlas_rt.live.timing import NOMINAL
 
+from ..presentation import counted
 from ..trajectories import Trajectories
 from . import explanation, summary as tables
 from .contact import tempo

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.errors import InputError, OutputError, first_names
+from infoatlas_rt.errors import InputError, OutputError
 
+from ..presentation import first_names
 from ..trajectories import Trajectories
 
 WAY_OUT = (

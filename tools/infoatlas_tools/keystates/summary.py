@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from infoatlas_rt.estimation.presentation import require_pandas
-
+from ..presentation import require_pandas
 from .steps import Steps
 
 

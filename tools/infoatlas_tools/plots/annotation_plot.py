@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from infoatlas_rt.estimation.presentation import counted
-
 from ..annotate.content import Annotations
 from ..columns import short_name
+from ..presentation import counted
 from .drawing import INK, draw_heading, new_figure, style_axes
 from .keystate_plots import COLOURS
 from .label_placement import Label, Place, fit, new_label, place_labels, renderer, shorten

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimation.presentation import require_matplotlib
 
+from ..presentation import require_matplotlib
 from .label_placement import fit, shorten
 
 if TYPE_CHECKING:

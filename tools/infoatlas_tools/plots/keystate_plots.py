@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from infoatlas_rt.estimation.presentation import counted
-
 from ..columns import short_name
 from ..keystates.key_states import KeyStates
+from ..presentation import counted
 from .drawing import GRID, INK, NOTE, QUIET, draw_heading, new_figure, style_axes
 from .label_placement import fit, renderer, shorten
 

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.inputs.arrays import as_shifted, shift_notes
+from infoatlas_rt.inputs.arrays import as_shifted
 
+from ...presentation import shift_notes
 from ...trajectories import Trajectories
 from ..numbers import LARGEST
 from .arrays import Source, unstored

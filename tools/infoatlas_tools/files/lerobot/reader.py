@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.errors import InputError, first_names
+from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.arrays import side_by_side
 
 from ...cameras.camera import Camera
 from ...cameras.images import Images
+from ...presentation import first_names
 from ...trajectories import Trajectories
 from ..numbers import LARGEST
 from ..rates import EVEN, stated_rate, time_faults

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.inputs.arrays import shift_notes
 
+from ...presentation import shift_notes
 from ...trajectories import Trajectories
 from ..rates import (
     EVEN,

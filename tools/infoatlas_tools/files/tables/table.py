@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.errors import InputError, first_names
+from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.arrays import as_shifted
 
+from ...presentation import first_names
 from ..numbers import LARGEST
 
 SHOWN = 5  # columns in a note, at most

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimation.presentation import counted, require_pandas
 
+from ...presentation import counted, require_pandas
 from ..steps import numbered
 from .cuts import END
 

@@ -1,15 +1,34 @@
-"""Counts as text, and pandas and matplotlib, imported when a result is shown."""
+"""Counts and names as text, and pandas and matplotlib, imported when a result is shown."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
-from ..errors import InputError
+from infoatlas_rt.errors import InputError
 
 
 def counted(number: int, noun: str) -> str:
     """A number with its noun, as "1 key state" or "2 key states"."""
     return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def first_names(names: Iterable[str], count: int) -> str:
+    """Text of the first names of a list, for messages; "..." stands for the rest."""
+    some = list(islice(names, count + 1))
+    return ", ".join([*some[:count], *["..."] * (len(some) > count)])
+
+
+def shift_notes(origins: Mapping[int, int], names: Sequence[str]) -> list[str]:
+    """A sentence about what `as_shifted` of the runtime subtracted from columns."""
+    if not origins:
+        return []
+    each = [
+        f"{origin} from {repr(names[column]) if names else f'column {column}'}"
+        for column, origin in origins.items()
+    ]
+    return [f"Subtracted, because float64 is exact for integers to 2^53: {', '.join(each)}."]
 
 
 def require_pandas(what: str) -> Any:
