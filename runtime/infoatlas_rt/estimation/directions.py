@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,14 +70,14 @@ def reduced(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -
     return replace(found, **left_out), seconds
 
 
-def used(samples: Samples, dim: int) -> tuple[Samples, dict[str, tuple[int, ...]]]:
+def used(samples: Samples, dim: int) -> tuple[Samples, dict[str, Any]]:
     """If a side has more than `dim` coordinates: both without constant and redundant ones.
 
     The latter are the fields of `Estimate`. Sides that are constant keep their coordinates.
     """
     if max(samples.x.shape[1], samples.y.shape[1]) <= dim:
         return samples, {}
-    sides, left_out = [], dict[str, tuple[int, ...]]()
+    sides, left_out = [], dict[str, Any]()
     for name in ("x", "y"):
         side = round_to(getattr(samples, f"resolution_{name}"), getattr(samples, name), name)
         kept, constant = varying(side)

@@ -146,6 +146,9 @@ class Estimator:
     ) -> Estimate:
         """Estimate I(x; y) in nats; the k-sliced one if a side is sliced.
 
+        A side that has at most D coordinates without the constant and redundant ones is not sliced,
+        unless `k`, `slices` or `sides` are given.
+
         More than the model's n_max samples are estimated in disjoint parts of equal size, and the
         result is their average. Each part extends over all samples.
 

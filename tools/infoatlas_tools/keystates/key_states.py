@@ -337,7 +337,7 @@ class KeyStates:
             cuts = make_cuts(self.steps[:, some], [self.name(j) for j in some], data.lengths, 0.0)
             seen = camera_subtasks(
                 data.camera, data.split(), self.evidence.columns, cuts, frequency,
-                object_names or {},
+                object_names or {}, self.evidence.switches, self.evidence.closing,
             )  # fmt: skip
             return replace(seen, rate=data.rate)
         parts, places, notes = find_subtasks(

@@ -23,6 +23,8 @@ from ...cameras.images import FEWEST, MOVING
 from ...cameras.information import components, information, jackknife, shuffled
 from ...cameras.objects import ImageObject, colour_of, find_objects, locate, unusual
 from ...cameras.scene import Scene, read_between, read_scene, same_view
+from ..events import JOINED
+from ..gripper import Switch
 from ..steps import numbered
 from .cuts import Cuts
 from .recorded_subtasks import WORLD, SeenObjects, Subtask, Subtasks, Z
@@ -54,13 +56,17 @@ def camera_subtasks(
     cuts: Cuts,
     frequency: float,
     object_names: Mapping[int, str],
+    switches: Sequence[Sequence[Switch]] = (),
+    closing: Mapping[str, float] | None = None,
 ) -> Subtasks:
     """Sub-tasks between key states, with the objects that a camera sees as references.
 
     The columns are the joints, or the pose of the tool; the cuts are key states at which parts may
     end. `object_names` are by their numbers, as {1: "bottle"} for "object 1". The frequency (Hz) is
-    of recorded steps. The result is without `seen` if there can be no references; the notes say
-    why. InputError if `object_names` has numbers of objects that do not exist, or a name twice.
+    of recorded steps. At cuts with names of the user's own, the `switches` of grippers show whether
+    something is taken or put; `closing` has the sign of the change by which each closes. The result
+    is without `seen` if there can be no references; the notes say why. InputError if `object_names`
+    has numbers of objects that do not exist, or a name twice.
     """
     if len(states) < FEWEST:
         return _without(
@@ -107,9 +113,10 @@ def camera_subtasks(
         notes += [f"{label}: {note}"] if note else []
         references.append(reference)
         carried.append("" if held == WORLD else held)
-        if TAKES.match(label):
+        handles = _handles(label, own, switches, closing or {}, frequency)
+        if handles > 0:
             held = reference
-        elif PUTS.match(label):
+        elif handles < 0:
             if held in names:
                 put[names.index(held)] = own
             on[held] = "" if held == reference else reference  # it is not on itself
@@ -128,6 +135,28 @@ def camera_subtasks(
     return Subtasks(
         tuple(parts), cuts.lengths, notes=tuple(notes), seen=seen, keystate_names=called
     )
+
+
+def _handles(
+    label: str,
+    steps: Int,
+    switches: Sequence[Sequence[Switch]],
+    closing: Mapping[str, float],
+    frequency: float,
+) -> int:
+    """1 if something is taken at a cut at steps [N], -1 if it is put, or 0.
+
+    A cut with another name counts as the switches that are near in most demonstrations.
+    """
+    if TAKES.match(label) or PUTS.match(label):
+        return 1 if TAKES.match(label) else -1
+    near = [
+        np.sign(switch.change) * closing[switch.gripper]
+        for step, row in zip(steps.tolist(), switches, strict=bool(switches))
+        for switch in sorted(row, key=lambda s: abs(s.fastest - step))[:1]
+        if step >= 0 and abs(switch.fastest - step) <= JOINED * frequency
+    ]
+    return int(np.sign(sum(near))) if abs(sum(near)) > len(steps) / 2 else 0
 
 
 def _measure(points: Float, joints: Sequence[Float], steps: Int) -> Measured:
