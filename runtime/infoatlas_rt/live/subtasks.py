@@ -126,14 +126,17 @@ class LiveSubtasks:
         """Names of the tools, in the order of the parts."""
         return tuple(dict.fromkeys(part.tool for part in self.parts))
 
-    def describe(self, follow_all: bool = False) -> str:
-        """Text: which parts are followed, with their accuracy in the demonstrations."""
+    def describe(self, frequency: float, follow_all: bool = False) -> str:
+        """Text: which parts are followed, with their accuracy in the demonstrations.
+
+        `frequency` is in working steps a second.
+        """
         lines = []
         for tool in self.tools:
-            figures = zip(
-                tool.model.parts.tolist(), tool.followed, tool.right, tool.error, strict=True
-            )
-            for index, followed, right, error in figures:
+            seconds = STALLED * tool.usual / frequency
+            numbers = tool.model.parts.tolist()
+            figures = zip(numbers, tool.followed, tool.right, tool.error, seconds, strict=True)
+            for index, followed, right, error, time in figures:
                 judged = "not judged"
                 if not np.isnan(right):
                     judged = f"right at {right:.0%} of the steps"
@@ -141,7 +144,8 @@ class LiveSubtasks:
                         judged += f", progress off by {error:.2f}"
                 lines.append(
                     f"sub-task {index + 1} ({self.parts[index].name}): "
-                    f"{'followed' if follow_all or followed else 'NOT followed'}; {judged}"
+                    f"{'followed' if follow_all or followed else 'NOT followed'}; {judged}; "
+                    f"stalled after {time:.1f} s without progress"
                 )
         return "\n".join(lines)
 

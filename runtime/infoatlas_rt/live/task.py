@@ -121,7 +121,7 @@ class Task:
                 f"key state {j + 1}{name}: {'followed' if followed else 'NOT followed'}; {figures}"
             )
         if self.subtasks is not None:
-            lines.append(self.subtasks.describe(follow_all))
+            lines.append(self.subtasks.describe(own.timing.frequency, follow_all))
         return "\n".join(lines) or "no key states"
 
     def __str__(self) -> str:

@@ -107,6 +107,11 @@ def test_it_is_judged_by_demonstrations_left_out(task):
     assert (tool.right > 0.95).all() and (tool.error < 0.15).all() and tool.followed.all()
     text = str(task)
     assert "sub-task 1 (reach cube): followed; right at" in text
+    own = task.subtasks.tools[0]
+    seconds = 3 * own.usual / task.detectors.timing.frequency
+    assert [line.split("stalled after ")[1] for line in text.splitlines() if "stalled" in line] == [
+        f"{time:.1f} s without progress" for time in seconds
+    ]
     assert "key state 1" in text
 
 
