@@ -77,7 +77,7 @@ def _caption(figure: Figure, seen: SeenObjects, drawn: int, title: str) -> None:
         heading += f" ({len(seen.names) - drawn} more with less information)"
     note = (
         "Columns: first images of some demonstrations, and the objects there. Bars: how much the "
-        "joints at each key state depend on the object's place there, with standard errors; "
+        "joints at each key state depend on the object's place then, with standard errors; "
         "below 0: not at all."
     )
     more = (
