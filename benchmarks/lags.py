@@ -1,4 +1,4 @@
-"""False alarms of `infoatlas-rt bag --lags`: unrelated signals that are called dependent.
+"""False alarms of `infoatlas-rt bag --lags`, and how many intervals contain the true lag.
 
 python -m benchmarks.lags        # -> benchmarks/results/lags.*
 python -m benchmarks.lags --quick --out build/results
@@ -23,6 +23,10 @@ from .tasks import Array
 RATE, SECONDS, DIMS = 20, 30, 3  # Hz, s of each recording, coordinates of each side
 DRAWS = 60  # unrelated pairs of each kind
 NOISE = 2e-4  # m, of a position
+STEPS, REACH, FINE = 300, 10, 6  # steps of a follower, largest lag, parts of a step
+LATE = (0, 1, 2, 3)  # parts of a step by which a follower is later than 5 steps
+SHARES = (0.02, 0.2)  # noise of a follower, of its standard deviation
+FOLLOWERS = 40  # of each kind, noise and lag
 
 
 def white(rng: np.random.Generator) -> Array:
@@ -56,6 +60,50 @@ KINDS: dict[str, Callable[[np.random.Generator], Array]] = {
 }
 
 
+# What white noise is averaged with, at FINE parts of a step; and coordinates.
+TRACKS: dict[str, tuple[Array, int]] = {
+    "smooth, means over 4 steps": (np.hanning(4 * FINE + 2)[1:-1], 1),
+    "smooth, means over 12 steps": (np.hanning(12 * FINE + 2)[1:-1], 1),
+    "rough, memory of 8 steps": (np.exp(-np.arange(64 * FINE) / (8 * FINE)), 1),
+    "smooth, 8 steps, 3 coordinates": (np.hanning(8 * FINE + 2)[1:-1], 3),
+    "rough, 4 steps, 3 coordinates": (np.exp(-np.arange(32 * FINE) / (4 * FINE)), 3),
+}
+
+
+def follower(
+    rng: np.random.Generator, track: tuple[Array, int], late: int, noise: float
+) -> tuple[Array, Array]:
+    """x, and y that follows it after `late` parts of a step; both [STEPS, d]."""
+    kernel, dims = track
+    raw = rng.standard_normal(((STEPS + REACH) * FINE + len(kernel) - 1, dims))
+    path = np.stack([np.convolve(column, kernel, "valid") for column in raw.T], axis=1)
+    at = FINE * np.arange(REACH, STEPS + REACH)
+    x, y = path[at], path[at - late]
+    return x, y + noise * y.std(axis=0) * rng.standard_normal(y.shape)
+
+
+def intervals(estimator: Estimator, draws: int) -> list[dict[str, Any]]:
+    """A row for each kind of follower, noise and lag: how many intervals contain the lag."""
+    rows = []
+    with progress("intervals") as advance:
+        cells = [(kind, noise, late) for kind in TRACKS for noise in SHARES for late in LATE]
+        for done, (kind, noise, late) in enumerate(cells):
+            lag, found = 5 + late / FINE, []
+            for draw in range(draws):
+                rng = np.random.default_rng([draw, late, 58])
+                x, y = follower(rng, TRACKS[kind], 5 * FINE + late, noise)
+                found.append(lag_scan(x, y, range(REACH + 1), estimator, permutations=0))
+            ends = np.array([one.interval for one in found])
+            inside = (ends[:, 0] <= lag) & (lag <= ends[:, 1])
+            rows.append(
+                {"kind": kind, "noise": noise, "lag": lag, "draws": draws}
+                | {"inside": int(inside.sum()), "width": float(np.median(np.ptp(ends, axis=1)))}
+                | {"error": float(np.median([abs(one.best - lag) for one in found]))}
+            )
+            advance((done + 1) / len(cells))
+    return rows
+
+
 def measure(estimator: Estimator, draws: int) -> list[dict[str, Any]]:
     """A row for each kind: the number of unrelated pairs that are called dependent."""
     rows = []
@@ -71,18 +119,32 @@ def measure(estimator: Estimator, draws: int) -> list[dict[str, Any]]:
     return rows
 
 
-def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+def page(about: dict[str, Any], rows: list[dict[str, Any]], found: list[dict[str, Any]]) -> str:
     """All results as Markdown."""
     pairs, alarms = (sum(row[key] for row in rows) for key in ("pairs", "alarms"))
     lines = [[r["kind"], str(r["pairs"]), str(r["alarms"])] for r in rows]
+    inside, draws = (sum(row[key] for row in found) for key in ("inside", "draws"))
+    lags, cells = [f"lag {5 + late / FINE:.3g}" for late in LATE], []
+    for kind in TRACKS:
+        for noise in SHARES:
+            own = [row for row in found if (row["kind"], row["noise"]) == (kind, noise)]
+            counts = [str(row["inside"]) for row in own]
+            sizes = [f"{np.mean([row[key] for row in own]):.2f}" for key in ("width", "error")]
+            cells.append([kind, f"{noise:.0%}", *counts, *sizes])
     return "\n\n".join(
         [
-            "# False alarms of `bag --lags`",
+            "# Lags: false alarms and intervals",
             f"Pairs of independent signals of {DIMS} coordinates, {SECONDS} s at {RATE} Hz, that "
             f"are called dependent at one of {2 * LAGS + 1} lags: {alarms} of {pairs} "
             f"({number(100 * alarms / pairs)}%).",
             report.byline(about),
             table(["signals", "pairs", "called dependent"], lines),
+            "## Intervals of the best lag",
+            f"Series of {STEPS} steps that follow others, with noise. The 90% interval of "
+            f"`lag_scan` contains the true lag in {inside} of {draws} "
+            f"({number(100 * inside / draws)}%); the counts are of {found[0]['draws']} each. "
+            "Width and error are in steps: medians, and their mean over the four lags.",
+            table(["series", "noise", *lags, "width", "error"], cells),
         ]
     )
 
@@ -94,7 +156,8 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     estimator = Estimator(chosen.model, slices=SLICES, provider="auto", threads=1)
     about = report.provenance(chosen.command, estimator)
     rows = measure(estimator, 1 if chosen.quick else chosen.draws)
-    report.save(chosen.out, "lags", about, rows, page(about, rows))
+    found = intervals(estimator, 1 if chosen.quick else FOLLOWERS)
+    report.save(chosen.out, "lags", about, [*rows, *found], page(about, rows, found))
 
 
 if __name__ == "__main__":

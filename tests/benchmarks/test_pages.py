@@ -372,5 +372,7 @@ def test_pitfalls(tmp_path):
 
 def test_lags(tmp_path):
     report, page = call("lags", tmp_path)
-    assert [row["pairs"] for row in report["rows"]] == [1] * 3
-    assert "| white noise | 1 |" in page
+    alarms, intervals = report["rows"][:3], report["rows"][3:]
+    assert [row["pairs"] for row in alarms] == [1] * 3 and len(intervals) == 40
+    assert sum(row["inside"] for row in intervals) > 30
+    assert "| white noise | 1 |" in page and "| rough, memory of 8 steps | 20% |" in page

@@ -133,7 +133,7 @@ def test_lags(estimator):
     expected = estimator.estimate(x[rows - 2], y[rows + 1], time_series=True)
     assert found.mi[4] == expected.mi
     assert found.to_frame()["lag"].tolist() == list(range(-1, 4))
-    assert "largest at lag 3 (90% interval 2.9 to 3)" in str(found)  # 3 is the last lag
+    assert "largest at lag 3 (90% interval 2.5 to 3)" in str(found)  # 3 is the last lag
     assert "lag 3: " in str(found) and ", p = 0.00833, corrected p = 0.0417" in str(found)
     assert "corrected p: for 5 tests at once (benjamini-hochberg)" in str(found)
     assert str(found).endswith("The largest value is at an end: try more lags")
@@ -154,39 +154,61 @@ def test_no_lag_is_significant(estimator):
 def test_a_saturated_lag_is_the_best(estimator):
     """y is a copy of x: the estimates at the lags beside it can be as large as a saturated one."""
     x = smooth_pair(0, 0.0)[0]
-    x = np.stack([x, np.gradient(x)], axis=1)
+    x = np.c_[x, np.gradient(x[:, 0])]
     found = lag_scan(x[2:], x[:-2], range(-4, 5), estimator, permutations=0)
     assert list(found.lags[found.saturated]) == [2] and found.best == pytest.approx(2, abs=0.1)
 
 
-def smooth_pair(seed, lag, steps=300):
-    """y follows a smooth x after `lag` steps, a tenth of a step being the finest."""
+def smooth_pair(seed, lag, noise=0.5, dims=1, steps=300):
+    """y follows a smooth x after `lag` steps, a twelfth of a step being the finest."""
     rng = np.random.default_rng(seed)
-    path = np.convolve(rng.standard_normal(10 * steps + 800), np.hanning(72), "same")
-    at = 10 * np.arange(20, steps)
-    x, y = path[at], path[at - round(10 * lag)]
-    return x, y + 0.5 * y.std() * rng.standard_normal(len(y))
+    raw = rng.standard_normal((12 * steps + 1000, dims))
+    path = np.stack([np.convolve(side, np.hanning(86), "same") for side in raw.T], axis=1)
+    at = 12 * np.arange(20, steps)
+    x, y = path[at], path[at - round(12 * lag)]
+    return x, y + noise * y.std(axis=0) * rng.standard_normal(y.shape)
 
 
 def test_the_best_lag_at_fractions_of_a_step(estimator):
     """Intervals of lags 5 and 6 overlap, and that of the best lag is a fraction of a step."""
-    for lag in (5.0, 5.4):
+    for lag in (5.0, 5.5):
         found = lag_scan(*smooth_pair(0, lag), range(12), estimator, permutations=0)
         low, high = found.interval
         assert low <= lag <= high and abs(found.best - lag) < 0.2 and high - low < 0.6
     assert abs(found.mi[5] - found.mi[6]) < found.stderr[5]
     x, y = smooth_pair(1, 3.0)
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(1)
     low, high = lag_scan(x, rng.permutation(y), range(12), estimator, permutations=0).interval
     assert high - low > 5  # there is no best lag
 
 
-def test_tops_of_parabolas():
+@pytest.mark.parametrize("dims", [1, 3])
+def test_the_best_lag_of_series_with_little_noise(estimator, dims):
+    """The estimates have a cusp at the true lag: a parabola through them misses it."""
+    for lag in (5 + 1 / 6, 5 + 1 / 3, 5 + 2 / 3):
+        inside = 0
+        for seed in range(5):
+            x, y = smooth_pair(seed, lag, 0.03, dims)
+            found = lag_scan(x, y, range(3, 9), estimator, permutations=0)
+            low, high = found.interval
+            inside += low <= lag <= high
+            assert abs(found.best - lag) < 0.1 and high - low < 0.4
+        assert inside >= 4
+
+
+def test_tops_of_curves():
+    """rho² is a parabola or two lines; of two coordinates, the information is twice as much."""
     lags = np.array([0, 2, 4])
-    rows = np.stack([1.5 - (lags - 2.5) ** 2, lags * 1.0, -lags * 1.0, np.zeros(3)])
-    np.testing.assert_allclose(peaks(lags, rows), [2.5, 4, 0, 0])
-    np.testing.assert_allclose(peaks(np.array([0, 1, 4]), rows[:1]), [1])
-    np.testing.assert_allclose(peaks(lags[:1], rows[:, :1]), [0, 0, 0, 0])
+    parabola, lines = 0.9 - 0.1 * (lags - 2.5) ** 2, 0.9 - 0.1 * abs(lags - 2.5)
+    mi = -0.5 * np.log1p(-np.stack([parabola, lines, lags / 5, 0.8 - lags / 5, 0 * lags]))
+    for dims in (1, 2):
+        low, best, high = peaks(lags, dims * mi, dims).T
+        assert low[0] == pytest.approx(2.5) and high[1] == pytest.approx(2.5)
+        np.testing.assert_allclose(best[:2], (low + high)[:2] / 2)
+        np.testing.assert_allclose(best[2:], [4, 0, 0], atol=1e-9)
+        np.testing.assert_allclose([low[2:], high[2:]], [[3, 0, 0], [4, 1, 1]], atol=1e-9)
+    np.testing.assert_allclose(peaks(np.array([0, 1, 4]), mi[:1], 1), [[0.5, 1, 2.5]])
+    np.testing.assert_allclose(peaks(lags[:1], mi[:, :1], 1), np.zeros((5, 3)))
 
 
 def test_lags_of_trajectories(estimator):

@@ -103,7 +103,8 @@ def lag_scan(
     )  # fmt: skip
     # A saturated estimate is a lower limit, and can be below those at the lags beside it.
     ranked = found["mi"] + SATURATED * found["saturated"]
-    best, interval = best_lag(np.array(steps), ranked, influences, estimator.seed)
+    dims = min(*(side.shape[1] for side in pairs[0]), estimator.k or estimator.model_file.dim)
+    best, interval = best_lag(np.array(steps), ranked, influences, dims, estimator.seed)
     names = series_label(x, "x"), series_label(y, "y")
     question = "I({}(t-lag); {}(t))".format(*names)
     return LagScan(**found, lags=np.array(steps), best=best, interval=interval, question=question)

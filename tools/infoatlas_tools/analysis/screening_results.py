@@ -128,11 +128,13 @@ class LagScan(Screening):
     lags : [m] int64
         Steps, ascending; negative where y is ahead of x.
     best : float
-        Lag with the largest mutual information, in steps: the top of a parabola through the largest
-        estimate and its neighbours. At the ends of the lags, and between uneven lags, it is the lag
-        of that estimate. A saturated estimate counts as larger than others.
+        Lag with the largest mutual information, in steps: between the tops of a parabola and of two
+        straight lines through the squared correlations, 1 - exp(-2 mi / d), of the largest estimate
+        and its neighbours. At the ends of the lags, and between uneven lags, it is the lag of that
+        estimate. A saturated estimate counts as larger than others.
     interval : (float, float)
-        90% interval of `best`, by a block bootstrap.
+        90% interval of `best`, by a block bootstrap; it contains both tops. At the ends of the
+        lags, and between uneven lags, it reaches half-way to the neighbours at least.
     question : str
         What was estimated, with the names of the series.
     """
