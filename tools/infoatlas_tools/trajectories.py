@@ -16,7 +16,7 @@ from infoatlas_rt.inputs.checks import as_count, as_rate, as_resolution, as_samp
 
 from .cameras.camera import as_camera
 from .columns import as_columns, as_orientation
-from .presentation import shift_notes
+from .presentation import counted, shift_notes
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +102,13 @@ class Trajectories:
             raise InputError(f"states have shape {states.shape}: store numbers [n, d]")
         if not np.isfinite(states).all():
             bad = np.argwhere(~np.isfinite(states))
-            row, column = bad[0]
+            row, column = bad[0].tolist()
+            label = column_label(given, column)
+            if isinstance(self.names, list | tuple) and len(self.names) == states.shape[1]:
+                label = repr(self.names[column])
             raise InputError(
-                f"{len(bad)} states are NaN, masked or infinite, the first at row {row}, column "
-                f"{column_label(given, int(column))}: cut those trajectories, or fill in these "
-                "values"
+                f"states have {counted(len(bad), 'NaN, masked or infinite value')}, the first at "
+                f"row {row}, column {label}: cut those trajectories, or fill in these values"
             )
         checked, d = as_lengths(lengths, len(states)), states.shape[1]
         names = names if self.names == () else self.names

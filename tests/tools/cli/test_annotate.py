@@ -233,6 +233,7 @@ def test_remedies_are_options_of_the_command(states, tmp_path, capsys):
         (["--format", "mimicgen"], "is for data of Isaac Lab or robomimic"),
         (["--format", "csv", "--in-place"], "is a file of its own: pass --out FILE"),
         (["--out", "new", "--in-place"], "both given: choose one"),
+        (["--format", "csv", "--out", "x.parquet"], "let its name end in .csv"),
         (["--out", "{set}"], "exists: choose a name that does not"),
         (["--out", "{set}/new"], "is inside"),
         (["--out", "{set}/absent/new"], "its folder is missing"),

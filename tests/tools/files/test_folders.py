@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import h5py
 import numpy as np
 import pyarrow as pa
@@ -10,7 +12,9 @@ import pytest
 
 from hdf5_sets import write_aloha
 from infoatlas_rt.errors import InputError
+from infoatlas_tools.files.folders import KINDS
 from infoatlas_tools.files.load import load_trajectories
+from infoatlas_tools.files.tables.table_readers import READERS
 
 STATES = [np.random.default_rng(i).standard_normal((20 + i, 3)).round(4) for i in range(3)]
 NUMBERS = (2, 10, 0)  # in this order by number: 0, 2, 10
@@ -63,7 +67,7 @@ def test_what_does_not_fit_is_named(tmp_path):
     assert any("Set aside" in n and "README.txt" in n for n in load_trajectories(folder).notes)
     text(",", True, 20)(folder / "demo_2.csv", STATES[0])
     found = load_trajectories(folder)
-    assert found.rate is None and "No rate: files have 20 to 50 Hz, or none." in found.notes
+    assert found.rate is None and "No rate: files have 20 to 50 Hz: pass the rate." in found.notes
     assert any(n.startswith("demo_2: Rate by column 'time_s': 20 Hz") for n in found.notes)
     (folder / "demo_2.csv").write_text("x,y\n" + "1.5,2\n3,4.5\n" * 5)
     with pytest.raises(InputError, match=r"demo_2.csv has 2 .* \(it lacks z and adds none\)"):
@@ -78,6 +82,33 @@ def test_what_does_not_fit_is_named(tmp_path):
     (folder / "demo_0.tsv").write_bytes((folder / "demo_0.csv").read_bytes().replace(b",", b"\t"))
     with pytest.raises(InputError, match="two files demo_0"):
         load_trajectories(folder)
+
+
+def test_faults_of_times_are_those_of_a_file(tmp_path):
+    folder = write(tmp_path, ".csv")
+    lines = (folder / "demo_2.csv").read_text().splitlines()
+    lines[4], lines[5] = lines[5], lines[4]
+    (folder / "demo_2.csv").write_text("\n".join(lines) + "\n")
+    notes = load_trajectories(folder).notes
+    assert any(n.startswith("demo_2: ") and "go back, first before step 4" in n for n in notes)
+    assert not any("demonstration 0" in n for n in notes)
+    assert "No rate: files have 50 Hz, and demo_2 none: pass the rate." in notes
+
+
+def test_the_kind_of_most_files_is_read(tmp_path):
+    folder = write(tmp_path, ".csv")
+    np.save(folder / "calibration.npy", np.eye(4))
+    found = load_trajectories(folder)
+    assert len(found.lengths) == len(STATES)
+    assert any("Set aside" in note and "calibration.npy" in note for note in found.notes)
+    with pytest.raises(InputError, match=r"is none: leave it out$"):  # it is no fault of a file
+        load_trajectories(folder, features=["x"])
+
+
+def test_folders_and_pages_know_every_kind_of_table():
+    page = (Path(__file__).parents[3] / "docs/files.md").read_text("utf-8")
+    assert {*READERS} <= {suffix for kind in KINDS for suffix in kind}
+    assert [suffix for suffix in READERS if suffix not in page] == []
 
 
 def test_files_without_a_reader(tmp_path):

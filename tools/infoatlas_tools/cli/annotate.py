@@ -197,6 +197,11 @@ def check_format(arguments: Namespace, dataset: Dataset | None) -> str:
         if out.exists() or out.is_symlink():
             raise InputError(f"{out} exists: choose a name that does not")
         check_target(out)
+        if out.suffix.lower() not in ("", chosen.suffix or out.suffix.lower()):
+            raise InputError(
+                f"--out {out}: the format is {name}, so let its name end in {chosen.suffix}, or "
+                "choose another --format"
+            )
         if data.is_dir() and data.resolve() in out.resolve().parents:
             raise InputError(f"{out} is inside {data}: choose a place outside of it")
     return name
@@ -302,7 +307,8 @@ def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> d
                 known = first_names(bodies, 12)
                 raise InputError(
                     f"{option} {text!r}: no coordinate begins with {columns or name!r}: pass "
-                    f"{name}=COLUMNS. Names begin with: {known or 'none'}"
+                    f"{name if ',' not in name else 'NAME'}=COLUMNS. Names begin with: "
+                    f"{known or 'none'}"
                 )
             # cube.x to cube.qz, without those of cube_to_goal
             count = sum(bool(re.fullmatch(r"\W*_?\w\w?\W?", n[len(where) :])) for n in begins)

@@ -13,6 +13,7 @@ class Format(NamedTuple):
     written: str
     in_place: bool = False
     quality: bool = False
+    suffix: str = ""  # of the file; "" for a folder, or for a copy of the data
 
     def write(self, *arguments: Any, **options: Any) -> tuple[str, ...]:
         """Write annotations, as the modules of `annotate` do."""
@@ -47,14 +48,17 @@ FORMATS = {
     "mimicgen-config": Format(
         "subtask_configs.write_mimicgen_config",
         "reference objects of the sub-tasks, JSON for a configuration of MimicGen",
+        suffix=".json",
     ),
     "isaaclab-config": Format(
         "subtask_configs.write_isaaclab_config",
         "reference objects of the sub-tasks, JSON of Isaac Lab's SubTaskConfig",
+        suffix=".json",
     ),
     "autodata": Format(
         "subtask_configs.write_autodata",
         "reference objects and signals of the sub-tasks, YAML of AutoData",
+        suffix=".yaml",
     ),
     "rerun": Format("rerun.write_rerun", "a folder of recordings for Rerun's viewer"),
     "mcap": Format("foxglove.write_foxglove", "a folder of .mcap files of foxglove_msgs/Event"),
@@ -62,11 +66,17 @@ FORMATS = {
         "csv_and_json.write_csv",
         "a row for each sub-task and each key state of each demonstration",
         quality=True,
+        suffix=".csv",
     ),
     "splits": Format(
-        "csv_and_json.write_splits", "JSON lists of the episodes of each order of sub-tasks"
+        "csv_and_json.write_splits",
+        "JSON lists of the episodes of each order of sub-tasks",
+        suffix=".json",
     ),
     "json": Format(
-        "csv_and_json.write_json", "sub-tasks, key states and demonstrations", quality=True
+        "csv_and_json.write_json",
+        "sub-tasks, key states and demonstrations",
+        quality=True,
+        suffix=".json",
     ),
 }

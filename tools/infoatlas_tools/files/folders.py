@@ -15,7 +15,7 @@ from .hdf5.opening import HDF5_SUFFIXES, by_number
 from .numbers import LARGEST, NUMPY_SUFFIXES
 from .rates import EVEN
 
-# The first kind of which a folder has files is read: others may describe the demonstrations.
+# The kind of most files is read, of as many the first one: others may describe the demonstrations.
 KINDS = (HDF5_SUFFIXES, (".parquet", ".pq"), NUMPY_SUFFIXES, (".csv", ".tsv"), (".txt",))
 SHOWN = 3  # files in a note, at most
 
@@ -28,8 +28,8 @@ def files_in(folder: Path) -> tuple[list[Path], list[Path]]:
         raise InputError(f"{folder} cannot be read ({error}): check the path") from error
     files.sort(key=lambda file: by_number(file.stem))
     of_kinds = [[file for file in files if file.suffix.lower() in kind] for kind in KINDS]
-    found = [own for own in of_kinds if own]
-    return (found[0], [file for own in found[1:] for file in own]) if found else ([], [])
+    chosen = max(of_kinds, key=len)
+    return chosen, [file for own in of_kinds if own is not chosen for file in own]
 
 
 def read_folder(folder: Path, read: Callable[[Path], Trajectories]) -> Trajectories:
@@ -64,7 +64,8 @@ def read_folder(folder: Path, read: Callable[[Path], Trajectories]) -> Trajector
         if sum(each.states.size for each in parts.values()) > LARGEST:
             raise InputError(f"{folder}: more than {LARGEST} numbers: take a part of the files")
         for note in own.notes:
-            said.setdefault(note.replace(str(file), file.name), []).append(file.stem)
+            note = note.replace(str(file), file.name).replace(" of demonstration 0", "")
+            said.setdefault(note, []).append(file.stem)
     every = [*parts.values()]
     rates = [each.rate for each in every if each.rate is not None]
     notes = [
@@ -76,7 +77,11 @@ def read_folder(folder: Path, read: Callable[[Path], Trajectories]) -> Trajector
         notes.append(f"Set aside, because they are of another kind: {names}.")
     even = len(rates) == len(every) and max(rates) / min(rates) - 1 <= EVEN
     if rates and not even:
-        notes.append(f"No rate: files have {min(rates):.4g} to {max(rates):.4g} Hz, or none.")
+        spread = " to ".join(dict.fromkeys(f"{end(rates):.4g}" for end in (min, max)))
+        none = first_names((name for name, own in parts.items() if own.rate is None), SHOWN)
+        notes.append(
+            f"No rate: files have {spread} Hz{none and f', and {none} none'}: pass the rate."
+        )
     return Trajectories(
         np.concatenate([each.states for each in every]),
         np.concatenate([each.lengths for each in every]),

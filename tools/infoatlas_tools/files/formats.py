@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -61,6 +61,7 @@ def _has_files(path: Path) -> bool:
 
 
 def _read_folder(path: Path, **options: Any) -> Trajectories:
+    open_dataset(files_in(path)[0][0]).check(options)  # a wrong option is no fault of a file
     return read_folder(path, lambda file: open_dataset(file).load(**options))
 
 
@@ -132,15 +133,19 @@ class Dataset(NamedTuple):
     path: Path
     format: Format
 
-    def load(self, **options: Any) -> Trajectories:
-        """Read it, with options as in `load_trajectories`; None is the default of each."""
-        given = {name: value for name, value in options.items() if value is not None}
-        beside = None if "camera" in self.format.options else given.pop("camera", None)
-        for name in given:
+    def check(self, options: Iterable[str]) -> None:
+        """InputError if the format has not all of these options."""
+        for name in options:
             if name not in self.format.options:
                 raise InputError(
                     f"{name} is for {OPTIONS[name]}, and {self.path} is none: leave it out"
                 )
+
+    def load(self, **options: Any) -> Trajectories:
+        """Read it, with options as in `load_trajectories`; None is the default of each."""
+        given = {name: value for name, value in options.items() if value is not None}
+        beside = None if "camera" in self.format.options else given.pop("camera", None)
+        self.check(given)
         found = self.format.read(self.path, **given)
         if beside is None:
             return found

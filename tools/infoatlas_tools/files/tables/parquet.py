@@ -13,7 +13,9 @@ from ..numbers import LARGEST, check_regular
 from .table import Columns, Table, is_list
 
 
-def read_parquet_table(path: Path, is_label: Callable[[str], bool], missing: bool = False) -> Table:
+def read_parquet_table(
+    path: Path, is_label: Callable[[str], bool], missing: bool | None = None
+) -> Table:
     """Columns of a .parquet file.
 
     Numbers are columns, and lists of one length are as many columns (`name.0`, `name.1`). Dates and

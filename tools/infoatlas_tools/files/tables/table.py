@@ -32,10 +32,13 @@ class Table(NamedTuple):
 
 
 class Columns:
-    """Collects the columns of a `Table`; `where` is the place of a row in the file, for errors."""
+    """Collects the columns of a `Table`; `where` is the place of a row in the file, for errors.
+
+    `missing`: missing values are NaN. If it is None, the rows are no pairs, and none is dropped.
+    """
 
     def __init__(
-        self, path: Path, missing: bool, where: Callable[[int], str] = "row {}".format
+        self, path: Path, missing: bool | None, where: Callable[[int], str] = "row {}".format
     ) -> None:
         self._path, self._missing, self._where = path, missing, where
         self._names: list[str] = []
@@ -81,8 +84,8 @@ class Columns:
         """Numbers [n, width]; some of them are missing."""
         first, width = len(self._names), values.shape[1]
         if gone.any() and not self._missing:
-            way = "the row (and its partner in the other file, which --drop-missing of `estimate` "
-            way = "that column" if gone.mean() > 0.5 else f"{way}and `test` does)"
+            way = "that row" if self._missing is None else "that pair (--drop-missing does)"
+            way = "that column" if gone.mean() > 0.5 else way
             raise InputError(
                 f"{self._path}, {self._where(int(gone.any(axis=1).argmax()))}: {name!r} is a "
                 f"missing value: fill it, or remove {way}"

@@ -40,7 +40,7 @@ class _Cells(NamedTuple):
         return f"line {row + self.dialect.skipped + 1}" if self.lines else f"row {row + 1} of cells"
 
 
-def read_csv(path: Path, is_label: Callable[[str], bool], missing: bool = False) -> Table:
+def read_csv(path: Path, is_label: Callable[[str], bool], missing: bool | None = None) -> Table:
     """Columns of a text file.
 
     Those whose names `is_label` accepts are read as text. `missing` reads missing values as NaN.
