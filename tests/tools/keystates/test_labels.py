@@ -57,6 +57,21 @@ def test_two_kinds_at_one_event_keep_their_delays():
     assert np.abs(found.steps[:, 1] - truth - 4).max() <= 2
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_any_step_of_a_slow_closing_can_be_labelled(share):
+    """A closing of 0.8 s; all are followed, and the trust says what the labels rest on."""
+    made, begins = [], [60, 71, 66, 80, 64, 75, 69, 62]
+    for seed, begin in enumerate(begins):
+        rng, t = np.random.default_rng(seed), np.arange(160)
+        path = np.cumsum(rng.normal(size=(160, 2)), axis=0) / 20
+        made.append(np.column_stack([path, 1 - 0.5 * np.clip((t - begin) / 16, 0, 1)]))
+    states = Trajectories(made, names=("arm_1", "arm_2", "gripper.pos"), rate=RATE)
+    labels = {i: {"pick": begins[i] + round(16 * share)} for i in (0, 1)}
+    found = discover_keystates(states, labels=labels)
+    assert np.abs(found.steps[:, 0] - np.array(begins) - 16 * share).max() <= 2
+    assert "100% of the key states are within 0.25 s of a contact or a switch" in found.trust
+
+
 def test_kinds_away_from_events_are_found_by_their_motion():
     found, truth = found_in((), {0: {"up": 46}, 1: {"up": 46}})  # the arm stops 2.3 s later
     assert np.abs(found.steps[:, 0] - truth - 46).max() <= 5

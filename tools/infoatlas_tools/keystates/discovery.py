@@ -162,7 +162,7 @@ def discover_keystates(
         quality=assess(changes, working, evidence, found, outliers, *faults),
         labels=labelled,
         reproduced=reproduced(changes, working, np.where(found.shared, reached, np.nan)),
-        met=met(evidence.events, found.steps, lengths, frequency),
+        met=met(evidence.events, found.steps, lengths, frequency, bool(labelled)),
         notes=(*notes, *(() if evidence.bodies else unnamed_positions(given.names))),
     )
 

@@ -47,16 +47,14 @@ class Event:
     step : int
         Recorded step.
     name : str
-        As "grasp cube", "cube comes to rest" or "gripper closes"; "grasp cube (left)" if there are
-        several grippers.
+        As "grasp cube", "cube comes to rest" or "gripper closes"; "grasp cube (left)" of several.
     source : {"contact", "gripper"}
     strength : float
         2 for a grasp or a release, plus the share of the usual opening, or of the body's range.
     body : str
         What is moved; "" for a switch without a body.
     turn : int
-        -1 for an opening of a gripper that no closing precedes, 1 for a closing that no opening
-        follows, or 0.
+        -1 for an opening that no closing precedes, 1 for a closing that no opening follows, or 0.
     """
 
     step: int
@@ -66,6 +64,12 @@ class Event:
     body: str
     turn: int = 0
     grip: int = 0  # steps for which a gripper is closed, after or before the event
+    span: tuple[int, int] | None = None  # first and last step of its switch
+
+    def away(self, step: float) -> float:
+        """Steps from the event to a step; 0 if that is within its switch."""
+        first, last = self.span or (self.step, self.step)
+        return max(first - step, step - last, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +112,7 @@ def find_evidence(
     motions = find_motions(bodies, states, frequency)
     switches = find_switches(grippers, states, frequency)
     lengths = [len(s) for s in states]
-    events = join(motions, switches, lengths, bool(bodies), frequency)
+    events = join(motions, switches, lengths, frequency)
     every = [motion for row in motions for motion in row]
     movers = {motion.mover for motion in every}
     fingers = {c for g in grippers for c in g.columns}
@@ -149,17 +153,16 @@ def join(
     motions: Sequence[Sequence[Motion]],
     switches: Sequence[Sequence[Switch]],
     lengths: Sequence[int],
-    bodies: bool,
     frequency: float,
 ) -> list[list[Event]]:
-    """Events of all demonstrations, also at almost the same time; `bodies` if some are known."""
+    """Events of all demonstrations, also at almost the same time."""
     unit = tempo(lengths, frequency) * frequency
     closing = closing_signs(motions, switches, unit)
     held = {motion.body for row in motions for motion in row}
 
     def joined() -> list[list[Event]]:
         return [
-            _joined(own, those, closing, held, bodies, length, unit, frequency)
+            _joined(own, those, closing, held, length, unit, frequency)
             for own, those, length in zip(motions, switches, lengths, strict=True)
         ]
 
@@ -192,7 +195,6 @@ def _joined(
     switches: Sequence[Switch],
     closing: dict[str, float],
     graspable: set[str],
-    bodies: bool,
     length: int,
     unit: float,
     frequency: float,
@@ -207,8 +209,8 @@ def _joined(
         others = switches[number + 1 :] if closes else switches[:number]
         own = [s for s in others if s.gripper == switch.gripper]
         if closes:
-            grip = (own[0].begin if own else length) - switch.end
             opens = own[0].begin if own else length
+            grip = opens - switch.end
             last = min(switch.end + HELD * unit, opens)
             after = [
                 m
@@ -219,7 +221,7 @@ def _joined(
             ]
             body = max(after, key=lambda m: min(m.end, opens) - m.begin).body if after else ""
             held[switch.gripper] = body
-            step = switch.end if bodies else switch.fastest
+            step = switch.end
             if body:
                 covered |= _pauses(body, motions, switch.begin, opens)
         else:
@@ -228,7 +230,7 @@ def _joined(
                 ends = [m for m in motions if m.begin < switch.begin <= m.end + JOINED * unit]
                 held[switch.gripper] = next((m.body for m in ends if m.body in graspable), "")
             body = held[switch.gripper]
-            step = switch.begin if bodies else switch.fastest
+            step = switch.begin
         if body:
             covered |= {
                 (body, m.begin if closes else m.end)
@@ -236,15 +238,15 @@ def _joined(
                 if m.body == body
                 and abs((m.begin if closes else m.end) - step) <= JOINED * frequency
             }
-        verb = GRASP if closes else RELEASE
         which = f" ({switch.gripper})" if len(closing) > 1 else ""
         does = f"{switch.gripper} {'closes' if closes else 'opens'}"
-        text = f"{verb}{body}{which}" if body else does
+        text = f"{GRASP if closes else RELEASE}{body}{which}" if body else does
         source = CONTACT if body else GRIPPER
         strength = abs(switch.change) + (2 if body else 0)
         alone = all(s.change * switch.change > 0 for s in own)
         turn = (1 if closes else -1) if alone else 0
-        found.append(Event(step, text, source, strength, body, turn, grip))
+        span = switch.begin, switch.end
+        found.append(Event(step, text, source, strength, body, turn, grip, span))
     for m in motions:
         for at, what in ((m.begin, BEGINS), (m.end, RESTS)):
             if (m.body, at) not in covered and at < length:

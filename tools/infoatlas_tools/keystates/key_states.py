@@ -66,8 +66,9 @@ class KeyStates:
         Share of each key state that detectors fitted to other demonstrations find again within
         0.25 s, corrected for that of evenly spaced steps; NaN with one demonstration.
     met : float
-        Share of the contacts and switches that a key state meets within 0.25 s, less that of evenly
-        spaced steps; NaN if the states show none.
+        Share of the contacts and switches that a key state meets within 0.25 s, corrected for that
+        of evenly spaced steps; NaN if the states show none. With labels, the share of the key
+        states that meet a contact or a switch.
     notes : tuple of str
         Sentences about what the search recognised, left out or replaced.
     """
@@ -208,11 +209,11 @@ class KeyStates:
         again = np.maximum(self.reproduced[self.shared], 0)  # NaN stays
         rate = self.trajectories.rate or NOMINAL * self.recordings.timing.stride
         near = NEAR * tempo(self.trajectories.lengths, rate)
+        meets = f"of the contacts and switches have a key state within {near:.2g} s"
+        if self.labels:  # a person has chosen among them
+            meets = f"of the key states are within {near:.2g} s of a contact or a switch"
         shares = {
-            # With labels, a person has chosen among them.
-            f"of the contacts and switches have a key state within {near:.2g} s": (
-                np.nan if self.labels else max(self.met, 0.0)
-            ),
+            meets: max(self.met, 0.0),
             "of the key states are found again by detectors of other demonstrations": (
                 float(np.nanmean(again)) if np.isfinite(again).any() else np.nan
             ),

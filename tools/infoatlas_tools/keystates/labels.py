@@ -114,18 +114,19 @@ def _meant(events: Sequence[Sequence[Event]], labels: Float, near: float) -> tup
     """Name, median strength and steps [N] of events that most labels [N] lie on; "", 0, labels."""
     found = [(near, "", 0.0, labels)]
     for name in sorted({event.name for row in events for event in row}):
-        steps, strength = labels.copy(), np.full(len(labels), np.nan)
+        steps, (strength, off) = labels.copy(), np.full((2, len(labels)), np.nan)
         for i in np.flatnonzero(~np.isnan(labels)).tolist():
             own = [
-                (abs(e.step - labels[i]), e.step, e.strength) for e in events[i] if e.name == name
+                (e.away(labels[i]), abs(e.step - labels[i]), e.step, e.strength)
+                for e in events[i]
+                if e.name == name
             ]
-            away, step, strong = min(own, default=(np.inf, 0, 0.0))
+            away, _, step, strong = min(own, default=(np.inf, 0.0, 0, 0.0))
             if away <= near:
-                steps[i], strength[i] = step, strong
+                steps[i], strength[i], off[i] = step, strong, away
         on = ~np.isnan(strength)
         if on.sum() >= MOST * np.count_nonzero(~np.isnan(labels)):
-            away = float(np.abs(steps - labels)[on].mean())
-            found.append((away, name, float(np.nanmedian(strength)), steps))
+            found.append((float(off[on].mean()), name, float(np.nanmedian(strength)), steps))
     return min(found, key=lambda one: one[0])[1:]
 
 

@@ -25,20 +25,29 @@ LOOKED_AT = 8  # demonstrations that are compared with surrogates, at most
 MARGIN = 1.1  # factor by which bursts have to exceed those of every surrogate
 
 
-def met(events: Sequence[Sequence[Event]], steps: Any, lengths: Int, frequency: float) -> float:
-    """Share of contacts and switches that a key state meets, above chance.
+def met(
+    events: Sequence[Sequence[Event]],
+    steps: Any,
+    lengths: Int,
+    frequency: float,
+    labelled: bool = False,
+) -> float:
+    """Share of contacts and switches that a key state meets, above chance; NaN without events.
 
-    0 if as many evenly spaced steps meet as many, and 1 if all are met; NaN without events. The
-    steps [N, K] are recorded ones, `frequency` (Hz) a second.
+    If the key states are `labelled`, it is the share of them that meet a contact or a switch. It is
+    0 if as many evenly spaced steps do as well, and 1 if all do. The steps [N, K] are recorded
+    ones, `frequency` (Hz) a second.
     """
-    near, hits, chance = NEAR * tempo(lengths, frequency) * frequency, [], []
+    near, hits, chance = NEAR * tempo(lengths, frequency) * frequency, list[bool](), list[bool]()
     for row, own, length in zip(events, steps, lengths.tolist(), strict=True):
         found = own.compressed().astype(np.float64)
         evenly = np.arange(1, len(found) + 1) * (length - 1) / (len(found) + 1)
-        for event in row:
-            hits.append(np.abs(found - event.step).min(initial=np.inf) <= near)
-            chance.append(np.abs(evenly - event.step).min(initial=np.inf) <= near)
-    return float(_beyond(np.mean(hits), np.mean(chance))) if hits else float("nan")
+        for those, counted in ((found, hits), (evenly, chance)):
+            if labelled:  # a person may label any step of a switch
+                counted += [min((e.away(t) for e in row), default=np.inf) <= near for t in those]
+            else:
+                counted += [np.abs(those - e.step).min(initial=np.inf) <= near for e in row]
+    return float(_beyond(np.mean(hits), np.mean(chance))) if hits and any(events) else float("nan")
 
 
 def _beyond(share: Any, chance: Any) -> Any:

@@ -36,7 +36,7 @@ def object_cuts(
     lengths = [len(s) for s in states]
     bodies = {name: replace(body, of_robot=name in tools) for name, body in bodies.items()}
     motions = find_motions(list(bodies.values()), states, frequency, markers=False)
-    events = join(motions, switches, lengths, True, frequency)
+    events = join(motions, switches, lengths, frequency)
     moved = {motion.body for row in motions for motion in row}
     found = {}
     for tool, hands in tools.items():

@@ -153,8 +153,8 @@ def _handles(
     near = [
         np.sign(switch.change) * closing[switch.gripper]
         for step, row in zip(steps.tolist(), switches, strict=bool(switches))
-        for switch in sorted(row, key=lambda s: abs(s.fastest - step))[:1]
-        if step >= 0 and abs(switch.fastest - step) <= JOINED * frequency
+        for switch in sorted(row, key=lambda s: max(s.begin - step, step - s.end))[:1]
+        if step >= 0 and max(switch.begin - step, step - switch.end) <= JOINED * frequency
     ]
     return int(np.sign(sum(near))) if abs(sum(near)) > len(steps) / 2 else 0
 
