@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.prepare import Samples
+from infoatlas_rt.estimation.redundancy import redundant
 from infoatlas_rt.estimation.result import Estimate
 from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
 
@@ -75,9 +77,10 @@ def select_features(
 
     Each step adds the column with which the chosen ones are most informative, if the test of
     `conditional_mutual_information` given the chosen ones is significant. If it is not, the step
-    adds the best pair of columns, if that is significant: neither switch of an exclusive or is
-    informative alone. Otherwise the selection ends. InputError if `count` is too large for the
-    model.
+    adds the best pair of columns, if that is significant, and each of the two given the other one:
+    neither switch of an exclusive or is informative alone. Otherwise the selection ends. Constant
+    columns, and copies and sums of chosen ones, are not selected. InputError if `count` is too
+    large for the model.
     """
     samples, target = as_samples(X, "X"), as_samples(y, "y")
     estimator, series = as_estimator(estimator), as_flag(time_series, "time_series")
@@ -93,24 +96,34 @@ def select_features(
     found: list[tuple[int, float, float, float]] = []
     end = ""
 
+    def tested(own: Sequence[int], before: list[int], options: int) -> tuple[float, float, float]:
+        """(mi, stderr, p) of columns given those before, the best of so many options."""
+        given = samples[:, before] if before else np.zeros((len(samples), 1))
+        one = conditional(
+            samples[:, list(own)], target, given, estimator, "", series, None,
+            max(PERMUTATIONS, PER_TEST * options), LEVEL / options,
+        )  # fmt: skip
+        return one.mi, one.stderr, min(np.nan_to_num(one.p_value, nan=1.0) * options, 1.0)
+
     def best(size: int) -> tuple[tuple[int, ...], tuple[float, float, float]]:
-        """Columns, and (mi, stderr, p), of the best `size` of the others."""
-        rest = [i for i in range(len(columns)) if i not in chosen]
-        options = list(combinations(rest, size))
+        """Columns, and (mi, stderr, p), of the best `size` of the others; p is 1 without any."""
+        rest = [i for i in np.flatnonzero(np.ptp(samples, axis=0) > 0).tolist() if i not in chosen]
+        options = [
+            own for own in combinations(rest, size) if not redundant(samples[:, [*chosen, *own]])
+        ]
+        if not options:
+            return (), (0.0, 0.0, 1.0)
         values = [
             estimator.estimate_checked(
                 Samples(np.ascontiguousarray(samples[:, [*chosen, *own]]), target, series)
             ).mi
             for own in options
         ]
-        top = int(np.argmax(values))
-        given = samples[:, chosen] if chosen else np.zeros((len(samples), 1))
-        one = conditional(
-            samples[:, options[top]], target, given, estimator, "", series, None,
-            max(PERMUTATIONS, PER_TEST * len(options)), LEVEL / len(options),
-        )  # fmt: skip
-        p = min(np.nan_to_num(one.p_value, nan=1.0) * len(options), 1.0)
-        return options[top], (one.mi, one.stderr, p)
+        own = options[int(np.argmax(values))]
+        mi, stderr, p = tested(own, chosen, len(options))
+        if size == 2 and p <= LEVEL:  # one of them may be informative, and the other one not
+            p = max(p, *(tested([i], [*chosen, *{*own} - {i}], 1)[2] for i in own))
+        return own, (mi, stderr, p)
 
     while len(chosen) < count:
         own, values = best(1)
