@@ -10,7 +10,7 @@ from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.cameras import scene
 from infoatlas_tools.cameras.camera import as_camera
 from infoatlas_tools.keystates.subtasks.cuts import make_cuts
-from infoatlas_tools.keystates.subtasks.seen_objects import camera_subtasks
+from infoatlas_tools.keystates.subtasks.seen_objects import Measured, _choose, camera_subtasks
 from painted_scenes import (
     BLUE,
     GREEN,
@@ -131,6 +131,15 @@ def test_a_demonstration_with_another_object_is_named(where):
     assert found.seen.references == ("world", "world")
     assert len(found.notes) == 2
     assert all("it is clear without demonstration 4" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("nats", [(2.3, 2.2), (2.2, 2.3)])
+def test_a_tower_and_a_tray_are_not_told_apart(nats):
+    row = [Measured(value, 0.2, np.zeros(99)) for value in nats]
+    found = _choose(row, (False, False), ("cup", "tray"), {"cup": "tray"})
+    assert found == ("world", "cup lies on tray: it is not clear which of them is meant.")
+    clear = [row[0]._replace(nats=0.2), row[1]]
+    assert _choose(clear, (False, False), ("cup", "tray"), {"cup": "tray"}) == ("tray", "")
 
 
 def test_objects_at_one_place(demos):

@@ -175,10 +175,7 @@ def _measure(points: Float, joints: Sequence[Float], steps: Int) -> Measured:
 def _choose(
     row: Sequence[Measured], twins: Sequence[bool], names: Sequence[str], on: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Name of the reference, or "world", and a note on why there is none if it is not clear.
-
-    Of two that lie together because one was put on the other, it is the upper one.
-    """
+    """Name of the reference, or "world", and a note on why there is none if it is not clear."""
     values = np.array([m.nats if m.nats == m.nats else -np.inf for m in row])
     if not len(values) or values.max() < LEAST:
         return WORLD, ""
@@ -213,8 +210,8 @@ def _choose(
         return names[best], ""
     together = [names[o] for o in (best, *rivals)]
     for name in together:
-        if len(together) == 2 and on.get(name) in together:
-            return name, f"{name} lies on {on[name]}, which may be meant, too."
+        if on.get(name) in together:  # a tower, or a tray
+            return WORLD, f"{name} lies on {on[name]}: it is not clear which of them is meant."
     shown = " and ".join(
         f"{names[o]} ({values[o]:.1f} nats)" for o in (best, max(rivals, key=lambda o: values[o]))
     )
