@@ -42,7 +42,7 @@ def resampled(states, factor):
 
 
 def retried(states, grasp):
-    """The same motion with a failed grasp: half a second later it is played backwards, and again."""
+    """The same motion with a failed grasp: it is played backwards after 12 steps, and again."""
     begin, end = grasp - 15, grasp + 12
     return np.concatenate([states[:end], states[begin:end][::-1], states[begin:]])
 
