@@ -41,6 +41,12 @@ def resampled(states, factor):
     return np.column_stack([np.interp(t, np.arange(len(states)), c) for c in states.T])
 
 
+def retried(states, grasp):
+    """The same motion with a failed grasp: it is played backwards after 12 steps, and again."""
+    begin, end = grasp - 15, grasp + 12
+    return np.concatenate([states[:end], states[begin:end][::-1], states[begin:]])
+
+
 def visits(count=12, seed=0, lacking=0.0):
     """A point that visits three places in turn, which differ between demonstrations.
 

@@ -17,7 +17,7 @@ from follower import Follower, load
 from infoatlas_rt import InputError, KeyStateTracker, Task
 from infoatlas_tools import Pose, Position, Trajectories, discover_keystates, load_trajectories
 from library import Library
-from task_parts import resampled
+from task_parts import resampled, retried
 
 ROOT = Path(__file__).parents[2]
 PREFIX = ROOT / "build/native/prefix"  # make build/native/ready
@@ -105,6 +105,21 @@ def test_recorded_demonstrations(library, recorded, name):
     trackers = both(library, path, follow_all=True)
     assert [name.decode() for name in trackers[1].columns] == list(trackers[0].task.columns)
     assert sum(compare(trackers, episode) for episode in episodes) > 0
+
+
+def test_a_retry(library, recorded):
+    path, episodes = recorded("pickcube")
+    tracker, own = both(library, path)
+    grasp = tracker.task.keystates.index("grasp cube")
+    for episode in episodes:
+        tracker.reset()
+        found = [event for state in episode for event in tracker.push(state)]
+        (at,) = [event.step for event in found if event.keystate == grasp]
+        again = retried(episode, at)
+        compare((tracker, own), again)
+        own.reset()
+        events = [event for state in again for event in own.push(state)]
+        assert [event["step"] for event in events if event["keystate"] == grasp] == [at, at + 54]
 
 
 @pytest.mark.parametrize("factor", [50, 5, 0.4])

@@ -33,7 +33,7 @@ class Detectors:
     offset: Float  # [K]
     # [K]: a score above it is a report; infinite for a key state that is not common.
     threshold: Float
-    once: NDArray[np.bool_]  # [K], reported once an episode: it never repeats in the demonstrations
+    once: NDArray[np.bool_]  # [K], reported once, and after a retry: no demonstration repeats it
     # [K], share of episodes with it in which it is reported within 0.5 s, expected by
     # demonstrations left out; NaN if it was not judged (one demonstration).
     recall: Float

@@ -25,6 +25,7 @@ from .timing import Timing
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
+FOREVER = 2**62  # working steps
 
 
 class LiveFilter(Stateful):
@@ -56,9 +57,10 @@ class LiveFilter(Stateful):
         self._recent = Ring(self._depth, rows, width)
         self._sum, self._newest = np.zeros((2, rows, width + 3 * len(self._pairs)))
         self._scores = np.full((rows, 2, len(own.offset)), -np.inf)  # of the last two steps
-        self._last = np.empty((rows, len(own.offset)), np.int64)  # reported working step
-        self.step = np.empty(rows, np.int64)
-        self._working = np.empty(rows, np.int64)
+        # Working step from which a key state may be reported, and parts of the tools at its report.
+        self._free = np.empty((rows, len(own.offset)), np.int64)
+        self._parts_then = np.zeros((rows, len(own.offset), len(tools)), np.int64)
+        self.step, self._working = np.empty((2, rows), np.int64)
         self.reset(np.arange(rows))
 
     def reset(self, rows: Int) -> None:
@@ -66,7 +68,7 @@ class LiveFilter(Stateful):
         self.step[rows] = self._working[rows] = -1
         self._sum[rows] = 0.0
         self._scores[rows] = -np.inf
-        self._last[rows] = np.iinfo(np.int64).min // 2
+        self._free[rows] = 0
         self._path.reset(rows)
         for progress in self.progress:
             progress.reset(rows)
@@ -137,8 +139,7 @@ class LiveFilter(Stateful):
         self._recent[self._working[rows], rows] = path
         for progress, columns in zip(self.progress, self._own, strict=True):
             progress.push(path, apart[:, columns], rows)
-        own = self._detectors
-        ahead = own.features.after
+        own, ahead = self._detectors, self._detectors.features.after
         found: list[tuple[int, Event]] = []
         for length in np.unique(np.minimum(self._working[rows] + 1, self._depth)).tolist():
             if length <= ahead:
@@ -146,28 +147,27 @@ class LiveFilter(Stateful):
             same = rows[np.minimum(self._working[rows] + 1, self._depth) == length]
             back = self._working[same, None] - np.arange(length - 1, -1, -1)
             states = self._recent[back, same[:, None]]
-            at = np.array([length - 1 - ahead])
-            features = own.features.compute(states, at)[:, 0]
+            features = own.features.compute(states, np.array([length - 1 - ahead]))[:, 0]
             found += self._maxima(features @ own.coefficients.T + own.offset, same)
         return found
 
     def _maxima(self, score: Float, rows: Int) -> list[tuple[int, Event]]:
         """Events at the working step before the one that `score` [m, K] belongs to."""
         own, earlier, middle = self._detectors, self._scores[rows, 0], self._scores[rows, 1]
-        step = self._working[rows] - own.features.after - 1
+        step = self._working[rows, None] - own.features.after - 1
+        parts = np.reshape([p.part[rows] for p in self.progress], (len(self.progress), len(rows))).T
+        retry = (parts[:, None] < self._parts_then[rows]).any(axis=-1)  # a tool went back
+        self._free[rows] = free = np.where(retry, self._free[rows] % FOREVER, self._free[rows])
         peak = (middle > earlier + KEYSTATE_RISE) & (middle >= score - KEYSTATE_RISE)
-        peak &= (middle > own.threshold) & self.followed
-        peak &= np.isfinite(earlier)
-        wait = np.where(own.once, np.iinfo(np.int64).max // 4, own.gap)
-        peak &= step[:, None] - self._last[rows] >= wait
+        peak &= np.isfinite(earlier) & (middle > own.threshold) & self.followed & (step >= free)
         self._scores[rows, 0], self._scores[rows, 1] = middle, score
         found = []
         for i, j in zip(*np.nonzero(peak), strict=True):
             row = int(rows[i])
-            self._last[row, j] = step[i]
-            recorded = self._recorded(int(step[i]))
+            self._free[row, j] = step[i, 0] + own.gap + FOREVER * own.once[j]
+            self._parts_then[row, j] = parts[i]
+            recorded, now = self._recorded(int(step[i, 0])), int(self.step[row])
             score_there = float(np.clip(middle[i, j], 0.0, 1.0))
-            now = int(self.step[row])
             found.append((row, Event(KEY_STATE, recorded, None, now, None, int(j), score_there)))
         return found
 

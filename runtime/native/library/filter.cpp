@@ -10,6 +10,7 @@ namespace {
 constexpr double GAP = 0.5;  // seconds between two reports of one key state, at least
 constexpr double RISE = 1e-9;  // of a score; smaller ones are rounding
 constexpr double MOST_STRIDE = 1e15;
+constexpr int64_t FOREVER = int64_t{1} << 62;  // working steps
 
 int64_t gap_of(const Timing& timing) {
   return std::max<int64_t>(1, std::llrint(std::min(GAP * timing.frequency, MOST_STRIDE)));
@@ -39,7 +40,8 @@ Filter::Filter(const Task& task, bool follow_all, int64_t most)
               width_),
       now_(values_of(task)), kept_(now_.size()), between_(now_.size()),
       earlier_(task.keystates.size()), middle_(earlier_.size()), score_(earlier_.size()),
-      last_(earlier_.size()), gap_(gap_of(task.detectors.timing)) {
+      free_(earlier_.size()), parts_(free_.size() * task.tools.size()),
+      gap_(gap_of(task.detectors.timing)) {
   for (size_t k = 0; follow_all && k < followed.size(); ++k)
     followed[k] = std::isfinite(task.detectors.threshold[k]);
   tools.reserve(task.tools.size());
@@ -55,7 +57,7 @@ void Filter::reset(Pace pace) {
   std::fill(kept_.begin(), kept_.end(), 0.0);
   std::fill(earlier_.begin(), earlier_.end(), NEVER);
   std::fill(middle_.begin(), middle_.end(), NEVER);
-  std::fill(last_.begin(), last_.end(), -1);
+  std::fill(free_.begin(), free_.end(), 0);
   path_.reset();
   for (ProgressFilter& tool : tools) tool.reset();
 }
@@ -63,7 +65,7 @@ void Filter::reset(Pace pace) {
 size_t Filter::bytes() const {
   size_t total = path_.bytes() + features_.bytes() + recent_.bytes() +
                  found.capacity() * sizeof(infoatlas_event) + followed.capacity() +
-                 8 * (3 * now_.size() + 4 * last_.size());
+                 8 * (3 * now_.size() + 4 * free_.size() + parts_.size());
   for (const ProgressFilter& tool : tools) total += sizeof(tool) + tool.bytes();
   return total;
 }
@@ -131,11 +133,14 @@ void Filter::detect() {
                       : at * pace_.stride + (pace_.stride - 1) / 2;
   for (size_t k = 0; k < score_.size(); ++k) {
     const double middle = middle_[k];
+    int64_t* parts = parts_.data() + k * tools.size();
+    for (size_t i = 0; i < tools.size(); ++i)  // a retry: a tool went back
+      if (tools[i].part < parts[i]) free_[k] %= FOREVER;
     const bool peak = middle > earlier_[k] + RISE && middle >= score_[k] - RISE &&
                       middle > own.threshold[k] && std::isfinite(earlier_[k]);
-    const bool apart = last_[k] < 0 || (!own.once[k] && at - last_[k] >= gap_);
-    if (!followed[k] || !peak || !apart) continue;
-    last_[k] = at;
+    if (!followed[k] || !peak || at < free_[k]) continue;
+    free_[k] = at + gap_ + (own.once[k] ? FOREVER : 0);
+    for (size_t i = 0; i < tools.size(); ++i) parts[i] = tools[i].part;
     found.push_back({static_cast<int64_t>(k), task_.keystates[k].c_str(), recorded, step, 0, 0,
                      std::clamp(middle, 0.0, 1.0), ""});
   }

@@ -47,7 +47,8 @@ class Filter {
   Ring recent_;
   Reals now_, kept_, between_;          // newest values; their sum, or the ones before; a mean
   Reals earlier_, middle_, score_;      // [K], of the last two steps and of the present one
-  Indices last_;                        // [K]: reported working step, or -1
+  Indices free_;                        // [K]: working step from which it may be reported
+  Indices parts_;                       // [K, tools]: parts at its report
   int64_t working_ = -1, gap_;
 };
 

@@ -13,7 +13,7 @@ from infoatlas_rt.live.quaternions import SIZES, Group
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.files.load import load_trajectories
 from regimes import demonstrations
-from task_parts import resampled
+from task_parts import pickcube, reach_and_carry, resampled, retried
 
 PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
 
@@ -62,6 +62,19 @@ def test_grasps_of_unseen_demonstrations_within_three_steps():
         away += [e.step - true for e in follow(tracker, episode) if e.keystate == column]
     assert len(away) == 30
     assert np.abs(away).max() <= 3
+
+
+def test_a_key_state_is_reported_again_after_a_retry():
+    states, grasps, _ = pickcube()
+    found = discover_keystates(Trajectories(states[:15], rate=20), labels={0: {"grasp": grasps[0]}})
+    assert found.detectors.once.all()
+    tracker = KeyStateTracker(found.follow(reach_and_carry(states[:15], grasps[:15])))
+    for episode, grasp in zip(states[15:25], grasps[15:25], strict=True):
+        tracker.reset()
+        (event,) = follow(tracker, episode)
+        tracker.reset()
+        first, second = follow(tracker, retried(episode, grasp))
+        assert (first.step, second.step) == (event.step, event.step + 2 * 27)
 
 
 def test_it_is_judged_by_demonstrations_left_out(found):
