@@ -194,6 +194,22 @@ def test_short_grips_are_extra_occurrences():
     assert numbers == [[1, 2], [1, 2], [1, 3, 2]]
 
 
+def test_what_slips_out_of_the_gripper_moves_no_grasp():
+    """The gripper closes on an object, and 1.5 s later entirely."""
+    made = []
+    for i in range(8):
+        at = 4 + 0.3 * (i % 4)
+        slip = [(at + 1.7, 0.3), (at + 1.9, 0)] if i == 5 else []
+        knots = [(0, 0.7), (at, 0.7), (at + 0.2, 0.3), *slip, (at + 6, 0 if slip else 0.3)]
+        made.append(gripper([*knots, (at + 6.2, 0.7), (18, 0.7)])[:, None])
+    found = discover_keystates(Trajectories(made, names=["gripper.pos"], rate=RATE), "auto")
+    assert [found.name(j) for j in range(2)] == ["gripper closes", "gripper opens"]
+    begins = RATE * (4.2 + 0.3 * (np.arange(8) % 4))
+    assert np.abs(found.steps[:, 0] - begins).max() <= 2
+    ((step, reason),) = found.quality[5].attempts
+    assert abs(step - RATE * 6.2) <= 2 and "closes further than usual, by 40%" in reason
+
+
 SWITCHES = {"opens first": (0.2, 0.7), "fails": (3, 0), "opens again": (4, 0.7), "closes": (6, 0)}
 SWITCHES |= {"opens": (10, 0.7), "closes last": (17, 0)}
 

@@ -207,18 +207,13 @@ def _joined(
     for number, switch in enumerate(switches):
         closes = np.sign(switch.change) == closing[switch.gripper]
         others = switches[number + 1 :] if closes else switches[:number]
-        own = [s for s in others if s.gripper == switch.gripper]
+        own = [s for s in others if s.gripper == switch.gripper and s.change * switch.change < 0]
         if closes:
             opens = own[0].begin if own else length
             grip = opens - switch.end
             last = min(switch.end + HELD * unit, opens)
-            after = [
-                m
-                for m in motions
-                if m.body in graspable
-                and m.begin < last
-                and min(m.end, opens) > switch.end + JOINED * unit
-            ]
+            after = [m for m in motions if m.body in graspable and m.begin < last]
+            after = [m for m in after if min(m.end, opens) > switch.end + JOINED * unit]
             body = max(after, key=lambda m: min(m.end, opens) - m.begin).body if after else ""
             held[switch.gripper] = body
             step = switch.end
@@ -243,8 +238,10 @@ def _joined(
         text = f"{GRASP if closes else RELEASE}{body}{which}" if body else does
         source = CONTACT if body else GRIPPER
         strength = abs(switch.change) + (2 if body else 0)
-        alone = all(s.change * switch.change > 0 for s in own)
-        turn = (1 if closes else -1) if alone else 0
+        turn = 0 if own else 1 if closes else -1
+        before = [s.change for s in switches[:number] if s.gripper == switch.gripper]
+        if before and before[-1] * switch.change > 0:  # it closes further, or opens further
+            grip = 0
         span = switch.begin, switch.end
         found.append(Event(step, text, source, strength, body, turn, grip, span))
     for m in motions:
@@ -293,8 +290,8 @@ def chosen_events(
     A column is a name and its occurrence: the second grasp of a body has its own column, and so has
     an opening before the first closing. If a demonstration has more occurrences than most, those
     of short grips are extra, then the first ones, and have the last numbers: failed attempts are
-    short and precede what succeeds. Columns that more demonstrations have, and clearer ones, come
-    first.
+    short and precede what succeeds. What slips out of a closed gripper lets it close further, which
+    is no grip. Columns that more demonstrations have, and clearer ones, come first.
     """
     times = [Counter((event.name, event.turn) for event in row) for row in events]
     usual: Counter[tuple[str, int]] = Counter()

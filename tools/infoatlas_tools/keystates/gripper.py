@@ -16,6 +16,7 @@ Float = NDArray[np.float64]
 SMOOTHING = 0.04  # seconds: standard deviation of the smoothing of openings
 CHANGE = 0.25  # of the usual opening, by which a switch changes it, at least
 REVERSAL = 0.1  # of the usual opening: a smaller change of direction is jitter
+PAUSE = 0.5  # seconds between two switches of one direction, at least
 QUICK = 0.2  # of the largest speed of a switch: slower steps belong to what precedes or follows it
 BORDER = 0.1  # of the change of a switch: it has begun, and it has ended at one less this
 
@@ -58,23 +59,30 @@ def _switches(name: str, opening: Float, frequency: float) -> list[Switch]:
         if abs(smooth[last] - smooth[first]) <= CHANGE:
             continue
         speed = np.abs(np.diff(smooth[first : last + 1]))
-        fastest = int(speed.argmax())
-        slow = np.flatnonzero(speed <= QUICK * speed[fastest])
-        before, after = slow[slow < fastest], slow[slow > fastest]
-        begin = first + (int(before[-1]) + 1 if len(before) else 0)
-        end = first + (int(after[0]) if len(after) else len(speed))
-        change = float(smooth[end] - smooth[begin])
-        share = (smooth[begin : end + 1] - smooth[begin]) / change
-        found.append(
-            Switch(
-                name,
-                begin + int(np.flatnonzero(share <= BORDER)[-1]),
-                first + fastest,
-                begin + int(np.flatnonzero(share >= 1 - BORDER)[0]),
-                change,
-                float(smooth[end]),
+        quick = np.flatnonzero(speed > QUICK * speed.max())
+        # After a pause it is another switch, as if an object slips out of a closed gripper.
+        for part in np.split(quick, np.flatnonzero(np.diff(quick) > PAUSE * frequency) + 1):
+            fastest = int(part[speed[part].argmax()])
+            own = next(
+                run
+                for run in np.split(part, np.flatnonzero(np.diff(part) > 1) + 1)
+                if fastest in run
             )
-        )
+            begin, end = first + int(own[0]), first + int(own[-1]) + 1
+            change = float(smooth[end] - smooth[begin])
+            if abs(change) <= CHANGE and fastest != speed.argmax():
+                continue
+            share = (smooth[begin : end + 1] - smooth[begin]) / change
+            found.append(
+                Switch(
+                    name,
+                    begin + int(np.flatnonzero(share <= BORDER)[-1]),
+                    first + fastest,
+                    begin + int(np.flatnonzero(share >= 1 - BORDER)[0]),
+                    change,
+                    float(smooth[end]),
+                )
+            )
     return found
 
 
