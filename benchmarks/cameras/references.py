@@ -31,7 +31,7 @@ from .disturb import Disturbance
 SETS = ("stack2", "stack2same", "stack3", "place_absent", "mw_pick_place", "mw_push",
         "mw_door_open", "mw_drawer_open")  # fmt: skip
 SIZES = (8, 10, 12, 20)
-DRAWS = 2
+DRAWS = 6
 DISTURBED = ("noise", "gain", "balance", "flicker", "shake", "moved", "moved_once", "grey", "all")
 NEAR = 0.05  # of the width between a seen and a true object
 FIGURES = ("first", "right", "wrong", "poses", "changed")
