@@ -98,6 +98,19 @@ def test_widths_are_those_of_the_same_grip():
     assert not found
 
 
+def test_the_second_of_two_is_missing():
+    rng, states = np.random.default_rng(0), []
+    for i in range(12):
+        grips = [demonstration(20.0)[:, [0, 2]]] * (1 if i == 7 else 2)
+        own = np.concatenate(grips)
+        states.append(own + 1e-3 * rng.normal(size=own.shape))
+    quality = discover_keystates(
+        Trajectories(states, names=("tool.x", "finger"), rate=20), 5
+    ).quality
+    assert quality[7].missing == ("gripper closes 2", "gripper opens 2")
+    assert not any(q.missing for i, q in enumerate(quality) if i != 7)
+
+
 def test_another_order_is_named():
     rng, states = np.random.default_rng(0), []
     for i in range(12):

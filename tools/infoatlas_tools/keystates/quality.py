@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .changes import Changes
 from .events import BEGINS, GRASP, LABEL, RELEASE, RESTS, SHORT, Event, Evidence
 from .gripper import Switch
-from .steps import Steps
+from .steps import Steps, numbered
 
 Float = NDArray[np.float64]
 
@@ -105,7 +105,14 @@ def assess(
     needed = [name.startswith((GRASP, RELEASE)) or not evidence.bodies for name in names]
     least = np.where(needed, rows[(len(rows) - 1) // 2], rows[others])
     most = rows[-1 - others]
-    short = [[names[j] for j in np.flatnonzero(own < least)] for own in times]
+    short = [  # with the number of the first one that is not there
+        [
+            numbered(name, n + 1)
+            for name, n, few in zip(names, own.tolist(), least.tolist(), strict=True)
+            if n < few and name not in _joined(row)
+        ]
+        for own, row in zip(times, evidence.events, strict=True)
+    ]
     attempts = find_attempts(evidence)
     assessed = []
     for i, s in enumerate(states):
@@ -113,7 +120,7 @@ def assess(
         assessed.append(
             Quality(
                 () if faults[i] else attempts[i],
-                tuple(n for n in short[i] if n not in _joined(evidence.events[i])),
+                tuple(short[i]),
                 tuple(names[j] for j in np.flatnonzero(times[i] > np.maximum(most, 1))),
                 orders[i],
                 float(still.mean()) if len(still) else 0.0,
