@@ -35,6 +35,24 @@ def test_shifts_are_undone(images):
     np.testing.assert_array_equal(found.images[inner], still.images[inner])
 
 
+def test_an_arm_in_other_postures_is_no_displaced_camera():
+    """On an even table with three small things, most edges are those of the arm."""
+    films, rng = [], np.random.default_rng(0)
+    for _ in range(COUNT):
+        x, y = rng.integers(40, 48), rng.integers(20, 32)
+        for t in range(STEPS):
+            image = np.full((96, 128, 3), 120, np.uint8)
+            for row, column in ((8, 8), (80, 110), (84, 20)):
+                image[row : row + 5, column : column + 5] = (90, 90, 150)
+            image[: y + 20, x + 6 * t : x + 6 * t + 14] = (230, 230, 230)
+            image[y + 14 : y + 20, x + 6 * t - 10 : x + 6 * t + 24] = (40, 40, 40)
+            films.append(image)
+    images = np.array(films).reshape(COUNT, STEPS, 96, 128, 3)
+    images = (images + rng.normal(0, 2, images.shape)).clip(0, 255).astype(np.uint8)
+    camera = as_camera(list(images), np.full(COUNT, STEPS))
+    assert not read_scene(camera, RATE).shift.any()
+
+
 def test_light_is_undone(images):
     warm = [
         image if i % 3 else np.clip(image * (1.1, 1.0, 0.9), 0, 255).astype(np.uint8)

@@ -22,6 +22,8 @@ EACH = 20  # images of one demonstration for the background, at most
 BLUR = 0.8  # pixels
 REACH = 0.06  # of the width: largest shift of the camera that is looked for
 CLEARLY = 0.05  # correlation of edges that a shift gains, at least
+BLOCKS = 8  # of the height and of the width of an image
+EVERYWHERE = 2 / 3  # of the blocks with fixed edges, which a shift of the camera brings closer
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,18 +88,39 @@ def _aligned(first: Image, background: Image, images: NDArray[np.uint8]) -> Scen
     usual = np.median(first, axis=0)
     reach = round(REACH * first.shape[2])
     inner = np.ascontiguousarray(_edges(usual)[reach:-reach, reach:-reach])
+    fixed = _edges(background)[reach:-reach, reach:-reach]
     shift = np.zeros((len(first), 2))
     for i, image in enumerate(first):
-        likeness = cv2.matchTemplate(_edges(image), inner, cv2.TM_CCOEFF_NORMED)
+        edges = _edges(image)
+        likeness = cv2.matchTemplate(edges, inner, cv2.TM_CCOEFF_NORMED)
         y, x = np.unravel_index(likeness.argmax(), likeness.shape)
         if likeness[y, x] > likeness[reach, reach] + CLEARLY:
-            shift[i] = x - reach, y - reach
+            here, there = (
+                edges[b : b + fixed.shape[0], a : a + fixed.shape[1]]
+                for a, b in ((reach, reach), (x, y))
+            )
+            if _closer(there, here, fixed) > EVERYWHERE:
+                shift[i] = x - reach, y - reach
     for i in range(len(first)):
         first[i], images[i] = _back(first[i], shift[i]), _back(images[i], shift[i])
     usual = np.median(first, axis=0)
     colour = np.median(first - usual, axis=(1, 2))
     first -= colour[:, None, None]
     return Scene(first, np.median(first, axis=0), background, images, shift, colour)
+
+
+def _closer(one: Image, other: Image, fixed: Image) -> float:
+    """Share of the blocks with many fixed edges in which `one` is closer to them than `other`.
+
+    An arm in another posture, or a large object, changes few blocks.
+    """
+    import cv2
+
+    amount, first, second = (
+        cv2.resize(each, (BLOCKS, BLOCKS), interpolation=cv2.INTER_AREA)  # means of blocks
+        for each in (fixed, np.abs(one - fixed), np.abs(other - fixed))
+    )
+    return float((first < second)[amount > amount.mean()].mean())
 
 
 def _back(image: NDArray[Any], shift: NDArray[np.float64]) -> NDArray[Any]:

@@ -64,7 +64,7 @@ class Event:
     body: str
     turn: int = 0
     grip: int = 0  # steps for which a gripper is closed, after or before the event
-    span: tuple[int, int] | None = None  # first and last step of its switch
+    span: tuple[int, int] | None = None  # of its switch, if there is no body
 
     def away(self, step: float) -> float:
         """Steps from the event to a step; 0 if that is within its switch."""
@@ -242,7 +242,7 @@ def _joined(
         before = [s.change for s in switches[:number] if s.gripper == switch.gripper]
         if before and before[-1] * switch.change > 0:  # it closes further, or opens further
             grip = 0
-        span = switch.begin, switch.end
+        span = None if body else (switch.begin, switch.end)
         found.append(Event(step, text, source, strength, body, turn, grip, span))
     for m in motions:
         for at, what in ((m.begin, BEGINS), (m.end, RESTS)):

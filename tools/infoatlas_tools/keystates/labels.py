@@ -112,21 +112,18 @@ def _margin(score: Float, best: NDArray[np.int64], apart: int) -> Float:
 
 def _meant(events: Sequence[Sequence[Event]], labels: Float, near: float) -> tuple[Any, ...]:
     """Name, median strength and steps [N] of events that most labels [N] lie on; "", 0, labels."""
-    found = [(near, "", 0.0, labels)]
+    found = [(np.inf, "", 0.0, labels)]
     for name in sorted({event.name for row in events for event in row}):
-        steps, (strength, off) = labels.copy(), np.full((2, len(labels)), np.nan)
+        steps, strength = labels.copy(), np.full(len(labels), np.nan)
         for i in np.flatnonzero(~np.isnan(labels)).tolist():
-            own = [
-                (e.away(labels[i]), abs(e.step - labels[i]), e.step, e.strength)
-                for e in events[i]
-                if e.name == name
-            ]
-            away, _, step, strong = min(own, default=(np.inf, 0.0, 0, 0.0))
-            if away <= near:
-                steps[i], strength[i], off[i] = step, strong, away
+            own = [e for e in events[i] if e.name == name and e.away(labels[i]) <= near]
+            if own:
+                event = min(own, key=lambda e: abs(e.step - labels[i]))
+                steps[i], strength[i] = event.step, event.strength
         on = ~np.isnan(strength)
         if on.sum() >= MOST * np.count_nonzero(~np.isnan(labels)):
-            found.append((float(off[on].mean()), name, float(np.nanmedian(strength)), steps))
+            away = float(np.abs(steps - labels)[on].mean())
+            found.append((away, name, float(np.nanmedian(strength)), steps))
     return min(found, key=lambda one: one[0])[1:]
 
 
