@@ -17,7 +17,13 @@ from infoatlas_rt.cli import main
 from infoatlas_rt.messages.sync import Synchroniser
 from infoatlas_tools import lag_scan
 from infoatlas_tools.bags.bag_curve import _why_no_estimate
-from infoatlas_tools.bags.bag_lags import INDEPENDENT, independent_pairs, moving, significant
+from infoatlas_tools.bags.bag_lags import (
+    INDEPENDENT,
+    _on_grid,
+    independent_pairs,
+    moving,
+    significant,
+)  # fmt: skip
 from infoatlas_tools.bags.part_samples import Part
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
@@ -51,6 +57,19 @@ def path(tmp_path_factory):
             ):
                 bag.write(topic, time, STORE.serialize_cdr(message, topic.msgtype))
     return path
+
+
+@pytest.mark.parametrize(("offset", "jitter"), [(0.02, 0.0), (0.0, 0.01)])
+def test_each_topic_has_its_own_times(offset, jitter):
+    """Two topics with the same motion, of other phases and with jitter."""
+    rng, stamps = np.random.default_rng(0), 0.05 * np.arange(100)
+    times = [stamps + jitter * rng.uniform(size=100), stamps + offset]
+    sync, pairs = Synchroniser(0.03), []
+    for first, second in zip(*times, strict=True):
+        for side, stamp in enumerate((first, second)):
+            pairs += sync.push(np.array([np.sin(4 * stamp), stamp]), stamp, side)
+    ((one, other),) = _on_grid(pairs, 0.05, 1.0)
+    assert len(one) >= 95 and np.abs(one - other)[1:-1].max() < 0.01
 
 
 def run(path, *options):

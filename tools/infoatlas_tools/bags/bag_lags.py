@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from ..analysis.screening import lag_scan
 from ..analysis.screening_results import LagScan
 from .part_samples import PartSamples
 
+SIDES = attrgetter("a"), attrgetter("b")
 LAGS = 10  # lags of each sign, at most
 ROWS = 1500  # states of a topic that are compared, at most
 SLICES = 10  # of wide sides: a lag scan has hundreds of permutations
@@ -171,12 +173,12 @@ def significant(found: LagScan) -> bool:
 
 
 def _pairs(samples: PartSamples, sync: Synchroniser, span: float) -> Iterator[Pair]:
-    """Pairs of usable states of one size, of the first `span` seconds."""
+    """Pairs of usable states of one size, of the first `span` seconds; last is the own stamp."""
     first: Pair | None = None
     for sample in samples:
         if sample.fault or sample.stamp is None or not np.isfinite(sample.state).all():
             continue
-        for pair in sync.push(sample.state, sample.stamp, sample.side):
+        for pair in sync.push(np.r_[sample.state, sample.stamp], sample.stamp, sample.side):
             first = first or pair
             if (len(pair.a), len(pair.b)) == (len(first.a), len(first.b)):
                 yield pair
@@ -185,16 +187,22 @@ def _pairs(samples: PartSamples, sync: Synchroniser, span: float) -> Iterator[Pa
 
 
 def _on_grid(pairs: Sequence[Pair], grid: float, pause: float) -> Iterator[tuple[Array, Array]]:
-    """States [n, d] and [n, d'] of trajectories without a pause, the nearest ones on a grid."""
+    """States [n, d] and [n, d'] of trajectories without a pause, interpolated at a grid of times.
+
+    Each side has its own stamps. With those of the pairs, an offset between the topics would be a
+    lag, and the jitter of their steps a dependence.
+    """
     stamps = np.array([pair.stamp for pair in pairs])
     cuts = np.flatnonzero((np.diff(stamps) > pause) | (np.diff(stamps) <= 0)) + 1
     for part in np.split(np.arange(len(stamps)), cuts):
         if len(part) < 2:
             continue
         ticks = np.arange(stamps[part[0]], stamps[part[-1]] + grid / 2, grid)
-        after = np.searchsorted(stamps[part], ticks).clip(1, len(part) - 1)
-        nearest = part[after - (ticks - stamps[part[after - 1]] < stamps[part[after]] - ticks)]
-        yield np.stack([pairs[i].a for i in nearest]), np.stack([pairs[i].b for i in nearest])
+        one, other = (
+            np.stack([np.interp(ticks, own[:, -1], column) for column in own.T[:-1]], axis=1)
+            for own in (np.stack([side(pairs[i]) for i in part]) for side in SIDES)
+        )
+        yield one, other
 
 
 def _quantities(

@@ -252,7 +252,7 @@ def run(arguments: Namespace) -> None:
 
         figure = stream_figure(
             curve,
-            title=Path(arguments.data).stem,
+            title=Path(arguments.data).name,
             topics=topics,
             lag=window.lag,
             lag_seconds=window.lag_seconds,

@@ -20,8 +20,6 @@ from ..analysis.independence import LEVEL
 from ..bags.bag_curve import StreamCurve, fates
 from .curve import extrema_rows
 
-HIGH = 0.6  # nats, above which averages of unrelated motions are rare (benchmarks/coupling.py)
-
 
 def print_bag(result: dict[str, Any], plot: str | None) -> None:
     """Print the result of the command, as in its JSON, and where the picture is."""
@@ -92,8 +90,7 @@ def _print_couplings(result: dict[str, Any]) -> None:
         print(
             f"Coupled motions are similar over {steps} steps of at least {1000 * SPACING:.0f} ms. "
             "This is no proof of contact: if a person\nmoves the object while the robot moves, "
-            f"they are coupled, and so are many unrelated smooth motions{_tested(result['lags'])}\n"
-            f"Averages above {HIGH} nats are rare in unrelated motion; lower ones decide nothing"
+            f"they are coupled, and so are many unrelated smooth motions{_tested(result['lags'])}"
         )
     resolution = result["coupling_resolution"]
     spans = (
@@ -128,7 +125,7 @@ def _tested(lags: dict[str, Any] | None) -> str:
         return ": --lags 0.5 tests whether these two depend on each other"
     if any(scan["significant"] for scan in lags["scans"]):
         return ""
-    return ": no lag shows that these two depend on each other"
+    return ". No lag is significant, which is no proof against a contact either"
 
 
 def _print_lags(result: dict[str, Any]) -> None:
