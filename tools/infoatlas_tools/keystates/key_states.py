@@ -214,7 +214,7 @@ class KeyStates:
             meets = f"of the key states are within {near:.2g} s of a contact or a switch"
         shares = {
             meets: max(self.met, 0.0),
-            "of the key states are found again by detectors of other demonstrations": (
+            "of the key states are found again in other demonstrations by the motion alone": (
                 float(np.nanmean(again)) if np.isfinite(again).any() else np.nan
             ),
         }

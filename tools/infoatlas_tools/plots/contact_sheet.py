@@ -161,7 +161,7 @@ def _draw_information(axes: Axes, seen: SeenObjects, o: int) -> None:
     for c, reference in enumerate(seen.references):
         nats, error, chosen = seen.nats[c, o], seen.stderr[c, o], reference == seen.names[o]
         if np.isnan(nats):
-            axes.text(0, c, " too few demonstrations", color=QUIET, fontsize=7, va="center")
+            axes.text(0, c, " seen in too few demonstrations", color=QUIET, fontsize=7, va="center")
             continue
         axes.barh(c, nats, height=0.62, color=_colour(o) if chosen else "#c9d0d7", zorder=2)
         axes.errorbar(nats, c, xerr=error, color=INK, elinewidth=0.9, capsize=2, zorder=3)

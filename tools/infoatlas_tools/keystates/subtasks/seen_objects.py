@@ -199,8 +199,10 @@ def _choose(
             f"{names[best]} is one of two of the same colour, which cannot be distinguished.",
         )
     upper = [o for o, name in enumerate(names) if on.get(name) in (names[best], WORLD)]
-    if on.get(WORLD) == names[best] or any(np.isnan(row[o].nats) for o in upper):
-        return WORLD, f"something else may lie on {names[best]}, which the camera does not see."
+    unseen = [names[o] for o in upper if np.isnan(row[o].nats)]
+    if on.get(WORLD) == names[best] or unseen:
+        what = " and ".join(unseen) or "something else"
+        return WORLD, f"{what} may lie on {names[best]}, where the camera does not see it."
     rivals = [
         o
         for o in sorted({*informs, *upper})
