@@ -16,13 +16,16 @@ from ..errors import InputError, ModelError
 from ..inputs.checks import as_choice, as_count
 from ..models import model_file
 from . import slicing
+from .bounds import warn_of_copies
 from .determined import LEAST, determined
-from .directions import WAYS, reduced, used
+from .directions import WAYS, reduced
 from .forward import forward
 from .large_samples import Timed, by_parts
 from .prepare import Prepared, Samples, check_lengths, checked, prepare
 from .result import Estimate
 from .standard_error import calibrated
+
+LEFT_OUT = "constant_x", "constant_y", "redundant_x", "redundant_y"
 
 
 class Estimator:
@@ -203,12 +206,16 @@ class Estimator:
         start = perf_counter()
         provider = self.backend.provider
         samples = checked(x, y, provider, time_series, resolution_x, resolution_y, groups)
-        kept, left_out = samples, dict[str, Any]()
-        if self.k is self.slices is None and self.sides == "auto":
-            kept, left_out = used(samples, self.model_file.dim)
-            if max(kept.x.shape[1], kept.y.shape[1]) > self.model_file.dim:
-                kept, left_out = samples, {}  # slices
-        found = replace(self._estimate(kept, start), **left_out)
+        found = self._estimate(samples, start)
+        if found.directions == "random" and self.k is self.slices is None and self.sides == "auto":
+            out = {name: getattr(found, name) for name in LEFT_OUT}
+            of_x, of_y = (out[f"constant_{s}"] + out[f"redundant_{s}"] for s in "xy")
+            left = samples.x.shape[1] - len(of_x), samples.y.shape[1] - len(of_y)
+            if 0 < min(left) and max(left) <= self.model_file.dim:
+                kept = samples.without(of_x, of_y)
+                found = replace(self._estimate(kept, start), **out)
+        if found.mi > found.stderr and not samples.time_series and groups is None:
+            warn_of_copies(samples.x, samples.y)
         if found.k is None and not found.saturated and found.mi > LEAST:
             in_order = samples.time_series or found.autocorrelated
             return replace(found, saturated=determined(samples, in_order))

@@ -15,7 +15,7 @@ from ..inputs.checks import as_flag, as_gpu_samples, as_groups, as_resolution, a
 from ..inputs.gpu_arrays import Array, array_namespace, beside, contiguous, on_gpu, to_host
 from ..models.model_file import LEAST_SHIFTS, ModelFile
 from . import slicing
-from .bounds import Repeats, repeats, warn_of_copies
+from .bounds import Repeats, repeats
 from .canonical import clip_outliers, rounded, standardise
 from .redundancy import redundant
 from .shuffling import shuffle
@@ -65,6 +65,16 @@ class Samples:
         x, y = (contiguous(side[beside(rows, side)]) for side in (self.x, self.y))
         return replace(self, x=x, y=y, groups=groups)
 
+    def without(self, *columns: tuple[int, ...]) -> Samples:
+        """The samples without these coordinates of x, and of y."""
+        changed = dict[str, Any]()
+        for name, out in zip("xy", columns, strict=True):
+            side, step = getattr(self, name), getattr(self, f"resolution_{name}")
+            kept = np.setdiff1d(np.arange(side.shape[1]), out)
+            changed[name] = contiguous(side[:, beside(kept, side)])
+            changed[f"resolution_{name}"] = None if step is None else step[kept]
+        return replace(self, **changed)
+
 
 def checked(
     x: Any,
@@ -84,8 +94,6 @@ def checked(
     """
     read = as_gpu_samples if on_gpu(x, y, provider) else as_samples
     x, y = read(x, "x"), read(y, "y")
-    if not time_series and groups is None:
-        warn_of_copies(x, y)
     return Samples(
         x,
         y,

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.bounds import warn_of_copies
 from infoatlas_rt.estimation.canonical import normal_scores
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.forward import pairing_means
@@ -185,6 +186,8 @@ def independence_test(
     estimator = as_estimator(estimator)
     provider = estimator.backend.provider
     samples = checked(x, y, provider, time_series, resolution_x, resolution_y, groups)
+    if not time_series and groups is None:
+        warn_of_copies(samples.x, samples.y)
     prepared = estimator.prepare(samples)
     pairings = Pairings(prepared, count, time_series, estimator.seed)
     values, rv = np.zeros((2, len(pairings)))
