@@ -9,8 +9,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 from urllib.request import Request, urlopen
@@ -316,7 +318,9 @@ def test_a_port_that_is_taken_and_the_end_by_ctrl_c(data, tmp_path):
         *("--labels", str(tmp_path / "labels.json")),
     ]
     run = {"cwd": tmp_path, "text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    first = subprocess.Popen(command, **run)
+    # A background job may inherit an ignored SIGINT.
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    first = subprocess.Popen(command, **run, preexec_fn=heard)
     try:
         url = first.stdout.readline().split()[-1]
         port = re.search(r":(\d+)/\?token=", url)[1]
