@@ -73,7 +73,7 @@ def reduced(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -
 def used(samples: Samples, dim: int) -> tuple[Samples, dict[str, Any]]:
     """If a side has more than `dim` coordinates: both without constant and redundant ones.
 
-    The latter are the fields of `Estimate`. Sides that are constant keep their coordinates.
+    The latter are the fields of `Estimate`. A side that is constant keeps one coordinate.
     """
     if max(samples.x.shape[1], samples.y.shape[1]) <= dim:
         return samples, {}
@@ -81,8 +81,9 @@ def used(samples: Samples, dim: int) -> tuple[Samples, dict[str, Any]]:
     for name in ("x", "y"):
         side = round_to(getattr(samples, f"resolution_{name}"), getattr(samples, name), name)
         kept, constant = varying(side)
-        kept, out = without_redundant(kept, len(constant) < side.shape[1], constant, None)
-        sides.append(kept)
+        still = len(constant) == side.shape[1]
+        kept, out = without_redundant(kept, not still, constant, None)
+        sides.append(kept[:, :1] if still else kept)
         left_out |= {f"constant_{name}": constant, f"redundant_{name}": out}
     found = replace(samples, x=sides[0], y=sides[1], resolution_x=None, resolution_y=None)
     return found, left_out

@@ -134,6 +134,8 @@ def test_constants_and_ranks(estimator):
     assert estimator.estimate(x, x).saturated
     constant = estimator.estimate(np.ones((600, 12)), y)
     assert constant.degenerate and constant.mi == constant.stderr == 0
+    narrow = estimator.estimate(np.ones((600, 12)), y[:, :2])
+    assert narrow.degenerate and narrow.directions is None  # nothing is reduced
     assert constant.constant_x == tuple(range(12))
 
 

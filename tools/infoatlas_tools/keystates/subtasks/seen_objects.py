@@ -185,12 +185,9 @@ def _choose(
         return WORLD, ""
     best = max(informs, key=lambda o: values[o])
     if values[best] <= Z * row[best].stderr:
-        odd = row[best].odd
-        advice = (
-            "more demonstrations decide it."
-            if odd < 0
-            else (f"it is clear without demonstration {odd}: check whether that one differs.")
-        )
+        odd, advice = row[best].odd, "more demonstrations decide it."
+        if odd >= 0:
+            advice = f"it is clear without demonstration {odd}: check whether that one differs."
         about = f"{values[best]:.1f} +- {row[best].stderr:.1f} nats"
         return WORLD, f"{names[best]} may be meant ({about}): {advice}"
     if twins[best]:
