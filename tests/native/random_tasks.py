@@ -33,21 +33,22 @@ def task(rng):
     parts = parts[: rng.integers(1, len(parts) + 1)]
     keystates, stride = int(rng.integers(0, 5)), int(rng.integers(1, 6))
     rate = None if rng.random() < 0.4 else float(stride * rng.uniform(12, 30))
+    subtasks = None if rng.random() < 0.2 else _subtasks(rng, width, len(parts))
     detectors = {
         "coordinates": {"width": width, "groups": groups, "parts": parts.tolist()},
         "timing": {"stride": stride, "rate": rate},
-        **_detectors(rng, len(parts), keystates),
+        **_detectors(rng, len(parts), keystates, subtasks),
     }
     return {
-        "format": 5,
+        "format": 6,
         "keystates": [f"state {k} \u00e9" for k in range(keystates)],
         "columns": [] if rng.random() < 0.5 else [f"column {c}" for c in range(width)],
         "detectors": detectors,
-        "subtasks": None if rng.random() < 0.2 else _subtasks(rng, width, len(parts)),
+        "subtasks": subtasks,
     }
 
 
-def _detectors(rng, p, count):
+def _detectors(rng, p, count, subtasks):
     q = int(rng.integers(1, p + 1))
     windows = rng.integers(1, 9, (rng.integers(1, 3), 2)).tolist()
     features = {
@@ -64,6 +65,7 @@ def _detectors(rng, p, count):
         "offset": rng.uniform(0, 0.5, count).tolist(),
         "threshold": [_or_none(rng, rng.uniform(0, 1)) for _ in range(count)],
         "once": (rng.random(count) < 0.4).tolist(),
+        "earliest": rng.integers(0, 3, (count, len(subtasks["tools"]) if subtasks else 0)).tolist(),
         "recall": [_or_none(rng, rng.uniform(0.4, 1)) for _ in range(count)],
         "delay": [_or_none(rng, 0.3) for _ in range(count)],
         "false_reports": [_or_none(rng, rng.uniform(0, 0.7)) for _ in range(count)],

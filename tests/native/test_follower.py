@@ -227,7 +227,7 @@ def test_texts_that_are_no_task(library, tmp_path):
         b"{} {}": "text after the end",
         b'["\xc3\xa9"]': "beyond ASCII",
         b"{}": '"format" is missing',
-        b'{"format": 4}': "format: an integer from 5 to 5",
+        b'{"format": 5}': "format: an integer from 6 to 6",
         b"[" + b"0," * 2**20: "more than a million values",
         b" " * (2**24 + 1): "larger than 16 MiB",
     }

@@ -1,8 +1,9 @@
 """Detectors of key states in running episodes, with their accuracy in demonstrations.
 
 A detector is linear in the features of a step (`motion_features.py`), and scores a step 0.2 s after
-it. A key state is reported at a maximum of its score above a threshold. It is not followed if it
-was found in too few of the demonstrations left out, or reported falsely too often in them.
+it. A key state is reported at a maximum of its score above a threshold, from the part of the task
+on in which demonstrations have it. It is not followed if it was found in too few of the
+demonstrations left out, or reported falsely too often in them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..streams.event_thresholds import KEYSTATE_FALSE_REPORTS, KEYSTATE_GAP, KEYSTATE_RECALL
 from .coordinates import Coordinates
-from .json_file import floats
+from .json_file import floats, indices
 from .motion_features import Features
 from .timing import Timing
 
@@ -34,6 +35,8 @@ class Detectors:
     # [K]: a score above it is a report; infinite for a key state that is not common.
     threshold: Float
     once: NDArray[np.bool_]  # [K], reported once, and after a retry: no demonstration repeats it
+    # [K, tools]: part of each tool, an index within its parts, from which it may be reported.
+    earliest: NDArray[np.int64]
     # [K], share of episodes with it in which it is reported within 0.5 s, expected by
     # demonstrations left out; NaN if it was not judged (one demonstration).
     recall: Float
@@ -58,7 +61,7 @@ class Detectors:
         return self.timing.steps(KEYSTATE_GAP)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any], count: int) -> Detectors:
+    def from_dict(cls, values: dict[str, Any], count: int, tools: int) -> Detectors:
         """From the values of a file; ValueError, KeyError or TypeError if they do not fit."""
         coordinates = Coordinates.from_dict(values["coordinates"])
         rate = values["timing"]["rate"]
@@ -74,5 +77,6 @@ class Detectors:
             coordinates, timing, features,
             floats(values, "coefficients", count, features.count), floats(values, "offset", count),
             np.where(np.isnan(threshold), np.inf, threshold), once,
+            indices(values, "earliest", 2**31).reshape(count, tools),
             *(floats(values, n, count, gaps=True) for n in ("recall", "delay", "false_reports")),
         )  # fmt: skip

@@ -160,6 +160,7 @@ class LiveFilter(Stateful):
         self._free[rows] = free = np.where(retry, self._free[rows] % FOREVER, self._free[rows])
         peak = (middle > earlier + KEYSTATE_RISE) & (middle >= score - KEYSTATE_RISE)
         peak &= np.isfinite(earlier) & (middle > own.threshold) & self.followed & (step >= free)
+        peak &= (parts[:, None] >= own.earliest).all(axis=-1)
         self._scores[rows, 0], self._scores[rows, 1] = middle, score
         found = []
         for i, j in zip(*np.nonzero(peak), strict=True):

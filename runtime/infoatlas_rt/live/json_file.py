@@ -16,7 +16,7 @@ from ..errors import InputError
 
 T = TypeVar("T")
 
-TASK_FORMAT = 5
+TASK_FORMAT = 6
 
 
 def write(path: str | os.PathLike[str], task: Any) -> None:
@@ -81,5 +81,5 @@ def indices(values: dict[str, Any], name: str, count: int) -> NDArray[np.int64]:
     """Indices of a file, below `count`; ValueError if they are not."""
     array = np.asarray(values[name], np.int64)
     if not ((array >= 0) & (array < count)).all():
-        raise ValueError(f"{name} are {array}, of {count}")
+        raise ValueError(f"{name} are {array.tolist()}, of {count}")
     return array

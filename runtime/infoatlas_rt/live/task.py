@@ -85,11 +85,12 @@ class Task:
     @classmethod
     def _from_dict(cls, values: dict[str, Any]) -> Task:
         keystates, columns = (tuple(map(str, values[name])) for name in ("keystates", "columns"))
-        detectors = Detectors.from_dict(values["detectors"], len(keystates))
+        subtasks = values["subtasks"]
+        tools = 0 if subtasks is None else len(subtasks["tools"])
+        detectors = Detectors.from_dict(values["detectors"], len(keystates), tools)
         coordinates = detectors.coordinates
         if len(columns) not in (0, coordinates.width):
             raise ValueError(f"{len(columns)} names for {coordinates.width} columns")
-        subtasks = values["subtasks"]
         if subtasks is not None:
             subtasks = LiveSubtasks.from_dict(subtasks, coordinates)
         return cls(keystates, columns, detectors, subtasks)

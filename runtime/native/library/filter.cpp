@@ -134,11 +134,15 @@ void Filter::detect() {
   for (size_t k = 0; k < score_.size(); ++k) {
     const double middle = middle_[k];
     int64_t* parts = parts_.data() + k * tools.size();
-    for (size_t i = 0; i < tools.size(); ++i)  // a retry: a tool went back
-      if (tools[i].part < parts[i]) free_[k] %= FOREVER;
+    const int64_t* earliest = own.earliest.data() + k * tools.size();
+    bool early = false;
+    for (size_t i = 0; i < tools.size(); ++i) {
+      if (tools[i].part < parts[i]) free_[k] %= FOREVER;  // a retry: a tool went back
+      early = early || tools[i].part < earliest[i];
+    }
     const bool peak = middle > earlier_[k] + RISE && middle >= score_[k] - RISE &&
                       middle > own.threshold[k] && std::isfinite(earlier_[k]);
-    if (!followed[k] || !peak || at < free_[k]) continue;
+    if (!followed[k] || !peak || early || at < free_[k]) continue;
     free_[k] = at + gap_ + (own.once[k] ? FOREVER : 0);
     for (size_t i = 0; i < tools.size(); ++i) parts[i] = tools[i].part;
     found.push_back({static_cast<int64_t>(k), task_.keystates[k].c_str(), recorded, step, 0, 0,

@@ -55,6 +55,7 @@ struct Detectors {
   Reals coefficients;       // [K, f]
   Reals offset, threshold;  // [K]; infinite for a key state that is not common
   std::vector<bool> once, followed;
+  Indices earliest;  // [K, tools], parts from which a key state is reported
 };
 
 struct ProgressModel {

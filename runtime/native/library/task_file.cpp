@@ -13,7 +13,7 @@ namespace {
 using json::Malformed;
 using json::Value;
 
-constexpr int64_t FORMAT = 5;
+constexpr int64_t FORMAT = 6;
 constexpr int64_t MOST_COLUMNS = 1 << 16, MOST_STEPS = 256, MOST_BINS = 1024;
 constexpr double NOMINAL = 20.0;  // working steps a second if the rate is not known
 constexpr double RECALL = 0.6, FALSE_REPORTS = 0.5, RIGHT = 0.8;  // streams/event_thresholds.py
@@ -80,6 +80,20 @@ Indices indices(const Value& object, const char* name, int64_t count, int64_t le
 
 std::string text(const Value& object, const char* name) {
   return member(object, name, [](const Value& value) { return value.text(); });
+}
+
+// Rows of so many indices below `count`.
+Indices rows(const Value& object, const char* name, size_t columns, int64_t count) {
+  Indices found;
+  for (const Indices& row : list(object, name, [&](const Value& value) {
+         require(value.array().size() == columns,
+                 std::to_string(columns) + " integers are expected");
+         Indices own;
+         for (const Value& v : value.array()) own.push_back(v.integer(0, count - 1));
+         return own;
+       }))
+    found.insert(found.end(), row.begin(), row.end());
+  return found;
 }
 
 Group read_group(const Value& value, int64_t width) {
@@ -153,7 +167,7 @@ Features read_features(const Value& value, size_t coordinates) {
   return own;
 }
 
-Detectors read_detectors(const Value& value, size_t count) {
+Detectors read_detectors(const Value& value, size_t count, size_t tools) {
   Detectors own;
   own.coordinates = member(value, "coordinates", read_coordinates);
   own.timing = member(value, "timing", read_timing);
@@ -166,6 +180,8 @@ Detectors read_detectors(const Value& value, size_t count) {
   own.threshold = reals(value, "threshold", count, Needs::GAPS);
   own.once = list(value, "once", [](const Value& v) { return v.boolean(); });
   require(own.once.size() == count, "once: one for each key state is expected");
+  own.earliest = rows(value, "earliest", tools, json::MOST_VALUES);
+  require(own.earliest.size() == count * tools, "earliest: a row for each key state is expected");
   const Reals recall = reals(value, "recall", count, Needs::GAPS);
   const Reals false_reports = reals(value, "false_reports", count, Needs::GAPS);
   reals(value, "delay", count, Needs::GAPS);
@@ -178,18 +194,6 @@ Detectors read_detectors(const Value& value, size_t count) {
   return own;
 }
 
-Indices read_pairs(const Value& value, int64_t width) {
-  Indices found;
-  for (const Indices& pair : list(value, "pairs", [&](const Value& row) {
-         require(row.array().size() == 6, "six columns are expected");
-         Indices own;
-         for (const Value& v : row.array()) own.push_back(v.integer(0, width - 1));
-         return own;
-       }))
-    found.insert(found.end(), pair.begin(), pair.end());
-  return found;
-}
-
 ProgressModel read_model(const Value& value, const Coordinates& coordinates) {
   ProgressModel own;
   own.parts = indices(value, "parts", json::MOST_VALUES);
@@ -199,7 +203,7 @@ ProgressModel read_model(const Value& value, const Coordinates& coordinates) {
   size_t count = 0;
   for (const int64_t bins : own.bins) count += static_cast<size_t>(bins);
   require(count <= MOST_BINS, "bins: at most " + std::to_string(MOST_BINS) + " are expected");
-  own.pairs = read_pairs(value, coordinates.width);
+  own.pairs = rows(value, "pairs", 6, coordinates.width);
   own.back = integer(value, "back", 1, MOST_STEPS);
   const size_t p = coordinates.parts.size(), m = 5 * own.pairs.size() / 6;
   const size_t q = member(value, "offset", [](const Value& v) { return v.array().size(); });
@@ -277,8 +281,11 @@ Task read_task(std::string_view file) {
   const auto name = [](const Value& v) { return v.text(); };
   Task task{list(value, "keystates", name), list(value, "columns", name), {}, {}, {}};
   const size_t count = task.keystates.size();
-  task.detectors =
-      member(value, "detectors", [&](const Value& v) { return read_detectors(v, count); });
+  const size_t tools = member(value, "subtasks", [](const Value& subtasks) {
+    return subtasks.null() ? 0 : subtasks["tools"].array().size();
+  });
+  task.detectors = member(
+      value, "detectors", [&](const Value& v) { return read_detectors(v, count, tools); });
   const Coordinates& coordinates = task.detectors.coordinates;
   require(task.columns.empty() || static_cast<int64_t>(task.columns.size()) == coordinates.width,
           "columns: one name for each column is expected");

@@ -53,7 +53,7 @@ COORDINATES, TOOL = ("detectors", "coordinates"), ("subtasks", "tools", 0)
 @pytest.mark.parametrize(
     ("where", "key", "value"),
     [
-        ((), "format", 4),
+        ((), "format", 5),
         ((), "keystates", ["first"]),
         ((), "columns", ["x"]),
         ((), "detectors", None),
@@ -61,6 +61,8 @@ COORDINATES, TOOL = ("detectors", "coordinates"), ("subtasks", "tools", 0)
         (("detectors", "timing"), "rate", -1),
         (DETECTORS, "offset", []),
         (DETECTORS, "once", [True]),
+        (DETECTORS, "earliest", [[0]]),
+        (DETECTORS, "earliest", [[0], [-1]]),
         (DETECTORS, "coefficients", [[1.0], [2.0]]),
         (FEATURES, "columns", [99]),
         (FEATURES, "windows", [[0, 2]]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,42 @@ def test_a_key_state_is_reported_again_after_a_retry():
         tracker.reset()
         first, second = follow(tracker, retried(episode, grasp))
         assert (first.step, second.step) == (event.step, event.step + 2 * 27)
+
+
+def two_picks(rng, closed=False):
+    """Two objects carried to one place: states [T, 3], and steps at which the gripper switches."""
+    at = rng.uniform(-1, 1, (2, 2)) + [[0, 4], [0, -4]]
+    stops = np.stack([np.zeros(2), at[0], [6, 0], at[1], [6, 0], np.zeros(2)])
+    place, grip, steps = [np.zeros(2)] * 10, [float(not closed)] * 10, []
+    for i, (a, b) in enumerate(pairwise(stops)):
+        length = int(rng.integers(35, 50))
+        u = (np.arange(length) + 1) / length
+        place += list(a + (b - a) * (3 * u**2 - 2 * u**3)[:, None])
+        to, now = float(i % 2), grip[-1]
+        grip += [1.0 if i in (0, 2) and t > 5 else now for t in range(length)]
+        if i < 4:
+            steps.append(len(grip))
+            place, grip = place + [b] * 10, grip + np.linspace(grip[-1], to, 10).tolist()
+    states = np.c_[np.array(place), grip]
+    return states + 0.01 * rng.standard_normal(states.shape), np.array(steps)
+
+
+def test_equal_motions_are_told_apart_by_the_sub_task():
+    rng = np.random.default_rng(0)
+    demos = [two_picks(rng)[0] for _ in range(12)]
+    found = discover_keystates(Trajectories(demos, names=("x", "y", "gripper"), rate=20), count=4)
+    alone, task = found.follow(), found.follow(found.subtasks())
+    assert alone.detectors.followed.tolist() == [True, True, False, False]
+    assert task.detectors.followed.all()
+    assert (task.detectors.earliest.ravel() >= [1, 2, 2, 3]).all()
+    tracker = KeyStateTracker(task)
+    for closed in (False, True):  # its first opening is no release
+        for _ in range(5):
+            states, steps = two_picks(rng, closed)
+            tracker.reset()
+            events = follow(tracker, states)
+            assert [event.keystate for event in events] == [0, 1, 2, 3]
+            assert np.abs([event.step for event in events] - steps).max() <= 10
 
 
 def test_it_is_judged_by_demonstrations_left_out(found):

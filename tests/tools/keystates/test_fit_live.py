@@ -23,12 +23,18 @@ def scores(rng, count, height):
     return made, steps
 
 
+def without(made):
+    """A single part."""
+    return [np.zeros((len(score), 1), np.int64) for score in made]
+
+
 @pytest.mark.parametrize("count", [5, 20])
 @pytest.mark.parametrize("height", [0.5, 1.0])
 def test_a_promise_holds_on_other_episodes(count, height):
     rng, found = np.random.default_rng(0), []
     for _ in range(40):
-        threshold, once, recall, _, false = _judge(*scores(rng, count, height), TIMING, 0.0)
+        made, steps = scores(rng, count, height)
+        threshold, once, _, recall, _, false = _judge(made, steps, without(made), TIMING, 0.0)
         hits = reports = 0
         for score, step in zip(*scores(rng, 40, height), strict=True):
             peak = maxima(score)
@@ -42,10 +48,37 @@ def test_a_promise_holds_on_other_episodes(count, height):
 def test_of_equal_thresholds_the_middle_one_is_taken():
     score = np.zeros(60)
     score[[10, 40]] = 0.3, 0.9
-    threshold, once, recall, delay, false = _judge([score] * 4, np.full(4, 40.0), TIMING, 0.2)
+    made = _judge([score] * 4, np.full(4, 40.0), without([score] * 4), TIMING, 0.2)
+    threshold, once, _, recall, delay, false = made
     assert once and 0.5 < threshold < 0.7
     assert (recall, false) == (0.9, 0.1)  # one more counts half
     assert delay == pytest.approx(0.2)
+
+
+def test_the_second_of_two_equal_motions_is_found_by_its_part():
+    score = np.zeros(60)
+    score[[10, 40]] = 0.9
+    parts = np.repeat([[0], [1]], 30, axis=0)
+    made = [score] * 10, np.full(10, 40.0)
+    once, earliest, recall, _, false = _judge(*made, [parts] * 10, TIMING, 0.2)[1:]
+    assert once and earliest.tolist() == [1] and recall > 0.9 and false < 0.1
+    false = _judge(*made, without(made[0]), TIMING, 0.2)[-1]
+    assert false > 0.9
+    # In two demonstrations the sub-task comes too late: the other eight decide.
+    late = [np.repeat([[0], [1]], [50, 10], axis=0)] * 2
+    once, earliest, recall, _, false = _judge(*made, [parts] * 8 + late, TIMING, 0.2)[1:]
+    assert once and earliest.tolist() == [1]
+    assert (recall, false) == (8.5 / 11, 0.5 / 11)
+
+
+def test_reports_after_steps_back_are_counted():
+    score = np.zeros(60)
+    score[[10, 40]] = 0.9
+    parts = np.repeat([[1], [0], [1]], 20, axis=0)
+    steps = np.full(10, 10.0)
+    back = _judge([score] * 10, steps, [parts] * 10, TIMING, 0.2)
+    straight = _judge([score] * 10, steps, [np.ones_like(parts)] * 10, TIMING, 0.2)
+    assert back[-1] > 0.9 and straight[-1] < 0.1
 
 
 def test_rounding_at_rest_is_no_maximum():

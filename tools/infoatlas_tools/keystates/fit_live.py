@@ -28,10 +28,18 @@ THRESHOLDS = np.linspace(0.1, 1.0, 19)
 PRIOR = 0.5  # one more demonstration counts: half of a hit, and half of a false report
 FOLDS = 10
 JUDGED = 40  # demonstrations, at most
+ANY = 2**31  # a part that is not known
+# Shares of the demonstrations that may have a key state in earlier parts than those in which it is
+# reported: up to that which may lack a key state that is common.
+EARLIER = 0.0, 0.1, 0.2, 0.3
 
 
-def fit_live(recordings: Recordings, found: Steps) -> Detectors:
+def fit_live(
+    recordings: Recordings, found: Steps, followed: Sequence[Int] | None = None
+) -> Detectors:
     """Detectors of the key states of demonstrations, judged by cross-validation.
+
+    `followed` are the live parts of the tools, as of `fit_subtasks`.
 
     Columns that are not common are not followed: in few demonstrations, motions that are alike by
     chance pass for a key state.
@@ -45,21 +53,22 @@ def fit_live(recordings: Recordings, found: Steps) -> Detectors:
     rows = [features.compute(states[i]) for i in some]
     steps = steps[some]
     coefficients, offset = fit_detectors(rows, steps)
-    count = steps.shape[1]
+    count, wait = steps.shape[1], features.after + 1
+    parts = [np.zeros((len(row), 1), np.int64) for row in rows] if followed is None else followed
+    at = [part[np.minimum(np.arange(len(part)) + wait, len(part) - 1)] for part in parts]
     threshold = np.where(found.common, 0.5, np.inf)
-    once = np.ones(count, bool)
+    once, earliest = np.ones(count, bool), np.zeros((count, parts[0].shape[1]), np.int64)
     recall, delay, false = np.full((3, count), np.nan)
     if len(some) > 1:
         scores = _left_out(rows, steps)
-        wait = (features.after + 1) / timing.frequency
         for j in np.flatnonzero(found.common):
-            threshold[j], once[j], recall[j], delay[j], false[j] = _judge(
-                [s[:, j] for s in scores], steps[:, j], timing, wait
+            threshold[j], once[j], earliest[j], recall[j], delay[j], false[j] = _judge(
+                [s[:, j] for s in scores], steps[:, j], at, timing, wait / timing.frequency
             )
     own = recordings.coordinates
     return Detectors(
         Coordinates(own.width, own.groups, own.parts), timing, features, coefficients, offset,
-        threshold, once, recall, delay, false,
+        threshold, once, earliest[:, : 0 if followed is None else None], recall, delay, false,
     )  # fmt: skip
 
 
@@ -77,43 +86,90 @@ def _left_out(rows: Sequence[Float], steps: Float) -> list[Float]:
 
 
 def _judge(
-    scores: Sequence[Float], steps: Float, timing: Timing, wait: float
-) -> tuple[float, bool, float, float, float]:
-    """Threshold, once or not, recall, median delay and false reports of one key state.
+    scores: Sequence[Float], steps: Float, parts: Sequence[Int], timing: Timing, wait: float
+) -> tuple[float, bool, Int, float, float, float]:
+    """Threshold, once or not, earliest parts, recall, delay and false reports of one key state.
 
-    A report is right within the time that two reports are apart at least.
+    `parts` [T, tools] are those in which a report of each step would be made. A report is right
+    within the time that two reports are apart at least. A demonstration is judged with the settings
+    that the others choose.
     """
-    gap = timing.steps(KEYSTATE_GAP)
-    reports = np.zeros((len(scores), 2, len(THRESHOLDS)))
-    away = np.full(reports.shape, np.nan)  # of the nearest report
-    for i, (score, step) in enumerate(zip(scores, steps.tolist(), strict=True)):
-        peak = maxima(score)
-        for j, threshold in enumerate(THRESHOLDS.tolist()):
-            every = _spaced(peak[score[peak] > threshold], gap)
-            for repeats, found in enumerate((every[:1], every)):
-                reports[i, repeats, j] = len(found)
-                if len(found):
-                    away[i, repeats, j] = found[np.abs(found - step).argmin()] - step
+    gap, count = timing.steps(KEYSTATE_GAP), len(scores)
+    peaks = [maxima(score) for score in scores]
+    # Parts of the tools in which the key state of each demonstration can be reported.
+    own = np.full((count, parts[0].shape[1]), ANY)
+    for i, (peak, step) in enumerate(zip(peaks, steps.tolist(), strict=True)):
+        near = peak[np.abs(peak - step) <= gap]
+        if len(near):
+            own[i] = parts[i][near[scores[i][near].argmax()]]
+    rest = ~np.eye(count, dtype=bool)
+    tried = np.stack([_earliest(own[some]) for some in (*rest, rest.any(axis=0))])
+    gates, number = np.unique(tried.reshape(-1, own.shape[1]), axis=0, return_inverse=True)
+    number = number.reshape(count + 1, -1)  # in `gates`, [N + 1, candidates]; the last of all
+    made = [_reports(*one, gates, gap) for one in zip(scores, peaks, parts, steps, strict=True)]
+    reports, away = (np.stack([row[n] for row in made]) for n in (0, 1))  # [N, gates, 2, T]
     hits, there = np.abs(away) <= gap, ~np.isnan(steps)
-    # A demonstration is judged with the setting that the others choose.
-    others = [np.arange(len(scores)) != i for i in range(len(scores))]
-    chosen = [(i, *_best(hits[o], reports[o], there[o])) for i, o in enumerate(others)]
-    right, all_reports = (sum(of[where] for where in chosen) for of in (hits, reports))
-    repeats, j = _best(hits, reports, there)
-    late = away[hits[:, repeats, j], repeats, j]
+    right = false = 0.0
+    for i, (some, which) in enumerate(zip(rest, number, strict=False)):
+        gate, *setting = _best(hits[some][:, which], reports[some][:, which], there[some])
+        at = (i, which[gate], *setting)
+        right, false = right + float(hits[at]), false + float(reports[at] - hits[at])
+    gate, repeats, j = _best(hits[:, number[-1]], reports[:, number[-1]], there)
+    gate = int(number[-1, gate])
+    late = away[hits[:, gate, repeats, j], gate, repeats, j]
     return (
-        float(THRESHOLDS[j]), not repeats, (right + PRIOR) / (there.sum() + 2 * PRIOR),
+        float(THRESHOLDS[j]), not repeats, gates[gate], (right + PRIOR) / (there.sum() + 2 * PRIOR),
         float(np.median(late)) / timing.frequency + wait if len(late) else float("nan"),
-        (all_reports - right + PRIOR) / (len(scores) + 2 * PRIOR),
+        (false + PRIOR) / (count + 2 * PRIOR),
     )  # fmt: skip
 
 
-def _best(hits: Any, reports: Float, there: NDArray[np.bool_]) -> tuple[int, int]:
-    """Repeats or not, and threshold, with the largest F1; of equal thresholds the middle one."""
+def _earliest(parts: Int) -> Int:
+    """Candidates of the earliest part of each tool [G, tools], from parts [N, tools] of N reports.
+
+    A share of the demonstrations, none in the first candidate, has a report in an earlier part.
+    """
+    known = np.sort(parts[(parts < ANY).any(axis=1)], axis=0)
+    if not len(known):
+        return np.zeros((len(EARLIER), parts.shape[1]), np.int64)
+    least = known[[int(share * len(known)) for share in EARLIER]]
+    return np.where(least == ANY, 0, least)
+
+
+def _reports(
+    score: Float, peak: Int, parts: Int, step: float, earliest: Int, gap: int
+) -> tuple[Float, Float]:
+    """Number of reports, and steps from the key state to the nearest one [G, 2, thresholds].
+
+    As in `LiveFilter`: reports come from the earliest part on. The first of the two repeats none,
+    but after a tool has gone back to an earlier part.
+    """
+    reports = np.zeros((len(earliest), 2, len(THRESHOLDS)))
+    away = np.full(reports.shape, np.nan)
+    for g, least in enumerate(earliest):
+        late = peak[(parts[peak] >= least).all(axis=1)]
+        for j, threshold in enumerate(THRESHOLDS.tolist()):
+            every = _spaced(late[score[late] > threshold], gap)
+            once: list[int] = []
+            for t in every.tolist():
+                if not once or (parts[once[-1] : t + 1] < parts[once[-1]]).any():
+                    once.append(t)
+            for repeats, found in enumerate((np.array(once, np.int64), every)):
+                reports[g, repeats, j] = len(found)
+                if len(found):
+                    away[g, repeats, j] = found[np.abs(found - step).argmin()] - step
+    return reports, away
+
+
+def _best(hits: Any, reports: Float, there: NDArray[np.bool_]) -> tuple[int, int, int]:
+    """Earliest parts, repeats or not, and threshold, with the largest F1.
+
+    Of equal ones the first of the former two, and the middle threshold.
+    """
     f1 = hits.sum(axis=0) / np.maximum(reports.sum(axis=0) + there.sum(), 1)
-    repeats = int(f1.max(axis=1).argmax())
-    best = np.flatnonzero(f1[repeats] == f1[repeats].max())
-    return repeats, int(best[len(best) // 2])
+    gate, repeats = divmod(int(f1.max(axis=2).argmax()), 2)
+    best = np.flatnonzero(f1[gate, repeats] == f1.max())
+    return gate, repeats, int(best[len(best) // 2])
 
 
 def maxima(score: Float) -> Int:

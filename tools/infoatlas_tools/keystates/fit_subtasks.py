@@ -18,7 +18,7 @@ from infoatlas_rt.live.progress_model import relative
 from infoatlas_rt.live.subtasks import LiveSubtasks, Part, ToolProgress
 
 from ..trajectories import Trajectories
-from .fit_live import FOLDS, JUDGED
+from .fit_live import ANY, FOLDS, JUDGED
 from .fit_progress import Example, fit_progress
 from .recordings import Recordings
 from .subtasks.recorded_subtasks import WORLD, Subtask, Subtasks
@@ -37,8 +37,11 @@ TYPICAL = 0.99
 
 def fit_subtasks(
     recordings: Recordings, trajectories: Trajectories, subtasks: Subtasks
-) -> LiveSubtasks:
-    """Models of the parts of demonstrations, cross-validated.
+) -> tuple[LiveSubtasks, list[Int]]:
+    """Models of the parts of demonstrations, cross-validated, and what these followed.
+
+    The latter is the part of each tool [T, tools], an index within its parts, at each working step
+    of the demonstrations that are judged. ANY stands for a part that is not known.
 
     InputError for sub-tasks of other demonstrations, or none.
     """
@@ -54,28 +57,32 @@ def fit_subtasks(
     bodies = _positions(subtasks, trajectories.names)
     some = np.sort(np.random.default_rng(0).permutation(len(states))[:JUDGED]).tolist()
     averages = [recordings.timing.average(np.asarray(states[i], np.float64)) for i in some]
-    tools = []
-    for tool in subtasks.tools:
+    tools, live = [], [np.full((recordings.lengths[i], len(subtasks.tools)), ANY) for i in some]
+    for number, tool in enumerate(subtasks.tools):
         which = subtasks.indices(tool)
         pairs = _pairs(subtasks.of(tool), bodies)
-        examples = []
-        for i, mean in zip(some, averages, strict=True):
+        examples, judged = [], []
+        for i, mean, parts_of in zip(some, averages, live, strict=True):
             own = recordings.states[i]
             cuts = _cuts(subtasks, which, i, recordings.timing.stride, len(own))
             if cuts is not None:
                 examples.append(Example(own, relative(mean, pairs), cuts))
+                judged.append(parts_of)
         if not examples:
             raise InputError(
                 f"no demonstration has the sub-tasks {[subtasks.names[p] for p in which]} in this "
                 "order, so they cannot be followed: leave them out, or find them by a tool and its "
                 "objects"
             )
-        tools.append(_fit_tool(examples, np.array(which, np.int64), pairs, recordings))
+        model, followed = _fit_tool(examples, np.array(which, np.int64), pairs, recordings)
+        tools.append(model)
+        for parts_of, row in zip(judged, followed, strict=False):  # none of one demonstration
+            parts_of[:, number] = row[:, 0]
     parts = [
         Part(name, part.tool, part.reference, part.held)
         for name, part in zip(subtasks.names, subtasks.parts, strict=True)
     ]
-    return LiveSubtasks(tuple(parts), tuple(tools))
+    return LiveSubtasks(tuple(parts), tuple(tools)), live
 
 
 def _positions(subtasks: Subtasks, names: Sequence[str]) -> dict[str, list[int]]:
@@ -138,12 +145,13 @@ def _cuts(
 
 def _fit_tool(
     examples: Sequence[Example], parts: Int, pairs: Int, recordings: Recordings
-) -> ToolProgress:
+) -> tuple[ToolProgress, list[Float]]:
     timing, number = recordings.timing, len(parts)
     back = timing.steps(BACK)
     model = fit_progress(examples, parts, pairs, back)
     right, error = np.full((2, number), np.nan)
     usual, limit = np.zeros(number), np.inf
+    followed: list[Float] = []
     if len(examples) > 1:
         _, far = _left_out(examples, parts, pairs, back)
         limit = float(np.quantile(np.concatenate(far), TYPICAL))
@@ -153,7 +161,7 @@ def _fit_tool(
             np.maximum.at(usual, row[:, 0].astype(np.int64), row[:, 2])
     median = float(np.median([len(example.x) for example in examples]))
     usual = np.maximum(usual, max(BORROWED * usual.max(), USUAL_SHARE * median, 1.0))
-    return ToolProgress(model, right, error, usual, limit)
+    return ToolProgress(model, right, error, usual, limit), followed
 
 
 def _left_out(
