@@ -15,7 +15,7 @@ TEMPER = 0.15  # weight of a step's log-likelihood, because successive steps are
 # Probability that a step leads to any bin of the present part or an earlier one: a retry, or a
 # mistake. Later parts are reached through the bins in between, from the first bin on. With jumps, a
 # pose that occurs in two parts would soon be taken for the later one.
-ANYWHERE = 1e-4
+ANYWHERE = 1e-6
 CERTAIN = 0.9  # probability from which the part may go back to an earlier one
 NEAR = 0.5  # increments up to this multiple of the rms one leave the state nearly equal
 CAP = 8.0  # root mean square distance above which a bin becomes no less likely

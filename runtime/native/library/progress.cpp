@@ -9,7 +9,7 @@
 namespace infoatlas::follow {
 namespace {
 
-constexpr double TEMPER = 0.15, ANYWHERE = 1e-4, CERTAIN = 0.9, NEAR = 0.5, CAP = 8.0;
+constexpr double TEMPER = 0.15, ANYWHERE = 1e-6, CERTAIN = 0.9, NEAR = 0.5, CAP = 8.0;
 constexpr double NEAREST = 0.002, CLIP = 6.0;
 
 // First bins of the parts that may follow a part, with their probabilities.
