@@ -69,17 +69,18 @@ def check_target(path: Path) -> None:
 
 
 def write_json(target: str | None, value: dict[str, Any]) -> bool:
-    """Write the JSON of `--json`, and confirm a file; return whether it went to stdout."""
+    """Write the JSON of `--json`; return whether it went to stdout."""
     if target is None:
         return False
     text = json.dumps(value, indent=1, allow_nan=False)
+    if target == "-":
+        print(text)
+        return True
     try:
-        if target != "-":
-            Path(target).write_text(text + "\n", encoding="utf-8")
+        Path(target).write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise OutputError(f"{target} cannot be written ({error})") from error
-    print(text if target == "-" else f"JSON: {target}")
-    return target == "-"
+    return False
 
 
 def table(
