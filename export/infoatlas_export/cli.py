@@ -71,7 +71,7 @@ def run(arguments: Namespace) -> None:
         made, rows = fp16.halved(made)
         what, tolerance = "FP16, emulated, against FP32", fp16.TOLERANCE
     Path(arguments.out).write_bytes(made)
-    if rows and not write_json(arguments.json, {"parity": rows, "tolerance": tolerance}):
+    if not write_json(arguments.json, {"parity": rows, "tolerance": tolerance}) and rows:
         sizes = "slices", "samples", "coordinates"
         table(
             f"{what}: largest difference in nats (tolerance {tolerance} on mi)",

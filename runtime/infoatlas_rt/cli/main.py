@@ -51,6 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments = make_parser(commands).parse_args(argv)
             check_packages(argv[0], commands[argv[0]])
             arguments.run(arguments)
+            if (getattr(arguments, "json", None) or "-") != "-":
+                print(f"JSON: {arguments.json}")
             return 0
         finally:
             sys.stdout.flush()
@@ -107,8 +109,7 @@ def check_packages(chosen: str, module: Any) -> None:
 
 def _fail(error: Exception | str, code: int) -> int:
     """Print an error in one line, even if names of files contain line breaks."""
-    line = " ".join(str(error).split())
-    print(f"infoatlas-rt: {line}", file=sys.stderr)
+    print("infoatlas-rt:", *str(error).split(), file=sys.stderr)
     return code
 
 
@@ -121,11 +122,10 @@ class _Parser(argparse.ArgumentParser):
 
 def make_parser(commands: Mapping[str, Any]) -> argparse.ArgumentParser:
     """The parser for commands, which are given as modules by name."""
-    codes = [f"{code}: {meaning}" for code, meaning in EXIT_CODES.items()]
     parser = _Parser(
         prog="infoatlas-rt",
         description=DESCRIPTION,
-        epilog=listing("exit codes", codes),
+        epilog=listing("exit codes", [f"{code}: {text}" for code, text in EXIT_CODES.items()]),
         formatter_class=HelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"infoatlas-rt {__version__}")

@@ -9,7 +9,8 @@ the stream. Noise at rest hides slow motions, so `LearnedMotions` has four other
    would have moved visibly. The ratio of the two motions follows from the steps of this coupling in
    which both move. The rest of a side with noise has to fill the window. While an arm carries an
    object, it may turn its wrist alone, or brake, and the object hardly moves.
-3. A coupling begins only if both sides have moved within the newest `REST` steps.
+3. A coupling begins only if both sides have moved within the newest `REST` steps. A coordinate
+   without a known noise, of a side with noise, has to move by `RETURNS` of its largest increment.
 4. The added noise is a third of the resolution, because the increments have noise of their own.
 """
 
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.checks import as_resolution
-from .resolution import FINEST, RestingNoise
+from .resolution import FINEST, RETURNS, RestingNoise
 
 JITTER = 0.03
 REST = 6
@@ -57,8 +58,7 @@ class KnownMotions:
         """Increments [n, d] and [n, d'] with noise; a side that rests is constant."""
         noise = np.random.default_rng(self._seed)
         entered: list[Array] = []
-        moves: list[NDArray[np.bool_]] = []
-        still: list[NDArray[np.bool_]] = []
+        moves, still = (list[NDArray[np.bool_]]() for _ in range(2))
         for side, resolution in zip((x, y), self._given, strict=True):
             floor = as_resolution(resolution, side.shape[1], "resolution")
             assert floor is not None
@@ -117,14 +117,11 @@ class LearnedMotions:
         self, x: Array, y: Array, resolutions: tuple[Array, Array], coupled: bool
     ) -> tuple[Array, Array]:
         noise = np.random.default_rng(self._seed)
-        entered: list[Array] = []
-        sizes: list[Array] = []
-        paths: list[Array] = []
-        nets: list[Array] = []
+        entered, sizes, paths, nets = (list[Array]() for _ in range(4))
         for side, resolution in zip((x, y), resolutions, strict=True):
             sizes.append(_size(side, resolution))
             paths.append(_size(side[::-1].cumsum(0), resolution))  # back from the newest step
-            nets.append(_sums(side))
+            nets.append(_sums(side, resolution))
             jitter = _jitter(side, np.maximum(resolution / 3, FINEST))
             jitter = jitter * noise.standard_normal(side.shape)
             entered.append(np.zeros_like(side) if sizes[-1].max() <= 1 else side + jitter)
@@ -179,7 +176,10 @@ def _size(changes: Array, resolution: Array) -> Array:
     return np.asarray(np.abs(changes / resolution).max(axis=1))
 
 
-def _sums(changes: Array) -> Array:
-    """Sums [n - REST + 1, d] of `REST` increments in a row."""
+def _sums(changes: Array, resolution: Array) -> Array:
+    """Sums [n - REST + 1, d] of `REST` increments in a row; 0 for what may be unknown noise."""
     path = np.vstack([np.zeros_like(changes[:1]), changes.cumsum(0)])
-    return np.asarray(path[REST:] - path[:-REST])
+    sums = path[REST:] - path[:-REST]
+    largest = np.lib.stride_tricks.sliding_window_view(np.abs(changes), REST, axis=0).max(-1)
+    unknown = (resolution <= FINEST) & (resolution.max() > FINEST)
+    return np.where(unknown & (np.abs(sums) <= RETURNS * largest), 0.0, sums)

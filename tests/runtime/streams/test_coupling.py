@@ -199,6 +199,14 @@ def test_the_resolution_is_that_of_the_noise_at_rest(estimator):
     assert coarsest[0] == 1e-5 and coarsest[1] == pytest.approx(2.1e-3, rel=0.4)
 
 
+@pytest.mark.parametrize("seed", [11, 14, 28, 56])
+def test_noise_of_a_coordinate_that_is_not_known_yet(estimator, seed):
+    """An object rests from the start; in some coordinates that is found later than in others."""
+    rng, tool = np.random.default_rng(seed), 0.1 * hand(seed, 70)
+    both = [side + 1e-3 * rng.standard_normal(tool.shape) for side in (tool, 0 * tool)]
+    assert run(CouplingDetector(estimator), *both) == []
+
+
 def test_two_that_move_from_the_start_are_no_noise(estimator):
     tool = hand(0, 60)
     detector = CouplingDetector(estimator)

@@ -24,7 +24,8 @@ from infoatlas_tools.bags.bag_lags import (
     moving,
     significant,
 )  # fmt: skip
-from infoatlas_tools.bags.part_samples import Part
+from infoatlas_tools.bags.part_samples import Part, far_partners
+from infoatlas_tools.cli import bag_text
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
 from make_bag import STORE, TYPES, header, pose
@@ -103,8 +104,10 @@ def test_a_wrench_at_a_lag_is_reported(path, tmp_path, capsys):
     assert found["lag"][0] == pytest.approx(-0.5) and lags["step"] == pytest.approx(0.05)
 
 
-def test_the_table_has_all_rows(path, tmp_path):
+def test_the_table_has_all_rows(path, tmp_path, capsys):
     assert run(path, "--csv", tmp_path / "t.csv", "--json", tmp_path / "t.json") == 0
+    last = capsys.readouterr().out.splitlines()[-2:]
+    assert last == [f"Table: {tmp_path / 't.csv'}", f"JSON: {tmp_path / 't.json'}"]
     result = json.loads((tmp_path / "t.json").read_text())
     with (tmp_path / "t.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -137,10 +140,74 @@ def test_a_window_that_is_not_filled_is_the_reason():
     stream = SimpleNamespace(
         reason="waiting: no pair", counts=counts, window=window, sync=Synchroniser(0.02)
     )
-    assert _why_no_estimate(stream, Part(), "") == (
-        "filling: 50 of 100 pairs: try a shorter window. Messages: 50 pairs, 73 without a partner "
-        "within 0.02 s (--sync-tolerance), 1 resets"
+    messages = "Messages: 50 pairs, 73 without a partner within 0.02 s (--sync-tolerance), 1 resets"
+    assert _why_no_estimate(stream, Part(), "", "") == (
+        f"filling: 50 of 100 pairs: try a shorter window. {messages}"
     )
+    assert _why_no_estimate(stream, Part(), "", "far apart") == f"far apart. {messages}"
+
+
+@pytest.mark.parametrize("reason", ["ok", "degenerate", "waiting: 50 of 90 pairs since the last"])
+def test_ok_is_no_reason(reason):
+    """The detector of extrema had an estimate that `every` leaves out."""
+    counts = {"accepted": 50, "paired": 50, "unpaired": 0}
+    window = SimpleNamespace(reason=reason, every=90)
+    stream = SimpleNamespace(reason=reason, counts=counts, window=window, sync=Synchroniser(0.02))
+    why = _why_no_estimate(stream, Part(), "", "")
+    assert why.startswith("fewer pairs than --every 90: choose less. Messages: 50 pairs")
+
+
+def test_the_phase_of_two_topics():
+    """Only messages with a near one on the other topic count, not those in a pause of that."""
+    rng, stamps, names = np.random.default_rng(0), 1.7e9 + 0.05 * np.arange(200), ("/a", "/b")
+    assert far_partners(names, [stamps, stamps + 0.01], 0.02) == ""
+    assert far_partners(names, [stamps, stamps[rng.random(200) < 0.7]], 0.02) == ""
+    assert far_partners(names, [np.r_[stamps[:50], stamps[90:]], stamps[40:]], 0.02) == ""
+    assert far_partners(names, [stamps, 9 + stamps], 0.02) == ""
+    assert far_partners(names, [stamps, []], 0.02) == ""
+    assert far_partners(names, [stamps, stamps[::2] + 0.024], 0.02) == (
+        "100 of 100 messages on /b are more than 0.02 s from the nearest one on /a (0.024 s), and "
+        "have no partner: try --sync-tolerance 0.025"
+    )
+
+
+@pytest.fixture(scope="module")
+def shifted(tmp_path_factory):
+    """A cube that moves with a tool, with stamps that are 0.024 s later, and uneven."""
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal((219, 3))
+    places = np.apply_along_axis(np.convolve, 0, noise, np.hanning(20), "valid").cumsum(axis=0)
+    path, kind = tmp_path_factory.mktemp("shifted") / "bag", "geometry_msgs/msg/PoseStamped"
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+        topics = [bag.add_connection(name, kind, typestore=STORE) for name in ("/tool", "/cube")]
+        for i, place in enumerate(places):
+            for late, topic in zip((0.0, 0.024), topics, strict=True):
+                time = 10**18 + i * STEP + round(1e9 * (late + rng.uniform(-0.004, 0.004)))
+                message = pose(time, np.r_[0.01 * place, 1, 0, 0, 0])
+                bag.write(topic, time, STORE.serialize_cdr(message, kind))
+    return path
+
+
+def compare(path, *options):
+    topics = "--topic /tool --field pose.position --with-topic /cube --with-field pose.position"
+    few = f"{topics} --window 32 --every 40 --threads 1"
+    return main.main(["bag", str(path), *few.split(), *map(str, options)])
+
+
+def test_topics_half_a_step_apart(shifted, capsys):
+    """The text names the tolerance that pairs them, and lags need no other one."""
+    assert compare(shifted) == 2
+    error = capsys.readouterr().err
+    assert "messages on /tool are more than 0.02 s from the nearest one on /cube" in error
+    remedy = "--sync-tolerance 0.027"
+    assert f"try {remedy}. Messages: " in error and "shorter window" not in error
+    assert compare(shifted, *remedy.split(), "--lags", 0.5) == 0
+    assert "Notice: " not in capsys.readouterr().out
+    assert compare(shifted, "--sync-tolerance", 0.022, "--lags", 0.5) == 0
+    text = capsys.readouterr().out
+    assert "0.022 s from the nearest one on /cube" in text and "Notice: " in text
+    row = next(line for line in text.splitlines() if line.startswith("  velocity"))
+    assert -0.06 < float(row.split()[2]) < 0 and "over 10 s of the recording" in text
 
 
 def test_a_topic_that_does_not_move(path, capsys):
@@ -190,6 +257,20 @@ def test_forces_that_drift_are_recognised():
         forces = np.diff(walks[:, ::2], axis=1)
         assert independent_pairs(forces[:1], forces[1:]) > 5 * INDEPENDENT
         assert independent_pairs(walks[:1, :299], forces[1:]) > 5 * INDEPENDENT
+
+
+@pytest.mark.parametrize("significant", [False, True])
+@pytest.mark.parametrize("end", [False, True])
+def test_the_largest_value_at_an_end(capsys, significant, end):
+    """Beyond it may be the lag that makes a dependence significant."""
+    scan = {
+        "quantities": ("force", "force"), "significant": significant, "best": 0.1,
+        "interval": [0.0, 0.1], "mi": [0.1, 0.2, 0.3] if end else [0.1, 0.3, 0.2],
+        "stderr": 3 * [0.1], "p_adjusted": 3 * [0.3],
+    }  # fmt: skip
+    lags = {"scans": [scan], "seconds": 0.1, "step": 0.1, "span": 9.0}
+    bag_text._print_lags({"lags": lags, "topics": [{"name": "/a"}, {"name": "/b"}]})
+    assert ("at an end: try longer --lags" in capsys.readouterr().out) == end
 
 
 def test_lags_need_two_topics(path, capsys):

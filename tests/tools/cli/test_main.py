@@ -71,6 +71,7 @@ def test_curve_table_picture_and_json(capsys, tmp_path, figures):
     assert main.main(command) == 0
     text = capsys.readouterr().out
     assert text.startswith("Extrema of I(s_t; s_t-lag)") and "Key states" not in text
+    assert text.endswith(f"\nPicture: {picture}\nJSON: {target}\n")
     assert (
         "determined by others: goal.x goal.y goal.z tool_to_cube.x tool_to_cube.y tool_to_cube.z"
         in text

@@ -85,6 +85,20 @@ def test_bands_end_at_pauses():
     assert crossing(figure) == ([], [])
 
 
+def test_a_band_ends_with_the_topic_that_ends_first():
+    """The second topic also has a pause, in which the first one goes on."""
+    curve = replace(
+        stream(12, 2, 1, ("/a", "/b")), events=[Event("coupled", 0, 2.0, 0, 2.0)],
+        motions=(np.arange(1.0, 8.1, 0.1), np.ones(71)),
+    )  # fmt: skip
+    first = np.linspace(0, 12, 121)
+    second = first[(first < 8.01) & ((first < 4.01) | (first > 5.99))]
+    curve = replace(curve, states=[(time, np.sin(time)[:, None]) for time in (first, second)])
+    figure = stream_figure(curve, title="", topics=("/a", "/b"), lag=0, z=3.5, delay=2.0, window=32)
+    np.testing.assert_allclose(bands(figure), [(2, 4), (6, 8)], atol=1e-6)
+    assert "recording restarts" not in [text for text, _ in texts_drawn(figure)]
+
+
 def test_stream_of_one_topic_without_events():
     figure = stream_figure(
         stream(300, 0, 12, ("/joint_states",)), title="bag", topics=("/joint_states",), lag=10,

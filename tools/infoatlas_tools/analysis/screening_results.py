@@ -154,7 +154,7 @@ class LagScan(Screening):
             f"{self.best:.3g} (90% interval {low:.3g} to {high:.3g})"
         )
         lines = self._lines(head, labels, np.arange(len(labels)))
-        ends = found and len(labels) > 1 and self.best in self.lags[[0, -1]]
+        ends = len(labels) > 1 and self.best in self.lags[[0, -1]]
         return lines + ("\nThe largest value is at an end: try more lags" if ends else "")
 
     def to_frame(self) -> Any:

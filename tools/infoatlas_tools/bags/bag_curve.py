@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
@@ -18,7 +19,7 @@ from infoatlas_rt.messages.stream import Stream
 from infoatlas_rt.streams.events import Event
 from infoatlas_rt.streams.extrema import Extremum, ExtremumDetector
 
-from .part_samples import Part, PartSamples
+from .part_samples import Part, PartSamples, far_partners
 from .states import Bag
 
 KEPT = 1000  # states of a topic that are kept for a picture; sometimes up to twice as many
@@ -129,6 +130,7 @@ def read(
     """
     samples = PartSamples(bag, topics, receivers, part, progress)
     kept = [_Thinned() for _ in topics]
+    stamps = [array("d") for _ in topics]  # of states
     arrived: set[str] = set()  # topics without stamps
     rows: list[tuple[float, ...]] = []
     saturated: list[bool] = []
@@ -144,6 +146,8 @@ def read(
         if sample.notice:
             notices.append(f"at {sample.stamp - samples.start:.2f} s: {sample.notice}")
         kept[sample.side].add(sample)
+        if not sample.fault:
+            stamps[sample.side].append(sample.stamp)
         if sample.arrived:
             arrived.add(topics[sample.side])
         for output in stream.take(sample):
@@ -159,18 +163,19 @@ def read(
         latest = None if stream.coupling is None else stream.coupling.latest
         if latest is not None and (not motions or motions[-1][0] != latest.stamp):
             motions.append((latest.stamp, latest.estimate.mi))
+    far = far_partners(topics, stamps, stream.sync.tolerance) if stream.sync else ""
     if estimate is None:
         where = f"{bag.path} gave no estimate of {' and '.join(topics)}"
-        raise InputError(f"{where}: {_why_no_estimate(stream, samples.part, fault)}")
-    notices += [
+        raise InputError(f"{where}: {_why_no_estimate(stream, samples.part, fault, far)}")
+    notices += [far] * bool(far) + [
         f"{t} has no stamps: times are those of arrival in the bag" for t in sorted(arrived)
     ]
-    stamps, mi, stderr, noise, local, fill = np.array(rows).T
+    stamp, mi, stderr, noise, local, fill = np.array(rows).T
     slices = "unsliced"
     if estimate.k is not None:
         slices = f"{estimate.slices} slices of {estimate.k} dimensions"
     return StreamCurve(
-        stamp=stamps,
+        stamp=stamp,
         mi=mi,
         stderr=stderr,
         noise=noise,
@@ -198,13 +203,21 @@ def fates(counts: Mapping[str, int], tolerance: float | None) -> str:
     return ", ".join([*words, *(f"{n} {kind}" for kind, n in left.items() if n)])
 
 
-def _why_no_estimate(stream: Stream, part: Part, fault: str) -> str:
-    """Why a bag gave no estimate; `fault` is that of the first message without a state."""
+def _why_no_estimate(stream: Stream, part: Part, fault: str, far: str) -> str:
+    """Why a bag gave no estimate.
+
+    `fault` is that of the first message without a state, and `far` the result of `far_partners`.
+    """
     # The last message may have no partner, and the window misses pairs.
     reason = stream.window.reason if stream.counts["accepted"] else stream.reason
     hint = ": try a shorter window" if reason.startswith("filling") else ""
     if hint and part.duration is not None:
         hint += ", or a longer duration"
+    # "ok" or "degenerate" is an estimate that only the detector of extrema needed.
+    if stream.counts["accepted"] and reason.startswith(("ok", "degenerate", "waiting")):
+        reason, hint = f"fewer pairs than --every {stream.window.every}", ": choose less"
+    if far:
+        reason, hint = far, ""
     first = f". The first fault: {fault}" if fault else ""
     tolerance = None if stream.sync is None else stream.sync.tolerance
     return f"{reason}{hint}. Messages: {fates(stream.counts, tolerance)}{first}"

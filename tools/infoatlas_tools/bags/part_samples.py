@@ -16,6 +16,8 @@ from infoatlas_rt.messages.receiver import Receiver, Sample
 from .states import Bag
 
 DRIFT = 0.01  # seconds between two clocks that are reported, the usual error of a lag
+APART = 0.75  # of a step: farther from the nearest message of a topic, that topic has lost some
+MANY = 0.1  # of the messages of a topic: share without a partner that is reported
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,27 @@ class PartSamples:
                 "recording, compared with arrival: synchronise the clocks, or lags are shifted"
             )
         return found
+
+
+def far_partners(topics: Sequence[str], stamps: Sequence[Sequence[float]], tolerance: float) -> str:
+    """Text: two topics are further apart than the tolerance, s, by their phases; or empty.
+
+    Of the topic with fewer messages, each has a near one of the other, unless that has a pause.
+    """
+    if min(map(len, stamps)) < 2:
+        return ""
+    slow, fast = sorted((0, 1), key=lambda side: len(stamps[side]))
+    own, other = np.sort(stamps[slow]), np.sort(stamps[fast])
+    after = np.clip(np.searchsorted(other, own), 1, len(other) - 1)
+    apart = np.minimum(np.abs(own - other[after - 1]), np.abs(other[after] - own))
+    far = apart[(apart > tolerance) & (apart <= APART * np.median(np.diff(other)))]
+    if len(far) <= MANY * len(own):
+        return ""
+    return (
+        f"{len(far)} of {len(own)} messages on {topics[slow]} are more than {tolerance:g} s from "
+        f"the nearest one on {topics[fast]} ({np.median(far):.2g} s), and have no partner: try "
+        f"--sync-tolerance {1.05 * np.quantile(far, 0.95):.2g}"
+    )
 
 
 def _rise(times: array[float], delays: array[float]) -> tuple[float, float]:

@@ -294,7 +294,7 @@ def run(arguments: Namespace) -> None:
         result["lags"] = lags
         result["sync_tolerance"] = arguments.sync_tolerance
     if not write_json(arguments.json, result):
-        print_bag(result, arguments.plot)
+        print_bag(result, arguments.plot, arguments.csv)
 
 
 def _lags(
@@ -317,7 +317,8 @@ def _lags(
     for receiver in receivers:
         receiver.forget()
     samples = PartSamples(bag, topics, receivers, part)
-    sync = Synchroniser(arguments.sync_tolerance, reset_after=again)
+    # A pair only shows that both topics go on, because each is interpolated at its own stamps.
+    sync = Synchroniser(max(arguments.sync_tolerance, step or 0.0), reset_after=again)
     slices = arguments.slices or SLICES
     estimator = make_estimator(Namespace(**vars(arguments) | {"slices": slices}))
     with progress("lags") as advance:

@@ -21,8 +21,8 @@ from ..bags.bag_curve import StreamCurve, fates
 from .curve import extrema_rows
 
 
-def print_bag(result: dict[str, Any], plot: str | None) -> None:
-    """Print the result of the command, as in its JSON, and where the picture is."""
+def print_bag(result: dict[str, Any], plot: str | None, csv: str | None) -> None:
+    """Print the result of the command, as in its JSON, and where the picture and the table are."""
     stamps, start = result["curve"]["stamp"], result["start"]
     if "events" in result:
         _print_couplings(result)
@@ -64,6 +64,8 @@ def print_bag(result: dict[str, Any], plot: str | None) -> None:
         )
     if plot:
         print(f"Picture: {plot}")
+    if csv:
+        print(f"Table: {csv}")
 
 
 def _print_couplings(result: dict[str, Any]) -> None:
@@ -137,7 +139,7 @@ def _print_lags(result: dict[str, Any]) -> None:
             continue
         best = int(np.argmax(scan["mi"]))
         found = scan["significant"]
-        ends |= found and best in (0, len(scan["mi"]) - 1)
+        ends |= best in (0, len(scan["mi"]) - 1)
         rare |= found and scan["p_adjusted"][best] > LEVEL
         low, high = scan["interval"]
         rows.append(

@@ -52,14 +52,13 @@ def stream_figure(
     times: list[Label] = []
     if extrema or not curve.events:
         numbers, times = draw_extrema(main, extrema, "{:.1f}")
-    stamps = curve.states[0][0] - curve.start
-    pauses = [(float(stamps[i - 1]), float(stamps[i])) for i in _breaks(stamps)]
-    labels = _draw_coupling(main, below, curve, pauses)
+    pauses = [_pauses(stamps - curve.start) for stamps, _ in curve.states]
+    labels = _draw_coupling(main, below, curve, [gap for of in pauses for gap in of])
     for panel in (main, *below):
-        for number, (_, after) in enumerate(pauses):
+        for number, (_, after) in enumerate(pauses[0]):
             entry = "recording restarts" if panel is main and not number else None
             panel.axvline(after, color=QUIET, lw=0.8, ls=":", label=entry)
-    if extrema or pauses or curve.events or len(curve.motions[0]):
+    if extrema or pauses[0] or curve.events or len(curve.motions[0]):
         draw_legend(figure)
     names = "ab" if two else "s"
     for axes, name, topic, (stamps, values) in zip(below, names, topics, curve.states, strict=True):
@@ -117,7 +116,6 @@ def _draw_coupling(
         room = 0.12 * float(np.ptp(mi))
         axes.set_ylim(min(low, float(mi.min()) - room), max(high, float(mi.max()) + room))
     labels: list[Label] = []
-    last = max(float(stamps[-1]) for stamps, _ in curve.states) - curve.start
     begin = None
     bands: list[tuple[float, float]] = []
     for event in curve.events:
@@ -131,7 +129,8 @@ def _draw_coupling(
         labels.append(
             new_label(axes, f"{at:.1f}", (at, 1), places, **style, color=COUPLING, fontsize=8)
         )
-    bands += [] if begin is None else [(begin, last)]
+    if begin is not None:  # up to where both topics are compared
+        bands.append((begin, float(stamps.max()) - curve.start))
     for before, after in (gap for gap in pauses if gap[0] < gap[1]):  # stamps may jump back
         parts = [((a, min(b, before)), (max(a, after), b)) for a, b in bands]
         bands = [(a, b) for part in parts for a, b in part if a < b]
@@ -164,3 +163,8 @@ def _breaks(time: NDArray[np.float64]) -> NDArray[np.intp]:
     """Places at which a line is interrupted: after a pause, or at a restart of the recording."""
     step = np.diff(time, prepend=time[0])
     return np.flatnonzero((step < 0) | (step > 5 * np.median(np.abs(step))))
+
+
+def _pauses(time: NDArray[np.float64]) -> list[tuple[float, float]]:
+    """Times before and after each of these places."""
+    return [(float(time[i - 1]), float(time[i])) for i in _breaks(time)]
