@@ -87,7 +87,8 @@ class Recorded:
             [self.states[i] for i in rows], names=self.names, rate=self.rate, camera=images
         )
         found = discover_keystates(demos)
-        seen = found.subtasks().seen
+        subtasks = found.subtasks()
+        seen = subtasks.seen
         by_poses = self._by_poses(rows)
         which = self._objects(seen, rows, disturbance) if seen else []
         judged = []
@@ -100,7 +101,7 @@ class Recorded:
             if by_poses:
                 count["poses"] = by_poses(own) == true
             if seen:
-                columns = [found.name(j) for j in range(found.steps.shape[1])]
+                columns = found.named(subtasks.keystate_names).found.names
                 steps = found.steps.filled(-10_000)[:, [columns.index(c) for c in seen.cuts]]
                 having = [k for k, _, _ in own]
                 off = np.abs(steps[having] - np.array([[s] for _, s, _ in own]))

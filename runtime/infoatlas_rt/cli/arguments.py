@@ -102,5 +102,5 @@ class Target(argparse.Action):
 
 def add_json(parser: ArgumentParser, what: str = "result") -> None:
     """--json."""
-    text = f"{what} as JSON, to stdout without FILE"
+    text = f"{what} and warnings as JSON, to stdout without FILE"
     parser.add_argument("--json", action=Target, nargs="?", const="-", metavar="FILE", help=text)

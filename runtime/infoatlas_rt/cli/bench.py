@@ -73,9 +73,8 @@ def run(arguments: Namespace) -> None:
         estimators = []
         for name in names:
             try:
-                estimators.append(
-                    make_estimator(Namespace(**{**vars(arguments), "provider": name}))
-                )
+                own = Namespace(**{**vars(arguments), "provider": name})
+                estimators.append(make_estimator(own))
             except ProviderError as error:
                 if name == wanted:
                     raise
@@ -143,9 +142,7 @@ def compare(arguments: Namespace) -> None:
     differ = {
         name: [old.get(name), new.get(name)] for name in SETTINGS if old.get(name) != new.get(name)
     }
-    unstable = [
-        path for path, r in zip(arguments.compare, (old, new), strict=True) if r["unstable"]
-    ]
+    unstable = [p for p, r in zip(arguments.compare, (old, new), strict=True) if r["unstable"]]
     found = {"ratios": ratios, "differ": differ, "unstable": unstable}
     if write_json(arguments.json, found):
         return

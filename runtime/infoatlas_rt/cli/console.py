@@ -6,11 +6,14 @@ rich is used if it is installed and the stream is a terminal.
 from __future__ import annotations
 
 import codecs
+import io
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -20,6 +23,7 @@ from ..errors import InputError, OutputError
 LOGGED = 10.0  # seconds between lines of progress where stderr is no terminal
 # Replacements of characters that a terminal may lack.
 PLAIN = {"±": "+-", "·": "-", "µ": "u", "Δ": "D", "−": "-", "…": "...", "–": "-"}
+_SAID = logging.StreamHandler(io.StringIO())  # keeps the warnings of a run for its JSON
 
 
 def open_output() -> None:
@@ -38,15 +42,16 @@ def open_output() -> None:
     codecs.register_error("infoatlas", plain)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="infoatlas")
+    logging.basicConfig(format="%(message)s")  # warnings go to stderr, too
+    _SAID.setStream(io.StringIO())
+    logging.getLogger("infoatlas_rt").addHandler(_SAID)
 
 
 def drop_output() -> None:
     """Discard the buffer of stdout, so that the end of the process does not write it again."""
     if sys.stdout is not None:
-        try:
+        with suppress(OSError, ValueError):  # stdout is no file of the system
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        except (OSError, ValueError):  # stdout is no file of the system
-            pass
 
 
 def check_target(path: Path) -> None:
@@ -69,10 +74,11 @@ def check_target(path: Path) -> None:
 
 
 def write_json(target: str | None, value: dict[str, Any]) -> bool:
-    """Write the JSON of `--json`; return whether it went to stdout."""
+    """Write the JSON of `--json`, with the warnings; return whether it went to stdout."""
     if target is None:
         return False
-    text = json.dumps(value, indent=1, allow_nan=False)
+    warnings = [*value.get("warnings", ()), *_SAID.stream.getvalue().splitlines()]
+    text = json.dumps(value | {"warnings": warnings}, indent=1, allow_nan=False)
     if target == "-":
         print(text)
         return True
@@ -91,21 +97,18 @@ def table(
     if not rows:
         print(f"  {empty}")
         return
-    try:
+    if sys.stdout.isatty() and find_spec("rich"):
         from rich import box
         from rich.console import Console
         from rich.table import Table
-    except ImportError:
-        pass
-    else:
-        if sys.stdout.isatty():
-            table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-            for i, header in enumerate(headers):
-                table.add_column(header, justify="left" if i == 0 else "right")
-            for row in rows:
-                table.add_row(*row)
-            Console().print(table)
-            return
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for i, header in enumerate(headers):
+            table.add_column(header, justify="left" if i == 0 else "right")
+        for row in rows:
+            table.add_row(*row)
+        Console().print(table)
+        return
     widths = [max(len(row[i]) for row in [headers, *rows]) for i in range(len(headers))]
     for row in [headers, *rows]:
         cells = (

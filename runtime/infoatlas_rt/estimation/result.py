@@ -75,7 +75,7 @@ class Estimate:
         All coordinates of a side are constant: `mi` and `stderr` are exactly 0.
     clipped : bool
         The model's value of a slice was below -0.1 nats, or above the bound from the entropies and
-        the table of repeated rows, and was replaced by the bound.
+        the table of repeated rows, and was replaced by it. Usual for few classes, and no fault.
     rank_x, rank_y : float
         Dimensions of a side that whitening kept, mean over slices.
     autocorrelated : bool
@@ -135,7 +135,7 @@ class Estimate:
     def __str__(self) -> str:
         """One line, with the flags that are set at its end."""
         how = self.how
-        flags = [name for name in ("saturated", "degenerate", "clipped") if getattr(self, name)]
+        flags = [name for name in ("saturated", "degenerate") if getattr(self, name)]
         if self.autocorrelated:
             flags.append(SIMILAR_ROWS)
         if self.parts > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,9 +57,10 @@ def test_objects_have_numbers_and_information(annotated):
     ]  # fmt: skip
     first, second = tree["objects"][:2]
     assert first["seen"] == second["seen"] == 1
-    ends = ("gripper closes", "gripper opens")
     cuts = {cut["cut"]: (a, b) for a, b in zip(first["cuts"], second["cuts"], strict=True)
             for cut in (a,)}  # fmt: skip
+    taken = next(name for name in cuts if name.startswith("grasp "))
+    ends = (taken, taken.replace("grasp", "release"))
     assert set(ends) <= set(cuts)
     about = [[cut["reference"] for cut in cuts[end]] for end in ends]
     assert sorted(about) == [[False, True], [True, False]]
@@ -76,6 +78,8 @@ def test_names_reach_the_outputs(annotated, folder):
     assert any(re.match(r"reach (red cup|plate)", name) for name in names)
     assert any(re.match(r"carry (red cup to plate|plate to red cup)", name) for name in names)
     events = {event["name"] for episode in tree["episodes"] for event in episode["key_states"]}
+    assert {cut["cut"] for o in tree["objects"] for cut in o["cuts"]} <= events
+    assert {part["until"] for part in tree["subtasks"]} <= events | {"end"}
     grasp = next(name for name in events if name.startswith("grasp "))
     assert grasp.replace("grasp", "release") in events
     written = [json.loads(line) for line in (out / "copy/meta/subtasks.jsonl").open()]
@@ -107,9 +111,31 @@ def test_table_and_contact_sheet_without_names(folder, tmp_path, capsys, figures
     assert any(row["name"].startswith("grasp object") for row in rows)
     (figure,) = figures
     drawn = [text for text, _ in texts_drawn(figure)]
-    assert {"1", "2", "object 1", "object 2", "gripper closes", "demonstration 0"} <= {*drawn}
+    taken = {row["name"] for row in rows if row["name"].startswith("grasp")}
+    assert {"1", "2", "object 1", "object 2", "demonstration 0", *taken} <= {*drawn}
+    assert not any(text.startswith("gripper") for text in drawn)
     assert any("--object-name 1=bottle" in line for line in drawn)
     assert crossing(figure)[1] == []
+
+
+def test_labels_in_ones_own_words_are_in_the_table(folder, tmp_path, capsys, figures):
+    """Beside the sub-tasks that end there, and in the picture."""
+    command = ["annotate", str(folder), "--camera", "top", "--label", "0:take=18,box arrives=36"]
+    assert main([*command, "--plot", str(tmp_path / "sheet.svg")]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"reach object [12] +take +\d", text)
+    assert re.search(r"carry object [12] to object [12] +box arrives +\d", text)
+    drawn = [text for text, _ in texts_drawn(figures[0])]
+    assert {"take", "box arrives"} <= {*drawn}
+
+
+def test_labels_name_contacts_with_poses(capsys):
+    data = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
+    bodies = ["--tool", "tool", "--object", "cube", "--object", "goal", "--rate", "20"]
+    assert main(["annotate", str(data), *bodies, "--label", "0:take=37"]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"reach cube +take +\d", text)
+    assert "a sub-task may end at take." in text
 
 
 def test_names_without_a_camera_are_refused(folder, capsys):

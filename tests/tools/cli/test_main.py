@@ -43,6 +43,7 @@ def test_estimate(samples, capsys, tmp_path):
     expected = Estimator(seed=3).estimate(
         np.load(samples[0]), np.loadtxt(samples[1], delimiter=","), time_series=True
     )
+    result.pop("warnings")  # of a missing engine
     assert result == {**expected.to_dict(), "dropped": 0, "notes": []}
 
     target = tmp_path / "out.json"
@@ -51,6 +52,19 @@ def test_estimate(samples, capsys, tmp_path):
     )
     assert capsys.readouterr().out.startswith("I = ")
     assert json.loads(target.read_text())["slices"] == 4
+
+
+@pytest.mark.parametrize("command", ["estimate", "test"])
+def test_warnings_are_in_the_json(command, capsys, tmp_path):
+    x = np.tile(np.random.default_rng(0).standard_normal((100, 1)), (2, 1))
+    np.save(tmp_path / "x.npy", x)
+    for _ in range(2):  # the second run has no warnings of the first one
+        files = [str(tmp_path / "x.npy")] * 2
+        assert main.main([command, *files, *QUICK, "--json"]) == 0
+        said = json.loads(capsys.readouterr().out)["warnings"]
+        assert [text[:41] for text in said if "copies" in text] == [
+            "100 of 200 rows are exact copies of other"
+        ]
 
 
 def test_estimate_of_wide_sides_by_directions(capsys, tmp_path):

@@ -54,7 +54,7 @@ class Span(NamedTuple):
 class Annotations:
     """Key states and sub-tasks of the N demonstrations of a data set."""
 
-    keystates: KeyStates
+    keystates: KeyStates  # with names that have the objects that a camera sees
     subtasks: Subtasks  # with reference "" if no objects were named
     # Names in the data set: "demo_0", "traj_3", "0", or the name of a bag.
     episodes: tuple[str, ...]
@@ -69,6 +69,8 @@ class Annotations:
                 "key states of {} demonstrations, sub-tasks of {} and names of {}: they should be "
                 "of one data set".format(*counts)
             )
+        named = self.keystates.named(self.subtasks.keystate_names)
+        object.__setattr__(self, "keystates", named)  # all outputs have the same words
 
     @cached_property
     def review(self) -> Review:
@@ -266,11 +268,6 @@ class Annotations:
             found.setdefault(order, []).append(episode)
         return dict(sorted(found.items(), key=lambda one: -len(one[1])))
 
-    def keystate_name(self, column: int) -> str:
-        """Name of a key state, with the object that a camera sees."""
-        name = self.keystates.name(column)
-        return self.subtasks.keystate_names.get(name, name)
-
     def events(self, demonstration: int | None = None) -> list[Event]:
         """Key states of all demonstrations, or of one, in order of time."""
         steps = self.keystates.steps
@@ -278,7 +275,7 @@ class Annotations:
         if self.first is not None:
             steps = (steps - self.first[:, None]).clip(0, self.lengths[:, None] - 1)
         found = [
-            Event(i, int(steps[i, j]), self.keystate_name(j), j)
+            Event(i, int(steps[i, j]), self.keystates.name(j), j)
             for i, j in zip(which.tolist(), columns.tolist(), strict=True)
             if demonstration in (None, i)
         ]

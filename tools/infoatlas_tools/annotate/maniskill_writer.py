@@ -36,7 +36,7 @@ def write_maniskill(annotations: Annotations, path: Path, out: Path) -> tuple[st
                 )
         episodes = maniskill_episodes(file)
     columns = range(annotations.keystates.steps.shape[1])
-    names = [annotations.keystate_name(column) for column in columns]
+    names = [annotations.keystates.name(column) for column in columns]
     with changed_copy(path, out) as file:
         for name in episodes:
             for key in (SUBTASK, KEY_STATE):

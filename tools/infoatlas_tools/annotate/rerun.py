@@ -187,7 +187,7 @@ def _lanes(
         yield f"{SUBTASKS}/{_plain(tool)}", subtasks.names, subtasks.active(i, tool)
     columns = annotations.keystates.steps.shape[1]
     if columns:
-        names = tuple(f"after {annotations.keystate_name(j)}" for j in range(columns))
+        names = tuple(f"after {annotations.keystates.name(j)}" for j in range(columns))
         yield KEY_STATES, names, annotations.newest(i)
 
 

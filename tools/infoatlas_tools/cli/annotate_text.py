@@ -21,6 +21,7 @@ def print_annotations(
     pace = "" if annotations.rate is None else f", {annotations.rate:g} Hz"
     rows = []
     subtasks = annotations.subtasks
+    labelled = bool(annotations.keystates.labels)  # names of events in a person's own words
     parts = zip(subtasks.parts, result["subtasks"], subtasks.completed, strict=True)
     for number, (part, about, completed) in enumerate(parts, start=1):
         nats, other = part.nats
@@ -31,6 +32,7 @@ def print_annotations(
             (
                 str(number),
                 about["name"],
+                *[part.until] * labelled,
                 f"{part.duration:.0f}",
                 f"{about['share']:.0%}",
                 f"{completed}/{total}",
@@ -43,7 +45,7 @@ def print_annotations(
         f"{counted(len(rows), 'sub-task')} of {counted(total, 'demonstration')} in "
         f"{result['data']}{pace}",
         (
-            *("", "sub-task", "steps", "share of time", "found in"),
+            *("", "sub-task", *["until"] * labelled, "steps", "share of time", "found in"),
             *("about", "nats", "next best"),
         ),
         rows,

@@ -183,6 +183,23 @@ class KeyStates:
         """
         return self.found.names[column]
 
+    def named(self, names: Mapping[str, str]) -> KeyStates:
+        """The same with other names of some key states, as `Subtasks.keystate_names`.
+
+        Parameters
+        ----------
+        names : dict of str to str
+            New names by the present ones.
+        """
+
+        def new(words: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(names.get(word, word) for word in words)
+
+        quality = tuple(replace(own, missing=new(own.missing)) for own in self.quality)
+        return replace(
+            self, found=replace(self.found, names=new(self.found.names)), quality=quality
+        )
+
     def sure(self, column: int) -> str:
         """How sure a key state is: what it rests on.
 

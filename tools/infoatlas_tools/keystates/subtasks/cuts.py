@@ -38,18 +38,22 @@ class Cuts:
             newest = np.where(bad, newest, own)
         return Cuts(steps, self.labels, self.lengths)
 
-    def moved_to(self, steps: Any, near: float) -> Cuts:
+    def moved_to(self, steps: Any, names: Sequence[str], near: float) -> Cuts:
         """The same cuts at steps [N, K] that a person marked, where these are the same contacts.
 
-        The median distance of such a column of `steps` is at most `near`.
+        The median distance of such a column of `steps` is at most `near`. The cut has the name that
+        the person gave to the nearest column.
         """
+        labels = list(self.labels)
         moved = np.ma.array(self.steps, copy=True)
         for column, own in enumerate(self.steps.T):
             away = [np.ma.median(np.abs(own - marked)) for marked in steps.T]  # type: ignore[no-untyped-call]
             away = [float(np.ma.filled(one, np.inf)) for one in away]
             if min(away, default=np.inf) <= near:
-                moved[:, column] = steps[:, int(np.argmin(away))]
-        return Cuts(moved, self.labels, self.lengths, self.rare)
+                nearest = int(np.argmin(away))
+                moved[:, column] = steps[:, nearest]
+                labels[column] = names[nearest] if names[nearest] not in labels else labels[column]
+        return Cuts(moved, tuple(labels), self.lengths, self.rare)
 
     @property
     def ordered(self) -> bool:

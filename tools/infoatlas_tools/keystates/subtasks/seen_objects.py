@@ -37,6 +37,7 @@ LEAST = 0.2  # nats of a reference
 LEVEL = 0.01  # share of shuffles in which some object has as much information, at most
 GREY = 2.0  # delta E: images whose colours vary less are grey
 TAKES = re.compile(r"gripper closes|grasp|object( [A-Z])? leaves")
+OURS = re.compile(r"gripper (closes|opens)|object( [A-Z])? (leaves its place|arrives)")
 PUTS = re.compile(r"gripper opens|release|object( [A-Z])? arrives")
 
 
@@ -94,7 +95,7 @@ def camera_subtasks(
         return _without(cuts, f"Camera {camera.name} sees no object but the robot: no references.")
     objects = [o for o, _ in kept]
     names = _names(numbers, object_names)
-    notes = _notes(scene, len(states), camera.name)
+    notes = dict[str, str]()
     held, put, on, references = "", dict[int, Int](), dict[str, str](), list[str]()
     nats, errors = np.full((2, len(steps), len(objects)), np.nan)
     carried = []
@@ -110,7 +111,7 @@ def camera_subtasks(
             row[number] = _measure(points, joints, own)
         nats[c], errors[c] = [m.nats for m in row], [m.stderr for m in row]
         reference, note = _choose(row, [o.twin for o in objects], names, on)
-        notes += [f"{label}: {note}"] if note else []
+        notes |= {label: note} if note else {}
         references.append(reference)
         carried.append("" if held == WORLD else held)
         handles = _handles(label, own, switches, closing or {}, frequency)
@@ -121,20 +122,23 @@ def camera_subtasks(
                 put[names.index(held)] = own
             on[held] = "" if held == reference else reference  # it is not on itself
             held = ""
-    seen = SeenObjects(
-        camera.name, names, tuple(numbers), scene.images,
-        np.stack([o.boxes for o in objects], axis=1), cuts.labels, nats, errors, tuple(references),
-    )  # fmt: skip
     called, counts = dict[str, str](), Counter[str]()
     for label, reference, own_held in zip(cuts.labels, references, carried, strict=True):
         text = _with_object(label, reference, own_held)
         if text:
             counts[text] += 1
             called[label] = numbered(text, counts[text])
+    seen = SeenObjects(
+        camera.name, names, tuple(numbers), scene.images,
+        np.stack([o.boxes for o in objects], axis=1),
+        tuple(called.get(label, label) for label in cuts.labels), nats, errors, tuple(references),
+    )  # fmt: skip
     parts = _parts(cuts, seen, carried, called)
+    about = [f"{called.get(label, label)}: {note}" for label, note in notes.items()]
     return Subtasks(
-        tuple(parts), cuts.lengths, notes=tuple(notes), seen=seen, keystate_names=called
-    )
+        tuple(parts), cuts.lengths, seen=seen, keystate_names=called,
+        notes=(*_notes(scene, len(states), camera.name), *about),
+    )  # fmt: skip
 
 
 def _handles(
@@ -251,7 +255,12 @@ def _informed(part: Subtask, seen: SeenObjects, c: int) -> Subtask:
 
 
 def _with_object(label: str, reference: str, held: str) -> str:
-    """Name of a key state with its object, as "grasp bottle" for "gripper closes"; or ""."""
+    """Name of a key state with its object, as "grasp bottle" for "gripper closes"; or "".
+
+    Labels in a person's own words stay.
+    """
+    if not OURS.match(label):
+        return ""
     if label.startswith("gripper closes") and reference != WORLD:
         return f"grasp {reference}"
     if label.startswith("gripper opens") and held:

@@ -257,7 +257,7 @@ def find_subtasks(
             )
         cuts = every[name]
         if labelled:
-            cuts = cuts.moved_to(steps, NEAR * frequency)
+            cuts = cuts.moved_to(steps, labels, NEAR * frequency)
         if cuts.rare:
             notes.append(f"{name}: too rare to end a sub-task: {', '.join(cuts.rare)}.")
         if cuts.labels:
