@@ -80,7 +80,7 @@ def test_a_key_state_is_reported_again_after_a_retry():
 
 def two_picks(rng, closed=False):
     """Two objects carried to one place: states [T, 3], and steps at which the gripper switches."""
-    at = rng.uniform(-1, 1, (2, 2)) + [[0, 4], [0, -4]]
+    at = np.array([[0, 4], [0, -4]]) + rng.uniform(-1, 1, (2, 2))
     stops = np.stack([np.zeros(2), at[0], [6, 0], at[1], [6, 0], np.zeros(2)])
     place, grip, steps = [np.zeros(2)] * 10, [float(not closed)] * 10, []
     for i, (a, b) in enumerate(pairwise(stops)):

@@ -184,12 +184,16 @@ class KeyStates:
         return self.found.names[column]
 
     def named(self, names: Mapping[str, str]) -> KeyStates:
-        """The same with other names of some key states, as `Subtasks.keystate_names`.
+        """A copy in which some key states have other names.
 
         Parameters
         ----------
         names : dict of str to str
-            New names by the present ones.
+            New names by the present ones: {"gripper closes": "grasp cube"}.
+
+        Returns
+        -------
+        KeyStates
         """
 
         def new(words: tuple[str, ...]) -> tuple[str, ...]:
