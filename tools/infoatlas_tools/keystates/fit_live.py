@@ -96,43 +96,42 @@ def _judge(
     """
     gap, count = timing.steps(KEYSTATE_GAP), len(scores)
     peaks = [maxima(score) for score in scores]
-    # Parts of the tools in which the key state of each demonstration can be reported.
+    # Parts of the tools in which the key state of each demonstration can be reported. Of two
+    # demonstrations, the other one alone does not show how they vary.
     own = np.full((count, parts[0].shape[1]), ANY)
     for i, (peak, step) in enumerate(zip(peaks, steps.tolist(), strict=True)):
         near = peak[np.abs(peak - step) <= gap]
-        if len(near):
+        if len(near) and count > 2:
             own[i] = parts[i][near[scores[i][near].argmax()]]
     rest = ~np.eye(count, dtype=bool)
-    tried = np.stack([_earliest(own[some]) for some in (*rest, rest.any(axis=0))])
-    gates, number = np.unique(tried.reshape(-1, own.shape[1]), axis=0, return_inverse=True)
-    number = number.reshape(count + 1, -1)  # in `gates`, [N + 1, candidates]; the last of all
-    made = [_reports(*one, gates, gap) for one in zip(scores, peaks, parts, steps, strict=True)]
-    reports, away = (np.stack([row[n] for row in made]) for n in (0, 1))  # [N, gates, 2, T]
+    made = [
+        _reports(*one, _earliest(own[others]), gap)
+        for *one, others in zip(scores, peaks, parts, steps, rest, strict=True)
+    ]
+    reports, away = (np.stack([row[n] for row in made]) for n in (0, 1))
     hits, there = np.abs(away) <= gap, ~np.isnan(steps)
-    right = false = 0.0
-    for i, (some, which) in enumerate(zip(rest, number, strict=False)):
-        gate, *setting = _best(hits[some][:, which], reports[some][:, which], there[some])
-        at = (i, which[gate], *setting)
-        right, false = right + float(hits[at]), false + float(reports[at] - hits[at])
-    gate, repeats, j = _best(hits[:, number[-1]], reports[:, number[-1]], there)
-    gate = int(number[-1, gate])
+    chosen = [(i, *_best(hits[o], reports[o], there[o])) for i, o in enumerate(rest)]
+    right, total = (sum(float(of[where]) for where in chosen) for of in (hits, reports))
+    gate, repeats, j = _best(hits, reports, there)
     late = away[hits[:, gate, repeats, j], gate, repeats, j]
     return (
-        float(THRESHOLDS[j]), not repeats, gates[gate], (right + PRIOR) / (there.sum() + 2 * PRIOR),
+        float(THRESHOLDS[j]), not repeats, _earliest(own)[gate],
+        (right + PRIOR) / (there.sum() + 2 * PRIOR),
         float(np.median(late)) / timing.frequency + wait if len(late) else float("nan"),
-        (false + PRIOR) / (count + 2 * PRIOR),
+        (total - right + PRIOR) / (count + 2 * PRIOR),
     )  # fmt: skip
 
 
 def _earliest(parts: Int) -> Int:
     """Candidates of the earliest part of each tool [G, tools], from parts [N, tools] of N reports.
 
-    A share of the demonstrations, none in the first candidate, has a report in an earlier part.
+    A share of the demonstrations, none in the first candidate, has a report in an earlier part. The
+    last candidate is 0.
     """
     known = np.sort(parts[(parts < ANY).any(axis=1)], axis=0)
-    if not len(known):
-        return np.zeros((len(EARLIER), parts.shape[1]), np.int64)
-    least = known[[int(share * len(known)) for share in EARLIER]]
+    least = np.zeros((len(EARLIER) + 1, parts.shape[1]), np.int64)
+    if len(known):
+        least[:-1] = known[[int(share * len(known)) for share in EARLIER]]
     return np.where(least == ANY, 0, least)
 
 
