@@ -105,8 +105,8 @@ def _judge(
             own[i] = parts[i][near[scores[i][near].argmax()]]
     rest = ~np.eye(count, dtype=bool)
     made = [
-        _reports(*one, _earliest(own[others]), gap)
-        for *one, others in zip(scores, peaks, parts, steps, rest, strict=True)
+        _reports(scores[i], peaks[i], parts[i], float(steps[i]), _earliest(own[others]), gap)
+        for i, others in enumerate(rest)
     ]
     reports, away = (np.stack([row[n] for row in made]) for n in (0, 1))
     hits, there = np.abs(away) <= gap, ~np.isnan(steps)

@@ -30,17 +30,15 @@ from .events import CONTACT, GRIPPER, LABEL, MOTION, Evidence
 from .explanation import GroupChange
 from .fit_live import fit_live
 from .fit_subtasks import fit_subtasks
-from .quality import Quality, extra_closings
+from .quality import Quality
 from .recordings import LAG, Recordings
 from .steps import Steps
 from .subtasks.cuts import make_cuts
 from .subtasks.recorded_subtasks import Subtasks
 from .subtasks.seen_objects import camera_subtasks
 from .subtasks.subtask_discovery import find_subtasks
-from .trust import NEAR
+from .trust import NEAR, reasons
 
-LOW = 0.2  # share of contacts and switches that key states meet above chance: less is a warning
-WIDE = 0.5  # of a demonstration, between the quartiles of a key state: more is a warning
 REPEATS = 0.3  # share of a key state that is found again above chance, from which it repeats
 
 
@@ -246,50 +244,9 @@ class KeyStates:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Reasons not to rely on the key states, as sentences; empty if there is none."""
-        ways = "labels of two demonstrations, the safe way; "
-        if not self.evidence.grippers:
-            ways += "the column of a gripper; "
-        ways += "positions of objects with names such as cube.x"
         if self.labels:
             return ()
-        if not self.evidence.common:
-            return (
-                "The states show no contact that demonstrations share: no body that another one "
-                "moves, and no switch of a gripper. These key states are guesses from changes of "
-                f"the motion. What helps: {ways}.",
-            )
-        if self.met < LOW:
-            return (
-                f"These key states meet hardly more contacts and switches than evenly spaced steps "
-                f"do ({self.met:.0%} beyond them). What helps: {ways}; a larger count.",
-            )
-        place = self.steps / np.maximum(self.trajectories.lengths[:, None] - 1, 1)
-        switches = place[:, [source == GRIPPER for source in self.found.source]]
-        again = np.isin(np.arange(len(place)), extra_closings(self.evidence))
-        others = switches[~again]
-        elsewhere = (switches < others.min(axis=0)) | (switches > others.max(axis=0))
-        shifted = np.flatnonzero(again & elsewhere.filled(False).any(axis=1)).tolist()
-        found = []
-        if shifted:
-            those = ", ".join(map(str, shifted))
-            found.append(
-                f"A gripper closes more often than in most demonstrations in {those}, so the "
-                "switches may have wrong numbers there. What helps: labels of two demonstrations."
-            )
-        wide = [
-            self.name(j)
-            for j, source in enumerate(self.found.source)
-            if self.shared[j]
-            and source != CONTACT  # a body may be moved first or last
-            and np.subtract(*np.percentile(place[:, j].compressed(), [75, 25])) > WIDE
-        ]
-        if wide:
-            found.append(
-                f"The times of {', '.join(wide)} spread over half of the demonstration: these may "
-                "be different events in different demonstrations. What helps: labels of two "
-                "demonstrations."
-            )
-        return tuple(found)
+        return reasons(self.found, self.evidence, self.met, self.trajectories.lengths)
 
     def subtasks(
         self,

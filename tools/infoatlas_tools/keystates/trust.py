@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from .changes import Changes, bursts
 from .contact import tempo
-from .events import Event
+from .events import CONTACT, GRIPPER, Event, Evidence
 from .fit_detectors import CENTRED, fit_detectors, make_features
+from .quality import extra_closings
+from .steps import Steps
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -23,6 +25,8 @@ FOUND_AGAIN = 0.25  # seconds within which a key state counts as found again
 SURROGATES = 19
 LOOKED_AT = 8  # demonstrations that are compared with surrogates, at most
 MARGIN = 1.1  # factor by which bursts have to exceed those of every surrogate
+LOW = 0.2  # share of contacts and switches that key states meet above chance: less is a warning
+WIDE = 0.5  # of a demonstration, between the quartiles of a key state: more is a warning
 
 
 def met(
@@ -53,6 +57,54 @@ def met(
 def _beyond(share: Any, chance: Any) -> Any:
     """A share corrected for chance, as in Cohen's kappa: 0 for the chance, 1 for everything."""
     return 1 - (1 - share) / np.maximum(1 - chance, ROOM)
+
+
+def reasons(found: Steps, evidence: Evidence, share: float, lengths: Int) -> tuple[str, ...]:
+    """Reasons not to rely on key states without labels, as sentences; `share` is that of `met`."""
+    ways = "labels of two demonstrations, the safe way; "
+    if not evidence.grippers:
+        ways += "the column of a gripper; "
+    ways += "positions of objects with names such as cube.x"
+    if not evidence.common:
+        return (
+            "The states show no contact that demonstrations share: no body that another one moves, "
+            "and no switch of a gripper. These key states are guesses from changes of the motion. "
+            f"What helps: {ways}.",
+        )
+    if share < LOW:
+        return (
+            f"These key states meet hardly more contacts and switches than evenly spaced steps do "
+            f"({share:.0%} beyond them). What helps: {ways}; a larger count.",
+        )
+    place = found.steps / np.maximum(lengths[:, None] - 1, 1)
+    switches = place[:, [source == GRIPPER for source in found.source]]
+    again = np.isin(np.arange(len(place)), extra_closings(evidence))
+    others = switches[~again]
+    elsewhere = (switches < others.min(axis=0)) | (switches > others.max(axis=0))
+    shifted = np.flatnonzero(again & elsewhere.filled(False).any(axis=1)).tolist()
+    texts = []
+    if shifted:
+        texts.append(
+            "A gripper closes more often than in most demonstrations in "
+            f"{', '.join(map(str, shifted))}, so the switches may have wrong numbers there. What "
+            "helps: labels of two demonstrations."
+        )
+    wide = [
+        name
+        for name, shared, source, own in zip(
+            found.names, found.shared, found.source, place.T, strict=True
+        )
+        if shared
+        and source != CONTACT  # a body may be moved first or last
+        and np.subtract(*np.percentile(own.compressed(), [75, 25])) > WIDE
+    ]
+    if wide:
+        texts.append(
+            f"The times of {', '.join(wide)} spread over half of the demonstration: these may be "
+            "different events in different demonstrations. What helps: labels of two "
+            "demonstrations."
+        )
+    return tuple(texts)
 
 
 def reproduced(changes: Changes, states: Sequence[Float], steps: Float) -> Float:
