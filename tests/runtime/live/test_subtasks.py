@@ -113,6 +113,9 @@ def test_it_is_judged_by_demonstrations_left_out(task):
         f"{time:.1f} s without progress" for time in seconds
     ]
     assert "key state 1" in text
+    poor = replace(task.subtasks, tools=(replace(tool, right=np.array([1, 0.5])),))
+    lines = [poor.describe(20, follow_all).splitlines()[1] for follow_all in (False, True)]
+    assert ["stalled" in line for line in lines] == [False, True]
 
 
 def test_unreliable_parts_are_reported_only_on_request():
