@@ -55,7 +55,12 @@ def test_constant_positions_are_no_bodies():
 
 def test_fingers_with_opposite_signs_are_one_gripper():
     columns = [0.04 * SWITCH, -0.04 * SWITCH]
-    for names in (["finger_1", "finger_2"], ["left_finger.pos", "right_finger.pos"]):
+    for names in (
+        ["finger_1", "finger_2"],
+        ["left_finger.pos", "right_finger.pos"],
+        ["position[fr3_finger_joint1]", "position[fr3_finger_joint2]"],  # of a bag
+        ["left_outer_knuckle_joint", "right_outer_knuckle_joint"],
+    ):
         (one,) = grippers(names, columns)
         assert one.name == "gripper" and one.columns == (0, 1) and one.sign.tolist() == [1, -1]
         np.testing.assert_allclose(one.opening(np.column_stack(columns)), SWITCH)
@@ -99,6 +104,8 @@ def test_names_of_two_grippers(columns, expected):
         ("finger1.position", "finger2.position", "finger1_b.position", "finger2_b.position"),
         ("robot0_finger_joint1", "robot0_finger_joint2", "robot1_finger_joint1",
          "robot1_finger_joint2"),
+        ("position[l_finger_joint1]", "position[l_finger_joint2]", "position[r_finger_joint1]",
+         "position[r_finger_joint2]"),
     ],
 )  # fmt: skip
 def test_four_fingers_of_two_arms_are_two_grippers(names):

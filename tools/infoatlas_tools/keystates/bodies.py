@@ -26,9 +26,10 @@ ROBOT = re.compile(
 NUMBERED = re.compile(r"(?!.*(?:joint|grip|qpos|quat|vel|force))(.*(?:object|eef|pos)[^.]*)\.\d+")
 NO_OPENING = re.compile(r"veloc|\bvel\b|accel|effort|force|torque|current|temperature")
 TAILS = re.compile(r"(?<=finger)\d+|([._/]?\d+|[._/](position|positions|pos|qpos|state))+$")
+ENTRY = re.compile(r".*\[(.+)\]$")  # of a message: "position[finger_joint1]"
 RANGE = (0.02, 0.98)  # quantiles of an opening that count as closed and open
 ONE_GRIPPER = 0.5, 0.9  # correlation of the fingers of one gripper, and of its two sides, at least
-SIDES = re.compile(r"(left|right)_?(?=finger)")
+SIDES = re.compile(r"(left|right)_?(?=(inner_|outer_)?(finger|knuckle))")
 LEVELS = (0.85, 0.15)  # a switch spends this share of the time within 15% of one of its levels
 FAST = 0.7  # share of its way that a switch makes in at most SWITCHED seconds
 SWITCHED = 0.5
@@ -120,7 +121,9 @@ def find_grippers(
             for c in able
             if _two_levels([(s[:, c] - low[c]) / (high[c] - low[c]) for s in states], frequency)
         ]
-    label = [TAILS.sub("", short_name(names[c])) if names else "" for c in columns]
+    label = [
+        TAILS.sub("", ENTRY.sub(r"\1", short_name(names[c]))) if names else "" for c in columns
+    ]
     grippers: list[Gripper] = []
     while columns:
         first, text, others = columns[0], label[0], range(1, len(columns))
