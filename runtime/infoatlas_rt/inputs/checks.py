@@ -88,7 +88,7 @@ def _check_samples(samples: Array, values: Any, name: str) -> None:
 def _without(name: str) -> str:
     """Advice about missing values."""
     if name in ("x", "y"):
-        return "remove those pairs from x and y"
+        return "remove those pairs from x and y; in a time series, fill them in, as lags count rows"
     return "cut those steps off, fill them, or leave it out"
 
 

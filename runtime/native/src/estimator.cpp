@@ -122,7 +122,8 @@ void Estimator::check(const Samples& samples) const {
         throw InputError(std::string(name) + " is not finite at sample " +
                          std::to_string(j / samples.d[i]) + ", coordinate " +
                          std::to_string(j % samples.d[i]) +
-                         ": remove those pairs from x and y");
+                         ": remove those pairs from x and y; in a time series, fill them in, as lags "
+                         "count rows");
     for (int64_t j = 0; resolution && j < samples.d[i]; ++j)
       if (!(resolution[j] >= 0 && std::isfinite(resolution[j])))
         throw InputError(std::string("the resolution of ") + name + " is " +

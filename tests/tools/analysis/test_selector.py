@@ -34,6 +34,19 @@ def test_scikit_learn():
     assert forward.fit(X, y).get_support()[2]
 
 
+def test_names_of_classes_are_numbers_of_one_column():
+    rng = np.random.default_rng(0)
+    classes = rng.integers(0, 8, 300)
+    X = np.c_[rng.standard_normal((300, 2)), rng.permutation(8)[classes] + rng.normal(size=300)]
+    names = np.array([f"part {i}" for i in range(8)])[classes]
+    for forward in (False, True):
+        by_name, by_number = (
+            InformationSelector(2, forward=forward).fit(X, y) for y in (names, classes)
+        )
+        np.testing.assert_array_equal(by_name.scores_, by_number.scores_)
+        assert by_name.get_support()[2]
+
+
 def test_similar_rows_are_warned_of():
     """Unrelated smooth series; as time series, they have no warning."""
     smooth = np.cumsum(np.random.default_rng(0).standard_normal((200, 4)), axis=0)

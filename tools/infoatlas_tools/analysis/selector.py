@@ -95,7 +95,7 @@ class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         X : array-like [n, d]
             Samples; a DataFrame gives its names to the columns.
         y : array-like [n] or [n, dy]
-            Numbers, or classes of any type.
+            Numbers, or classes of any type [n], which become the numbers 0, 1, ... in one column.
 
         Returns
         -------
@@ -116,9 +116,8 @@ class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """
         d = validate_data(self, X).shape[1]
         target = np.asarray(y)
-        if not np.issubdtype(target.dtype, np.number):  # a column of 0 and 1 for each class
-            names, classes = np.unique(target, return_inverse=True)
-            target = np.eye(len(names))[classes.ravel()][:, 1:]
+        if not np.issubdtype(target.dtype, np.number):
+            target = np.unique(target, return_inverse=True)[1].ravel()
         self.scores_, self.pvalues_, self._support = np.zeros(d), np.ones(d), np.zeros(d, bool)
         found: FeatureRanking | FeatureSelection
         if self.forward:
