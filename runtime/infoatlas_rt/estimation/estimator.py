@@ -214,7 +214,7 @@ class Estimator:
             if 0 < min(left) and max(left) <= self.model_file.dim:
                 kept = samples.without(of_x, of_y)
                 found = replace(self._estimate(kept, start), **out)
-        if found.mi > found.stderr and not samples.time_series and groups is None:
+        if found.mi > 0 and not samples.time_series and groups is None:
             warn_of_copies(samples.x, samples.y)
         if found.k is None and not found.saturated and found.mi > LEAST:
             in_order = samples.time_series or found.autocorrelated

@@ -84,14 +84,16 @@ def test_the_ceiling_of_another_pairing():
 def test_copies_of_rows_are_reported(estimator, caplog):
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((2, 200, 2))
-    rows = rng.permutation(np.r_[np.arange(200), np.arange(60)])
-    estimator.estimate(x[rows], y[rows])
-    assert "60 of 260 rows are exact copies of others" in caplog.text
-    caplog.clear()
+    few = rng.permutation(np.r_[np.arange(200), np.arange(60)])
+    twice = np.tile(np.arange(200), 2)  # the standard error exceeds the estimate
+    for rows in (few, twice):
+        estimator.estimate(x[rows], y[rows])
+        assert f"{len(rows) - 200} of {len(rows)} rows are exact copies of others" in caplog.text
+        caplog.clear()
     classes = rng.integers(0, 4, 200)
     for one, other in ((x, y), (classes, y), (classes, classes // 2), (np.round(x), np.round(y))):
         estimator.estimate(one, other)
-    estimator.estimate(x[rows], y[rows], groups=rows)
+    estimator.estimate(x[few], y[few], groups=few)
     estimator.estimate(np.repeat(x, 2, axis=0), np.repeat(y, 2, axis=0), time_series=True)
     assert caplog.text == ""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..presentation import require_pandas
+from ..presentation import counted, require_pandas
 from .steps import Steps
 
 
@@ -53,9 +53,9 @@ def lines(found: Steps, sure: Sequence[str]) -> list[str]:
         rows.append((name, place, f"{len(own)}/{len(found.steps)}", word))
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     text = [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d}" for a, b, c, d in rows]
-    others = int(found.steps[:, ~found.shared].count())
+    others = int((~found.shared).sum())
     if others:
-        text.append(f"  and {others} more, each in few demonstrations")
+        text.append(f"  and {counted(others, 'more key state')}, each in few demonstrations")
     if any(name.startswith("change ") for name, *_ in rows):
         text.append("change A, B, ...: changes of the motion, the strongest first; lines: by time")
     return text if sure else []
