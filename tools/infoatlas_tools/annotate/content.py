@@ -105,12 +105,10 @@ class Annotations:
         bounds = []
         if self.actions is not None:
             steps = [np.diff(own, axis=0) for own in self.actions]
-            limit, quantum = (
-                IDLE * np.sqrt((np.concatenate(steps) ** 2).mean(axis=0)),
-                quanta(steps),
-            )
-            few = np.ptp(np.concatenate(self.actions), axis=0) < 2.5 * quantum  # as of a switch
-            quantum[few] = 0.0
+            limit = IDLE * np.sqrt((np.concatenate(steps) ** 2).mean(axis=0))
+            quantum = quanta(steps)
+            spread = np.ptp(np.concatenate(self.actions), axis=0)
+            quantum[spread < 2.5 * quantum] = 0.0  # a switch
         for i, length in enumerate(self.lengths.tolist()):
             moving = ~self.idle(i)
             if self.actions is not None:

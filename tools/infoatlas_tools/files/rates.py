@@ -91,7 +91,7 @@ def rate_by(steps: NDArray[np.floating], count: int = 1) -> float:
         regular = steps[np.abs(steps - near.mean()) <= near.mean() / 2]
         near = regular if len(regular) > len(near) / 2 else near
     mean = float(near.mean())
-    error = count * np.ptp(near) / len(near) + 1e-9 * mean
+    error = np.sqrt(count) * np.ptp(near) / len(near) + 1e-9 * mean
     rates = [float(f"{1 / mean:.{digits}g}") for digits in range(1, 7)]
     return next((rate for rate in rates if abs(1 / rate - mean) <= error), 1 / mean)
 
