@@ -122,7 +122,7 @@ def test_a_retry(library, recorded):
         assert [event["step"] for event in events if event["keystate"] == grasp] == [at, at + 54]
 
 
-@pytest.mark.parametrize("factor", [50, 5, 0.4])
+@pytest.mark.parametrize("factor", [9.0, 50, 5, 0.4])
 def test_other_rates_by_argument_and_by_stamps(library, recorded, factor):
     path, episodes = recorded("pickcube")
     states = resampled(episodes[0], factor)
@@ -130,6 +130,7 @@ def test_other_rates_by_argument_and_by_stamps(library, recorded, factor):
     assert compare(both(library, path, rate=20.0 * factor), states) > 0
     trackers = both(library, path)
     assert compare(trackers, states, stamps) > 0
+    assert compare(both(library, path), states, [round(stamp, 3) for stamp in stamps]) > 0
     some = [stamp if t % 7 else None for t, stamp in enumerate(stamps)]
     compare(trackers, states, some)
     compare(both(library, path), states, some)

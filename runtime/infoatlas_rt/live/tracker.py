@@ -36,8 +36,7 @@ class KeyStateTracker(Stateful):
     rate : float, optional
         States a second (Hz) that are pushed. Unless given, it is estimated from the stamps of the
         first ten states. Without stamps, or if the rate of the demonstrations is not known, it is
-        that of the demonstrations. States are averaged or interpolated to the working steps of the
-        demonstrations.
+        that of the demonstrations. States are averaged or interpolated to their working steps.
     follow_all : bool
         Follow key states and sub-tasks that cannot be followed well, too.
 
@@ -174,13 +173,14 @@ class KeyStateTracker(Stateful):
 
     def _take(self, state: Float, stamp: float | None) -> list[tuple[int, Event]]:
         """Push a state, or keep it until the rate of the stream is known."""
-        if not self._timed and stamp is None:
-            self._timed = True
+        self._timed |= stamp is None
         if not self._timed and stamp is not None:
             self._waiting.append((state, stamp))
             if len(self._waiting) < STAMPS_FOR_RATE:
                 return []
-            gap = float(np.median(np.diff([s for _, s in self._waiting])))
+            gaps = np.sort(np.diff([s for _, s in self._waiting]))
+            near = (gaps >= 0.5 * gaps[len(gaps) // 2]) & (gaps <= 1.5 * gaps[len(gaps) // 2])
+            gap = float(np.where(near, gaps, 0.0).cumsum()[-1]) / max(near.sum(), 1)
             own, self._timed = self.task.detectors.timing.rate, True
             if own is not None and gap > 0 and not 0.8 < own * gap < 1.25:
                 self._filter = LiveFilter(self.task, 1, 1 / gap, self._follow_all)

@@ -105,7 +105,11 @@ bool infoatlas_follower::pace_of_stamps(double stamp) {
   for (int64_t i = 0; i + 1 < STAMPS_FOR_RATE; ++i)
     gaps[i] = (i + 2 < STAMPS_FOR_RATE ? stamps[i + 1] : stamp) - stamps[i];
   std::sort(std::begin(gaps), std::end(gaps));
-  const double gap = gaps[STAMPS_FOR_RATE / 2 - 1], share = timing.rate * gap;
+  const double middle = gaps[STAMPS_FOR_RATE / 2 - 1];
+  double sum = 0, near = 0;  // without pauses and lost states
+  for (double each : gaps)
+    if (each >= 0.5 * middle && each <= 1.5 * middle) sum += each, ++near;
+  const double gap = sum / std::max(near, 1.0), share = timing.rate * gap;
   if (!(gap > 0) || (share > 0.8 && share < 1.25)) return true;
   const Pace pace = infoatlas::follow::pace(timing, 1 / gap);
   if (pace.parts > MOST_PARTS || std::isinf(1 / gap)) return false;

@@ -175,6 +175,18 @@ def test_other_rates_by_argument_and_by_stamps(found, factor):
         assert all(e.stamp == stamps[e.step] for e in events)
 
 
+@pytest.mark.parametrize("rate", [60, 180, 220])
+def test_the_rate_by_stamps_in_milliseconds(found, rate):
+    tracker, expected = KeyStateTracker(found), KeyStateTracker(found, rate=rate)
+    (episode,), _ = demonstrations(count=1, seed=12)
+    stream = resampled(episode, rate / 20)
+    stamps = (np.arange(len(stream)) / rate).round(3)
+    stamps[4:] += 0.4  # a pause
+    events, other = (follow(one, stream, stamps) for one in (tracker, expected))
+    assert [event.step for event in events] == [event.step for event in other]
+    assert tracker._filter._stride == expected._filter._stride
+
+
 def test_a_bad_state_is_refused_and_the_episode_goes_on(found):
     (episode,), _ = demonstrations(count=1, seed=9)
     tracker, other = KeyStateTracker(found), KeyStateTracker(found)

@@ -13,6 +13,7 @@ from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.annotate.content import Annotations
 from infoatlas_tools.annotate.quality_flags import episode_reasons, missing_parts
 from infoatlas_tools.keystates.subtasks import Subtask, Subtasks
+from infoatlas_tools.keystates.subtasks.cuts import Cuts
 from regimes import demonstrations
 
 LENGTHS = np.array([10, 20, 8])
@@ -45,6 +46,14 @@ def test_labels_and_spans_cover_every_step(one_arm):
     assert one_arm.active(0).tolist() == [0] * 4 + [1] * 2 + [2] * 4
     assert one_arm.spans(1) == [(0, 5, 0), (5, 15, 1), (15, 20, 2)]
     assert one_arm.spans(2) == [(0, 8, 0)]
+
+
+def test_a_demonstration_that_is_cut_off_does_not_complete_the_last_part():
+    cuts = ([4, 5, 3], [6, 15, 0], [8, 18, 0])  # the last demonstration lacks the second and third
+    steps = np.ma.masked_equal(np.transpose(cuts), 0)
+    spans = Cuts(steps, ("close", "open", "close 2"), LENGTHS).spans()
+    parts = tuple(Subtask("", start, end, until=until) for until, start, end in spans)
+    assert Subtasks(parts, LENGTHS, 10.0).completed.tolist() == [3, 2, 2, 2]
 
 
 def test_progress_is_that_of_sarm(one_arm):
@@ -124,6 +133,26 @@ def test_mismatches_are_refused(one_arm):
     gap = Subtasks((part([0, 0, 0], [10, 19, 8]),), LENGTHS)
     with pytest.raises(InputError, match="demonstration b: no sub-task of tool at step 19"):
         Annotations(one_arm.keystates, gap, ("a", "b", "c")).spans(0)
+
+
+def test_ends_with_the_noise_of_an_encoder_are_cut_and_switches_stay():
+    rng, step = np.random.default_rng(0), 360 / 4096
+    states, _ = demonstrations(count=8)
+    states = [np.pad(s, ((60, 60), (0, 0)), mode="edge") for s in states]
+    found = discover_keystates(Trajectories(states, rate=20), count=2)
+    actions = []
+    for own in states:
+        action = np.zeros((len(own), 2))
+        action[60:-60, 0] = np.linspace(0, 20, len(own) - 120)
+        action[-60:, 0] = 20
+        action[:, 0] = np.round(action[:, 0] / step + 0.3 * rng.normal(size=len(own))) * step
+        action[20:, 1] = 1  # a switch
+        actions.append(action)
+    made = Annotations(found, found.subtasks(), tuple(map(str, range(8))), actions)
+    short = made.trimmed()
+    assert (short.first == 19).all()
+    ends = made.lengths - short.first - short.lengths
+    assert (ends >= 50).all()
 
 
 @pytest.mark.parametrize("stride", [1, 3])

@@ -457,6 +457,29 @@ def test_a_copy_without_ends_at_rest(states, tmp_path, version):
     np.testing.assert_allclose(kept, np.maximum(np.array(rows) - REST / 20, 0), atol=1e-6)
 
 
+def test_statistics_of_a_set_without_those_of_counters(states, tmp_path):
+    padded = [np.pad(s, ((REST, REST), (0, 0)), mode="edge") for s in states]
+    folder = write_set(tmp_path / "set", padded, "v3.0", None, per_file=3)
+    name = "stats/observation.state"
+    for file in (folder / "meta" / "episodes").glob("*/*.parquet"):
+        table = pq.read_table(file)
+        old = [padded[i] for i in table["episode_index"].to_pylist()]
+        columns = {"count": [[len(s)] for s in old], "mean": [s.mean(0).tolist() for s in old]}
+        for key, column in columns.items():
+            table = table.append_column(f"{name}/{key}", pa.array(column))
+        pq.write_table(table, file)
+    read = load_trajectories(folder)
+    found = discover_keystates(read, count=2)
+    made = Annotations(found, found.subtasks(), read.episodes)
+    write_lerobot(made, folder, tmp_path / "copy", trim=True)
+    rows = episodes(tmp_path / "copy")
+    assert {key for key in rows[0] if key.startswith("stats/")} == {f"{name}/count", f"{name}/mean"}
+    for row in rows:
+        own = states[row["episode_index"]]
+        assert row[f"{name}/count"] == [row["length"]] == [len(own)]
+        np.testing.assert_allclose(row[f"{name}/mean"], own.mean(0), rtol=1e-5, atol=1e-6)
+
+
 def test_episodes_by_the_order_of_their_sub_tasks(annotations, tmp_path):
     assert list(annotations.orders.values()) == [list("0123456"), ["7"]]
     assert list(annotations.orders)[1] == "reach cube > move cube"

@@ -117,6 +117,12 @@ def test_the_rate_is_that_of_the_median_interval(tmp_path):
     assert load_demonstrations(tmp_path, "/array").rate == pytest.approx(100.0, rel=0.05)
 
 
+def test_the_rate_of_stamps_in_milliseconds(tmp_path):
+    for i, count in enumerate((300, 271)):
+        write_array(tmp_path / f"demo_{i}", [1.0, 2.0], (np.arange(count) / 60 + 0.004).round(3))
+    assert load_demonstrations(tmp_path, "/array").rate == 60
+
+
 def test_demonstrations_of_other_rates_are_named(tmp_path, capsys):
     write_rates(tmp_path, [20.0, 20.0, 15.0, 17.0, 23.0, 20.0, 60.0])
     with pytest.raises(InputError) as caught:

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from infoatlas_tools.files.rates import even_rate, is_time, stated_rate, time_unit
+from infoatlas_tools.files.rates import even_rate, is_time, rate_by, stated_rate, time_unit
 
 TIMES = 100 + 0.02 * np.arange(50)  # 50 Hz
 
@@ -77,6 +77,33 @@ def test_a_gap_a_second_row_of_one_time_and_few_rows():
     assert rate(TIMES[:1]) is None
     assert rate(TIMES[::-1]) is None
     assert rate(TIMES[:2]) == pytest.approx(50.0)
+
+
+@pytest.mark.parametrize("true", [30.0, 60.0, 100.0, 29.97])
+@pytest.mark.parametrize("decimals", [3, 4])
+def test_the_rate_of_rounded_times(true, decimals):
+    lengths = np.array([500, 471, 523])
+    times = np.concatenate([0.0123 + np.arange(n) / true for n in lengths]).round(decimals)
+    assert rate(times, lengths=lengths) == true
+    assert rate(1000 * times, "t_ms", lengths) == true
+    steps = np.diff(times[:500])
+    pauses = np.r_[steps, steps[:20] + steps[20:40], 3.2, 0.7]  # and lost rows
+    assert rate_by(pauses, 1) == pytest.approx(true, rel=5e-4)
+
+
+def test_the_rate_of_jittered_times_with_lost_rows_and_pauses():
+    rng = np.random.default_rng(0)
+    times = np.arange(3000) / 60 + rng.normal(0, 0.2 / 60, 3000)
+    times = np.delete(times, rng.choice(3000, 60, replace=False))
+    times[900:] += 12.3
+    assert rate_by(np.diff(times)) == pytest.approx(60, rel=0.01)
+
+
+@pytest.mark.parametrize("late", [0.2, 0.45])
+def test_the_rate_of_times_that_come_late_in_turns(late):
+    steps = np.diff((np.arange(400) + late * (np.arange(400) % 2)) / 50)
+    assert rate_by(steps) == 50
+    assert rate_by(np.r_[steps, steps[0] + steps[1], 9.0]) == pytest.approx(50, rel=2e-3)
 
 
 def test_steps_between_trajectories_do_not_count():

@@ -258,6 +258,35 @@ def test_rest_with_the_steps_of_an_encoder():
         assert not still[60 // stride + 4 :].any()
 
 
+def test_rest_of_a_joint_that_hardly_moves():
+    """Joint c moves by two steps of its encoder, and dithers by one before and after."""
+    rng, step, states = np.random.default_rng(0), 360 / 4096, []
+    for i in range(10):
+        way = np.interp(np.arange(340), [0, 90, 150, 190, 250, 340], [0, 0, 40, 10 + i, 60, 60])
+        path = way[:, None] * [1, 0.6, 0.003]
+        path[:, 2] += 0.3 * step * rng.normal(size=340) * (rng.random(340) < 0.4)
+        states.append(np.round(path / step) * step)
+    found = discover_keystates(Trajectories(states, names=("a", "b", "c"), rate=20.0), 2)
+    changes = found.recordings.changes
+    assert changes.noise[2] == 0 and changes.quantum[2] == pytest.approx(step)
+    for own in found.recordings.states:
+        moving = np.flatnonzero(~at_rest(changes, own))
+        assert 86 <= moving[0] <= 94 and 246 <= moving[-1] <= 254
+        assert len(moving) > 150
+
+
+def test_increments_below_the_resolution_are_rest():
+    rng = np.random.default_rng(0)
+    states = [demonstration(20.0, idle=3.0) for _ in range(8)]
+    for own in states:
+        own[:50, 2] += 2e-3 * rng.normal(size=50)
+    idle = []
+    for resolution in (None, [0, 0, 0.01]):
+        given = Trajectories(states, names=NAMES, rate=20, resolution=resolution)
+        idle.append(discover_keystates(given, 5).quality[0].idle)
+    assert idle[1] > idle[0] + 0.15
+
+
 def test_a_failed_grasp_is_compared_with_the_one_that_follows():
     """A wide handle, then a thin cube that one demonstration misses at first."""
 

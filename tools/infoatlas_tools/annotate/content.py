@@ -17,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.live.timing import NOMINAL
 
+from ..keystates.changes import quanta
 from ..keystates.coordinates import read_coordinates
 from ..keystates.key_states import KeyStates
-from ..keystates.quality import IDLE, at_rest
+from ..keystates.quality import IDLE, at_rest, dithers
 from ..keystates.recording_faults import LEAST
 from ..keystates.subtasks import WORLD, Subtasks
 from ..keystates.subtasks.cuts import END
@@ -101,12 +103,18 @@ class Annotations:
     def trimmed(self) -> Annotations:
         """The same without the steps at either end while nothing moves and no action changes."""
         bounds = []
+        if self.actions is not None:
+            steps = [np.diff(own, axis=0) for own in self.actions]
+            limit = IDLE * np.sqrt((np.concatenate(steps) ** 2).mean(axis=0))
+            quantum = quanta(steps)
+            spread = np.ptp(np.concatenate(self.actions), axis=0)
+            quantum[spread < 2.5 * quantum] = 0.0  # a switch
         for i, length in enumerate(self.lengths.tolist()):
             moving = ~self.idle(i)
             if self.actions is not None:
-                steps = np.concatenate([np.diff(own, axis=0) for own in self.actions])
-                limit = IDLE * np.sqrt((steps**2).mean(axis=0))
-                changes = (np.abs(np.diff(self.actions[i], axis=0)) > limit).any(axis=1)
+                own = np.diff(self.actions[i], axis=0)
+                noise = dithers(self.actions[i], quantum, self.rate or NOMINAL)
+                changes = ((np.abs(own) > limit) & ~noise).any(axis=1)
                 moving[: len(changes)] |= changes
             at = np.flatnonzero(moving[:-1])
             bounds.append((at[0], at[-1] + 2) if len(at) else (0, length))

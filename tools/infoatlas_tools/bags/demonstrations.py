@@ -18,7 +18,7 @@ from infoatlas_rt.messages.in_order import InOrder
 from infoatlas_rt.messages.receiver import Receiver, Sample
 
 from ..cameras.camera import Camera
-from ..files.rates import time_faults
+from ..files.rates import rate_by, time_faults
 from ..trajectories import Trajectories
 from .bag_images import BagImages, check_camera
 from .states import Bag, bags_in, shortened
@@ -53,7 +53,7 @@ def load_demonstrations(
     step has the one that arrived nearest in time.
 
     States are in the order of their stamps; a step is a message. Coordinates are ordered as in the
-    first bag. Their rate (Hz) is 1 / median interval between arrivals, of all bags together; None
+    first bag. Their rate (Hz) is 1 / mean interval between arrivals, of all bags together; None
     if that interval is 0, or no bag has two messages. Episodes are the names of the bags.
     """
     found: dict[str, _Demonstration] = {}
@@ -192,7 +192,8 @@ def _common_rate(intervals: dict[str, NDArray[np.float64]]) -> float | None:
     medians = {name: float(np.median(own)) for name, own in intervals.items() if len(own)}
     if not medians:
         return None
-    median = float(np.median(np.concatenate(list(intervals.values()))))
+    every = np.concatenate(list(intervals.values()))
+    median = float(np.median(every))
     if min(median, *medians.values()) <= 0:  # the clock is coarser than the messages
         return None
     others = [
@@ -206,4 +207,4 @@ def _common_rate(intervals: dict[str, NDArray[np.float64]]) -> float | None:
             f"their median, but {shortened(others)}. Record all at one rate, or move "
             "those bags to another folder"
         )
-    return 1 / median
+    return rate_by(every, len(medians))

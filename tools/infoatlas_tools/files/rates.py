@@ -13,6 +13,7 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_rate
 
 EVEN = 0.1  # of the median: steps of time differ from it by at most so much
+GAP = 10.0  # median steps of time: a longer step is a pause between demonstrations
 HOLE = 1.5  # times the median: a longer step of time is a hole
 SINCE_1970 = 1e9, 4.2e9  # s; times of 2001 to 2103
 _UNIT = r"(?:\s*[\[(]\s*(\w+)\s*[\])]|[_.](\w+))?"
@@ -75,12 +76,32 @@ def unit_by_digits(first: float, unit: float | None) -> float | None:
     return next((u for u in (1e-3, 1e-6, 1e-9) if low <= first * u < high), unit)
 
 
+def rate_by(steps: NDArray[np.floating], count: int = 1) -> float:
+    """Rate of samples by their steps of time in `count` trajectories: 1 / mean step.
+
+    Steps that differ from the mean by more than half of it are left out, as pauses and lost
+    samples, if most remain. The rate has as few digits as rounding or jitter leaves certain. It is
+    infinite if the median step is 0.
+    """
+    middle = float(np.median(steps))
+    if not 0 < middle < np.inf:
+        return np.inf
+    near = steps[steps <= GAP * middle]
+    for _ in range(3):
+        regular = steps[np.abs(steps - near.mean()) <= near.mean() / 2]
+        near = regular if len(regular) > len(near) / 2 else near
+    mean = float(near.mean())
+    error = np.sqrt(count) * np.ptp(near) / len(near) + 1e-9 * mean
+    rates = [float(f"{1 / mean:.{digits}g}") for digits in range(1, 7)]
+    return next((rate for rate in rates if abs(1 / rate - mean) <= error), 1 / mean)
+
+
 def likely_units(times: NDArray[np.floating], lengths: NDArray[np.int64]) -> list[str]:
     """Units, each with its rate, that give a rate of 0.5 Hz to 2 kHz."""
     steps = _steps(times, lengths)
-    step = float(np.median(steps[steps > 0])) if (steps > 0).any() else np.inf
+    rate = rate_by(steps[steps > 0], len(lengths)) if (steps > 0).any() else 0.0
     units = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-    rates = {unit: 1 / (step * size) for unit, size in units.items()}
+    rates = {unit: rate / size for unit, size in units.items()}
     return [f"{unit} ({rate:.4g} Hz)" for unit, rate in rates.items() if 0.5 < rate < 2e3]
 
 
@@ -121,7 +142,7 @@ def _steps(times: NDArray[np.floating], lengths: NDArray[np.int64]) -> NDArray[n
 def even_rate(
     times: NDArray[np.floating], lengths: NDArray[np.int64], unit: float | None
 ) -> float | None:
-    """Rate in Hz from the times of samples [n]: 1 / median step.
+    """Rate in Hz from the times of samples [n]; see `rate_by`.
 
     Steps back in time within a trajectory are skipped, as restarts of the clock. The unit of the
     times is in seconds, None if it is not known. The rate is None if a step differs from the median
@@ -138,4 +159,4 @@ def even_rate(
         step = np.median(steps)
         if not (np.abs(steps - step) <= EVEN * step).all():
             return None
-        return stated_rate(1 / (step * (1.0 if unit is None else unit)))
+        return stated_rate(rate_by(steps * (1.0 if unit is None else unit), len(lengths)))

@@ -33,6 +33,7 @@ AT_REST = 0.1  # of the rms increment: rest
 SLOW = 0.15  # of the 90% quantile of the speed: a pause
 PAUSE = 0.15  # seconds of a pause, at least
 EVEN = 1e-6  # nats: a smaller burst is the rounding of even motion
+TESTED = 8  # increments that are tested for being multiples of one, at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,8 @@ class Changes:
     rms: Float  # root mean square of the increments over one step
     noise: Float  # standard deviation of the sensor noise
     burst: Float  # b, nats; 0 for a constant coordinate
+    least: Float  # smaller increments are rest: rounding, and the resolution if given
+    quantum: Float  # step of a quantised coordinate, in recorded values; else 0
 
     @property
     def rest(self) -> Float:
@@ -89,13 +92,28 @@ def fit_changes(states: Sequence[Float], timing: Timing, spread: Float, rest: Fl
     motion = [np.diff(s, axis=0) for s in states if len(s) > 1] or [np.zeros((1, len(spread)))]
     noise = sensor_noise(states, len(spread))
     rms = np.sqrt(np.mean(np.concatenate(motion) ** 2, axis=0))
-    return Changes(timing, spread, rms, noise, bursts(motion, 4 * noise**2 + rest**2))
+    burst = bursts(motion, 4 * noise**2 + rest**2)
+    return Changes(timing, spread, rms, noise, burst, rest, timing.stride * quanta(motion))
 
 
 def sensor_noise(states: Sequence[Float], width: int) -> Float:
     """Standard deviation of the sensor noise of each coordinate [p]."""
     third = [np.diff(s, 3, axis=0) for s in states if len(s) > 3] or [np.zeros((1, width))]
     return np.asarray(np.median(np.abs(np.concatenate(third)), axis=0) / 0.6745 / np.sqrt(20))
+
+
+def quanta(motion: Sequence[Float]) -> Float:
+    """Step of each quantised coordinate [p], of which increments [T, p] are multiples; else 0."""
+    size = np.abs(np.concatenate(motion))
+    found = np.zeros(size.shape[1])
+    for c, column in enumerate(size.T):
+        moved = column[column > 0]
+        if len(moved) >= TESTED:
+            step = np.sort(moved)[len(moved) // 20]
+            ratio = moved[moved <= 10 * step] / step
+            if np.mean(np.abs(ratio - np.rint(ratio)) < 0.05) >= 0.95:
+                found[c] = step
+    return found
 
 
 def bursts(motion: Sequence[Float], quiet: Float) -> Float:

@@ -23,6 +23,7 @@ WIDTH = 0.1  # of the usual opening, by which the width of a failed grasp differ
 CAUSES = "(failed grasp, end of the recording or frozen sensor)"
 IDLE = 0.02  # of the rms increment: a coordinate is at rest
 NEAREST = 2  # steps before and after one that decide with it whether it is at rest
+DITHER = 0.25  # seconds before and after a change of a quantised value that is noise
 
 
 @dataclass(frozen=True)
@@ -158,12 +159,25 @@ def at_rest(changes: Changes, states: Float) -> NDArray[np.bool_]:
     Most of the steps nearest to a step decide, because sensor noise exceeds any limit at times.
     """
     limit = np.maximum(np.sqrt(changes.rest) * IDLE / 0.1, 3 * np.sqrt(2) * changes.noise)
-    still = (np.abs(np.diff(states, axis=0)) <= limit).all(axis=1)
+    rests = np.abs(np.diff(states, axis=0)) <= np.maximum(limit, changes.least)
+    still = (rests | dithers(states, changes.quantum, changes.timing.frequency)).all(axis=1)
     if len(still) <= NEAREST:
         return np.asarray(still)
     padded = np.pad(still, NEAREST, "reflect")
     near = np.lib.stride_tricks.sliding_window_view(padded, 2 * NEAREST + 1)
     return np.asarray(near.mean(axis=1) > 0.5)
+
+
+def dithers(states: Float, quantum: Float, frequency: float) -> NDArray[np.bool_]:
+    """Whether increments [T - 1, p] of values [T, p] are noise of values in steps of `quantum` [p].
+
+    An increment is at most two steps, and the means before and after it differ by one at most.
+    """
+    side = max(2, round(DITHER * frequency))
+    padded = np.pad(states, ((side - 1, side - 1), (0, 0)), "edge")
+    mean = np.lib.stride_tricks.sliding_window_view(padded, side, axis=0).mean(axis=-1)
+    small = np.abs(np.diff(states, axis=0)) <= 2.1 * quantum
+    return np.asarray(small & (np.abs(mean[side:] - mean[:-side]) <= 1.05 * quantum))
 
 
 @dataclass(frozen=True)

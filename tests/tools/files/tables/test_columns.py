@@ -175,7 +175,7 @@ JITTER = np.arange(60) / 50 + np.where(np.arange(60) % 2, 0.008, 0)
         ({"time": np.arange(60) / 50}, 50, "Rate by column 'time': 50 Hz."),
         ({"run": LABEL, "__time": FRAME / 50 + 7}, 50, "Rate by column '__time': 50 Hz."),
         ({"header.stamp [ms]": np.arange(60) * 8}, 125, "Rate by column 'header.stamp [ms]': 125"),
-        ({"time": JITTER}, None, "mean 0.0201 without pauses: pass the rate 49.7 if that is meant"),
+        ({"time": JITTER}, None, "mean 0.02 without pauses: pass the rate 50 if that is meant"),
         ({"time": np.arange(60) * 20}, None, "integers without a unit: call it time_ms"),
         ({"t": np.arange(60) / 50, "stamp_s": JITTER}, 50, "Rate by column 't': 50 Hz."),
         (

@@ -93,17 +93,18 @@ def with_columns(
         kind = pyarrow.array([values[name] for values in about.values()]).type
         new = [about[episode][name] if episode in about else None for episode in episodes]
         table = _put(table, name, pyarrow.array(new, kind))
-    own = [name for name in table.column_names if name.startswith("stats/frame_index/")]
     first = next(iter(stats.values()))
-    for name in first if own else ():
-        for known in own:
+    for name in first:
+        every = [
+            [n for n in table.column_names if n.startswith(f"stats/{feature}/")]
+            for feature in (name, "frame_index")
+        ]
+        for known in every[0] or every[1]:
             key = known.rpartition("/")[2]
             if key in first[name]:
                 values = [stats[e][name][key] if e in stats else None for e in episodes]
-                own_name = f"stats/{name}/{key}"
-                like = own_name if own_name in table.column_names else known
-                kind = table.schema.field(like).type
-                table = _put(table, own_name, pyarrow.array(values).cast(kind))
+                kind = table.schema.field(known).type
+                table = _put(table, f"stats/{name}/{key}", pyarrow.array(values).cast(kind))
     metadata = dict(table.schema.metadata or {})
     metadata.pop(b"huggingface", None)  # it would have to list the new columns, and types suffice
     return table.replace_schema_metadata(metadata)

@@ -21,10 +21,12 @@ from ...presentation import shift_notes
 from ...trajectories import Trajectories
 from ..rates import (
     EVEN,
+    GAP,
     even_rate,
     is_rest,
     is_time,
     likely_units,
+    rate_by,
     time_faults,
     time_unit,
     unit_by_digits,
@@ -37,7 +39,6 @@ Int = NDArray[np.int64]
 NONE = "none"  # instead of a column's name: all rows are of one demonstration
 SHORTEST = 4  # rows between two restarts on average, for a counter or a clock to be recognised
 INDEX, COUNTER, TIME = "index", "counter", "time"
-GAP = 10.0  # median steps of time: a longer step is a pause between demonstrations
 _NUMBERED = "(index|indices|id|idx|no|nr|num|number|name)?"
 _LABEL = re.compile(f"(episode|ep|traj|trajectory|demo|demonstration|run|rollout|trial){_NUMBERED}")
 _COUNTER = re.compile(
@@ -334,7 +335,7 @@ def _rate(clocks: list[_Clock], lengths: Int) -> tuple[float | None, list[str]]:
             call = f"call it {' or '.join(likely)}, or " if likely else ""
             why = f"it has integers without a unit: {call}pass the rate"
         else:
-            mean = float(steps[steps <= GAP * np.median(steps)].mean())  # without pauses
+            mean = 1 / rate_by(steps, len(lengths))
             why = f"its steps are from {steps.min():.3g} to {steps.max():.3g}, mean {mean:.3g}"
             if mean > 0:
                 rate = 1 / (mean * (unit or 1))

@@ -255,14 +255,18 @@ class Subtasks:
 
     @property
     def completed(self) -> Int:
-        """Number of demonstrations that complete each part [P]: they do not end within it."""
-        return np.array(
-            [
-                ((p.end > p.start) & ((p.end < self.lengths) | (p.until in ("", END)))).sum()
-                for p in self.parts
-            ],
-            np.int64,
-        )
+        """Number of demonstrations that complete each part [P]: they do not end within it.
+
+        They complete the last part of a tool if they also have the part before.
+        """
+        found = []
+        for i, p in enumerate(self.parts):
+            over = (p.end < self.lengths) | (p.until == "")
+            if p.until == END:
+                before = [self.parts[j] for j in self.indices(p.tool) if j < i][-1:]
+                over |= np.all([b.end > b.start for b in before], axis=0)
+            found.append(((p.end > p.start) & over).sum())
+        return np.array(found, np.int64)
 
     def table(self) -> Any:
         """A pandas DataFrame with a row for each part of each demonstration that has it.
