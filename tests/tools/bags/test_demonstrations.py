@@ -51,6 +51,20 @@ def test_each_bag_is_a_trajectory(folder):
     assert found.names[0].endswith("joint1]") or "joint1" in found.names[0]
 
 
+def test_seconds_that_lost_messages_shift_are_noted(tmp_path):
+    kind = "sensor_msgs/msg/JointState"
+    for name, lost in (("demo_0", ()), ("demo_1", (20, 41, 77))):
+        with Writer(tmp_path / name, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+            topic = bag.add_connection("/joint_states", kind, typestore=STORE)
+            for step in set(range(120)) - set(lost):
+                time = (1 + step) * 50_000_000
+                message = joint_state(time, list("abcdefghi"), np.full(18, float(step)))
+                bag.write(topic, time, STORE.serialize_cdr(message, kind))
+    found = load_demonstrations(tmp_path, "/joint_states")
+    (note,) = (n for n in found.notes if "seconds are steps divided by the rate" in n)
+    assert note.startswith("demo_1:") and "by up to 0.15 s" in note and found.rate == 20
+
+
 def test_the_command_discovers_and_saves(folder, capsys, tmp_path):
     path, _ = folder
     saved = tmp_path / "task.json"

@@ -67,7 +67,9 @@ def test_what_does_not_fit_is_named(tmp_path):
     assert any("Set aside" in n and "README.txt" in n for n in load_trajectories(folder).notes)
     text(",", True, 20)(folder / "demo_2.csv", STATES[0])
     found = load_trajectories(folder)
-    assert found.rate is None and "No rate: files have 20 to 50 Hz: pass the rate." in found.notes
+    assert found.rate is None
+    (note,) = (n for n in found.notes if n.startswith("Files of other rates than 50 Hz"))
+    assert "in seconds: demo_2 (20 Hz): move them" in note
     assert any(n.startswith("demo_2: Rate by column 'time_s': 20 Hz") for n in found.notes)
     (folder / "demo_2.csv").write_text("x,y\n" + "1.5,2\n3,4.5\n" * 5)
     with pytest.raises(InputError, match=r"demo_2.csv has 2 .* \(it lacks z and adds none\)"):
@@ -92,7 +94,7 @@ def test_faults_of_times_are_those_of_a_file(tmp_path):
     notes = load_trajectories(folder).notes
     assert any(n.startswith("demo_2: ") and "go back, first before step 4" in n for n in notes)
     assert not any("demonstration 0" in n for n in notes)
-    assert "No rate: files have 50 Hz, and demo_2 none: pass the rate." in notes
+    assert "No rate: demo_2 has none, and others 50 Hz: pass the rate." in notes
 
 
 def test_the_kind_of_most_files_is_read(tmp_path):

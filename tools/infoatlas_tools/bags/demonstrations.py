@@ -23,6 +23,7 @@ from ..trajectories import Trajectories
 from .bag_images import BagImages, check_camera
 from .states import Bag, bags_in, shortened
 
+LATE = 0.1  # seconds by which steps at an even rate may differ from the times of their messages
 LOST = 10.0  # median intervals between messages: a longer one is a hole
 RATES_APART = 0.2  # of the median: rates of demonstrations differ from it by at most so much
 
@@ -86,6 +87,13 @@ def load_demonstrations(
         rate = _common_rate({name: np.diff(own.times) for name, own in found.items()})
     except InputError as error:
         raise InputError(f"{path}, {topic}: {error}") from error
+    away = {name: _away(own.times, rate) for name, own in found.items() if rate is not None}
+    if late := [name for name, seconds in away.items() if seconds > LATE]:
+        notes.append(
+            f"{shortened(late)}: seconds are steps divided by the rate, and differ from the times "
+            f"of messages by up to {max(away.values()):.2g} s, as messages are lacking. Events "
+            "that annotate writes as .mcap have the times."
+        )
     images = [
         BagImages(bag, camera, own.times)
         for bag, own in zip(paths, found.values(), strict=True)
@@ -100,6 +108,11 @@ def load_demonstrations(
         notes=tuple(notes),
         camera=None if camera is None else Camera(camera, lengths, images),
     )
+
+
+def _away(times: NDArray[np.float64], rate: float) -> float:
+    """Largest difference of times from those at an even rate (Hz) since the first, s."""
+    return float(np.abs(times - times[:1] - np.arange(len(times)) / rate).max(initial=0.0))
 
 
 @contextmanager

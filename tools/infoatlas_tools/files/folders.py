@@ -75,18 +75,27 @@ def read_folder(folder: Path, read: Callable[[Path], Trajectories]) -> Trajector
     if others:
         names = first_names((file.name for file in others), SHOWN)
         notes.append(f"Set aside, because they are of another kind: {names}.")
-    even = len(rates) == len(every) and max(rates) / min(rates) - 1 <= EVEN
-    if rates and not even:
-        spread = " to ".join(dict.fromkeys(f"{end(rates):.4g}" for end in (min, max)))
-        none = first_names((name for name, own in parts.items() if own.rate is None), SHOWN)
+    like = [sum(abs(other / rate - 1) <= EVEN for other in rates) for rate in rates]
+    usual = rates[int(np.argmax(like))] if rates else None  # that of most files
+    far = {
+        name: own.rate
+        for name, own in parts.items()
+        if usual is not None and own.rate is not None and abs(own.rate / usual - 1) > EVEN
+    }
+    if far:
+        names = first_names((f"{name} ({own:.4g} Hz)" for name, own in far.items()), SHOWN)
         notes.append(
-            f"No rate: files have {spread} Hz{none and f', and {none} none'}: pass the rate."
+            f"Files of other rates than {usual:.4g} Hz, whose steps would be wrong in seconds: "
+            f"{names}: move them out of {folder}."
         )
+    none = first_names((name for name, own in parts.items() if own.rate is None), SHOWN)
+    if none and usual is not None:
+        notes.append(f"No rate: {none} has none, and others {usual:.4g} Hz: pass the rate.")
     return Trajectories(
         np.concatenate([each.states for each in every]),
         np.concatenate([each.lengths for each in every]),
         every[0].names,
-        float(np.median(rates)) if even else None,
+        None if far or none else usual,
         tuple(parts),
         tuple(notes),
     )
