@@ -291,6 +291,14 @@ def test_styles_of_language(states, annotations, tmp_path):
         write_lerobot(annotations, folder, tmp_path / "new", style="plan")
 
 
+@pytest.mark.parametrize(("number", "said"), [(1, "1 episode has the"), (2, "2 episodes have the")])
+def test_episodes_in_another_order(found, states, tmp_path, monkeypatch, number, said):
+    folder = write_set(tmp_path / "set", states, "v3.0", None)
+    monkeypatch.setattr(Annotations, "reordered", np.arange(COUNT) < number)
+    (note,) = write_lerobot(make(found), folder, tmp_path / "copy")
+    assert note == f"{said} sub-tasks in another order, which SARM counts as going back"
+
+
 def test_several_arms(states, found, tmp_path):
     folder = write_set(tmp_path / "set", states, "v3.0", None)
     both = make(found, ("left", "right"))

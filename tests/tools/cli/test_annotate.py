@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from browsers import serving
 from hdf5_sets import write_aloha_folder, write_isaac, write_mimicgen, write_minari
 from infoatlas_rt import InputError, KeyStateTracker, Task
 from infoatlas_rt.cli.main import main
@@ -295,6 +296,17 @@ def test_bodies():
         "c": Pose(list(range(28, 35)), "quaternion_xyzw"),
         "d": Pose("tool"),
     }
+
+
+def test_the_page_says_what_its_copy_lacks_and_how_to_get_it(folder, tmp_path):
+    labels = tmp_path / "labels.json"
+    with serving(folder, "--labels", labels) as server:
+        session = server.session
+        session.change(session.revision, "mark", episode=0, kind="take", step=12)
+        text = session.annotate(str(tmp_path / "copy"))
+    assert "Left out: text of sub-tasks, because 'until take' does not say what is done" in text
+    assert f" infoatlas-rt annotate {folder} --label {labels} --names NAMES." in text
+    assert main([*text.split("infoatlas-rt ")[1].replace("NAMES.", "reach,carry").split()]) == 0
 
 
 def test_every_format_has_its_writer():

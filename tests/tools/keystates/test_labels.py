@@ -107,3 +107,76 @@ def test_labels_that_cannot_be_matched_are_refused(labels):
         as_labels(labels, RECORDED)
     with pytest.raises(InputError, match=r"cannot be matched \(0: none\)"):
         as_labels({0: []}, RECORDED)
+
+
+KINDS = ("grasp red", "place red", "grasp blue", "place blue")
+
+
+def two_objects(seed, spoiled=""):
+    """States of a tool that places a wide red and a narrow blue object, and the true steps.
+
+    `spoiled` recordings are "cut" before the second grasp, have the objects "swapped", or drop the
+    first one ("dropped"): the gripper closes further, opens, and grasps it again.
+    """
+    rng, t = np.random.default_rng(seed), np.arange(0, 24, 1 / RATE)
+    grasps, places = 4 + rng.uniform(0, 1), 8 + rng.uniform(0, 1)
+    late = 4.0 if spoiled == "dropped" else 0.0
+    times = np.array([grasps, places + late, grasps + late + 9, places + late + 9])
+    width = (0.3, 0.5) if spoiled == "swapped" else (0.5, 0.3)
+    gripper, goal = np.ones(len(t)), np.zeros((len(t), 3))
+
+    def turn(at, to):  # 0.2 s
+        gripper[:] += np.clip((t - at) / 0.2, 0, 1) * (to - gripper[-1])
+
+    spots = rng.uniform(-1, 1, size=(4, 3)) * 0.3 + [[1, 0, 0], [1, 1, 1], [0, 1, 0], [0, 0, 1]]
+    for at, spot, before in zip(times, spots, (2.0, 1.5, 2.0, 1.5), strict=True):
+        goal += (spot - goal[-1]) * np.clip((t - at + before) / (before - 0.3), 0, 1)[:, None]
+    turn(times[0], width[0])
+    if spoiled == "dropped":
+        turn(times[0] + 2, 0.0)
+        turn(times[0] + 2.4, 1.0)
+        times[0] += 4.0
+        turn(times[0], width[0])
+    for at, to in zip(times[1:], (1.0, width[1], 1.0), strict=True):
+        turn(at, to)
+    states = np.column_stack([goal, gripper]) + rng.normal(size=(len(t), 4)) * 2e-3
+    steps = times * RATE + [4, 0, 4, 0]  # the end of a closing, the begin of an opening
+    if spoiled == "cut":
+        return states[: round((times[2] - 1.5) * RATE)], np.r_[steps[:2], np.nan, np.nan]
+    return states, steps[[2, 3, 0, 1]] if spoiled == "swapped" else steps
+
+
+def follow_two_objects(spoiled, labelled):
+    """Steps and certainty where the others follow, the true steps, and all episodes."""
+    made = [two_objects(seed, kind) for seed, kind in enumerate(spoiled)]
+    names = ("arm_1", "arm_2", "arm_3", "gripper.pos")
+    truth = np.array([steps for _, steps in made])
+    labels = {i: dict(zip(KINDS, np.rint(truth[i]).astype(int), strict=True)) for i in labelled}
+    states = Trajectories([states for states, _ in made], names=names, rate=RATE)
+    found = discover_keystates(states, labels=labels)
+    return found.steps.astype(float).filled(np.nan), found.found.certainty, truth
+
+
+def away(steps, truth):
+    return np.abs(np.nan_to_num(steps, nan=-9e9) - np.nan_to_num(truth, nan=-9e9))
+
+
+@pytest.mark.parametrize("labelled", [(0,), (0, 1), (0, 1, 11)])
+def test_an_episode_with_fewer_switches_lacks_the_later_kinds(labelled):
+    """Also if one of the labelled episodes has another order."""
+    spoiled = [*[""] * 8, "cut", "cut", "cut", "swapped"]
+    steps, sure, truth = follow_two_objects(spoiled, labelled)
+    assert away(steps, truth)[:11].max() <= 3
+    assert np.isnan(steps[8:11, 2:]).all() and (steps[8:11, :2] > 0).all()
+    assert (1 - sure[2:8]).sum() < 1  # of 24 proposals, none is off: those of two closings
+
+
+def test_exchanged_objects_are_followed_without_certainty():
+    steps, sure, truth = follow_two_objects([*[""] * 8, "swapped", "swapped"], (0, 1))
+    wrong = away(steps, truth) > 5
+    assert not wrong[:8].any() and (sure[8:] < 0.8).all()
+
+
+def test_what_is_dropped_is_grasped_where_it_is_carried_from():
+    steps, _, truth = follow_two_objects([*[""] * 6, "dropped", "dropped"], (0, 1))
+    assert away(steps, truth).max() <= 5

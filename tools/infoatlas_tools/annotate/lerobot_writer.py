@@ -123,9 +123,10 @@ def write_lerobot(
     if len(annotations.subtasks.tools) > 1:
         notes.append("SARM has one sequence of stages: those of several tools are not written")
     elif annotations.reordered.any():
+        number = int(annotations.reordered.sum())
         notes.append(
-            f"{annotations.reordered.sum()} episodes have the sub-tasks in another order, which "
-            "SARM counts as going back"
+            f"{number} {'episode has' if number == 1 else 'episodes have'} the sub-tasks in "
+            "another order, which SARM counts as going back"
         )
     return tuple(notes)
 

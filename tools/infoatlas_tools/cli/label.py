@@ -93,7 +93,11 @@ def make_server(arguments: Namespace) -> Server:
         name = annotate.check_format(full, dataset)
         found = annotate.annotate(full, dataset, trajectories)
         written, notes = annotate.write(found, full, name)
-        return " ".join([f"Written: {Path(written).absolute()}.", *(f"{note}." for note in notes)])
+        texts = [f"Written: {Path(written).absolute()}.", *(f"Left out: {note}." for note in notes)]
+        if any("--names" in note for note in notes):  # which this command lacks
+            command = f"infoatlas-rt annotate {data} --label {labels} --names NAMES"
+            texts.append(f"With names: {command}.")
+        return " ".join(texts)
 
     target = annotate.check_format(options(Path()), dataset)
     ending = data.suffix if FORMATS[target].in_place else {"csv": ".csv"}.get(target, "")

@@ -3,6 +3,7 @@
 Where most labels of a kind lie on contacts or switches of one name, they stand for these: in the
 other demonstrations a detector (`fit_detectors.py`) chooses among them, and the median delay of the
 labels is kept. Other kinds are where the detector's score is large, near the place of the labels.
+The kinds of a demonstration ascend in an order of the labels, and it may lack some of them.
 
 Labels are kept exactly, kind by kind, also where other kinds of a demonstration are to be found.
 """
@@ -33,7 +34,7 @@ SEEN = 2.0  # score of an event like the labelled ones; the detector gives up to
 KEPT = 10.0  # score of a label: more than any other
 LACKS = -1.0  # in place of a step: a person says that the demonstration lacks the kind
 RIVAL = 0.5  # seconds from the best step from which another one is a rival
-CERTAIN = (-0.6, 3.3, -1.6)  # logistic model of certainty: offset, of the margin, of an event
+CERTAIN = (-0.6, 3.3, -2.1)  # logistic model of certainty: offset, of the margin, of an event
 ABSENT = 0.4  # of the median score: a demonstration with less, and no event, lacks this kind
 
 
@@ -57,7 +58,7 @@ def spread_labels(
     # Two kinds may stand for one event, with different delays.
     same = np.where(said, np.nan_to_num(marked, nan=LACKS), -np.inf)
     _, first, which = np.unique(same, True, True, axis=1)
-    kinds, marked = [meant[j][:2] for j in first.tolist()], marked[:, first]
+    kinds, marked = [meant[j][:3] for j in first.tolist()], marked[:, first]
     steps = np.minimum(marked // timing.stride, lengths[:, None] - 1)
     known = np.where(said[:, first], steps, np.inf)
     some = np.flatnonzero(said.any(axis=1)).tolist()
@@ -65,36 +66,50 @@ def spread_labels(
     rows = {i: features.compute(states[i]) for i in some}
     coefficients, offset = fit_detectors(list(rows.values()), known[some])
     place = np.nanmean(steps[some] / lengths[some, None], axis=0)
-    order = np.argsort(place, kind="stable")
-    rising = all((np.diff(row[~np.isnan(row)]) >= 0).all() for row in steps[some][:, order])
-    reached, seen, margin = (np.full(steps.shape, value) for value in (np.nan, 0.0, 0.0))
+    # Kinds at events of one name that are far apart: an event is of one of them.
+    called, apart = np.array([name for name, *_ in kinds]), timing.steps(RIVAL)
+    far = ~(np.abs(steps[some, :, None] - steps[some, None]) <= apart).any(axis=0)
+    alike = 1 + ((called == called[:, None]) & far & (called != "")).sum(axis=0)
+    groups = np.where(alike > 1, called, np.arange(len(kinds)).astype(str))
+    orders = _orders(steps[some], place, groups, apart)
+    reached, seen, margin, out = (np.full(steps.shape, v) for v in (np.nan, 0.0, 0.0, 0.0))
     incomplete = np.flatnonzero(~said.all(axis=1)).tolist()
     for i in incomplete:
         row = rows[i] if i in rows else features.compute(states[i])
         raw = row @ coefficients.T + offset
         score = raw / np.maximum(np.abs(raw).max(axis=0), 1e-9)
-        score -= np.abs(np.arange(lengths[i])[:, None] / lengths[i] - place)
         recorded = np.tile(timing.recorded(np.arange(lengths[i]))[:, None], len(kinds))
         there = np.zeros(score.shape)
         for event in events[i]:
             at = min(event.step // timing.stride, int(lengths[i]) - 1)
-            for j, (name, strength) in enumerate(kinds):
+            for j, (name, strength, grip) in enumerate(kinds):
                 if name == event.name:
                     recorded[at, j] = event.step
-                    there[at, j] = SEEN / (1 + abs(event.strength - strength))
+                    # A failed attempt is short, and what slips out ends no grip.
+                    short = max(1 - event.grip / grip, 0) if grip and not event.turn else 0
+                    there[at, j] = SEEN / (1 + abs(event.strength - strength) + short)
         score += there
+        count = np.count_nonzero(there, axis=0)
+        fewer = (count < alike) & (alike > 1)  # then it may be cut off: place is by time
+        for j in np.flatnonzero(fewer).tolist():
+            at = np.flatnonzero(there[:, j])
+            away = np.abs(np.arange(lengths[i])[:, None] - at).min(axis=1, initial=lengths[i])
+            score[(away > 0) & (away <= timing.steps(NEAR)), j] -= SEEN
+        length = np.median(lengths[some]) if fewer.any() else lengths[i]
+        score -= np.abs(np.arange(lengths[i])[:, None] / length - place)
         fixed = np.flatnonzero(np.isfinite(known[i]))  # the labels of an incomplete demonstration
         score[known[i, fixed].astype(int), fixed] += KEPT
-        best = score.argmax(axis=0)
-        # Kinds with one such event show whether the order is the same.
-        once = order[np.count_nonzero(there, axis=0)[order] == 1]
-        if rising and (np.diff(best[once]) >= 0).all():
-            best[order] = _ordered(score[:, order])
-        margin[i] = _margin(score, best, timing.steps(RIVAL))
+        score[:, np.isnan(known[i])] -= KEPT  # kinds that it lacks
+        # Kinds with one event, of a name of their own, show which orders are possible.
+        top, once = score.argmax(axis=0), (alike == 1) & (count == 1)
+        own = [order for order in orders if (np.diff(top[order[once[order]]]) >= 0).all()]
+        best, margin[i], out[i] = _likeliest(score, own, apart)
         for values, chosen in ((marked, recorded), (reached, raw), (seen, there)):
             values[i] = np.take_along_axis(chosen, best[None], axis=0)[0]
+    seen[out > 0] = 0.0
     if incomplete:
-        marked[(reached < ABSENT * np.nanmedian(reached, axis=0)) & (seen == 0)] = np.nan
+        little = (reached < ABSENT * np.nanmedian(reached, axis=0)) & (seen == 0)
+        marked[little | (out > 0)] = np.nan
     last = timing.stride * lengths[:, None] - 1
     found = np.rint(marked[:, which.ravel()] + delay).clip(0, last)
     found[said] = given[said]  # labels are kept exactly
@@ -102,44 +117,84 @@ def spread_labels(
     return np.asarray(found), np.where(said, 1.0, sure[:, which.ravel()])
 
 
-def _margin(score: Float, best: NDArray[np.int64], apart: int) -> Float:
-    """Scores [K] at the best steps, less the largest that is more than `apart` steps away."""
+def _orders(
+    steps: Float, place: Float, groups: NDArray[np.str_], apart: int
+) -> list[NDArray[np.int64]]:
+    """Possible orders [K] of the kinds: that of all labels [n, K], or else those of complete ones.
+
+    In the first case, two objects may be exchanged, with all their kinds of the same groups.
+    """
+    order = np.argsort(place, kind="stable")
+    if not all((np.diff(row[~np.isnan(row)]) >= 0).all() for row in steps[:, order]):
+        complete = steps[~np.isnan(steps).any(axis=1)]
+        if (np.diff(np.sort(complete, axis=1), axis=1) <= apart).any():
+            return []  # kinds at almost the same time have no order
+        return list(np.unique(np.argsort(complete, axis=1, kind="stable"), axis=0))
+    own = groups[order].tolist()
+    numbers = [own[:k].count(name) for k, name in enumerate(own)]
+    places = {key: k for k, key in enumerate(zip(own, numbers, strict=True))}
+    orders = [order]
+    for n in range(max(numbers)):
+        other = {n: n + 1, n + 1: n}
+        entries = enumerate(zip(own, numbers, strict=True))
+        new = [places.get((name, other.get(number, number)), k) for k, (name, number) in entries]
+        orders.append(order[new])
+    return orders
+
+
+def _likeliest(
+    score: Float, orders: list[NDArray[np.int64]], apart: int
+) -> tuple[NDArray[np.int64], Float, NDArray[np.bool_]]:
+    """Steps [K] with the largest sum of scores [T, K], their margins, and which kinds are absent.
+
+    The steps ascend in one of the orders, of which kinds may be absent; without orders each kind is
+    alone. A margin is what the sum loses if the kind is absent or more than `apart` steps away.
+    """
+    each, out = (np.full(shape, -np.inf) for shape in (score.shape, score.shape[1]))
+    for order in orders:
+        (to, before), (back, after) = _sums(score[:, order]), _sums(score[::-1, order[::-1]])
+        each[:, order] = np.maximum(each[:, order], to + back[::-1, ::-1] - score[:, order])
+        without = (before[:-1] + after[-2::-1, ::-1]).max(axis=1)
+        out[order] = np.maximum(out[order], without)
+    each = each if orders else score
+    best, own = each.argmax(axis=0), each.max(axis=0)
     away = np.abs(np.arange(len(score))[:, None] - best) > apart
-    rival = np.where(away, score, -np.inf).max(axis=0)
-    own = np.take_along_axis(score, best[None], axis=0)[0]
-    return np.asarray(np.minimum(own - rival, 2.0))
+    rival = np.maximum(np.where(away, each, -np.inf).max(axis=0), out)
+    return best, np.minimum(np.where(out > own, out - own, own - rival), 2.0), out > own
+
+
+def _sums(score: Float) -> tuple[Float, Float]:
+    """Largest sums of scores [T, K] of ascending steps, by dynamic programming.
+
+    [T, K]: up to a step of a kind; [K + 1, T + 1]: of the first kinds, before a step.
+    """
+    found, before = np.zeros(score.shape), np.zeros((score.shape[1] + 1, len(score) + 1))
+    for k in range(score.shape[1]):
+        found[:, k] = score[:, k] + before[k, :-1]
+        before[k + 1, 1:] = np.maximum.accumulate(found[:, k])
+        before[k + 1] = np.maximum(before[k + 1], before[k])  # without the kind
+    return found, before
 
 
 def _meant(events: Sequence[Sequence[Event]], labels: Float, near: float) -> tuple[Any, ...]:
-    """Name, median strength and steps [N] of events that most labels [N] lie on; "", 0, labels."""
-    found = [(np.inf, "", 0.0, labels)]
+    """Name, median strength and grip, and steps [N], of events that most labels [N] lie on.
+
+    "", 0, 0 and the labels if there are none.
+    """
+    found = [(np.inf, "", 0.0, 0.0, labels)]
     for name in sorted({event.name for row in events for event in row}):
-        steps, strength = labels.copy(), np.full(len(labels), np.nan)
+        steps, (strength, grip) = labels.copy(), np.full((2, len(labels)), np.nan)
         for i in np.flatnonzero(~np.isnan(labels)).tolist():
             own = [e for e in events[i] if e.name == name and e.away(labels[i]) <= near]
             if own:
                 event = min(own, key=lambda e: abs(e.step - labels[i]))
-                steps[i], strength[i] = event.step, event.strength
+                steps[i], strength[i], grip[i] = event.step, event.strength, event.grip
         on = ~np.isnan(strength)
         if on.sum() >= MOST * np.count_nonzero(~np.isnan(labels)):
             away = float(np.abs(steps - labels)[on].mean())
-            found.append((away, name, float(np.nanmedian(strength)), steps))
+            middle = (float(np.nanmedian(values)) for values in (strength, grip))
+            found.append((away, name, *middle, steps))
     return min(found, key=lambda one: one[0])[1:]
-
-
-def _ordered(score: Float) -> NDArray[np.int64]:
-    """Ascending steps [K] with the largest sum of scores [T, K], by dynamic programming."""
-    length, width = score.shape
-    best, came = score[:, 0].copy(), np.zeros((width, length), np.int64)
-    for k in range(1, width):
-        so_far = np.maximum.accumulate(best)
-        came[k] = np.maximum.accumulate(np.where(best >= so_far, np.arange(length), 0))
-        best = score[:, k] + np.r_[-np.inf, so_far[:-1]]
-        came[k] = np.r_[0, came[k][:-1]]
-    steps = [int(best.argmax())]
-    for k in range(width - 1, 0, -1):
-        steps.insert(0, int(came[k, steps[0]]))
-    return np.array(steps, np.int64)
 
 
 def as_labels(labels: Any, trajectories: Trajectories) -> tuple[Float, tuple[str, ...]]:
