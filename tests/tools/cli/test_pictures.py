@@ -142,8 +142,12 @@ def test_key_states(columns, named):
 
 
 @pytest.mark.parametrize("parts, marks", [(2, 3), (30, 48)])
-def test_annotations(parts, marks):
+@pytest.mark.parametrize("entries", [False, True])
+def test_annotations(parts, marks, entries):
     found = discovered(1, False)
+    if entries:  # of a message
+        names = [f"position[fr3_wide_joint{i}]" for i in range(6)]
+        found.trajectories = replace(found.trajectories, names=names)
     cuts = np.linspace(0, 12000, parts + 1).astype(int)
     tools = ("left", "right")
     annotations = SimpleNamespace(
@@ -164,3 +168,4 @@ def test_annotations(parts, marks):
     )  # fmt: skip
     figure = annotation_figure(annotations, [0, 5], title=LONG)
     assert crossing(figure) == ([], [])
+    assert not any("[" in text or "]" in text for text, _ in texts_drawn(figure))

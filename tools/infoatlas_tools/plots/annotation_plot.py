@@ -29,6 +29,7 @@ POINTS = 1500  # of a line, at most
 HEADING, LANE, BAND, NAMES, AXIS = 0.72, 0.62, 0.3, 0.34, 0.55
 FEW = 1.4  # inches of all lanes, at least
 # A coordinate of a position or an orientation, with its body before it.
+_ENTRY = re.compile(r"(.+)\[(.*\D.*)\]")  # of a message: "position[joint1]"
 _AXIS = re.compile(r"(.+?)[._ ](?:(x|y|z)|(q[wxyz]|r[xyz]|roll|pitch|yaw))$")
 
 
@@ -93,6 +94,8 @@ def _lanes(annotations: Annotations) -> dict[str, dict[int, str]]:
         if found := _AXIS.match(name):
             body, position, angle = found.groups()
             lane, line = (body, position) if position else (f"{body} turns", angle)
+        elif found := _ENTRY.match(name):
+            lane, line = found.groups()
         elif "." in name:
             line, lane = name.rsplit(".", 1)
         else:
@@ -142,7 +145,7 @@ def _draw_episode(
                 (6 + 44 * across, -4 - 10 * down), xycoords="axes fraction",
                 textcoords="offset points", color=colour, fontsize=7.5, va="top",
             )  # fmt: skip
-            fit(text, 0.055 * figure.bbox.width if len(lines) > 4 else 0.11 * figure.bbox.width)
+            fit(text, (0.048 if len(lines) > 4 else 0.11) * figure.bbox.width)
     axes[-1].spines["bottom"].set_visible(True)
     axes[-1].xaxis.set_major_locator(AutoLocator())
     unit = "step" if annotations.rate is None else "seconds"
