@@ -73,6 +73,20 @@ def test_each_coupling_has_a_band_also_without_an_end():
     np.testing.assert_allclose(bands(figure), [(2, 6), (6, 12)], atol=1e-6)
 
 
+def test_lost_messages_are_no_restart():
+    events = [Event("coupled", 0, 2.0, 0, 2.0), Event("decoupled", 0, 9.0, 0, 9.0)]
+    time = np.linspace(0, 12, 601)
+    lost = time[(time <= 5.01) | (time >= 5.59)]
+    curve = replace(
+        stream(12, 2, 1, ("/a", "/b")),
+        events=events,
+        states=[(each, np.sin(each)[:, None]) for each in (time, lost)],
+    )
+    figure = stream_figure(curve, title="", topics=("/a", "/b"), lag=0, z=3.5, delay=2.0, window=32)
+    np.testing.assert_allclose(bands(figure), [(2, 9)], atol=1e-6)
+    assert "recording restarts" not in [text for text, _ in texts_drawn(figure)]
+
+
 def test_bands_end_at_pauses():
     events = [Event("coupled", 0, 2.0, 0, 2.0), Event("decoupled", 0, 9.0, 0, 9.0)]
     curve = replace(stream(12, 2, 1, ("/a", "/b")), events=events)

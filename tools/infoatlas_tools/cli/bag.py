@@ -260,6 +260,7 @@ def run(arguments: Namespace) -> None:
             delay=detector.delay,
             history=window.history,
             window=window.length,
+            reset_after=again,
         )
         figure.savefig(arguments.plot)
     if arguments.csv:

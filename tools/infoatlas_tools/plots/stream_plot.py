@@ -33,12 +33,13 @@ def stream_figure(
     delay: float,
     history: int = 1,
     window: int,
+    reset_after: float = 1.0,
 ) -> Figure:
     """The curve of a robot's stream with its extrema, above the states that it was made from.
 
     `lag`, `history` and `window` are settings of the estimator, in steps; `lag_seconds` is the
     duration of `lag` steps, if past states are found by their stamps. `z` and `delay` are settings
-    of the detector of extrema.
+    of the detector of extrema. After a pause of more than `reset_after` seconds, a stream restarts.
     """
     two = len(topics) == 2
     figure = new_figure(10, 6.8 if two else 6)
@@ -52,7 +53,7 @@ def stream_figure(
     times: list[Label] = []
     if extrema or not curve.events:
         numbers, times = draw_extrema(main, extrema, "{:.1f}")
-    pauses = [_pauses(stamps - curve.start) for stamps, _ in curve.states]
+    pauses = [_pauses(stamps - curve.start, reset_after) for stamps, _ in curve.states]
     labels = _draw_coupling(main, below, curve, [gap for of in pauses for gap in of])
     for panel in (main, *below):
         for number, (_, after) in enumerate(pauses[0]):
@@ -165,6 +166,7 @@ def _breaks(time: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.flatnonzero((step < 0) | (step > 5 * np.median(np.abs(step))))
 
 
-def _pauses(time: NDArray[np.float64]) -> list[tuple[float, float]]:
-    """Times before and after each of these places."""
-    return [(float(time[i - 1]), float(time[i])) for i in _breaks(time)]
+def _pauses(time: NDArray[np.float64], longest: float) -> list[tuple[float, float]]:
+    """Times before and after a pause of more than `longest` seconds, or a jump back."""
+    gaps = [(float(time[i - 1]), float(time[i])) for i in _breaks(time)]
+    return [(before, after) for before, after in gaps if not 0 <= after - before <= longest]
