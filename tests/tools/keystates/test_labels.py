@@ -116,7 +116,8 @@ def two_objects(seed, spoiled=""):
     """States of a tool that places a wide red and a narrow blue object, and the true steps.
 
     `spoiled` recordings are "cut" before the second grasp, have the objects "swapped", or drop the
-    first one ("dropped"): the gripper closes further, opens, and grasps it again.
+    first one ("dropped"): the gripper closes further, opens, and grasps it again. With one object
+    ("alone"), the arm moves on, and the gripper does not.
     """
     rng, t = np.random.default_rng(seed), np.arange(0, 24, 1 / RATE)
     grasps, places = 4 + rng.uniform(0, 1), 8 + rng.uniform(0, 1)
@@ -137,10 +138,14 @@ def two_objects(seed, spoiled=""):
         turn(times[0] + 2.4, 1.0)
         times[0] += 4.0
         turn(times[0], width[0])
-    for at, to in zip(times[1:], (1.0, width[1], 1.0), strict=True):
+    for at, to in list(zip(times[1:], (1.0, width[1], 1.0), strict=True))[
+        : spoiled == "alone" or 3
+    ]:
         turn(at, to)
     states = np.column_stack([goal, gripper]) + rng.normal(size=(len(t), 4)) * 2e-3
     steps = times * RATE + [4, 0, 4, 0]  # the end of a closing, the begin of an opening
+    if spoiled == "alone":
+        return states, np.r_[steps[:2], np.nan, np.nan]
     if spoiled == "cut":
         return states[: round((times[2] - 1.5) * RATE)], np.r_[steps[:2], np.nan, np.nan]
     return states, steps[[2, 3, 0, 1]] if spoiled == "swapped" else steps
@@ -151,7 +156,13 @@ def follow_two_objects(spoiled, labelled):
     made = [two_objects(seed, kind) for seed, kind in enumerate(spoiled)]
     names = ("arm_1", "arm_2", "arm_3", "gripper.pos")
     truth = np.array([steps for _, steps in made])
-    labels = {i: dict(zip(KINDS, np.rint(truth[i]).astype(int), strict=True)) for i in labelled}
+    labels = {
+        i: {
+            kind: None if np.isnan(step) else round(step)
+            for kind, step in zip(KINDS, truth[i].tolist(), strict=True)
+        }
+        for i in labelled
+    }
     states = Trajectories([states for states, _ in made], names=names, rate=RATE)
     found = discover_keystates(states, labels=labels)
     return found.steps.astype(float).filled(np.nan), found.found.certainty, truth
@@ -169,6 +180,12 @@ def test_an_episode_with_fewer_switches_lacks_the_later_kinds(labelled):
     assert away(steps, truth)[:11].max() <= 3
     assert np.isnan(steps[8:11, 2:]).all() and (steps[8:11, :2] > 0).all()
     assert (1 - sure[2:8]).sum() < 1  # of 24 proposals, none is off: those of two closings
+
+
+@pytest.mark.parametrize("labelled", [(0,), (0, 1), (0, 6)])
+def test_an_episode_that_goes_on_without_switches_lacks_them(labelled):
+    steps, _, truth = follow_two_objects([*[""] * 6, *["alone"] * 6], labelled)
+    assert away(steps, truth).max() <= 3
 
 
 def test_exchanged_objects_are_followed_without_certainty():

@@ -91,10 +91,7 @@ def spread_labels(
         score += there
         count = np.count_nonzero(there, axis=0)
         fewer = (count < alike) & (alike > 1)  # then it may be cut off: place is by time
-        for j in np.flatnonzero(fewer).tolist():
-            at = np.flatnonzero(there[:, j])
-            away = np.abs(np.arange(lengths[i])[:, None] - at).min(axis=1, initial=lengths[i])
-            score[(away > 0) & (away <= timing.steps(NEAR)), j] -= SEEN
+        score[:, fewer] -= SEEN * (there[:, fewer] == 0)  # no such kind is without an event
         length = np.median(lengths[some]) if fewer.any() else lengths[i]
         score -= np.abs(np.arange(lengths[i])[:, None] / length - place)
         fixed = np.flatnonzero(np.isfinite(known[i]))  # the labels of an incomplete demonstration
