@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from infoatlas_rt import InputError
 from infoatlas_tools import InformationSelector
 from infoatlas_tools.analysis import selector
+from infoatlas_tools.analysis.selection import select_features
 
 
 def test_scikit_learn():
@@ -34,7 +35,17 @@ def test_scikit_learn():
     assert forward.fit(X, y).get_support()[2]
 
 
-def test_names_of_classes_are_numbers_of_one_column():
+def test_few_classes_have_a_column_each():
+    """So the order of their names does not count."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4))
+    classes = np.digitize(X[:, 1], [-0.5, 0.5])
+    selector = InformationSelector(2, forward=True).fit(X, np.array(["b", "c", "a"])[classes])
+    columns = np.eye(3)[[1, 2, 0]][classes][:, 1:]
+    assert selector.result_.mi.tolist() == select_features(X, columns, 2).mi.tolist()
+
+
+def test_names_of_many_classes_are_numbers_of_one_column():
     rng = np.random.default_rng(0)
     classes = rng.integers(0, 8, 300)
     X = np.c_[rng.standard_normal((300, 2)), rng.permutation(8)[classes] + rng.normal(size=300)]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimation.estimator import Estimator
+from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.inputs.checks import as_count
 
 from .screening import rank_features
@@ -95,7 +95,8 @@ class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         X : array-like [n, d]
             Samples; a DataFrame gives its names to the columns.
         y : array-like [n] or [n, dy]
-            Numbers, or classes of any type [n], which become the numbers 0, 1, ... in one column.
+            Numbers, or classes of any type [n]. These become columns of 0 and 1, one for each class
+            but one, or the numbers 0, 1, ... if the columns do not fit into the model.
 
         Returns
         -------
@@ -116,20 +117,25 @@ class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """
         d = validate_data(self, X).shape[1]
         target = np.asarray(y)
+        estimator, count = as_estimator(self.estimator), as_count(self.count, "count", 1)
         if not np.issubdtype(target.dtype, np.number):
-            target = np.unique(target, return_inverse=True)[1].ravel()
+            names, classes = np.unique(target, return_inverse=True)
+            target = np.eye(len(names))[classes.ravel()][:, 1:]  # 0 and 1 for each class but one
+            beside = count - 1 if self.forward else 0
+            if target.shape[1] + beside > estimator.model_file.dim:
+                target = classes.ravel()
         self.scores_, self.pvalues_, self._support = np.zeros(d), np.ones(d), np.zeros(d, bool)
         found: FeatureRanking | FeatureSelection
         if self.forward:
-            found = select_features(X, target, self.count, self.estimator, self.time_series)
+            found = select_features(X, target, count, estimator, self.time_series)
         else:
-            found = rank_features(X, target, self.estimator, time_series=self.time_series)
+            found = rank_features(X, target, estimator, time_series=self.time_series)
         self.result_ = found
         judged = found if isinstance(found, FeatureRanking) else found.joint
         if judged is not None and judged.autocorrelated:
             warnings.warn(SIMILAR, stacklevel=2)
         self.scores_[found.order], self.pvalues_[found.order] = found.mi, found.p_value
-        self._support[found.order[: as_count(self.count, "count", 1)]] = True
+        self._support[found.order[:count]] = True
         return self
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
