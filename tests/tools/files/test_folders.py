@@ -64,7 +64,8 @@ def test_what_does_not_fit_is_named(tmp_path):
     folder = write(tmp_path, ".csv")
     (folder / "README.txt").write_text("nothing\n")
     (folder / "demo_2.png").write_bytes(b"x")
-    assert any("Set aside" in n and "README.txt" in n for n in load_trajectories(folder).notes)
+    (note,) = (n for n in load_trajectories(folder).notes if "Set aside" in n)
+    assert "README.txt" in note and "demo_2.png" in note
     text(",", True, 20)(folder / "demo_2.csv", STATES[0])
     found = load_trajectories(folder)
     assert found.rate is None
@@ -95,6 +96,7 @@ def test_faults_of_times_are_those_of_a_file(tmp_path):
     assert any(n.startswith("demo_2: ") and "go back, first before step 4" in n for n in notes)
     assert not any("demonstration 0" in n for n in notes)
     assert "No rate: demo_2 has none, and others 50 Hz: pass the rate." in notes
+    assert not any("No rate" in note for note in load_trajectories(folder, rate=50).notes)
 
 
 def test_the_kind_of_most_files_is_read(tmp_path):

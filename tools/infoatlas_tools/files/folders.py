@@ -29,7 +29,7 @@ def files_in(folder: Path) -> tuple[list[Path], list[Path]]:
     files.sort(key=lambda file: by_number(file.stem))
     of_kinds = [[file for file in files if file.suffix.lower() in kind] for kind in KINDS]
     chosen = max(of_kinds, key=len)
-    return chosen, [file for own in of_kinds if own is not chosen for file in own]
+    return chosen, [file for file in files if file not in chosen]
 
 
 def read_folder(folder: Path, read: Callable[[Path], Trajectories]) -> Trajectories:

@@ -106,6 +106,8 @@ def load_trajectories(
         episode_column=episode_column,
         camera=camera,
     )
+    if described.get("rate"):  # advice that was followed
+        described["notes"] = tuple(note for note in found.notes if "No rate" not in note)
     return replace(found, **described) if described else found
 
 

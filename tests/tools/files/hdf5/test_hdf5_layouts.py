@@ -150,6 +150,7 @@ def test_aloha(tmp_path):
     np.testing.assert_array_equal(found.states[50:], walk(25, 14, 2))
     assert found.notes == (
         "Read: qpos. The file has effort, qvel, action, base_action too (--features).",
+        "Set aside, because they are of another kind: dataset_stats.pkl.",
     )
     one = load_trajectories(folder / "episode_2.hdf5", features=["qvel", "action"])
     np.testing.assert_array_equal(one.states, np.c_[walk(20, 14, 101), walk(20, 14, 301)])
