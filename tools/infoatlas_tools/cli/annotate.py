@@ -142,9 +142,7 @@ def run(arguments: Namespace) -> None:
     if arguments.save:  # first, because it may be refused
         task = annotations.keystates.follow(annotations.subtasks)
         task.save(arguments.save)
-        assert task.subtasks is not None  # those that were passed
-        lines = task.describe().splitlines()
-        live = "\n".join(k for k in lines if "NOT followed" in k or not k.startswith("key state"))
+        live = task.describe()
     written, notes = None, list[str]()
     if arguments.out or arguments.in_place:
         written, notes = write(annotations, arguments, name)
