@@ -32,6 +32,10 @@ SIMILAR = (
     "neighbouring rows of X and y are similar, so p-values are too small and noise may be "
     "selected: if they are steps of a motion, pass time_series=True"
 )
+ORDERED = (
+    "columns of {} classes do not fit into the model, so the classes are numbers in the order of "
+    "their names, which can hide features: choose a smaller count, or pass numbers of your own"
+)
 
 
 class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -113,7 +117,8 @@ class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Warns
         -----
         UserWarning
-            Neighbouring rows are similar, and `time_series` is False.
+            Neighbouring rows are similar, and `time_series` is False; or columns of the classes do
+            not fit into the model.
         """
         d = validate_data(self, X).shape[1]
         target = np.asarray(y)
@@ -124,6 +129,7 @@ class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             beside = count - 1 if self.forward else 0
             if target.shape[1] + beside > estimator.model_file.dim:
                 target = classes.ravel()
+                warnings.warn(ORDERED.format(len(names)), stacklevel=2)
         self.scores_, self.pvalues_, self._support = np.zeros(d), np.ones(d), np.zeros(d, bool)
         found: FeatureRanking | FeatureSelection
         if self.forward:
