@@ -142,13 +142,12 @@ class LiveSubtasks:
                     judged = f"right at {right:.0%} of the steps"
                     if not np.isnan(error):
                         judged += f", progress off by {error:.2f}"
-                known = follow_all or bool(followed)
-                lines.append(
-                    f"sub-task {index + 1} ({self.parts[index].name}): "
-                    f"{'followed' if known else 'NOT followed'}; {judged}"
-                    + f"; stalled after {time:.1f} s without progress"
-                    * known
-                )
+                state = "NOT followed"
+                if follow_all or followed:
+                    state, judged = "followed", f"{judged}; stalled after {time:.1f} s"
+                    judged += " without progress"
+                name = self.parts[index].name
+                lines.append(f"sub-task {index + 1} ({name}): {state}; {judged}")
         return "\n".join(lines)
 
     @classmethod

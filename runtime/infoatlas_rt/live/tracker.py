@@ -180,6 +180,7 @@ class KeyStateTracker(Stateful):
                 return []
             gaps = np.sort(np.diff([s for _, s in self._waiting]))
             near = (gaps >= 0.5 * gaps[len(gaps) // 2]) & (gaps <= 1.5 * gaps[len(gaps) // 2])
+            # Summed in order, as by the C++ follower.
             gap = float(np.where(near, gaps, 0.0).cumsum()[-1]) / max(near.sum(), 1)
             own, self._timed = self.task.detectors.timing.rate, True
             if own is not None and gap > 0 and not 0.8 < own * gap < 1.25:

@@ -96,7 +96,9 @@ def test_faults_of_times_are_those_of_a_file(tmp_path):
     assert any(n.startswith("demo_2: ") and "go back, first before step 4" in n for n in notes)
     assert not any("demonstration 0" in n for n in notes)
     assert "No rate: demo_2 has none, and others 50 Hz: pass the rate." in notes
-    assert not any("No rate" in note for note in load_trajectories(folder, rate=50).notes)
+    notes = load_trajectories(folder, rate=50).notes
+    assert not any("No rate" in note for note in notes)
+    assert any(n.startswith("demo_2: Times") and "go back, first before step 4" in n for n in notes)
 
 
 def test_the_kind_of_most_files_is_read(tmp_path):

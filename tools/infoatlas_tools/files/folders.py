@@ -75,8 +75,8 @@ def read_folder(folder: Path, read: Callable[[Path], Trajectories]) -> Trajector
     if others:
         names = first_names((file.name for file in others), SHOWN)
         notes.append(f"Set aside, because they are of another kind: {names}.")
-    like = [sum(abs(other / rate - 1) <= EVEN for other in rates) for rate in rates]
-    usual = rates[int(np.argmax(like))] if rates else None  # that of most files
+    like = [[other for other in rates if abs(other / rate - 1) <= EVEN] for rate in rates]
+    usual = float(np.median(max(like, key=len))) if rates else None  # that of most files
     far = {
         name: own.rate
         for name, own in parts.items()

@@ -319,12 +319,13 @@ def _clocks(table: Table, running: list[_Running], column: str | None) -> list[_
 
 def _rate(clocks: list[_Clock], lengths: Int) -> tuple[float | None, list[str]]:
     """Rate in Hz by the first clock with even steps, and notes."""
-    notes, found = [], list[tuple[str, float]]()
+    notes, faulty, found = [], list[str](), list[tuple[str, float]]()
     for name, times, unit in clocks:
         rate, faults = even_rate(times, lengths, unit), time_faults(times, lengths)
+        faults = f"Times in column {name}: {faults}." if faults else ""
         if rate is not None:
             found.append((name, rate))
-            notes += [f"Times in column {name}: {faults}."] if faults else []
+            faulty += [faults] if faults else []
             continue
         steps = np.delete(np.diff(times), np.cumsum(lengths)[:-1] - 1)
         steps = steps[steps >= 0]
@@ -340,13 +341,12 @@ def _rate(clocks: list[_Clock], lengths: Int) -> tuple[float | None, list[str]]:
             if mean > 0:
                 rate = 1 / (mean * (unit or 1))
                 why += f" without pauses: pass the rate {rate:.3g} if that is meant"
-        notes.append(f"No rate by column {name}: {why}{'; ' * bool(faults)}{faults}.")
+        notes += [f"No rate by column {name}: {why}.", *([faults] if faults else [])]
     if not found:
         return None, notes
     name, rate = found[0]
     others = [f"{each} {own:.6g} Hz" for each, own in found[1:] if abs(own / rate - 1) > EVEN]
     conflict = f", but {', '.join(others)}: pass the rate if that is right" if others else ""
-    faulty = [note for note in notes if note.startswith("Times")]
     return rate, [f"Rate by column {name}: {rate:.6g} Hz{conflict}.", *faulty]
 
 
