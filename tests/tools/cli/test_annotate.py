@@ -19,8 +19,8 @@ from hdf5_sets import write_aloha_folder, write_isaac, write_mimicgen, write_min
 from infoatlas_rt import InputError, KeyStateTracker, Task
 from infoatlas_rt.cli.main import main
 from infoatlas_tools import load_trajectories
-from infoatlas_tools.annotate import lerobot_writer
-from infoatlas_tools.cli import annotate, annotation_formats
+from infoatlas_tools.annotate import lerobot_writer, written_formats
+from infoatlas_tools.cli import annotate
 from infoatlas_tools.cli.recording_arguments import check_data
 from infoatlas_tools.files.formats import open_dataset
 from infoatlas_tools.keystates.subtasks.poses import Pose, Position
@@ -310,7 +310,7 @@ def test_the_page_says_what_its_copy_lacks_and_how_to_get_it(folder, tmp_path):
 
 
 def test_every_format_has_its_writer():
-    for each in annotation_formats.FORMATS.values():
+    for each in written_formats.FORMATS.values():
         module, function = each.writer.split(".")
         assert callable(getattr(import_module(f"infoatlas_tools.annotate.{module}"), function))
 

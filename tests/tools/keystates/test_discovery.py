@@ -13,7 +13,7 @@ import pytest
 from hands import RATE, carrying
 from infoatlas_rt import InputError
 from infoatlas_tools import discover_keystates, load_trajectories
-from infoatlas_tools.keystates.changes import bursts
+from infoatlas_tools.keystates.motion.motion_scales import bursts
 from infoatlas_tools.trajectories import Trajectories
 from regimes import demonstrations
 from task_parts import resampled

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.live.timing import NOMINAL
 
-from ..keystates.changes import quanta
 from ..keystates.coordinates import read_coordinates
 from ..keystates.key_states import KeyStates
-from ..keystates.quality import IDLE, at_rest, dithers
-from ..keystates.recording_faults import LEAST
+from ..keystates.motion.motion_scales import quanta
 from ..keystates.subtasks import WORLD, Subtasks
 from ..keystates.subtasks.cuts import END
+from ..keystates.trust.quality import IDLE, at_rest, dithers
+from ..keystates.trust.recording_faults import LEAST
 from .review import Review, review
 
 Float = NDArray[np.float64]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..keystates.events import CONTACT, MOTION
+from ..keystates.contacts.contact_events import CONTACT, MOTION
 from .content import Annotations
 
 Int = NDArray[np.int64]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..keystates.quality import UNLIKE
-from ..keystates.recording_faults import LEAST
+from ..keystates.trust.quality import UNLIKE
+from ..keystates.trust.recording_faults import LEAST
 
 Float = NDArray[np.float64]
 

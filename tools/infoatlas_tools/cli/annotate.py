@@ -14,8 +14,8 @@ from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import check_target, progress, write_json
 from infoatlas_rt.errors import InputError
 
+from ..annotate.written_formats import FORMATS
 from ..presentation import first_names
-from .annotation_formats import FORMATS
 from .discovery_options import add_discovery, check_discovery, discover, listed
 from .loading import DEMONSTRATIONS, add_loading, load_actions, load_data
 from .recording_arguments import add_camera, add_plot, add_save, add_topic, check_data

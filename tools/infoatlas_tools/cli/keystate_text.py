@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from infoatlas_rt.cli.console import table
 
-from ..keystates.explanation import GroupChange
+from ..analysis.group_changes import GroupChange
 from ..keystates.key_states import KeyStates
 from ..keystates.marks import episode_names
-from ..keystates.quality import Quality
+from ..keystates.trust.quality import Quality
 
 
 def print_keystates(

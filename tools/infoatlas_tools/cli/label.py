@@ -7,8 +7,8 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..annotate.written_formats import FORMATS
 from . import annotate
-from .annotation_formats import FORMATS
 from .discovery_options import add_description, described
 from .loading import DEMONSTRATIONS, add_loading, load_data
 from .recording_arguments import add_topic, check_data

@@ -30,21 +30,35 @@ from infoatlas_rt.inputs.checks import as_count
 from infoatlas_rt.live.timing import NOMINAL
 
 from ..trajectories import Trajectories, as_trajectories
-from .bodies import unnamed_positions
-from .changes import APART as CHANGES_APART, change_curves, find_pauses, fit_changes, peaks
-from .contact import tempo
+from .contacts.bodies import unnamed_positions
+from .contacts.contact import tempo
+from .contacts.contact_events import (
+    APART,
+    LABEL,
+    MOTION,
+    Evidence,
+    add_changes,
+    chosen_events,
+    find_evidence,
+)
 from .coordinates import ReadCoordinates, read_coordinates
-from .events import APART, LABEL, MOTION, Evidence, add_changes, chosen_events, find_evidence
-from .fit_timing import choose_timing
 from .key_states import KeyStates
 from .kinds import Others, group, repeated
 from .labels import as_labels, spread_labels
 from .marks import Marks, episode_names
-from .quality import assess
-from .recording_faults import equal_frames, recording_faults
-from .recordings import Recordings
-from .steps import SHARED, Steps, empty_steps, numbered
-from .trust import has_bursts, met, reproduced
+from .motion.fit_timing import choose_timing
+from .motion.motion_scales import (
+    APART as CHANGES_APART,
+    change_curves,
+    find_pauses,
+    fit_changes,
+    peaks,
+)
+from .motion.steps import SHARED, Steps, empty_steps, numbered
+from .motion.working_steps import Recordings
+from .trust.quality import assess
+from .trust.recording_faults import equal_frames, recording_faults
+from .trust.trust import has_bursts, met, reproduced
 
 CHOOSABLE = 8  # key states of a demonstration from which count="auto" chooses
 DOMINANT = 0.4  # of the largest strength: other changes of the motion that count="auto" keeps

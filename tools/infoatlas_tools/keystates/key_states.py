@@ -22,22 +22,23 @@ from infoatlas_rt.live.detectors import Detectors
 from infoatlas_rt.live.task import Task
 from infoatlas_rt.live.timing import NOMINAL
 
+from ..analysis import group_changes as grouped
+from ..analysis.group_changes import GroupChange
 from ..presentation import counted
 from ..trajectories import Trajectories
-from . import explanation, summary as tables
-from .contact import tempo
-from .events import CONTACT, GRIPPER, LABEL, MOTION, Evidence
-from .explanation import GroupChange
-from .fit_live import fit_live
-from .fit_subtasks import fit_subtasks
-from .quality import Quality
-from .recordings import LAG, Recordings
-from .steps import Steps
+from . import summary as tables
+from .contacts.contact import tempo
+from .contacts.contact_events import CONTACT, GRIPPER, LABEL, MOTION, Evidence
+from .fits.fit_live import fit_live
+from .fits.fit_subtasks import fit_subtasks
+from .motion.steps import Steps
+from .motion.working_steps import LAG, Recordings
 from .subtasks.cuts import make_cuts
 from .subtasks.recorded_subtasks import Subtasks
 from .subtasks.seen_objects import camera_subtasks
 from .subtasks.subtask_discovery import find_subtasks
-from .trust import NEAR, reasons
+from .trust.quality import Quality
+from .trust.trust import NEAR, reasons
 
 REPEATS = 0.3  # share of a key state that is found again above chance, from which it repeats
 
@@ -364,9 +365,9 @@ class KeyStates:
         """
         data, timing = self.trajectories, self.recordings.timing
         columns = np.flatnonzero(self.shared)
-        found = explanation.group_changes(
+        found = grouped.group_changes(
             data.split(), self.steps[:, columns], LAG * timing.stride,
-            timing.steps(explanation.WINDOW) * timing.stride, data.resolution, groups, estimator,
+            timing.steps(grouped.WINDOW) * timing.stride, data.resolution, groups, estimator,
             executor,
         )  # fmt: skip
         return [replace(one, keystate=int(columns[one.keystate])) for one in found]

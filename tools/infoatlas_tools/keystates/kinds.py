@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .steps import SHARED
+from .motion.steps import SHARED
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

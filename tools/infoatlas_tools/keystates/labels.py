@@ -21,10 +21,10 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_count
 
 from ..trajectories import Trajectories
-from .events import Event
-from .fit_detectors import CENTRED, fit_detectors, make_features
+from .contacts.contact_events import Event
+from .fits.fit_detectors import CENTRED, fit_detectors, make_features
 from .marks import Marks, read_labels
-from .recordings import Recordings
+from .motion.working_steps import Recordings
 
 Float = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..presentation import counted, require_pandas
-from .steps import Steps
+from .motion.steps import Steps
 
 
 def finite(values: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.live.timing import NOMINAL
 
 from ..columns import short_name
-from ..keystates.bodies import find_bodies, find_grippers
+from ..keystates.contacts.bodies import find_bodies, find_grippers
 from ..trajectories import Trajectories
 
 LEVELS = 10_000  # of a value between the limits of its group

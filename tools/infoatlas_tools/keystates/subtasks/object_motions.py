@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bodies import Body
-from ..contact import MEDIAN, REST, STAYS, Motion, find_motions, running_median
-from ..events import CONTACT, Event, chosen_events, clearest, join
-from ..gripper import Switch
-from ..steps import numbered
+from ..contacts.bodies import Body
+from ..contacts.contact import MEDIAN, REST, STAYS, Motion, find_motions, running_median
+from ..contacts.contact_events import CONTACT, Event, chosen_events, clearest, join
+from ..contacts.gripper import Switch
+from ..motion.steps import numbered
 from .cuts import Cuts, make_cuts
 from .poses import Track
 

@@ -14,7 +14,7 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.live.quaternions import ANGLE, SIZES, Group, quaternions, valid
 
 from ...columns import KINDS, columns_of, full_name, without_unit
-from ..bodies import Body
+from ..contacts.bodies import Body
 
 Float = NDArray[np.float64]
 

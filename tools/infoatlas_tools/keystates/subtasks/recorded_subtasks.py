@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 
 from ...presentation import counted, require_pandas
-from ..steps import numbered
+from ..motion.steps import numbered
 from .cuts import END
 
 Float = NDArray[np.float64]

@@ -23,9 +23,9 @@ from ...cameras.images import FEWEST, MOVING
 from ...cameras.information import components, information, jackknife, shuffled
 from ...cameras.objects import ImageObject, colour_of, find_objects, locate, unusual
 from ...cameras.scene import Scene, read_between, read_scene, same_view
-from ..events import JOINED
-from ..gripper import Switch
-from ..steps import numbered
+from ..contacts.contact_events import JOINED
+from ..contacts.gripper import Switch
+from ..motion.steps import numbered
 from .cuts import Cuts
 from .recorded_subtasks import WORLD, SeenObjects, Subtask, Subtasks, Z
 

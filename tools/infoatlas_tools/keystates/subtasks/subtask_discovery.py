@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 
-from ..gripper import Switch
+from ..contacts.gripper import Switch
 from ..labels import NEAR
 from .cuts import END, PRESENT, Cuts, make_cuts
 from .object_motions import object_cuts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infoatlas_tools.keystates.small_samples import gaussian_information
+from infoatlas_tools.analysis.small_samples import gaussian_information
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])

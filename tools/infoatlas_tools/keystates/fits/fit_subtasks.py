@@ -17,11 +17,11 @@ from infoatlas_rt.live.progress_filter import ProgressFilter
 from infoatlas_rt.live.progress_model import relative
 from infoatlas_rt.live.subtasks import LiveSubtasks, Part, ToolProgress
 
-from ..trajectories import Trajectories
+from ...trajectories import Trajectories
+from ..motion.working_steps import Recordings
+from ..subtasks.recorded_subtasks import WORLD, Subtask, Subtasks
 from .fit_live import ANY, FOLDS, JUDGED
 from .fit_progress import Example, fit_progress
-from .recordings import Recordings
-from .subtasks.recorded_subtasks import WORLD, Subtask, Subtasks
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

@@ -8,7 +8,7 @@ import pytest
 from infoatlas_rt.live.timing import Timing
 from infoatlas_rt.streams.event_thresholds import KEYSTATE_GAP
 from infoatlas_tools import discover_keystates
-from infoatlas_tools.keystates.fit_live import _judge, _spaced, maxima
+from infoatlas_tools.keystates.fits.fit_live import _judge, _spaced, maxima
 
 TIMING = Timing(1, 20.0)
 GAP = TIMING.steps(KEYSTATE_GAP)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from infoatlas_tools import discover_keystates
-from infoatlas_tools.keystates.events import Event
-from infoatlas_tools.keystates.trust import has_bursts, met, reproduced
+from infoatlas_tools.keystates.contacts.contact_events import Event
+from infoatlas_tools.keystates.trust.trust import has_bursts, met, reproduced
 from regimes import demonstrations
 
 LENGTHS = np.full(8, 400)

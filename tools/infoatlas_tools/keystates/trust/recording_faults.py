@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .changes import AT_REST
-from .coordinates import ReadCoordinates
+from ..coordinates import ReadCoordinates
+from ..motion.motion_scales import AT_REST
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

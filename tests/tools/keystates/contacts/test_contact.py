@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hands import RATE, way
-from infoatlas_tools.keystates.bodies import Body, find_bodies
-from infoatlas_tools.keystates.contact import find_motions, tempo
+from infoatlas_tools.keystates.contacts.bodies import Body, find_bodies
+from infoatlas_tools.keystates.contacts.contact import find_motions, tempo
 
 HAND = way(
     *((0, [0, 0, 0.3]), (1.5, [0.3, 0, 0]), (2, [0.3, 0, 0]), (3.5, [0.3, 0.3, 0.1])),

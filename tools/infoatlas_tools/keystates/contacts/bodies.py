@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..columns import GRIPPER, short_name, without_unit
+from ...columns import GRIPPER, short_name, without_unit
 
 Float = NDArray[np.float64]
 

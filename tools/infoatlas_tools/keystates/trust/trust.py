@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .changes import Changes, bursts
-from .contact import tempo
-from .events import CONTACT, GRIPPER, Event, Evidence
-from .fit_detectors import CENTRED, fit_detectors, make_features
+from ..contacts.contact import tempo
+from ..contacts.contact_events import CONTACT, GRIPPER, Event, Evidence
+from ..fits.fit_detectors import CENTRED, fit_detectors, make_features
+from ..motion.motion_scales import Changes, bursts
+from ..motion.steps import Steps
 from .quality import extra_closings
-from .steps import Steps
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

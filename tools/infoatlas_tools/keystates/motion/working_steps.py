@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.live.timing import Timing
 
-from .changes import Changes
-from .coordinates import ReadCoordinates
+from ..coordinates import ReadCoordinates
+from .motion_scales import Changes
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infoatlas_tools.keystates.bodies import find_grippers
-from infoatlas_tools.keystates.gripper import find_switches, smoothed
+from infoatlas_tools.keystates.contacts.bodies import find_grippers
+from infoatlas_tools.keystates.contacts.gripper import find_switches, smoothed
 
 
 def switches(knots, rate=20.0, noise=0.0, scale=0.08):

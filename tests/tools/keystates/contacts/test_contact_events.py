@@ -7,7 +7,7 @@ import pytest
 
 from hands import RATE, way
 from infoatlas_tools import Trajectories, discover_keystates
-from infoatlas_tools.keystates.events import Event, chosen_events, find_evidence
+from infoatlas_tools.keystates.contacts.contact_events import Event, chosen_events, find_evidence
 
 A, B, HOME = [0.3, 0, 0], [0.3, 0.4, 0], [0, 0, 0.3]
 HAND = way(

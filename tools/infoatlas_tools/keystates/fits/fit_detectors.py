@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.live.motion_features import Features
 
-from .changes import Changes
+from ..motion.motion_scales import Changes
 
 Float = NDArray[np.float64]
 

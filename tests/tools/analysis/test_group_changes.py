@@ -8,8 +8,8 @@ import pytest
 from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.errors import ModelError
 from infoatlas_tools import discover_keystates
-from infoatlas_tools.keystates import explanation
-from infoatlas_tools.keystates.explanation import GroupChange, group_changes
+from infoatlas_tools.analysis import group_changes as grouped
+from infoatlas_tools.analysis.group_changes import GroupChange, group_changes
 
 GROUPS = {"tool": [0, 1, 2], "object": [3, 4, 5]}
 
@@ -99,7 +99,7 @@ def test_a_short_window_is_explained():
 def test_windows_end_at_neighbours_and_at_ends():
     """Increments of 2 steps within 10 steps of a key state, of one demonstration of 40 steps."""
     steps = np.ma.masked_array([[5, 11, 36]])
-    spans = list(explanation._sides([np.zeros((40, 1))], steps, 2, 10))
+    spans = list(grouped._sides([np.zeros((40, 1))], steps, 2, 10))
     expected = [(2, 6), (7, 12), (7, 12), (13, 22), (28, 37), (38, 40)]
     assert spans == [[(0, *span)] for span in expected]
 
@@ -118,7 +118,7 @@ def test_windows_end_at_neighbours_and_at_ends():
     ],
 )
 def test_the_word_follows_the_errors(before, after, word):
-    assert explanation._change((*before, False), (*after, False)) == word
+    assert grouped._change((*before, False), (*after, False)) == word
     text = str(GroupChange(0, ("tool", "cube"), *before, *after, word))
     assert text.startswith("tool and cube: ") and text.endswith(f" nats, {word}")
 
@@ -130,11 +130,11 @@ def test_samples_of_a_trajectory_that_cannot_be_paired_are_unknown(sizes, known)
     """27 of 55 are less than half, and too many for cyclic shifts."""
     x, y = np.random.default_rng(0).standard_normal((2, 55, 2))
     labels = np.repeat(np.arange(len(sizes)), sizes)
-    found = explanation._estimate(Estimator(), x, y, labels)
+    found = grouped._estimate(Estimator(), x, y, labels)
     assert np.isfinite(found).all() == known
-    assert known or explanation._change(found, (1.0, 0.1, False)) == "uncertain"
+    assert known or grouped._change(found, (1.0, 0.1, False)) == "uncertain"
 
 
 def test_a_copy_is_clear_although_its_error_is_large():
-    assert explanation._change((0.2, 0.1, False), (6.2, 4.1, True)) == "made"
-    assert explanation._change((0.2, 0.1, False), (6.2, 4.1, False)) == "uncertain"
+    assert grouped._change((0.2, 0.1, False), (6.2, 4.1, True)) == "made"
+    assert grouped._change((0.2, 0.1, False), (6.2, 4.1, False)) == "uncertain"

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .changes import Changes
-from .events import BEGINS, GRASP, LABEL, RELEASE, RESTS, SHORT, Event, Evidence
-from .gripper import Switch
-from .steps import Steps, numbered
+from ..contacts.contact_events import BEGINS, GRASP, LABEL, RELEASE, RESTS, SHORT, Event, Evidence
+from ..contacts.gripper import Switch
+from ..motion.motion_scales import Changes
+from ..motion.steps import Steps, numbered
 
 Float = NDArray[np.float64]
 

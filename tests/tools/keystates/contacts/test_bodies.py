@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infoatlas_tools.keystates.bodies import find_bodies, find_grippers
+from infoatlas_tools.keystates.contacts.bodies import find_bodies, find_grippers
 
 RATE = 20.0
 SWITCH = np.repeat([1.0, 0.0, 1.0], [60, 80, 60])  # open, closed, open

@@ -18,12 +18,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cameras.camera import Camera
-from ..cameras.lasting_changes import find_changes
+from ...cameras.camera import Camera
+from ...cameras.lasting_changes import find_changes
+from ..motion.steps import COMMON
 from .bodies import find_bodies, find_grippers
 from .contact import Motion, find_motions, tempo
 from .gripper import Switch, find_switches
-from .steps import COMMON
 
 Float = NDArray[np.float64]
 

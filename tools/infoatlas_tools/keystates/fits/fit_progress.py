@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.live.progress_model import ProgressModel, with_lengths
 
-from .changes import sensor_noise
+from ..motion.motion_scales import sensor_noise
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

@@ -1,0 +1,1 @@
+"""What a robot follows live, fitted to demonstrations."""

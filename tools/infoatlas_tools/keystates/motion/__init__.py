@@ -1,0 +1,1 @@
+"""Working steps, their timing, and the scales of the motion."""

@@ -1,0 +1,1 @@
+"""How far the key states, the demonstrations and the recordings can be trusted."""
