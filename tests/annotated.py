@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from infoatlas_tools.keystates.trust.trust.quality import Quality
+from infoatlas_tools.keystates.trust.quality import Quality
 
 from infoatlas_tools import Trajectories
 from infoatlas_tools.annotate.content import Annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from infoatlas_tools.keystates.trust.trust.quality import CAUSES, Grip, _widths, at_rest
+from infoatlas_tools.keystates.trust.quality import CAUSES, Grip, _widths, at_rest
 
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.keystates.contacts.gripper import Switch
