@@ -8,14 +8,13 @@ import json
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
 
 from fuzz.outcomes import ESTIMATOR, chosen, files_of, folder, fuzzed
 from fuzz.samples import BROKEN, NOW, integers, pairs
 from infoatlas_rt.cli import main
+from table_files import WRITERS
 
 pytestmark = pytest.mark.filterwarnings("error")
 QUICK = ["--threads", "1"]
@@ -55,9 +54,9 @@ def written(path: Any, kind: str, samples: np.ndarray) -> Any:
     elif kind == "npy":
         path = path.with_suffix(".npy")
         np.save(path, samples)
-    elif kind == "parquet":
-        path = path.with_suffix(".parquet")
-        pq.write_table(pa.table(columns), path, row_group_size=17)
+    elif kind in WRITERS:
+        path = path.with_suffix(kind)
+        WRITERS[kind](path, {name: column.tolist() for name, column in columns.items()})
     else:
         path = path.with_suffix(".csv")
         header = [",".join(columns)] if kind == "header" else []
@@ -65,7 +64,7 @@ def written(path: Any, kind: str, samples: np.ndarray) -> Any:
     return path
 
 
-KINDS = ("npy", "npz", "npz of u4", "csv", "header", "integers", "parquet")
+KINDS = ("npy", "npz", "npz of u4", "csv", "header", "integers", *WRITERS)
 
 
 @fuzzed(20)

@@ -7,14 +7,14 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
 
 from fuzz.outcomes import REFUSED, chosen, folder, fuzzed, seeds
 from fuzz.reading import check_same, damage, read
 from infoatlas_tools.files.load import load_samples
+from infoatlas_tools.files.tables.table_formats import TABLES
+from table_files import WRITERS
 
 pytestmark = pytest.mark.filterwarnings("error")
 LABELS = (
@@ -31,7 +31,7 @@ STATES = (
     *("q{}", "arm.joint_{}", "x{}", "position[{}]", "\u00fc{}"),
 )
 KINDS = ("label", "label", "nothing", "counter", "none", "by counter")
-SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npy", ".npz")
+SUFFIXES = (*WRITERS, ".npy", ".npz")
 EMPTY = ("frame_id", "field.header.frame_id", "empty")
 MARKS = ("{}", "demo_{}", '"{}", a; b')
 
@@ -97,21 +97,16 @@ def tables(draw: Any, kinds: tuple[str, ...] = KINDS, least: int = 1) -> Table:
 
 
 def write(draw: Any, path: Any, table: Table) -> Any:
-    """Write a Parquet file, or a text file with quotes as needed or everywhere."""
-    if draw(st.booleans()):
-        path = path / draw(chosen(("a.parquet", "a.pq")))
-        own = {
-            name: pa.array(values, pa.float32() if name in EMPTY else None)
-            for name, values in table.columns.items()
-        }
-        pq.write_table(pa.table(own), path, draw(st.integers(5, 100)))
-        return path
-    path = path / draw(chosen(("a.csv", "a.CSV", "a.txt")))
-    end, quoting = draw(chosen(("\n", "\r\n"))), draw(chosen((csv.QUOTE_MINIMAL, csv.QUOTE_ALL)))
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator=end, quoting=quoting)
-        writer.writerow(table.columns)
-        writer.writerows(zip(*table.columns.values(), strict=True))
+    """Write a table of any format, text with quotes as needed or everywhere."""
+    kind = draw(chosen(TABLES))
+    suffix = draw(chosen((*kind.suffixes, kind.suffixes[0].upper())))
+    path = path / f"a{suffix}"
+    if kind.text:
+        end = draw(chosen(("\n", "\r\n")))
+        options = {"end": end, "quoting": draw(chosen((csv.QUOTE_MINIMAL, csv.QUOTE_ALL)))}
+    else:
+        options = {"group": draw(st.integers(5, 100))}
+    WRITERS.get(suffix.lower(), WRITERS[kind.suffixes[0]])(path, table.columns, **options)
     return path
 
 
@@ -194,11 +189,8 @@ def test_folders_with_a_file_for_each_demonstration(data, table, files, suffix):
             file = path / "all" / f"{name}{suffix}"
             if suffix in (".npy", ".npz"):
                 np.save(file, own) if suffix == ".npy" else np.savez(file, states=own)
-            elif suffix == ".parquet":
-                pq.write_table(pa.table(dict(zip(table.names, own.T, strict=True))), file)
             else:
-                mark = "," if suffix == ".csv" else "\t"
-                np.savetxt(file, own, "%.17g", mark, header=mark.join(table.names), comments="")
+                WRITERS[suffix](file, dict(zip(table.names, own.T.tolist(), strict=True)))
         stray = data.draw(chosen(("", "README.md", "pointer", "other")))
         if stray == "README.md":
             (path / "all" / stray).write_text("x")

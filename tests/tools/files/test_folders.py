@@ -6,58 +6,42 @@ from pathlib import Path
 
 import h5py
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from hdf5_sets import write_aloha
 from infoatlas_rt.errors import InputError
 from infoatlas_tools.files.folders import KINDS
 from infoatlas_tools.files.load import load_trajectories
-from infoatlas_tools.files.tables.table_readers import READERS
+from infoatlas_tools.files.tables.table_formats import READERS
+from table_files import WRITERS
 
 STATES = [np.random.default_rng(i).standard_normal((20 + i, 3)).round(4) for i in range(3)]
 NUMBERS = (2, 10, 0)  # in this order by number: 0, 2, 10
 
 
-def text(separator, header, clock=None):
-    def write(path, states):
-        names = ["x", "y", "z"] if header else []
-        rows = [[*row] for row in states.tolist()]
-        if clock:
-            names, rows = ["time_s", *names], [[i / clock, *row] for i, row in enumerate(rows)]
-        lines = [separator.join(map(str, row)) for row in ([names] if header else []) + rows]
-        path.write_text("\n".join(lines) + "\n")
-
-    return write
-
-
-WRITERS = {
-    ".txt": text("  ", False),  # as of JIGSAWS
-    ".csv": text(",", True, 50),
-    ".tsv": text("\t", True),
-    ".npy": np.save,
-    ".npz": lambda path, states: np.savez(path, states=states),
-    ".parquet": lambda path, states: pq.write_table(
-        pa.table({name: states[:, i] for i, name in enumerate("xyz")}), path
-    ),
-}
-
-
 def write(folder, suffix):
     for number, states in zip(NUMBERS, STATES, strict=True):
-        WRITERS[suffix](folder / f"demo_{number}{suffix}", states)
+        path = folder / f"demo_{number}{suffix}"
+        if suffix == ".npz":
+            np.savez(path, states=states)
+        elif suffix == ".npy":
+            np.save(path, states)
+        elif suffix == ".txt":
+            np.savetxt(path, states, "%g", "  ")  # as of JIGSAWS
+        else:
+            clock = {"time_s": np.arange(len(states)) / 50} if suffix == ".csv" else {}
+            WRITERS[suffix](path, clock | dict(zip("xyz", states.T.tolist(), strict=True)))
     return folder
 
 
-@pytest.mark.parametrize("suffix", WRITERS)
+@pytest.mark.parametrize("suffix", [*WRITERS, ".npy", ".npz"])
 def test_files_are_joined_in_the_order_of_their_numbers(tmp_path, suffix):
     found = load_trajectories(write(tmp_path, suffix))
     assert found.episodes == ("demo_0", "demo_2", "demo_10")
     for own, states in zip(found.split(), (STATES[2], STATES[0], STATES[1]), strict=True):
         np.testing.assert_array_equal(own, states)
     assert found.rate == (pytest.approx(50) if suffix == ".csv" else None)
-    assert found.names == (("x", "y", "z") if suffix in (".csv", ".tsv", ".parquet") else ())
+    assert found.names == (() if suffix in (".txt", ".npy", ".npz") else ("x", "y", "z"))
 
 
 def test_what_does_not_fit_is_named(tmp_path):
@@ -66,7 +50,8 @@ def test_what_does_not_fit_is_named(tmp_path):
     (folder / "demo_2.png").write_bytes(b"x")
     (note,) = (n for n in load_trajectories(folder).notes if "Set aside" in n)
     assert "README.txt" in note and "demo_2.png" in note
-    text(",", True, 20)(folder / "demo_2.csv", STATES[0])
+    clock = {"time_s": np.arange(len(STATES[0])) / 20}
+    WRITERS[".csv"](folder / "demo_2.csv", clock | dict(zip("xyz", STATES[0].T, strict=True)))
     found = load_trajectories(folder)
     assert found.rate is None
     (note,) = (n for n in found.notes if n.startswith("Files of other rates than 50 Hz"))
@@ -113,7 +98,7 @@ def test_the_kind_of_most_files_is_read(tmp_path):
 
 def test_folders_and_pages_know_every_kind_of_table():
     page = (Path(__file__).parents[3] / "docs/files.md").read_text("utf-8")
-    assert {*READERS} <= {suffix for kind in KINDS for suffix in kind}
+    assert {*WRITERS} <= {*READERS} <= {suffix for kind in KINDS for suffix in kind}
     assert [suffix for suffix in READERS if suffix not in page] == []
 
 

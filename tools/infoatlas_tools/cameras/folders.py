@@ -1,20 +1,30 @@
-"""The camera of a folder with a video or a folder of images for each demonstration."""
+"""The camera of a folder with a video or a folder of images for each demonstration.
+
+A new format of exported images is an entry of `FILES` or `SINGLE`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from infoatlas_rt.errors import InputError
 
 from .camera import Camera
-from .images import SUFFIXES, FileImages, Images, required
+from .images import FileImages, required
 from .videos import whole_video
 
-VIDEOS = (".mp4", ".mkv", ".mov", ".webm")
+# Files with all images of a demonstration: the reader of each suffix, of a path, which gives
+# `Images` with a `length`.
+FILES: dict[str, Callable[[Path], Any]] = {
+    **dict.fromkeys((".mp4", ".mkv", ".mov", ".webm"), whole_video),
+}
+# Files of single images that OpenCV decodes, in a folder for each demonstration.
+SINGLE = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 
 
 def folder_camera(given: str, episodes: Sequence[str], count: int) -> Camera:
@@ -30,7 +40,7 @@ def folder_camera(given: str, episodes: Sequence[str], count: int) -> Camera:
             f"camera is {given!r}, and the data contain no camera that is read: pass a folder with "
             "a video or a folder of images for each demonstration"
         )
-    entries = _in_order(e for e in folder.iterdir() if e.is_dir() or e.suffix.lower() in VIDEOS)
+    entries = _in_order(e for e in folder.iterdir() if e.is_dir() or e.suffix.lower() in FILES)
     named = {entry.stem: entry for entry in entries}
     if episodes and set(episodes) <= set(named):
         entries = [named[episode] for episode in episodes]
@@ -40,17 +50,16 @@ def folder_camera(given: str, episodes: Sequence[str], count: int) -> Camera:
             "demonstrations: store one for each"
         )
     required("cv2")
-    images: list[Images] = []
-    lengths = []
-    for entry in entries:
-        if entry.is_dir():
-            files = _in_order(file for file in entry.iterdir() if file.suffix.lower() in SUFFIXES)
-            images.append(FileImages(tuple(files)))
-            lengths.append(len(files))
-        else:
-            images.append(video := whole_video(entry))
-            lengths.append(video.length)
-    return Camera(folder.name, np.array(lengths, np.int64), images)
+    images = [_opened(entry) for entry in entries]
+    return Camera(folder.name, np.array([own.length for own in images], np.int64), images)
+
+
+def _opened(entry: Path) -> Any:
+    """The images of an entry of the folder."""
+    if not entry.is_dir():
+        return FILES[entry.suffix.lower()](entry)
+    single = (file for file in entry.iterdir() if file.suffix.lower() in SINGLE)
+    return FileImages(tuple(_in_order(single)))
 
 
 def _in_order(paths: Iterable[Path]) -> list[Path]:

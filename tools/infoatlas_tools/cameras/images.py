@@ -16,7 +16,6 @@ Image = NDArray[np.uint8]  # [h, w, 3], RGB
 FEWEST = 8  # demonstrations: fewer have no common background, and a robot passes for an object
 MOVING = 0.4  # share of the pixels that differs from the background if the camera moves
 LIGHTNESS = 0.6  # weight of lightness beside colour, as shadows change lightness
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 
 
 class Images(Protocol):
@@ -84,6 +83,11 @@ class FileImages(NamedTuple):
     """Files of images, one for each step."""
 
     files: tuple[Path, ...]
+
+    @property
+    def length(self) -> int:
+        """Number of its steps."""
+        return len(self.files)
 
     def read(self, steps: Sequence[int], width: int) -> Iterator[Image]:
         """As in `Images`."""

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from infoatlas_rt.errors import InputError
 
+from ..files.tables.table_formats import NAMED
+
 if TYPE_CHECKING:
     from ..files.formats import Dataset
     from ..trajectories import Trajectories
 
 DATA_SET = (
     "a LeRobot folder, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, ALOHA, D4RL or "
-    "Minari, a .csv or .parquet table, or an .npz. The .npz contains states, the rows of all "
+    f"Minari, a {' or '.join(NAMED)} table, or an .npz. The .npz contains states, the rows of all "
     "demonstrations, and lengths, the number of rows of each. Or a folder with one of these files "
     "for each demonstration"
 )
@@ -45,9 +47,9 @@ def add_loading(parser: ArgumentParser) -> None:
     group.add_argument(
         "--episode-column",
         metavar="NAME",
-        help="column of a table (.csv, .parquet) with the label of each row's demonstration, or "
-        "with a counter that restarts in each demonstration. none: all rows are one demonstration "
-        "(default: recognised by its name)",
+        help=f"column of a table ({', '.join(NAMED)}) with the label of each row's demonstration, "
+        "or with a counter that restarts in each demonstration. none: all rows are one "
+        "demonstration (default: recognised by its name)",
     )
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from infoatlas_rt.cli.arguments import Target
 from infoatlas_rt.errors import InputError
 
+from ..files.tables.table_formats import NAMED
+
 if TYPE_CHECKING:
     from ..files.formats import Dataset
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 def add_pairs(parser: ArgumentParser) -> None:
     """The two files of paired samples."""
     parser.add_argument(
-        "x", metavar="X", help=".npy, .csv or .parquet [n, d] (or .npz with one array)"
+        "x", metavar="X", help=f".npy, {' or '.join(NAMED)} [n, d] (or .npz with one array)"
     )
     parser.add_argument("y", metavar="Y", help="the same, row by row")
 

@@ -14,9 +14,15 @@ from ..trajectories import Trajectories
 from .hdf5.opening import HDF5_SUFFIXES, by_number
 from .numbers import LARGEST, NUMPY_SUFFIXES
 from .rates import EVEN
+from .tables.table_formats import TABLES
 
 # The kind of most files is read, of as many the first one: others may describe the demonstrations.
-KINDS = (HDF5_SUFFIXES, (".parquet", ".pq"), NUMPY_SUFFIXES, (".csv", ".tsv"), (".txt",))
+KINDS = (
+    HDF5_SUFFIXES,
+    *(table.suffixes for table in TABLES if not table.text),
+    NUMPY_SUFFIXES,
+    *(table.suffixes for table in TABLES if table.text),
+)
 SHOWN = 3  # files in a note, at most
 
 

@@ -17,7 +17,7 @@ from infoatlas_rt.errors import InputError
 
 from ..cameras.folders import folder_camera
 from ..trajectories import Trajectories
-from .folders import files_in, read_folder
+from .folders import KINDS, files_in, read_folder
 from .hdf5.aloha import read_aloha
 from .hdf5.d4rl import read_d4rl
 from .hdf5.demonstrations import ARRAYS_SHOWN
@@ -28,7 +28,7 @@ from .hdf5.robomimic import holds_demos, is_isaaclab, read_robomimic
 from .lerobot.meta import info_file, is_others
 from .lerobot.reader import is_lerobot, read_lerobot
 from .numbers import NUMPY_SUFFIXES, check_regular, read_arrays
-from .tables.table_readers import READERS, read_table
+from .tables.table_formats import NAMED, READERS, read_table
 
 # Options of readers, and the data that they are for.
 OPTIONS = {
@@ -36,7 +36,7 @@ OPTIONS = {
     "only_successful": "a ManiSkill file (.h5)",
     "env_states": "a ManiSkill file (.h5)",
     "split": "a file of robomimic, MimicGen or Isaac Lab (.hdf5)",
-    "episode_column": "a table (.csv, .parquet)",
+    "episode_column": f"a table ({', '.join(NAMED)})",
 }
 
 
@@ -180,11 +180,11 @@ def no_reader(path: Path) -> InputError:
     check_regular(path)
     if (way := known_way(path)) or not path.is_dir():
         way = way or _way_out(path)
-        return InputError(f"{path} is no .csv, .parquet, .npy or .npz file: {way}")
+        return InputError(f"{path} is no {', '.join(NAMED)}, .npy or .npz file: {way}")
     other = f"; {info_file(path)} has no codebase_version, so it is not LeRobot's"
     return InputError(
         f"{path} is neither the folder of a data set (LeRobot, Minari) nor one with a ROS bag or a "
-        "file (.hdf5, .parquet, .npy, .csv, .txt) for each demonstration"
+        f"file ({', '.join(kind[0] for kind in KINDS)}) for each demonstration"
         f"{other * is_others(path)}: check the path"
     )
 

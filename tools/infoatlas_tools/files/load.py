@@ -20,7 +20,7 @@ from ..trajectories import Trajectories
 from .formats import no_reader, open_dataset
 from .numbers import NUMPY_SUFFIXES, read_numpy
 from .tables.columns import as_sample
-from .tables.table_readers import READERS
+from .tables.table_formats import READERS
 
 
 def load_trajectories(
@@ -42,9 +42,9 @@ def load_trajectories(
         .npz: `states` [sum, d] and `lengths` [N] (one trajectory without them), optional `names`
         [d] and `rate`, samples per second (Hz). .npy: [n, d], one trajectory.
 
-        .csv, .tsv, .txt, .parquet: a table, with a header or without. Columns such as
-        `episode_index`, `frame` and `time_s` separate trajectories and are left out. Times with
-        even steps determine the rate (`tables/`).
+        A table (the formats of `tables/table_formats.py`), with a header or without. Columns such
+        as `episode_index`, `frame` and `time_s` separate trajectories and are left out. Times with
+        even steps determine the rate.
 
         .h5, .hdf5: files of robomimic, MimicGen, Isaac Lab, robosuite, ManiSkill, ALOHA, D4RL or
         Minari, which are recognised by their content (`hdf5/`).

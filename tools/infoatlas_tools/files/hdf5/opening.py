@@ -13,7 +13,7 @@ from infoatlas_rt.errors import InputError, OutputError
 
 from ..numbers import check_regular
 
-HDF5_SUFFIXES = (".h5", ".hdf5")
+HDF5_SUFFIXES = (".hdf5", ".h5")
 
 
 @contextmanager
