@@ -1,7 +1,6 @@
 """`python -m benchmarks GROUP`: which benchmarks run, in which order, and what they need."""
 
 import subprocess
-import sys
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -48,18 +47,6 @@ def test_every_command_is_a_benchmark_that_takes_its_arguments(name, monkeypatch
                 import_module(module).main(words[2:])
         assert seen[0].quick
         assert seen[0].out.parts[:2] == ("build", "results")
-
-
-def test_benchmarks_run_in_order_into_the_results(started, monkeypatch):
-    monkeypatch.setattr(groups, "missing", lambda name: [])
-    groups.main(["accuracy"])
-    calls, _ = started
-    modules = [words[2] for words, _ in calls]
-    assert modules[0] == "benchmarks.bmi_unsliced"
-    assert modules[-1] == "benchmarks.calibration"
-    assert len(modules) == 11
-    assert all(words[0] == sys.executable and "--quick" not in words for words, _ in calls)
-    assert [words[-1] for words, _ in calls if "--out" in words] == ["benchmarks/results/wide"]
 
 
 def test_data_generation_has_one_thread_per_process(started, monkeypatch):

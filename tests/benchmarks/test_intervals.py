@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks import intervals, sparse_data
+from benchmarks import intervals
 from benchmarks.measure import OURS, Row
 
 
@@ -26,14 +26,3 @@ def test_half_inside_is_not_silent():
     found = intervals.judge({"half": ((1.0, 3.0), 1.0, (0.1, 0.3))})
     assert (found.inside, found.silent) == (0.5, ())
     assert found.half_width == pytest.approx(1.645 * 0.2)
-
-
-def test_standard_errors_of_all_draws_are_kept():
-    assert row("a", (1.0, 2.0), (0.1, 0.3)).stderr == pytest.approx(0.2)
-    assert row("a", (1.0,), (), "peer").stderr is None
-
-
-def test_silent_kinds_of_sparse_data():
-    kinds = [("a", 0.4), ("b", 0.9), ("c", None)]
-    rows = [{"kind": k, "estimator": "m", "within": w, "draws": 10} for k, w in kinds]
-    assert "| m | 65% | 1 of 2 | a |" in sparse_data.silent_kinds(rows)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.keystates import ours, page, scoring
+from benchmarks.keystates import ours, scoring
 from benchmarks.tasks import changed_demonstrations, demonstrations
 from infoatlas_tools import Trajectories, discover_keystates
 
@@ -151,12 +151,6 @@ def test_an_event_that_occurs_twice_is_of_one_kind():
     assert crowd.purity == crowd.completeness == 1
 
 
-def test_error_of_the_mean_is_over_trajectories():
-    result = score([[50], [50], [50], [10]], [[50, 50]] * 4, [101] * 4)
-    assert result.recall == result.recall_5_steps == 0.75
-    assert result.recall_se == pytest.approx(np.std([1, 1, 1, 0], ddof=1) / 2)
-
-
 @pytest.mark.parametrize("found", [[[101]], [[-1]], [[1], [2]]])
 def test_impossible_values_are_refused(found):
     with pytest.raises(ValueError):
@@ -171,30 +165,3 @@ def test_our_method_is_that_of_the_package():
     for row, kinds, steps in zip(*ours.find_kinds(demos, 2), alone.steps, strict=True):
         assert np.array_equal(row, steps.compressed())
         assert np.array_equal(kinds, alone.kind[~np.ma.getmaskarray(steps)])
-
-
-def test_means_say_how_many_sets_there_are():
-    """A set that a method does not support, or where a figure has no value, is left out."""
-    found = {"push": 0.5, "stack": 1.0, "peg": None, "lift_people": 0.25}
-    rows = [
-        {"study": "tasks", "count": 5, "method": "BOCPD", "task": task, "purity": value}
-        for task, value in found.items()
-    ]
-    text = page.by_set(rows, 5, [*found, "pick"], "purity")
-    assert "| PushCube | 0.50 |" in text and "| PickCube | - (0) |" not in text
-    assert (
-        "| **mean, planners** | 0.75 (2 of 4) |" in text and "| **mean, people** | 0.25 |" in text
-    )
-
-
-def test_tracker_means_are_weighted_by_episodes():
-    rows = [{"episodes": 3.0, "recall": 1.0}, {"episodes": 1.0, "recall": 0.0}]
-    rows += [{"episodes": 0.0, "recall": 0.0}, {"episodes": 2.0, "recall": None}]
-    assert page.weighted(rows, "recall") == 0.75 and np.isnan(page.weighted(rows[2:], "recall"))
-
-
-def test_usual_number_of_events():
-    times = np.array([[1, 2, nan], [1, nan, nan], [1, 2, 3]])
-    demos = demonstrations.Demonstrations([np.zeros((9, 1))] * 3, ("a",), ("e", "f", "g"), times,
-                                          np.arange(3))  # fmt: skip
-    assert demos.usual == 2

@@ -38,11 +38,6 @@ def test_stops_are_found_and_successes_left_alone(task, episodes):
     assert 3 < result["timeout_seconds"] < 5
 
 
-def test_without_failures_there_is_no_auroc(task, episodes):
-    result = monitor.evaluate(episodes[0][:10], np.ones(10, bool), task)
-    assert np.isnan(result["auroc"]) and np.isnan(result["detection_seconds"])
-
-
 def test_auroc_counts_ties_by_halves():
     assert monitor.auroc(np.array([1.0, 2.0]), np.array([2.0, 3.0])) == 0.875
 

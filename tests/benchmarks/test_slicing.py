@@ -34,13 +34,6 @@ def test_information_of_a_common_radius(d, k, ratio):
     assert slicing_studies.radius_truth(d, k, ratio) == pytest.approx(found, abs=0.05)
 
 
-def test_a_common_radius_is_log_2_unsliced():
-    x, y, length = slicing_studies.radius(200, 5, 1.01, np.random.default_rng(0))
-    assert np.allclose(np.linalg.norm(x, axis=1), length[:, 0])
-    assert np.allclose(np.linalg.norm(y, axis=1), length[:, 0])
-    assert set(np.unique(length)) == {1.0, 1.01}
-
-
 def test_the_page_for_users():
     """Its true values are those of the benchmark."""
     page = (ROOT / "docs" / "when-to-trust.md").read_text(encoding="utf-8")

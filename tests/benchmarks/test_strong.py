@@ -55,15 +55,3 @@ def test_mixture(d):
     assert agree in (0.0, 1.0)  # either side determines the cluster
     within = np.mean([gaussian_information(x[part], y[part]) for part in (labels[0], ~labels[0])])
     assert math.log(2) + within == pytest.approx(3.0, abs=0.03)
-
-
-def test_warped_is_a_map_of_each_coordinate():
-    x, y = strong.sample("warped", 2.0, 3, 500, 3)
-    for side in (x, y):
-        assert all(len(np.unique(column)) == 500 for column in side.T)  # none was clipped
-
-
-def test_a_path_in_one_dimension():
-    x, y = strong.sample(strong.PATH, 2.0, 3, 200, 0)
-    assert np.array_equal(x[1:], y[:-1])
-    assert not np.array_equal(*strong.sample("autoregressive", 2.0, 3, 200, 0))

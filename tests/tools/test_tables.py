@@ -9,7 +9,7 @@ import pytest
 from fakes import RecordingEstimator
 from infoatlas_rt import Estimator, InputError, KeyStateTracker, OnlineEstimator, PooledPairs
 from infoatlas_rt.inputs.checks import as_samples
-from infoatlas_tools import Trajectories, discover_keystates, independence_test, mi_curve
+from infoatlas_tools import Trajectories, discover_keystates, independence_test
 from regimes import demonstrations
 
 NAMES = ["tool.x", "tool.y", "tool.z", "cube.x", "cube.y", "cube.z"]
@@ -97,18 +97,6 @@ def test_frames_with_other_columns_are_refused(frames):
     gaps.loc[3, "cube.x"] = np.nan
     with pytest.raises(InputError, match=r"trajectory 2 .* sample 3, coordinate 3 \('cube.x'\)"):
         discover_keystates([*frames[:2], gaps])
-
-
-def test_curve_of_frames(frames):
-    fake = RecordingEstimator(8)
-    curve = mi_curve(frames, fake, points=3)
-    expected = RecordingEstimator(8)
-    states = np.concatenate([f.to_numpy() for f in frames])
-    mi_curve(Trajectories(states, [len(f) for f in frames]), expected, points=3)
-    for one, other in zip(fake.calls, expected.calls, strict=True):
-        np.testing.assert_array_equal(one.x, other.x)
-        np.testing.assert_array_equal(one.y, other.y)
-    assert len(curve.mi) == 3
 
 
 def test_rows_of_a_frame_are_states(frames):

@@ -67,9 +67,3 @@ def test_the_rate_stays_with_the_trajectories():
     for same in (copy.deepcopy(given), pickle.loads(pickle.dumps(given))):
         assert same.rate == 12.5
     assert dataclasses.replace(given, lengths=[6]).rate == 12.5
-
-
-def test_without_a_rate_it_is_unknown():
-    assert Trajectories(STATES, [6]).rate is None
-    found = as_trajectories([STATES, STATES])
-    assert found.rate is None and vars(found).keys() == vars(Trajectories(STATES, [6])).keys()

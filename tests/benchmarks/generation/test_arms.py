@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.generation import arms
 from benchmarks.generation.references import right_cuts
-from benchmarks.generation.tasks import GRASP, RELEASE, TASKS, WORLD
+from benchmarks.generation.tasks import GRASP, RELEASE
 
 from .made import HOLD, TASK, demos
 
@@ -38,11 +38,6 @@ def test_right_references(found, name):
     assert found[name].parts[-1].held == "cube"
 
 
-def test_no_cut(found):
-    (part,) = found[arms.NONE].parts
-    assert (part.reference, part.held) == ("cube", "")
-
-
 def test_cuts(found, made):
     grasps = np.array([np.flatnonzero(flag)[0] for flag in made.flags["is_grasped"]])
     first = {name: found[name].parts[0].end for name in found}
@@ -54,13 +49,6 @@ def test_cuts(found, made):
     assert np.ptp(first[arms.RANDOM] / made.lengths) > 0.1
     assert right_cuts(TASK, made, [first[arms.FLAGS]]) == 1.0
     assert right_cuts(TASK, made, [grasps - HOLD]) == 0.0
-
-
-def test_gripper(made):
-    changes = arms.gripper_changes(made, 0)
-    flag = np.flatnonzero(made.flags["is_grasped"][0])
-    assert len(changes) == 2
-    assert abs(changes[0] - flag[0]) <= 2 and abs(changes[1] - flag[-1]) <= 2
 
 
 def test_proposed_cuts_do_not_depend_on_objects(made):
@@ -93,17 +81,3 @@ def test_a_demonstration_without_a_grasp_has_no_part_that_ends_there(made):
     assert parts[0].start[4] == parts[0].end[4] == parts[1].start[4] == 0
     assert parts[1].end[4] == made.lengths[4]
     assert (parts[0].end[:4] > 0).all()
-
-
-def test_right_of_tasks():
-    assert TASKS["pick"].is_right(("cube", "goal"))
-    assert not TASKS["pick"].is_right(("cube",))
-    assert not TASKS["pick"].is_right(("cube", "goal", WORLD))
-    assert TASKS["pull"].is_right(("hook", "cube", WORLD))
-    assert not TASKS["pull"].is_right(("hook", "cube", "hook"))
-    for last in ("cube_a", "cube_b"):
-        assert TASKS["pyramid"].is_right(("cube_a", "cube_b", "cube_c", last))
-    for task in TASKS.values():
-        assert task.is_right(task.given)
-        assert len(task.given) == len(task.held) == len(task.cuts) + 1
-        assert set(task.given) | set(task.held) <= {*task.objects, WORLD, ""}

@@ -117,20 +117,3 @@ def test_page(tmp_path):
     assert "nan" not in text and "None" not in text
     figure = picture.picture(rows)
     assert len(figure.axes) == 2
-
-
-def test_worse_than_even_cuts(tmp_path):
-    write(tmp_path, {SUBTASKS: 0.5, FOUND: 0.3, FLAGS: 0.9, FIVE: 0.6}, {})
-    rows, _, _ = command.results(tmp_path, PLAN)
-    text = page.text(ABOUT, PLAN, rows, [])
-    assert "reaches 95% of their rate on 0 of 2 tasks, and not on PickCube (50%, 90%)" in text
-    assert "key states do not beat five even cuts: better on 0, worse on 2 of 2" in text
-
-
-def test_p_on_common_starts():
-    runs = [
-        {"task": "pick", "arm": arm, "seed": seed, "unseen": [done] * 10, "demonstrations": 1}
-        for arm, seed, done in ((TEN, 0, True), (TEN, 1, False), (SUBTASKS, 0, True))
-    ]
-    row = page.one(page.policies(runs), arm=SUBTASKS)
-    assert row["p_ten_alone"] == 1.0 and row["p_300_real"] is None

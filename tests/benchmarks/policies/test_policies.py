@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from benchmarks.policies import __main__ as command, arms, page
-from benchmarks.policies.policy import JOINTS, SLOTS, Policy, Settings
+from benchmarks.policies.policy import JOINTS, SLOTS, Settings
 from benchmarks.policies.rates import episodes, p_value, wilson
 from benchmarks.policies.train import Demos, targets, train
 
@@ -73,12 +73,6 @@ def test_arms_differ_in_the_key_states_alone(demos):
         for name, policy in (("none", none), ("end", with_end))
     }
     assert error["end"] < 0.2 * error["none"]
-
-
-def test_columns_at_rest_do_not_count(demos):
-    policy = train(demos, None, replace(SMALL, steps=1), 0)
-    assert policy.scale[-1] == 0 and (policy.scale[:-1] > 0).all()
-    assert isinstance(policy, Policy)
 
 
 def test_rates():

@@ -39,26 +39,6 @@ def test_demonstrations(task):
         assert len(np.unique(column)) > 2 or np.ptp(column) == 0, name
 
 
-@pytest.mark.parametrize("task", ["sawyer_place", "panda_place"])
-def test_one_object_is_placed_in_each(task):
-    """In each recording the object first rests, is carried, and rests again."""
-    demos = tasks.load(task)
-    place = [demos.names.index(f"object.{axis}") for axis in "xy"]  # some fall onto the table
-    for states, (grasp, release) in zip(demos.trajectories, demos.times.astype(int), strict=True):
-        before, carried = states[:grasp, place], states[grasp:release, place]
-        assert np.linalg.norm(np.ptp(carried, axis=0)) > 0.1
-        assert np.linalg.norm(np.ptp(before, axis=0)) < 0.1
-
-
-def test_several_objects_are_placed_one_after_the_other():
-    """An object is released before the next one is grasped."""
-    for task, things in (("sawyer_pickplace_long", 4), ("sawyer_nut_long", 2)):
-        times = tasks.load(task).times.reshape(-1, things, 2)
-        for row in times:
-            ordered = row[np.argsort(row[:, 0])]
-            assert (np.diff(ordered.ravel()) > 0).all()
-
-
 def test_a_box_with_two_truths():
     """Manual segments, and the box's own motion: before its begin the box rests."""
     manual, own = tasks.load("vmci_pnp"), tasks.load("vmci_box")
@@ -133,24 +113,6 @@ def test_noise_is_of_the_range_and_spares_what_rests():
     assert (noise[:, goal] == 0).all()
 
 
-def test_missing_columns():
-    demos = tasks.load("handover")
-    assert not any("finger" in name for name in variants.without_fingers(demos).names)
-    left = variants.joint_positions(demos)
-    assert len(left.names) == 18 and left.trajectories[0].shape[1] == 18
-
-
-def test_subset_and_columns_keep_what_belongs_together():
-    demos = tasks.load("push", number=5)
-    part = demos.subset(np.array([3, 1]))
-    assert np.array_equal(part.trajectories[0], demos.trajectories[3])
-    assert np.array_equal(part.times, demos.times[[3, 1]])
-    assert part.lengths.tolist() == demos.lengths[[3, 1]].tolist()
-    few = demos.columns(np.array([0, 18]))
-    assert few.names == (demos.names[0], demos.names[18])
-    assert np.array_equal(few.trajectories[4], demos.trajectories[4][:, [0, 18]])
-
-
 def column(demos, name):
     return [states[:, demos.names.index(name)] for states in demos.trajectories]
 
@@ -167,18 +129,6 @@ def test_another_rate(rate):
     for old, new in zip(demos.trajectories, copy.trajectories, strict=True):
         old, new = old[every[rate][0]], new[every[rate][1]]
         assert new == pytest.approx(old[: len(new)], abs=1e-9)
-
-
-def test_another_rate_has_noise_of_its_own():
-    demos = tasks.load("push", number=4)
-    joint = demos.names.index("joint2.position")
-    clean, noisy = (variants.at_rate(demos, 60, share) for share in (0, 0.001))
-    noise = np.concatenate(noisy.trajectories) - np.concatenate(clean.trajectories)
-    scale = np.ptp(np.concatenate(clean.trajectories)[:, joint])
-    assert noise[:, joint].std() == pytest.approx(0.001 * scale, rel=0.1)
-    assert np.corrcoef(noise[1:, joint], noise[:-1, joint])[0, 1] == pytest.approx(0, abs=0.1)
-    with pytest.raises(ValueError, match="rate"):
-        variants.at_rate(tasks.read(tasks.TASKS["push"].path, tasks.TASKS["push"].events), 60)
 
 
 def same_states_at_events(demos, copy):

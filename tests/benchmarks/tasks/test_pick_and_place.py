@@ -51,34 +51,6 @@ def test_a_rate_samples_the_same_motion(exact, rate):
         assert few == pytest.approx(many[:: int(FINE / rate)], abs=1e-9)
 
 
-def test_noise(exact):
-    noise = [
-        a - b[: len(a)]
-        for a, b in zip(recordings(40, FINE).trajectories, exact.trajectories, strict=True)
-    ]
-    pooled = np.concatenate(noise)
-    assert pooled[:, position(exact, "tool")].std(axis=0) == pytest.approx(3e-4, rel=0.05)
-    joints = columns(exact, "joint1.position", "joint7.position")
-    assert pooled[:, joints].std(axis=0) == pytest.approx(1e-3, rel=0.05)
-    finger = columns(exact, "finger1.position")
-    assert pooled[:, finger].std() == pytest.approx(2e-4, rel=0.05)
-    quaternion = columns(exact, *(f"tool.q{axis}" for axis in "wxyz"))
-    # A rotation of 1e-3 rad about three axes changes the quaternion by half of that.
-    assert np.sqrt((pooled[:, quaternion] ** 2).sum(1).mean()) == pytest.approx(
-        np.sqrt(3) / 2 * 1e-3, rel=0.05
-    )
-
-
-def test_fewer_columns_and_fewer_demonstrations_change_nothing_else():
-    whole = recordings(4, seed=2)
-    assert not np.array_equal(whole.trajectories[0], recordings(4, seed=3).trajectories[0])
-    assert np.array_equal(whole.trajectories[1], recordings(2, seed=2).trajectories[1])
-    few = recordings(4, seed=2, objects=False)
-    assert len(few.names) == 15
-    for some, all_of in zip(few.trajectories, whole.trajectories, strict=True):
-        assert np.array_equal(some, all_of[:, columns(whole, *few.names)])
-
-
 def test_an_outlier_is_one_frame():
     demos = recordings(3)
     frames = [(s == -9999).all(axis=1) for s in variants.with_outlier(demos).trajectories]

@@ -403,17 +403,6 @@ def test_times_are_those_of_the_frames(states, annotations, tmp_path, fps):
     assert json.loads((tmp_path / "copy" / "meta" / "info.json").read_text())["fps"] == fps
 
 
-def test_other_features(states, tmp_path):
-    folder = write_set(tmp_path / "set", states, "v2.1", None)
-    features = ["timestamp", "observation.state"]
-    trajectories = load_trajectories(folder, features=features, ignore="timestamp")
-    keystates = discover_keystates(trajectories, count=2)
-    made = Annotations(keystates, keystates.subtasks(), trajectories.episodes)
-    write_lerobot(made, folder, tmp_path / "copy")
-    expected = np.concatenate([made.newest(i) for i in range(COUNT)])
-    np.testing.assert_array_equal(frames(tmp_path / "copy")["key_state"].to_numpy(), expected)
-
-
 REST = 6  # frames at rest before and after the motion
 
 

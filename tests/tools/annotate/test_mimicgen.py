@@ -230,11 +230,6 @@ def test_other_demonstrations(tmp_path):
         write_mimicgen(own, path, tmp_path / "out2.hdf5")
 
 
-def test_incomplete_names_the_first_reason():
-    own = annotations(subtasks(cuts=[[10, 25], [8, 8], [20, 21]]), NAMES)
-    assert list(incomplete(own)) == ["demo_2"] and list(incomplete(own, 2)) == ["demo_2", "demo_10"]
-
-
 def test_parts_in_another_order_are_no_source(tmp_path):
     """Signals are read in the order of the configuration."""
     found = subtasks()

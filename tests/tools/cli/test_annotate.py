@@ -16,7 +16,7 @@ import pytest
 
 from browsers import serving
 from hdf5_sets import write_aloha_folder, write_isaac, write_mimicgen, write_minari
-from infoatlas_rt import InputError, KeyStateTracker, Task
+from infoatlas_rt import InputError, KeyStateTracker
 from infoatlas_rt.cli.main import main
 from infoatlas_tools import load_trajectories
 from infoatlas_tools.annotate import lerobot_writer, written_formats
@@ -24,7 +24,6 @@ from infoatlas_tools.cli import annotate
 from infoatlas_tools.cli.recording_arguments import check_data
 from infoatlas_tools.files.formats import open_dataset
 from infoatlas_tools.keystates.subtasks.poses import Pose, Position
-from infoatlas_tools.plots import keystate_plots
 from lerobot_sets import write_lerobot
 from pictures import words
 from regimes import demonstrations
@@ -198,36 +197,6 @@ def test_without_the_rate_no_episode_is_to_be_looked_at(twelve, capsys):
     assert not any(one["quality"]["reasons"] for one in result["episodes"])
 
 
-def test_names_of_maniskill_episodes(states, tmp_path, capsys):
-    path = tmp_path / "demos.h5"
-    with h5py.File(path, "w") as file:
-        for i, own in enumerate(states):
-            group = file.create_group(f"traj_{i}")
-            group["obs"] = own
-            group["success"] = np.arange(len(own) - 1) == (0 if i == 4 else len(own) - 2)
-    assert main(["annotate", str(path), "--count", "2", "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    names = [f"traj_{i}" for i in range(12) if i != 4]
-    assert [episode["episode"] for episode in result["episodes"]] == names
-
-
-def test_remedies_are_options_of_the_command(states, tmp_path, capsys):
-    path, walks = tmp_path / "demos.h5", tmp_path / "walks.npz"
-    with h5py.File(path, "w") as file:
-        for i, own in enumerate(states):
-            file[f"traj_{i}/obs"], file[f"traj_{i}/success"] = own, np.zeros(len(own) - 1, bool)
-    steps = np.random.default_rng(0).normal(size=(1200, 2)).cumsum(axis=0)
-    np.savez(walks, states=steps, lengths=[100] * 12)
-    assert main(["keystates", str(path)]) == 2
-    assert "--no-only-successful" in capsys.readouterr().err
-    assert main(["keystates", str(path), "--no-only-successful"]) == 0
-    for command in ("keystates", "annotate", "curve"):
-        main([command, str(walks)])
-    found = capsys.readouterr()
-    for word in ("load_trajectories", "OnlineEstimator", "Trajectories(", "labels=", "rate="):
-        assert word not in found.out + found.err
-
-
 @pytest.mark.parametrize(
     ("options", "why"),
     [
@@ -261,26 +230,6 @@ def test_refusals(folder, tmp_path, capsys, options, why):
     error = capsys.readouterr().err
     assert why in error and error.count("\n") == 1
     assert everything(tmp_path) == before
-
-
-def test_key_states_of_lerobot_name_coordinates_shortly(states, tmp_path, monkeypatch):
-    """Names without "observation.state.", as in options."""
-    drawn = []
-    figure = keystate_plots.raster_figure
-    monkeypatch.setattr(
-        keystate_plots, "raster_figure", lambda *a, **k: drawn.append(figure(*a, **k)) or drawn[0]
-    )
-    width = states[0].shape[1]
-    names = ["arm.x", "arm.y", "arm.z", *(f"joint{i}" for i in range(width - 3))]
-    folder = write_lerobot(tmp_path / "set", states, "v3.0", names, per_file=5)
-    picture = ["--plot", str(tmp_path / "keystates.png")]
-    assert main(["keystates", str(folder), "--count", "2", *picture]) == 0
-    assert "arm" in [t.get_text() for a in drawn[0].axes for t in _legend(a)]
-
-
-def _legend(axes):
-    legend = axes.get_legend()
-    return [] if legend is None else legend.texts
 
 
 def test_bodies():
@@ -351,31 +300,6 @@ def test_saved_for_a_tracker(twelve, tmp_path, capsys):
     assert tracker.subtask.progress > 0.7
 
 
-def test_saving_prints_how_well_key_states_are_followed(twelve, tmp_path, capsys, monkeypatch):
-    lines = [
-        "key state 1 (grasp cube): followed; found in 98%",
-        "key state 2 (release cube): NOT followed; found in 40%",
-        "sub-task 1 (reach cube): followed; right at 98% of the steps",
-    ]
-    monkeypatch.setattr(Task, "describe", lambda _: "\n".join(lines))
-    assert main(["annotate", str(twelve), *BODIES, "--save", str(tmp_path / "task.json")]) == 0
-    text = capsys.readouterr().out
-    assert "\n".join(lines) in text
-
-
-@pytest.mark.parametrize("command", ["annotate", "keystates", "curve"])
-def test_arrays_that_are_not_read_are_reported(command, tmp_path, capsys):
-    path = write_mimicgen(tmp_path / "demos.hdf5")
-    with h5py.File(path, "r+") as file:  # as many trajectories as a curve needs
-        for number in range(40, 75):
-            file.copy("data/demo_0", f"data/demo_{number}")
-    moments = ["--points", "8"] if command == "curve" else []
-    assert main([command, str(path), *moments]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "Left out: data/demo_7 (it has no attribute num_samples" in printed
-    assert "Left out: obs/grasped (bool, no float)." in printed
-
-
 def test_bodies_are_those_that_were_read(tmp_path):
     path = write_mimicgen(tmp_path / "demos.hdf5")
     read = load_trajectories(path, features=["gripper", "eef_pose", "cubeB"])
@@ -396,14 +320,3 @@ def test_folders_of_hdf5_files_are_demonstrations(tmp_path):
     (tmp_path / "a.zarr").mkdir()
     with pytest.raises(InputError, match="stored as zarr"):
         check_data(str(tmp_path / "a.zarr"), "keystates")
-
-
-def test_features_of_a_lerobot_data_set(folder, capsys):
-    for wanted, text in (
-        ("observation.images.top", "contains pictures: pass --features NAME"),
-        ("force", "has no feature force: pass --features NAME"),
-        ("action", "coordinates are constant"),  # it was read
-    ):
-        assert main(["annotate", str(folder), "--features", wanted]) == 2
-        assert text in capsys.readouterr().err
-    assert main(["annotate", str(folder), "--count", "2", "--features", "observation.state"]) == 0

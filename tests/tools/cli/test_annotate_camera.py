@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -127,15 +126,6 @@ def test_labels_in_ones_own_words_are_in_the_table(folder, tmp_path, capsys, fig
     assert re.search(r"carry object [12] to object [12] +box arrives +\d", text)
     drawn = [text for text, _ in texts_drawn(figures[0])]
     assert {"take", "box arrives"} <= {*drawn}
-
-
-def test_labels_name_contacts_with_poses(capsys):
-    data = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
-    bodies = ["--tool", "tool", "--object", "cube", "--object", "goal", "--rate", "20"]
-    assert main(["annotate", str(data), *bodies, "--label", "0:take=37"]) == 0
-    text = capsys.readouterr().out
-    assert re.search(r"reach cube +take +\d", text)
-    assert "a sub-task may end at take." in text
 
 
 def test_names_without_a_camera_are_refused(folder, capsys):

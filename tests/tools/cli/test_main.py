@@ -161,14 +161,6 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     assert "<!-- grasp cube -->" in picture.read_text()
 
 
-def test_details_are_printed_only_on_request(thirty, capsys):
-    assert main.main(["keystates", str(thirty), "--count", "3"]) == 0
-    text = capsys.readouterr().out
-    assert "in demonstrations" in text
-    for word in ("kind", "rank", "Details", "likeness", "nats"):
-        assert word not in text
-
-
 def test_texts_of_pictures_match_their_content(capsys, tmp_path, figures):
     """Without key states there is no legend, and texts describe nothing else."""
     rng = np.random.default_rng(0)
@@ -231,18 +223,6 @@ def test_gripper_rate_and_what_is_left_out(thirty, capsys):
     assert near_grasps(result, thirty) > 0.9
 
 
-def test_flags_have_no_effect(thirty, capsys, tmp_path):
-    with np.load(thirty) as file:
-        arrays = dict(file)
-    arrays["is_grasped"] = np.random.default_rng(0).random(len(arrays["states"])) < 0.01
-    np.savez(tmp_path / "thirty.npz", **arrays)
-    results = []
-    for path in (thirty, tmp_path / "thirty.npz"):
-        assert main.main(["keystates", str(path), *QUICK, "--count", "2", "--json"]) == 0
-        results.append({**json.loads(capsys.readouterr().out), "data": ""})
-    assert results[0] == results[1]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -285,18 +265,6 @@ def test_raw_steps(capsys, tmp_path, figures):
     ((main_axes, below),) = (figure.axes for figure in figures)
     assert below.get_xlabel() == "step"
     assert series(main_axes, 10)[0] == list(range(2, 12))
-
-
-def test_few_coordinates_are_estimated_unsliced(capsys, tmp_path):
-    rng = np.random.default_rng(0)
-    walks = np.cumsum(rng.standard_normal((60, 6, 3)), axis=1).reshape(-1, 3)
-    np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 6), names="abc")
-    command = ["curve", str(tmp_path / "a.npz"), *CURVE]
-    assert main.main(command) == 2
-    assert "1 names for 3 coordinates" in capsys.readouterr().err
-    np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 6))
-    assert main.main([*command, "--json"]) == 0
-    assert "unsliced" in json.loads(capsys.readouterr().out)["how"]
 
 
 def test_one_side_can_be_sliced_alone(samples, capsys):
@@ -437,14 +405,6 @@ def test_a_command_of_a_missing_package(monkeypatch, capsys):
     error = capsys.readouterr().err
     assert "keystates is not part of this installation: pip install" in error
     assert list(main.load_commands()) == ["bench", "info"]
-
-
-def test_help_of_build_needs_no_training(monkeypatch, capsys):
-    for name in ("torch", "onnx"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(SystemExit) as caught:
-        main.main(["build", "--help"])
-    assert caught.value.code == 0 and "usage: infoatlas-rt build" in capsys.readouterr().out
 
 
 def test_runtime_needs_neither_torch_nor_matplotlib(samples):

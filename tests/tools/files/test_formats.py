@@ -11,6 +11,7 @@ from infoatlas_rt.cli.main import main
         ("a.ulg", "ulog2csv"),
         ("a.mat", "writematrix"),
         ("a.pkl", "numpy.save"),
+        ("a.pt", "torch.load, and save its numbers"),
         ("a.json", "json.load, and save its numbers"),
         ("a.jsonl", "json.loads, and save its numbers"),
         ("a.xlsx", "save the sheet as CSV"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import h5py
@@ -32,21 +31,6 @@ def check_rows(path, rows=ROWS):
     np.testing.assert_allclose(load_trajectories(path).states, rows)
 
 
-def test_nested_json(tmp_path):
-    steps = [{"pose": {"x": [a]}, "joints": [b, c]} for a, b, c in ROWS.tolist()]
-    (tmp_path / "a.json").write_text(json.dumps({"steps": steps}))
-    assert "load it in Python with json.load, and save its" in refused(tmp_path / "a.json")
-    read = json.loads((tmp_path / "a.json").read_text())["steps"]
-    np.save(tmp_path / "x.npy", [[*step["pose"]["x"], *step["joints"]] for step in read])
-    check_rows(tmp_path / "x.npy")
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, steps)))
-    assert "each line in Python with json.loads" in refused(tmp_path / "a.jsonl")
-    read = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
-    rows = np.array([[*step["pose"]["x"], *step["joints"]] for step in read])
-    np.savez(tmp_path / "x.npz", states=rows, lengths=[20, 10])
-    check_rows(tmp_path / "x.npz")
-
-
 def test_arrow_and_feather(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = pa.table({name: ROWS[:, i] for i, name in enumerate("xyz")})
@@ -74,14 +58,6 @@ def test_zarr(tmp_path, monkeypatch):
     code = refused(tmp_path / "a.zarr").partition("a replay buffer by ")[2]
     exec(code, {"zarr": zarr, "numpy": np})
     check_rows("demos.npz")
-
-
-def test_torch(tmp_path):
-    torch = pytest.importorskip("torch")
-    torch.save({"state": torch.tensor(ROWS)}, tmp_path / "a.pt")
-    assert "with torch.load, and save its numbers" in refused(tmp_path / "a.pt")
-    np.save(tmp_path / "x.npy", torch.load(tmp_path / "a.pt")["state"].numpy())
-    check_rows(tmp_path / "x.npy")
 
 
 @pytest.mark.parametrize(

@@ -111,16 +111,6 @@ def test_signs_of_quaternions_change_nothing(names):
     assert plain.names[3] == ("tool.rotation_x" if names else "3-6.rotation_x")
 
 
-def test_names_give_the_order_of_quaternions():
-    tool = turning()
-    _, _, first, _ = read(joined(tool), ("x", "y", "z", *QUATERNION))
-    states = joined(tool, lambda q: q[:, [1, 2, 3, 0]])
-    last, _, paths, _ = read(states, ("x", "y", "z", *QUATERNION[1:], QUATERNION[0]))
-    for a, b in zip(first, paths, strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert any("w last" in note for note in last.notes)
-
-
 def test_unknown_order_of_quaternions_exchanges_axes_at_most():
     tool = turning()
     _, _, paths, _ = read(joined(tool, lambda q: q[:, [1, 2, 3, 0]]))
@@ -263,45 +253,6 @@ UNITS = {
     "degrees": lambda turns: turns % 1 * 360,
 }
 SIZES = (4096, 16384, 1, 200, 777, 360)
-
-
-def through_the_seam(rng, steps=120):
-    t = np.arange(steps)
-    return 0.3 + 0.6 * rng.random() + np.cumsum(0.012 + 0.003 * np.sin(t / 7)) + t * 1e-7
-
-
-def back_and_forth(rng, steps=120):
-    return 0.95 + 0.2 * np.sin(np.arange(steps) / 12 + 6 * rng.random())
-
-
-@pytest.mark.parametrize("way", [through_the_seam, back_and_forth, lambda r: -through_the_seam(r)])
-@pytest.mark.parametrize("interpolated", [False, True])
-@pytest.mark.parametrize(("unit", "size"), [*zip(UNITS, SIZES, strict=True)])
-def test_wraps_in_any_unit(unit, size, interpolated, way):
-    rng = np.random.default_rng(0)
-    turns = [way(rng) for _ in range(8)]
-    wrapped = [UNITS[unit](own) for own in turns]
-    for own in wrapped if interpolated else ():
-        for row in 1 + np.flatnonzero(np.abs(np.diff(own[1:])) > size / 2):
-            own[row] = (own[row - 1] + own[row + 1]) / 2
-    made, _, paths, _ = read(
-        [np.c_[own, own * 0 + own[0], rng.standard_normal(120)] for own in wrapped]
-    )
-    assert made.kinds == ("angle", "plain") and "that wraps" in made.notes[0]
-    for path, own in zip(paths, turns, strict=True):
-        np.testing.assert_allclose(np.diff(path[:, 0]) / size, np.diff(own), atol=0.01)
-
-
-@pytest.mark.parametrize(("unit", "size"), [*zip(UNITS, SIZES, strict=True)])
-@pytest.mark.parametrize("away", [False, True])
-def test_noise_of_a_rest_at_the_seam(unit, size, away):
-    rng = np.random.default_rng(0)
-    path = np.interp(np.arange(120), [0, 50, 119], [0.0, 0.0, 0.3] if away else [-0.3, 0.0, 0.0])
-    turns = [path + rng.normal(0, 4e-4, 120) for _ in range(8)]
-    made, _, paths, _ = read([UNITS[unit](own)[:, None] for own in turns])
-    assert made.kinds == ("angle",)
-    for path, own in zip(paths, turns, strict=True):
-        np.testing.assert_allclose(np.diff(path[:, 0]) / size, np.diff(own), atol=0.01)
 
 
 @pytest.mark.parametrize(("unit", "size"), [*zip(UNITS, SIZES, strict=True)])

@@ -140,11 +140,6 @@ def test_units_and_constant_coordinates_change_nothing():
     np.testing.assert_allclose(found.strength, other.strength, rtol=1e-6)
 
 
-def test_noise_of_a_third_of_a_percent():
-    states, cuts = demonstrations(noise=0.003)
-    assert np.abs(discover_keystates(states, count=2).steps - cuts).mean() < 1.5
-
-
 @pytest.mark.parametrize("stride", [None, 3])
 def test_trajectories_of_a_result_can_be_searched_again(stride):
     timed = [np.c_[s, np.arange(len(s))] for s in demonstrations()[0]]
@@ -260,18 +255,6 @@ def test_one_bad_frame_changes_no_other_demonstration():
         assert any("demonstration 5" in note.lower() for note in found.notes)
 
 
-def test_a_clock_is_left_out_and_named():
-    states, _ = recordings()
-    timed = [np.c_[s, 1e9 + np.arange(len(s)) / 20] for s in states]
-    tables = [pandas.DataFrame(s, columns=NAMES) for s in timed]
-    found = discover_keystates(tables, count=4)
-    named = [pandas.DataFrame(s, columns=NAMES[:4]) for s in states]
-    np.testing.assert_array_equal(
-        found.steps.filled(-1), discover_keystates(named, count=4).steps.filled(-1)
-    )
-    assert any("time" in note for note in found.notes)
-
-
 def test_even_motion_has_no_key_state():
     line = np.linspace(0, 1, 150)[:, None] * [1.0, -2.0, 0.5]
     for dtype, count in product((np.float64, np.float32), ("auto", 3)):
@@ -331,15 +314,6 @@ def test_a_turn_through_the_seam_of_an_encoder_is_no_key_state(unit):
         cuts.append(cut)
     found = discover_keystates(states, count=1)
     assert np.ma.median(np.abs(found.steps[:, 0] - cuts)) <= 1
-
-
-def test_ignored_columns_change_nothing():
-    states, _ = recordings()
-    noisy = [np.c_[s, np.random.default_rng(0).normal(size=len(s))] for s in states]
-    found = discover_keystates(Trajectories(noisy, ignore=[4]), count=3)
-    np.testing.assert_array_equal(
-        found.steps.filled(-1), discover_keystates(states, count=3).steps.filled(-1)
-    )
 
 
 def test_one_and_two_demonstrations():

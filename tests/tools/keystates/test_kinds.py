@@ -54,12 +54,3 @@ def test_a_single_demonstration_and_none():
     kinds = group([demonstration((20, 0), (60, 1))], LENGTHS[:1])
     assert [(kind.members, kind.shared) for kind in kinds] == [({0: 20}, True), ({0: 60}, True)]
     assert group([demonstration()] * 3, LENGTHS[:3]) == []
-
-
-def test_the_order_of_demonstrations_changes_no_kind():
-    rng = np.random.default_rng(0)
-    rows = [demonstration((20 + i, 0), (50 + i, 1), (80 - i, 2)) for i in range(6)]
-    order = rng.permutation(6)
-    one = {frozenset(kind.members.items()) for kind in group(rows, LENGTHS)}
-    mixed = group([rows[i] for i in order], LENGTHS)
-    assert one == {frozenset((int(order[i]), s) for i, s in k.members.items()) for k in mixed}

@@ -10,7 +10,6 @@ import pytest
 from hands import RATE, carrying, columns
 from infoatlas_rt import InputError
 from infoatlas_tools import Pose, Position, Subtasks, Trajectories, discover_keystates
-from infoatlas_tools.keystates.subtasks.recorded_subtasks import Subtask
 
 PAIRS = [("a", "b"), ("c", "d"), ("e", "f"), ("g", "h")]
 NEAR = 5  # steps, 0.25 s
@@ -126,19 +125,6 @@ def test_a_demonstration_that_lacks_a_part_has_an_empty_one():
     assert any("1 of 10 demonstrations lack" in note for note in found.notes)
 
 
-def test_rates_do_not_change_the_parts():
-    states, names, _ = carrying(8, PAIRS[:2])
-    slow = found_in(states, names).subtasks(Pose("tool"), poses(PAIRS[:2]))
-    dense = []
-    for s in states:
-        at = np.linspace(0, len(s) - 1, 5 * len(s))
-        dense.append(np.stack([np.interp(at, np.arange(len(s)), c) for c in s.T], axis=1))
-    fast = found_in(dense, names, 5 * RATE).subtasks(Pose("tool"), poses(PAIRS[:2]))
-    assert references(fast) == references(slow)
-    for a, b in zip(slow.parts, fast.parts, strict=True):
-        assert np.abs(a.end - b.end / 5).max() <= NEAR
-
-
 def test_an_unknown_reference_is_reported():
     states, names, _ = carrying(10, [("a", "b")])
     beside = []  # c is at the same place from b in all demonstrations
@@ -251,14 +237,6 @@ def test_a_second_grasp_of_few_demonstrations_is_told():
     )
 
 
-def test_nats_are_text():
-    steps = np.zeros(3, np.int64)
-    world = Subtask("tool", steps, steps, "end", "world", information=0.0)
-    assert world.nats == ("-", "-")
-    assert replace(world, runner_up="a", runner_up_information=-0.8).nats == ("-", "-0.8")
-    assert replace(world, reference="a", information=1.23).nats == ("1.2", "-")
-
-
 def test_the_standard_error_is_that_of_other_draws():
     leads, errors = [], []
     for seed in range(20):
@@ -341,10 +319,3 @@ def test_positions_in_other_units_are_noticed():
     assert not any("not in metres" in note for note in metres.notes)
     assert any("not in metres" in note for note in millimetres.notes)
     assert (metres.parts[0].end == millimetres.parts[0].end).all()
-
-
-def test_an_unknown_rate_is_reported():
-    states, names, _ = carrying(5, PAIRS[:1])
-    found = found_in(states, names, rate=None).subtasks(Pose("tool"), poses(PAIRS[:1]))
-    assert references(found) == ["a", "b"]
-    assert any("rate is not known" in note for note in found.notes)

@@ -112,17 +112,6 @@ def test_robosuite(tmp_path):
         load_trajectories(changed(path, replace), features=["states"])
 
 
-@pytest.mark.parametrize("name", ["demo{}", "episode_{}", "traj-{}"])
-def test_names_of_demonstrations(name, tmp_path):
-    def rename(file):
-        for i, old in enumerate(NAMES):
-            file.move(f"data/{old}", "data/" + name.format(9 + 4 * i))
-
-    found = load_trajectories(changed(write_mimicgen(tmp_path / "a.hdf5"), rename))
-    assert found.episodes == tuple(name.format(9 + 4 * i) for i in range(3))
-    np.testing.assert_array_equal(found.lengths, LENGTHS)
-
-
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
@@ -172,12 +161,6 @@ def test_aloha(tmp_path):
     write_aloha(folder / "episode_2.h5")
     with pytest.raises(InputError, match="two files episode_2"):
         load_trajectories(folder)
-
-
-def test_a_folder_of_files_with_many_demonstrations(tmp_path):
-    write_mimicgen(tmp_path / "a.hdf5")
-    with pytest.raises(InputError, match=r"a.hdf5 contains 3 demonstrations: pass that file"):
-        load_trajectories(tmp_path)
 
 
 def test_d4rl(tmp_path):

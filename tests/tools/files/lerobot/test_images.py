@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from infoatlas_rt import InputError
-from infoatlas_rt.cli import main
 from infoatlas_tools import load_trajectories
 from lerobot_sets import write_lerobot
 from numbered_videos import numbers, picture, write_video
@@ -148,13 +147,3 @@ def test_errors_name_the_way_out(tmp_path):
     info.write_text(json.dumps(json.loads(info.read_text()) | {"video_path": "{other}"}))
     with pytest.raises(InputError, match=r"video_path '\{other\}'"):
         load_trajectories(folder, camera="top")
-
-
-@pytest.mark.parametrize("command", ["keystates", "annotate"])
-def test_commands_read_the_camera(tmp_path, command, capsys):
-    folder = with_videos(tmp_path / "set", "v2.1")
-    assert main.main([command, str(folder), "--camera", "wrist"]) == 2
-    assert f"no camera 'wrist': its cameras are {KEY}" in capsys.readouterr().err
-    (folder / f"videos/chunk-000/{KEY}/episode_000003.mp4").unlink()
-    main.main([command, str(folder), "--camera", "top"])
-    assert "episode 3 has no video" in "".join(capsys.readouterr())

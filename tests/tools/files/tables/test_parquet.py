@@ -1,13 +1,10 @@
 """Tables in .parquet files: as in .csv, with lists, nulls, times and columns of pandas."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import InputError
 from infoatlas_tools.files.load import load_pairs, load_samples, load_trajectories
 from infoatlas_tools.files.tables import parquet
@@ -120,13 +117,3 @@ def test_a_file_that_is_cut_off_or_holds_too_much(tmp_path, monkeypatch):
         monkeypatch.setattr(pq.ParquetFile, "read", None)  # it is refused in advance
         with pytest.raises(InputError, match="more than 999 numbers: save a part of them"):
             load_samples(path)
-
-
-def test_a_command_takes_it(tmp_path, capsys):
-    x, y = write(tmp_path / "x.parquet", x=X), write(tmp_path / "y.parquet", y=X + Y)
-    np.save(tmp_path / "x.npy", X)
-    results = []
-    for path in (x, tmp_path / "x.npy"):
-        assert main(["estimate", str(path), str(y), "--threads", "1", "--json"]) == 0
-        results.append(json.loads(capsys.readouterr().out))
-    assert results[0]["mi"] == results[1]["mi"]

@@ -40,14 +40,6 @@ def test_dialects(tmp_path, text, names, ending):
     np.testing.assert_array_equal(load_samples(path)[0], XY)
 
 
-@pytest.mark.parametrize("suffix", [".tsv", ".txt", ".CSV"])
-def test_endings(tmp_path, suffix):
-    np.savetxt(tmp_path / f"a{suffix}", XY, header="x y", delimiter="\t")
-    found = load_trajectories(tmp_path / f"a{suffix}")
-    np.testing.assert_array_equal(found.states, XY)
-    assert found.names == ("x", "y")
-
-
 def test_semicolons_with_missing_values_and_large_integers(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(

@@ -132,10 +132,5 @@ def test_a_column_that_switches_between_two_levels_needs_no_name(noise):
     assert grippers([], [wave, column, ramp], taken=(1,)) == []
 
 
-def test_given_columns_replace_names():
-    (one,) = grippers(["gripper", "claw_width"], [moving(1)[:, 0], SWITCH], given=(1,))
-    assert one.columns == (1,)
-
-
 def test_constant_columns_are_no_grippers():
     assert grippers(["gripper.pos", "x"], [np.ones(200), np.sin(np.arange(200) / 9)]) == []

@@ -47,13 +47,6 @@ def test_a_box_that_is_moved_twice_has_two_motions(noise):
         assert np.abs(np.subtract(steps(row), TRUTH)).max() <= (6 if noise == 1e-3 else 4)
 
 
-@pytest.mark.parametrize("scale", [1e3, 1e-3, 640.0])
-def test_units_and_origins_change_no_step(scale):
-    paths = {"hand": HAND, "box": BOX}
-    moved = motions(paths, change=lambda path: path * scale + [-3 * scale, scale, 5])
-    assert [steps(row) for row in moved] == [steps(row) for row in motions(paths)]
-
-
 @pytest.mark.parametrize("angle", [0.4, np.pi / 4, np.pi / 2, 2.0])
 def test_a_rotation_of_the_axes_moves_no_step_by_more_than_two(angle):
     paths = {"hand": HAND, "box": BOX}

@@ -45,14 +45,6 @@ def test_jitter_and_small_changes_are_no_switches():
     assert [len(row) for row in switches(small, noise=0.02)] == [2] * 4
 
 
-def test_units_change_no_switch():
-    for scale in (1000.0, 1e-4, -1.0):
-        other = switches(SLOW, noise=0.01, scale=scale)
-        np.testing.assert_array_equal(
-            np.array(other)[..., :2], np.array(switches(SLOW, noise=0.01))[..., :2]
-        )
-
-
 def test_a_gripper_that_stops_half_way_has_another_level():
     states = [np.interp(np.arange(0, 11, 0.05), *np.transpose(SLOW))[:, None] for _ in range(5)]
     states[2] = 0.4 + 0.6 * states[2]

@@ -185,11 +185,6 @@ def test_idle_time_is_measured():
     assert max(q.idle for i, q in enumerate(quality) if i != 2) + 0.3 < quality[2].idle
 
 
-def test_a_third_that_lacks_the_grasp_is_named():
-    quality = discover({i: {"end": 3.8} for i in (1, 4, 6, 9)})
-    assert [i for i, q in enumerate(quality) if "grasp cube" in q.missing] == [1, 4, 6, 9]
-
-
 def frozen(first, last, *columns):
     def spoil(states):
         states[first:last, list(columns)] = states[first, list(columns)]
@@ -273,18 +268,6 @@ def test_rest_of_a_joint_that_hardly_moves():
         moving = np.flatnonzero(~at_rest(changes, own))
         assert 86 <= moving[0] <= 94 and 246 <= moving[-1] <= 254
         assert len(moving) > 150
-
-
-def test_increments_below_the_resolution_are_rest():
-    rng = np.random.default_rng(0)
-    states = [demonstration(20.0, idle=3.0) for _ in range(8)]
-    for own in states:
-        own[:50, 2] += 2e-3 * rng.normal(size=50)
-    idle = []
-    for resolution in (None, [0, 0, 0.01]):
-        given = Trajectories(states, names=NAMES, rate=20, resolution=resolution)
-        idle.append(discover_keystates(given, 5).quality[0].idle)
-    assert idle[1] > idle[0] + 0.15
 
 
 def test_a_failed_grasp_is_compared_with_the_one_that_follows():
