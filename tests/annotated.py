@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from infoatlas_tools.keystates.trust.quality import Quality
 
 from infoatlas_tools import Trajectories
 from infoatlas_tools.annotate.content import Annotations
 from infoatlas_tools.keystates.contacts.contact_events import find_evidence
 from infoatlas_tools.keystates.key_states import KeyStates
 from infoatlas_tools.keystates.motion.steps import Steps
+from infoatlas_tools.keystates.trust.quality import Quality
 
 
 def named(steps, names):

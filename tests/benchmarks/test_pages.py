@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from benchmarks import bmi_unsliced
-from benchmarks.measure import load_models, measure, one, pick
+from benchmarks.measure import one, pick
 from benchmarks.report import number
-from benchmarks.tasks.bmi_files import load_cases
 
 ROOT = Path(__file__).parents[2]
 ESTIMATORS = ("infoatlas-rt", "Gaussian copula", "KSG (k=5)")
@@ -192,19 +191,6 @@ def test_table1(samples, tmp_path):
     assert report["versions"]["torch"] and report["torch_threads"] >= 1
     assert "training was cut short" in page
     assert "As published" not in page  # that is for n = 5000
-
-
-def test_trained_peers_may_have_fewer_seeds(samples):
-    cases = load_cases(samples, [100], 3)[:1]
-    count = {"few": 0}
-
-    def few(x, y):
-        count["few"] += 1
-        return 1.0
-
-    rows = measure("", cases, load_models(["edge"]), {"few": few}, {"few": 2})
-    assert [len(row.estimates) for row in rows] == [3, 2]
-    assert count["few"] == 2
 
 
 def test_bmi_sliced(tmp_path):

@@ -51,17 +51,6 @@ def test_cuts(found, made):
     assert right_cuts(TASK, made, [grasps - HOLD]) == 0.0
 
 
-def test_proposed_cuts_do_not_depend_on_objects(made):
-    """Positions of objects affect the reference objects, but not the proposed cuts."""
-    hidden = arms.discover(made, ("cube", "goal"), count=8)
-    columns = [i for i, name in enumerate(made.names) if "cube" in name or "goal" in name]
-    other = [states.copy() for states in made.states]
-    for states in other:
-        states[:, columns] += np.random.default_rng(0).standard_normal((len(states), len(columns)))
-    again = arms.discover(replace(made, states=tuple(other)), ("cube", "goal"), count=8)
-    assert np.array_equal(hidden.steps.filled(-1), again.steps.filled(-1))
-
-
 def test_grasps_of_a_flag(made):
     flag = np.zeros(60, bool)
     flag[10:20] = flag[22:30] = flag[40:50] = flag[58] = True  # interruption, short contact
@@ -72,12 +61,3 @@ def test_grasps_of_a_flag(made):
     named = replace(some, flags={**some.flags, "grasped_cube": (np.zeros(60, bool),)})
     assert arms.flagged(named, GRASP, "cube").tolist() == [-1]  # only the flag of this object
     assert arms.flagged(named, GRASP, "other").tolist() == [10]
-
-
-def test_a_demonstration_without_a_grasp_has_no_part_that_ends_there(made):
-    flags = [flag.copy() for flag in made.flags["is_grasped"]]
-    flags[4][:] = False
-    parts = arms.by_flags(TASK, replace(made, flags={"is_grasped": tuple(flags)}), 0).parts
-    assert parts[0].start[4] == parts[0].end[4] == parts[1].start[4] == 0
-    assert parts[1].end[4] == made.lengths[4]
-    assert (parts[0].end[:4] > 0).all()

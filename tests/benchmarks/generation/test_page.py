@@ -45,21 +45,6 @@ def test_training_data_of_policies(tmp_path):
         policies.data(tmp_path, "pick", SUBTASKS, 10)
 
 
-def test_rollouts_of_trained_policies_are_kept_after_a_restart(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(policies, "record", lambda folder, task, arm, plan: asked.append(arm))
-    plan = {"recorded": [["pick", TEN], ["pick", SUBTASKS], ["pick", FIVE]], "rollouts": 2}
-    for name in ("policies", "rollouts"):
-        (tmp_path / name).mkdir()
-    for arm in (TEN, SUBTASKS):
-        (tmp_path / "policies" / f"pick-{slug(arm)}-0.json").write_text("{}")
-    (tmp_path / "rollouts" / f"pick-{slug(TEN)}.npz").write_text("")
-    policies.keep_rollouts(tmp_path, plan)
-    assert asked == [SUBTASKS]
-    policies.keep_rollouts(tmp_path, {**plan, "rollouts": 0})
-    assert asked == [SUBTASKS]
-
-
 def test_rows_of_references(monkeypatch):
     from benchmarks.generation import references
 

@@ -83,21 +83,6 @@ def test_second_difference(k):
     assert peers.second_difference(both, 4)[0].tolist() == [15, 20, 40, 45]
 
 
-def test_a_gripper_by_its_name(demos):
-    """`gripper.position` is used like `finger1.position`; its velocity is not."""
-    assert demos.names[1] == "finger1.position"
-    for name, offered in (("gripper_left.position", True), ("gripper.velocity", False)):
-        other = tasks.Demonstrations(
-            demos.trajectories, ("a", name, "b", "c", "d", "e"), demos.events, demos.times,
-            demos.seeds,
-        )  # fmt: skip
-        if offered:
-            assert near(peers.gripper(other, 1), demos.times[:, 1:], 1)
-        else:
-            with pytest.raises(peers.NotOffered, match=r"no columns finger\*.position, gripper"):
-                peers.gripper(other, 1)
-
-
 @pytest.mark.parametrize("names", [(), ("a", "b", "c", "d", "e", "f")])
 def test_without_the_names_that_a_peer_knows(demos, names):
     other = tasks.Demonstrations(demos.trajectories, names, demos.events, demos.times, demos.seeds)
@@ -129,18 +114,3 @@ def test_bocpd(k):
     demos = tasks.Demonstrations(paths, ("a", "b", "c"), ("e", "f"), truth, np.arange(3))
     found = peers.bocpd(demos, k)
     assert all(len(steps) == 2 for steps in found) and near(found, truth, 1)
-
-
-def test_peers_do_not_use_events():
-    """The results of all methods are independent of the true events."""
-    demos = tasks.load("push", number=3)
-    other = tasks.Demonstrations(
-        demos.trajectories, demos.names, demos.events, demos.times[::-1] + 3, demos.seeds
-    )
-    for peer in peers.PEERS.values():
-        try:
-            found = peer.find(demos, 5)
-        except peers.NotOffered:
-            continue
-        again = peer.find(other, 5)
-        assert all(np.array_equal(a, b) for a, b in zip(found, again, strict=True))

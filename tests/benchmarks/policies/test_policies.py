@@ -1,6 +1,5 @@
 """Policies without a simulator: training data, duration of training, and the page."""
 
-import json
 from dataclasses import replace
 from statistics import NormalDist
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.policies import __main__ as command, arms, page
+from benchmarks.policies import arms, page
 from benchmarks.policies.policy import JOINTS, SLOTS, Settings
 from benchmarks.policies.rates import episodes, p_value, wilson
 from benchmarks.policies.train import Demos, targets, train
@@ -118,17 +117,6 @@ def test_page():
     assert "does not show that key states help" in page.verdict(alike)
     assert page.differences(page.summarise(runs(helps=0.8))) == []  # nothing to compare with
     assert page.picture(rows).axes[0].get_title() == "PickCube"
-
-
-def test_runs_of_common_seeds(tmp_path):
-    """Until all seeds are finished, arms are compared on the starts that they share."""
-    (tmp_path / "runs").mkdir()
-    for arm, seed in (("none", 0), ("none", 1), ("flags", 0)):
-        row = {"task": "pick", "arm": arm, "seed": seed}
-        (tmp_path / "runs" / f"pick-{arm}-{seed}.json").write_text(json.dumps(row))
-    plan = {"tasks": {"pick": ["none", "flags", "even"]}, "seeds": 3}
-    found = [(run["arm"], run["seed"]) for run in command.runs(plan, tmp_path)]
-    assert found == [("none", 0), ("flags", 0)]
 
 
 def test_arms_of_a_file(tmp_path):

@@ -39,17 +39,6 @@ def test_demonstrations(task):
         assert len(np.unique(column)) > 2 or np.ptp(column) == 0, name
 
 
-def test_a_box_with_two_truths():
-    """Manual segments, and the box's own motion: before its begin the box rests."""
-    manual, own = tasks.load("vmci_pnp"), tasks.load("vmci_box")
-    assert manual.events == ("grasp_1", "place_1", "rest", "grasp_2", "place_2")
-    assert own.events == ("begins#1", "ends#1", "begins#2", "ends#2") and own.rate == 60
-    place = [own.names.index(f"box_left.{axis}") for axis in "xyz"]
-    for states, (begins, *_) in zip(own.trajectories, own.times.astype(int), strict=True):
-        moved = np.linalg.norm(states[:, place] - states[0, place], axis=1)
-        assert moved[:begins].max() < 0.01 and moved[begins + 30] > 0.05  # m
-
-
 def test_events_that_a_file_lists(tmp_path):
     path = tmp_path / "listed.npz"
     np.savez(

@@ -188,11 +188,6 @@ def test_auto_needs_no_onnxruntime(model, package, monkeypatch):
     assert make_backend(model, "auto").provider == "native"
 
 
-def test_auto_does_not_import_onnxruntime_to_ask_for_cuda(model, package, monkeypatch):
-    monkeypatch.setattr(onnxruntime_backend, "offered", lambda: pytest.fail("it was imported"))
-    assert make_backend(model).provider == "native"
-
-
 def test_cuda_is_found_by_the_library_of_its_provider(tmp_path, monkeypatch):
     assert not onnxruntime_backend.has_cuda()  # the ONNX Runtime of the tests is that for CPUs
     spec = ModuleSpec("onnxruntime", None, is_package=True)

@@ -5,7 +5,7 @@ TensorRT and TensorRT-RTX are tested if they are installed and build for the GPU
 
 import subprocess
 import sys
-from time import perf_counter, sleep
+from time import sleep
 
 import numpy as np
 import pytest
@@ -179,30 +179,3 @@ def test_the_first_call_of_a_shape_gives_the_bits_of_later_ones(engine):
         sleep(pause)
         for a, b in zip(backend.run(*inputs), first, strict=True):
             np.testing.assert_array_equal(a, b)
-
-
-@pytest.mark.parametrize(
-    ("what", "shape", "calls", "goal"),
-    [
-        ("one update, 40 slices of 100 samples", (40, 100, 5), 1, 0.003),
-        ("a curve of 200 points, 40 slices of 100 samples", (1000, 100, 5), 8, 0.1),
-        ("a pair of 1,000 samples, in batches of 16", (16, 1000, 5), 1 / 16, 0.001),
-        ("a pair of 5,000 samples, in batches of 16", (16, 5000, 5), 1 / 16, None),
-    ],
-)
-def test_times(library, engine, capsys, what, shape, calls, goal):
-    """Print times beside their goals; these are not conditions, because clocks and load vary."""
-    backend, inputs = TensorRTBackend(model_file.load(engine)), data(*shape)
-    for _ in range(3):
-        backend.run(*inputs)
-    times = []
-    for _ in range(10):
-        start = perf_counter()
-        backend.run(*inputs)
-        times.append(perf_counter() - start)
-    took = float(np.median(times)) * calls
-    stages = ", ".join(f"{k} {v * calls:.2f}" for k, v in backend.milliseconds.items())
-    with capsys.disabled():
-        aim = "" if goal is None else f", goal {1e3 * goal:.0f} ms"
-        print(f"\n{library}, {what}: {1e3 * took:.2f} ms (GPU, in ms: {stages}){aim}")
-    assert all(value > 0 for value in backend.milliseconds.values())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from dataclasses import replace
 
 import pytest
@@ -75,12 +74,6 @@ def test_native_is_measured_beside_the_cpu(monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "Model edge on native" in out and "Model edge on cpu" in out
     assert re.search(r"Native over cpu.*inference \d\.\d{3}, total \d\.\d{3}", out)
-
-
-def test_native_is_refused_with_the_reason(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "infoatlas_native", None)
-    assert main([*QUICK, "--provider", "native"]) == 3
-    assert "not built" in capsys.readouterr().err
 
 
 def test_comparison_gives_ratios_and_what_differs(measured, tmp_path, capsys):

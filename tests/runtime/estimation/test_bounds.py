@@ -10,7 +10,6 @@ from infoatlas_rt import Estimator
 from infoatlas_rt.estimation import forward
 from infoatlas_rt.estimation.bounds import FLOOR, bounded, entropy, repeats
 from infoatlas_rt.models import model_file
-from infoatlas_tools import independence_test
 
 
 def counts(values):
@@ -159,20 +158,3 @@ def test_the_bound_of_classes_is_no_alarm(estimator, monkeypatch):
     assert len(errors) >= 3
     bound, model = np.sqrt(np.mean(np.square(errors), axis=0))
     assert bound < model
-
-
-def test_a_rare_flag_is_not_independent_of_itself(estimator):
-    x = np.zeros(100)
-    x[[3, 50, 77]] = 1
-    found = independence_test(x, x, estimator, permutations=99)
-    assert found.p_value <= 0.01
-    assert found.mi == estimator.estimate(x, x).mi
-
-
-def test_slices_of_rare_events(estimator):
-    rng = np.random.default_rng(4)
-    for d in (6, 24):
-        x = (rng.random((100, d)) < 0.02).astype(float)
-        found = Estimator(estimator.model_file.name, threads=1, k=3, slices=6).estimate(x, x)
-        assert FLOOR <= found.per_slice.min() and found.per_slice.max() <= repeats(x, x).ceiling()
-        assert found.mi > 0

@@ -114,28 +114,6 @@ def test_wide_sides_are_sliced_unasked(estimator, echo):
     assert (result.slices, result.k, result.rank_x) == (1, None, dim)
 
 
-def test_projections_stay_the_same_for_a_stream(monkeypatch):
-    estimator = Estimator(threads=1, k=2, slices=3)
-    backend = Echo()
-    monkeypatch.setattr(estimator, "backend", backend)
-    x, y = pairs(dx=5, dy=5)
-    estimator.estimate(x, y)
-    estimator.estimate(*pairs(n=64, dx=4, dy=7, seed=1))
-    estimator.estimate(x, y)
-    np.testing.assert_array_equal(backend.calls[0][0], backend.calls[2][0])
-
-
-def test_coordinates_count_the_same_in_any_unit(monkeypatch):
-    # Without standardisation the large coordinate would dominate the slices.
-    estimator = Estimator(threads=1, k=1, slices=8)
-    backend = Echo()
-    monkeypatch.setattr(estimator, "backend", backend)
-    x, y = pairs(dx=5, dy=5)
-    estimator.estimate(x, y)
-    estimator.estimate(x * [1e6, 1, 1e-6, 1, 1] + [0, 1e3, 0, 0, 0], y)
-    np.testing.assert_allclose(backend.calls[0][0], backend.calls[1][0], atol=1e-6)
-
-
 def test_large_jobs_run_in_chunks(monkeypatch):
     estimator = Estimator(threads=1, k=2, slices=7)
     x, y = pairs(dx=5, dy=5)
@@ -281,20 +259,6 @@ def test_time_series_widens_the_error(estimator, echo):
     # In shuffled order there is no autocorrelation: the influence is white noise.
     white = estimator.estimate(*[rng.permutation(x)] * 2, time_series=True)
     assert 0.6 < white.effective_samples / 1000 <= 1
-
-
-@pytest.mark.parametrize("moving", [2, 3])
-def test_constant_coordinates_have_no_effect(moving):
-    """Locked joints: a side that is wider than the model is estimated without them."""
-    real = Estimator(threads=1)
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((200, moving))
-    y = x + rng.standard_normal((200, moving))
-    locked = np.full((200, 8), 0.3)
-    found = real.estimate(np.hstack([x, locked]), np.hstack([locked, y]))
-    assert (found.rank_x, found.rank_y) == (moving, moving)
-    assert abs(found.mi - real.estimate(x, y).mi) < 0.1
-    assert found.per_slice.std() < 0.1  # each slice contains all non-constant coordinates
 
 
 def test_a_series_that_was_not_announced_is_reported(estimator, echo):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, InputError
-from infoatlas_rt.estimation import shuffling
 from infoatlas_rt.estimation.prepare import checked
 from infoatlas_rt.estimation.standard_error import clustered_variance
 
@@ -51,17 +50,6 @@ def test_no_product_pair_within_a_group(estimator, monkeypatch, sizes):
     for shift in backend.shifts:
         assert (owner != np.roll(owner, shift)).all()
         assert (owner != np.roll(owner, -shift)).all()
-
-
-def test_nothing_changes_without_groups(estimator):
-    rng = np.random.default_rng(1)
-    x, y = rng.standard_normal((2, 100, 2))
-    entered = estimator.prepare(checked(x, y, "cpu"))
-    order, _, shifts = shuffling._shuffle(100, len(entered.shifts), estimator.seed)
-    assert entered.groups is None
-    np.testing.assert_array_equal(entered.order, order)
-    np.testing.assert_array_equal(entered.shifts, shifts)
-    np.testing.assert_array_equal(entered.x, x[order])
 
 
 def test_copies_have_the_error_of_what_was_copied(estimator, monkeypatch):

@@ -123,22 +123,6 @@ def test_flags_and_constants_of_parts(estimator):
     assert result.constant_y == () and not result.degenerate
 
 
-def test_the_same_bits_twice_and_another_assignment_of_another_seed(estimator):
-    x, y = pairs(250)
-    first, again = estimator.estimate(x, y), estimator.estimate(x, y)
-    assert first.mi == again.mi and np.array_equal(first.influence, again.influence)
-    assert not np.array_equal(split(250, 3, None, 0)[0], split(250, 3, None, 1)[0])
-
-
-def test_more_samples_give_less_error():
-    x, noise = np.random.default_rng(0).standard_normal((2, 10_000, 1))
-    y, estimator = 0.6 * x + 0.8 * noise, Estimator(threads=1)
-    few, many = (estimator.estimate(x[:n], y[:n]) for n in (500, 10_000))
-    for result in (few, many):
-        assert abs(result.mi + math.log(0.8)) <= 1.645 * result.stderr
-    assert many.parts == 2 and many.noise < few.noise and abs(many.mi + math.log(0.8)) < 0.05
-
-
 def test_a_group_too_large_for_a_part_is_named_with_all_samples(estimator):
     x, y = pairs(3 * MOST)
     groups = np.repeat([0, 1, 2], [147, 147, 6])

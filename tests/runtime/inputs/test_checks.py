@@ -135,20 +135,6 @@ def test_engine_errors_are_model_errors(estimator, monkeypatch):
 # ---- accepted -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "dtype",
-    ["int8", "uint8", "int32", "int64", "uint64", "bool", "float16", "float32", "longdouble"],
-)
-def test_real_types(estimator, dtype):
-    rng = np.random.default_rng(2)
-    x = rng.integers(0, 2 if dtype == "bool" else 50, (N, 2))
-    y = (x + rng.integers(0, 2, (N, 2))) % (2 if dtype == "bool" else 51)
-    assert as_samples(x.astype(dtype), "x").dtype == np.float64
-    as_float = estimator.estimate(x.astype(float), y.astype(float))
-    assert_sound(as_float)
-    assert estimator.estimate(x.astype(dtype), y.astype(dtype)).mi == as_float.mi
-
-
 @pytest.mark.parametrize("options", [{}, {"k": 2, "slices": 4}])
 def test_input_is_left_alone(options):
     x, y = pairs(d=3)

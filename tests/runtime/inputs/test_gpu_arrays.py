@@ -1,8 +1,5 @@
 """Samples of torch and CuPy on a real GPU give the same results as on the host."""
 
-from functools import partial
-from timeit import repeat
-
 import numpy as np
 import pytest
 
@@ -141,14 +138,3 @@ def test_pending_work_is_waited_for(estimator):
             noise = noise @ noise / 64
         late = [side + 0 * noise.nan_to_num(0, 0, 0)[0, 0] for side in there]
         assert estimator.estimate(*late).mi == pytest.approx(wanted, abs=TOLERANCE)
-
-
-@pytest.mark.parametrize(("n", "d"), [(100, 41), (1000, 41), (5000, 5)])
-def test_times(place, estimator, capsys, n, d):
-    """Print the times of estimates; they are no conditions, because clocks and load vary."""
-    sides, medians = pairs(n, d, d), []
-    for given in (sides, [place(side) for side in sides]):
-        times = repeat(partial(estimator.estimate, *given), number=1, repeat=15)
-        medians.append(f"{1e3 * np.median(times[5:]):.2f} ms")
-    with capsys.disabled():
-        print(f"\n{n} samples, {d} + {d}: on the host {medians[0]}, on the GPU {medians[1]}")

@@ -284,17 +284,6 @@ def test_the_interval_is_that_of_the_body_that_is_read(tmp_path):
         assert one[0] == pytest.approx(2 * every[0], rel=1e-4)
 
 
-def test_a_bag_of_several_messages_bodies(tmp_path, capsys):
-    """Also if the second one is late."""
-    path = write(tmp_path / "pose", POSE, [pose("a" if i < 90 else "b", i) for i in range(100)])
-    code, (_, error) = run(capsys, path)
-    assert code == 2
-    assert "It has [header.frame_id=a] (90), [header.frame_id=b] (10)" in error
-    with Bag(path) as bag:
-        assert bag.extractor("/t", ["[header.frame_id=a]"]).dim == 7
-        assert bag.extractor("/t", ["[header.frame_id=*]"]).dim == 7
-
-
 def test_empty_velocities_with_joints():
     """States with and without names are equal; later velocities are added to the layout."""
     kind = schema("sensor_msgs/msg/JointState")

@@ -163,31 +163,6 @@ def test_mixture(edge, n, bias, error):
     check(edge, mixture, truth, n, bias=bias, error=error)
 
 
-def test_independent_sums_add_up(edge):
-    """I((a, b); (c, d)) = I(a; c) + I(b; d) if the two pairs are independent of each other."""
-    one, truth = student(1, 1)
-
-    def draw(rng, n):
-        (a, c), (b, d) = one(rng, n), gaussian(0.8, [1])(rng, n)
-        return np.hstack([a, b]), np.hstack([c, d])
-
-    check(edge, draw, truth + 0.8, 1000, bias=0.10, error=0.12)
-
-
-def twisted(side):
-    """Rotate two coordinates by their squared length, which keeps all information."""
-    angle = 0.7 * np.square(side).sum(1)
-    c, s = np.cos(angle), np.sin(angle)
-    a, b = side[:, 0], side[:, 1]
-    return np.stack([c * a - s * b, s * a + c * b, *side.T[2:]], 1)
-
-
-def test_part_of_the_dependence_of_twisted_sides_is_found(edge):
-    x, y = gaussian(1.5, np.ones(3))(np.random.default_rng(5), 3000)
-    found = edge.estimate(twisted(x), twisted(y - 5)).mi
-    assert 1.0 < found < 1.55
-
-
 def test_slices_contain_a_part_of_the_information(models):
     x, y = gaussian(2.0, np.ones(20))(np.random.default_rng(0), 1000)
     assert models["edge"].estimate(x, y).mi < 0.5 * models["wide"].estimate(x, y).mi

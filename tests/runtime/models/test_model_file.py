@@ -113,15 +113,6 @@ def test_shift_count(write):
     assert [model.shift_count(100, slices) for slices in (2, 10, 40)] == [80, 16, 8]
 
 
-def test_shipped_models_load():
-    assert "edge" in model_file.available()
-    for name in model_file.available():
-        model = model_file.load(name)
-        assert model.path == model_file.MODELS / f"{name}.onnx"
-        assert model.name
-        assert json.dumps(model.accuracy)
-
-
 def test_readout_agrees_with_onnxruntime():
     onnxruntime = pytest.importorskip("onnxruntime")
     model = model_file.load("edge")

@@ -77,12 +77,6 @@ def test_window_of_a_stationary_process(estimator, lag, truth):
     assert all(r.effective_samples <= n for r in results)
 
 
-def test_window_of_white_noise(estimator):
-    states = [np.random.default_rng(i).standard_normal((502, 3)) for i in range(6)]
-    found = [last_reading(s, 2, estimator).mi for s in states]
-    assert np.abs(found).max() < 0.10
-
-
 def test_window_of_independent_random_walks(estimator):
     """Walks of two robots that are independent of each other: the true mutual information is 0.
 

@@ -135,26 +135,6 @@ def test_mismatches_are_refused(one_arm):
         Annotations(one_arm.keystates, gap, ("a", "b", "c")).spans(0)
 
 
-def test_ends_with_the_noise_of_an_encoder_are_cut_and_switches_stay():
-    rng, step = np.random.default_rng(0), 360 / 4096
-    states, _ = demonstrations(count=8)
-    states = [np.pad(s, ((60, 60), (0, 0)), mode="edge") for s in states]
-    found = discover_keystates(Trajectories(states, rate=20), count=2)
-    actions = []
-    for own in states:
-        action = np.zeros((len(own), 2))
-        action[60:-60, 0] = np.linspace(0, 20, len(own) - 120)
-        action[-60:, 0] = 20
-        action[:, 0] = np.round(action[:, 0] / step + 0.3 * rng.normal(size=len(own))) * step
-        action[20:, 1] = 1  # a switch
-        actions.append(action)
-    made = Annotations(found, found.subtasks(), tuple(map(str, range(8))), actions)
-    short = made.trimmed()
-    assert (short.first == 19).all()
-    ends = made.lengths - short.first - short.lengths
-    assert (ends >= 50).all()
-
-
 @pytest.mark.parametrize("stride", [1, 3])
 def test_idle_frames_are_where_nothing_moves(stride):
     states = [np.repeat(s, stride, axis=0) for s in demonstrations(count=8)[0]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -107,24 +106,6 @@ def test_signals_lanes_and_events(tmp_path):
         assert lane["step"] == [0, *steps]
         texts = ["", "after grasp", "after release"][: len(steps) + 1]
         assert [text[0] for text in lane["StateChange:state"]] == texts
-
-
-def test_the_reader_of_the_command_line_accepts_it(tmp_path):
-    write_rerun(own_annotations(), tmp_path / "demo.hdf5", tmp_path / "view", episodes=["demo_2"])
-    (file,) = (tmp_path / "view").iterdir()
-    if "verify" not in run("rrd", "--help").stdout:
-        pytest.skip("this release of rerun-sdk has no `rerun rrd verify`")
-    result = run("rrd", "verify", str(file))
-    assert result.returncode == 0, result.stderr
-    content = file.read_bytes()
-    file.write_bytes(content[:100] + bytes(400) + content[500:])
-    broken = run("rrd", "verify", str(file))
-    assert broken.returncode != 0 or "failed" in broken.stderr  # old releases end with 0
-
-
-def run(*arguments):
-    command = [sys.executable, "-m", "rerun", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_without_a_rate_there_are_steps_alone(tmp_path):

@@ -167,25 +167,6 @@ def test_json(twelve, tmp_path, capsys):
     assert written["subtasks"] == result["subtasks"] and written["look_at_first"] is None
 
 
-def test_parts_that_a_quarter_lacks_or_does_not_complete(twelve, tmp_path, capsys):
-    path = tmp_path / "cut.npz"
-    with np.load(twelve) as file:
-        parts = np.split(file["states"], np.cumsum(file["lengths"])[:-1])
-        names = file["names"]
-    for i in (0, 4):
-        parts[i] = parts[i][: int(0.4 * len(parts[i]))]
-    parts[7] = parts[7][: int(0.75 * len(parts[7]))]  # the cube is on its way
-    lengths = [len(part) for part in parts]
-    np.savez(path, states=np.concatenate(parts), lengths=lengths, names=names)
-    assert main(["annotate", str(path), *BODIES, "--qa"]) == 0
-    text = capsys.readouterr().out
-    assert "Order 2, in 3 of 12 episodes (0, 3, 4): reach cube\n" in text
-    for episode in (0, 3, 4):
-        assert re.search(rf"^  {episode} .*lacks grasp cube, carry cube to goal", text, re.M)
-    assert re.search(r"^  7 .*carry cube to goal ends 0\.\d+ from where most do", text, re.M)
-    assert "Look at first: [0, 3, 4, 5, 7]" in text
-
-
 def test_without_the_rate_no_episode_is_to_be_looked_at(twelve, capsys):
     assert main(["annotate", str(twelve), "--count", "auto", "--qa"]) == 0
     text = capsys.readouterr().out

@@ -111,21 +111,6 @@ def test_signs_of_quaternions_change_nothing(names):
     assert plain.names[3] == ("tool.rotation_x" if names else "3-6.rotation_x")
 
 
-def test_unknown_order_of_quaternions_exchanges_axes_at_most():
-    tool = turning()
-    _, _, paths, _ = read(joined(tool, lambda q: q[:, [1, 2, 3, 0]]))
-    assert_turns(paths, tool)
-    for path, (_, q) in zip(paths, tool, strict=True):
-        conjugate = q * [1, -1, -1, -1]  # increments in the fixed frame: R_t+1 R_t^-1
-        _, _, (fixed,), _ = read([conjugate], orientation={"0:4": "quaternion_wxyz"})
-        found, true = np.diff(path[:, 3:], axis=0), np.diff(fixed, axis=0)
-        match = np.abs(found.T @ true) / np.outer(
-            *(np.linalg.norm(a, axis=0) for a in (found, true))
-        )
-        assert sorted(np.argmax(match, axis=1)) == [0, 1, 2]
-        np.testing.assert_allclose(match.max(axis=1), 1, atol=1e-9)
-
-
 @pytest.mark.parametrize("decimals", [3, 4])
 def test_rounded_quaternions(decimals):
     tool = turning()
@@ -324,15 +309,6 @@ def test_names_of_quaternions(source, order):
     assert made.kinds == ("plain",) * 3 + ("quaternion",) * 3, made.notes
     assert ("assumed" in made.notes[0]) == numbered
     assert_turns(paths, tool)
-
-
-def test_poses_of_kitti():
-    """Odometry: three rows of (R, t) a line, without names (evo, evo/tools/file_interface.py)."""
-    tool = turning(size=2.0)
-    states = [np.concatenate([matrices(q), p[..., None]], axis=2).reshape(-1, 12) for p, q in tool]
-    made, _, paths, _ = read(states)
-    assert made.kinds == ("matrix",) * 3 + ("plain",) * 3
-    assert_turns(paths, tool, slice(0, 3))
 
 
 @pytest.mark.parametrize(
@@ -710,16 +686,6 @@ def test_follower_gives_what_was_read():
         follower.reset(ROW)
         got = [follower.push(row[None], ROW)[0] for row in s]
         np.testing.assert_allclose(got, path, atol=1e-12)
-
-
-def test_follower_of_several_episodes():
-    (made, _, paths, _), states = mixed()
-    follower = Follower(made, 3)
-    for t in range(70):
-        rows = np.array([0, 2]) if t % 2 else np.array([2, 0, 1])
-        got = follower.push(np.stack([states[r][t if r != 1 else t // 2] for r in rows]), rows)
-        for r, coordinates in zip(rows, got, strict=True):
-            np.testing.assert_allclose(coordinates, paths[r][t if r != 1 else t // 2], atol=1e-12)
 
 
 def test_follower_holds_rotations_that_are_none():

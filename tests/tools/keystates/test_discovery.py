@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas
@@ -12,13 +11,12 @@ import pytest
 
 from hands import RATE, carrying
 from infoatlas_rt import InputError
-from infoatlas_tools import discover_keystates, load_trajectories
+from infoatlas_tools import discover_keystates
 from infoatlas_tools.keystates.motion.motion_scales import bursts
 from infoatlas_tools.trajectories import Trajectories
 from regimes import demonstrations
 from task_parts import resampled
 
-PICKCUBE = Path(__file__).parents[3] / "examples/data/pickcube.npz"
 NAMES = ("tool.x", "tool.y", "tool.z", "finger1.position", "time")
 
 
@@ -67,16 +65,6 @@ def test_known_phases_are_found_to_within_a_step():
     assert found.reproduced.min() > 0.3 and "found again" in found.trust
     assert np.isnan(found.met) and "show no contact" in found.warnings[0]
     assert [found.sure(j) for j in range(2)] == ["repeats", "repeats"]
-
-
-def test_grasps_of_real_demonstrations_are_found_to_within_two_steps():
-    trajectories = load_trajectories(PICKCUBE)
-    found = discover_keystates(trajectories, count=1)
-    with np.load(PICKCUBE) as file:
-        grasped = np.split(file["is_grasped"], np.cumsum(file["lengths"])[:-1])
-    grasp = np.array([flag.argmax() for flag in grasped])
-    assert np.abs(found.steps - grasp[:, None]).min(axis=1).max() <= 2
-    assert found.trajectories.names == trajectories.names
 
 
 def test_steps_ascend_and_leave_out_the_ends():
@@ -302,20 +290,6 @@ def test_both_switches_of_a_binary_gripper_among_smooth_motion():
         assert [found.sure(j) for j in (0, 1)] == ["switch seen"] * 2
 
 
-@pytest.mark.parametrize("unit", [lambda w: w * 4096 // 1, lambda w: w * 200 - 100])
-def test_a_turn_through_the_seam_of_an_encoder_is_no_key_state(unit):
-    states, cuts = [], []
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        cut, t = rng.integers(40, 50), np.arange(rng.integers(110, 130))
-        turn = 0.75 + 0.004 * t + 0.02 * np.sin(t / 9) + rng.normal(0, 2e-4, len(t))
-        path = np.c_[0.6 * np.minimum(t, cut), 0.4 * np.maximum(t - cut, 0)]
-        states.append(np.c_[path + rng.normal(0, 0.05, path.shape), unit(turn % 1)])
-        cuts.append(cut)
-    found = discover_keystates(states, count=1)
-    assert np.ma.median(np.abs(found.steps[:, 0] - cuts)) <= 1
-
-
 def test_one_and_two_demonstrations():
     states, times = recordings(2)
     for count in (1, 2):
@@ -365,14 +339,6 @@ def test_trust_counts_each_kind_from_0_to_1_and_no_switches_left_out_by_labels()
     assert ", and 50% of the key states are found again" in found.trust
     labelled = discover_keystates(data, labels={0: [int(cuts[0][0])], 1: [int(cuts[1][0])]})
     assert "found again" in labelled.trust and "contacts and switches" not in labelled.trust
-
-
-def test_many_key_states_that_meet_every_contact_are_no_reason_for_a_warning():
-    """In short demonstrations, eight evenly spaced steps meet nearly everything, too."""
-    data, _ = carried(lift=0.02)
-    found = discover_keystates(data, count=8)
-    assert found.met > 0.9 and found.warnings == ()
-    assert discover_keystates(data, count=20).warnings == ()
 
 
 def test_states_of_a_tool_alone_say_that_they_are_guesses():

@@ -57,12 +57,6 @@ def test_a_rotation_of_the_axes_moves_no_step_by_more_than_two(angle):
     assert np.abs(away).max() <= 2
 
 
-def test_the_order_of_bodies_changes_nothing():
-    paths = {"hand": HAND, "box": BOX, "lamp": np.tile([1.0, 1, 1], (len(HAND), 1))}
-    one = motions(paths)
-    assert one == motions(dict(reversed(paths.items()))) and len(one[0]) == 2
-
-
 def test_an_elbow_that_moves_with_the_hand_is_no_object():
     elbow = 0.5 * HAND + [0, 0, 0.5]
     rows = motions({"hand": HAND, "elbow": elbow, "box": BOX})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from infoatlas_tools.keystates.trust.quality import CAUSES, Grip, _widths, at_rest
 
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.keystates.contacts.gripper import Switch
+from infoatlas_tools.keystates.trust.quality import CAUSES, Grip, _widths, at_rest
 
 NAMES = ("tool.x", "cube.x", "finger")
 GRASP, RELEASE, END = 4.0, 8.0, 11.0  # seconds
