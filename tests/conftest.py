@@ -9,6 +9,7 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 # Environments of the tests lack the C++ engine on purpose; commands do not warn of that.
 os.environ.setdefault("INFOATLAS_ENGINE", "0")
 
+import numpy as np
 import pytest
 
 
@@ -25,3 +26,21 @@ def figures(monkeypatch):
 
     monkeypatch.setattr(Figure, "savefig", save)
     return saved
+
+
+@pytest.fixture(scope="session")
+def estimator():
+    """The shipped model "edge" with one thread."""
+    from infoatlas_rt import Estimator
+
+    return Estimator(threads=1)
+
+
+@pytest.fixture
+def samples(tmp_path):
+    """Two files of 80 dependent samples, x.npy and y.csv."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((80, 2))
+    np.save(tmp_path / "x.npy", x)
+    np.savetxt(tmp_path / "y.csv", x + rng.standard_normal((80, 2)), delimiter=",")
+    return str(tmp_path / "x.npy"), str(tmp_path / "y.csv")

@@ -109,3 +109,31 @@ def _write_files(folder, tables, lengths, per_file):
     path = folder / "meta" / "episodes" / "chunk-000" / "file-000.parquet"
     path.parent.mkdir(parents=True)
     pq.write_table(pa.Table.from_pylist(rows), path)
+
+
+def add_videos(folder, version, lengths, key="observation.images.top", fps=20):
+    """Name the videos of a camera in the metadata; a file of v3.0 holds two episodes.
+
+    Returns
+    -------
+    dict of Path to list of int
+        Files that have to be written, and the episodes in each.
+    """
+    if version == "v2.1":
+        names = [f"chunk-000/{key}/episode_{e:06d}" for e in range(len(lengths))]
+        return {folder / f"videos/{name}.mp4": [e] for e, name in enumerate(names)}
+    file = folder / "meta/episodes/chunk-000/file-000.parquet"
+    begins = np.array([0 if e % 2 == 0 else lengths[e - 1] / fps for e in range(len(lengths))])
+    table = pq.read_table(file)
+    for name, own in (
+        ("chunk_index", np.zeros(len(lengths), int)),
+        ("file_index", np.arange(len(lengths)) // 2),
+        ("from_timestamp", begins),
+        ("to_timestamp", begins + np.divide(lengths, fps)),
+    ):
+        table = table.append_column(f"videos/{key}/{name}", pa.array(own))
+    pq.write_table(table, file)
+    return {
+        folder / f"videos/{key}/chunk-000/file-{e // 2:03d}.mp4": [*range(e, len(lengths))][:2]
+        for e in range(0, len(lengths), 2)
+    }

@@ -26,15 +26,6 @@ def test_a_rate_is_a_float(rate):
 
 
 @pytest.mark.parametrize(
-    "rate", [0, -20.0, np.nan, np.inf, True, "20", b"20", [20.0], np.array([20.0]), 10**400, {}]
-)
-def test_invalid_rates_are_named(rate):
-    with pytest.raises(InputError, match=r"rate is .*Hz.* above 0, or None if unknown") as caught:
-        Trajectories(STATES, [3, 3], (), rate)
-    assert repr(rate)[:50] in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("described", "message"),
     [
         ({"stride": 0}, "stride is 0"),

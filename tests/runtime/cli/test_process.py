@@ -14,16 +14,6 @@ import pytest
 from infoatlas_rt.cli import main
 from infoatlas_rt.estimation.estimator import Estimator
 
-
-@pytest.fixture
-def samples(tmp_path):
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((80, 2))
-    np.save(tmp_path / "x.npy", x)
-    np.savetxt(tmp_path / "y.csv", x + rng.standard_normal((80, 2)), delimiter=",")
-    return str(tmp_path / "x.npy"), str(tmp_path / "y.csv")
-
-
 MAIN = [sys.executable, "-m", "infoatlas_rt"]
 
 

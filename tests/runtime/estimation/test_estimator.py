@@ -20,11 +20,6 @@ from infoatlas_rt.estimation.standard_error import long_run_variance
 N = 100
 
 
-@pytest.fixture(scope="module")
-def estimator():
-    return Estimator(threads=1)
-
-
 class Echo:
     """A backend that returns its inputs: pointwise is x, influence is y."""
 

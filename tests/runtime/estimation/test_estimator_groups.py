@@ -3,14 +3,9 @@
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator, InputError
+from infoatlas_rt import InputError
 from infoatlas_rt.estimation.prepare import checked
 from infoatlas_rt.estimation.standard_error import clustered_variance
-
-
-@pytest.fixture(scope="module")
-def estimator():
-    return Estimator(threads=1)
 
 
 class Positions:

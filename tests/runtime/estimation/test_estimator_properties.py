@@ -18,11 +18,6 @@ QUICK = settings(
 )
 
 
-@pytest.fixture(scope="module")
-def estimator():
-    return Estimator(threads=1)
-
-
 @pytest.mark.parametrize("options", [{}, {"k": 2, "slices": 5}])
 def test_same_bits(options):
     x, y = pairs(dx=4, dy=3)

@@ -12,11 +12,6 @@ from infoatlas_rt.inputs.checks import as_samples
 N = 100
 
 
-@pytest.fixture(scope="module")
-def estimator():
-    return Estimator(threads=1)
-
-
 def pairs(n=N, d=2, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((n, d))

@@ -21,11 +21,6 @@ COUNTS = np.cumsum(rng.integers(1, 4, N))  # neighbours differ by 1 to 3
 OTHER = COUNTS + rng.integers(0, 30, N)
 
 
-@pytest.fixture(scope="module")
-def estimator():
-    return Estimator(threads=1)
-
-
 def test_distances_of_large_integers_are_kept():
     """Sliced sides are not ranked first, so the shape of their distribution is kept."""
     far = 2**62 + 1000 * COUNTS

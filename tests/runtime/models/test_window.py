@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_discrete_lyapunov
 
-from infoatlas_rt import Estimator, OnlineEstimator
-
-
-@pytest.fixture(scope="module")
-def estimator():
-    return Estimator(threads=1)
+from infoatlas_rt import OnlineEstimator
 
 
 def gaussian(rng, n, truth=1.0):

@@ -8,17 +8,11 @@ import numpy as np
 import pytest
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.streams.coupling import CouplingDetector
 from infoatlas_rt.streams.event_thresholds import COUPLED_ABOVE, COUPLING_Z
 
 PICK = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
 TAKEN, LEFT = 60, 110
-
-
-@pytest.fixture(scope="module")
-def estimator() -> Estimator:
-    return Estimator(threads=1)
 
 
 def hand(seed: int = 0, n: int = 150) -> np.ndarray:

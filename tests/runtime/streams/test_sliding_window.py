@@ -11,7 +11,6 @@ import pytest
 
 from fakes import RecordingEstimator
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.streams.sliding_window import SlidingWindow
 
@@ -26,11 +25,6 @@ def state(step: float, d: int = 3) -> np.ndarray:
 @pytest.fixture
 def fake() -> RecordingEstimator:
     return RecordingEstimator(n_min=8)
-
-
-@pytest.fixture(scope="module")
-def real() -> Estimator:
-    return Estimator(threads=1)
 
 
 @pytest.mark.parametrize(("lag", "history"), [(1, 1), (2, 1), (2, 3), (5, 2)])
@@ -52,13 +46,13 @@ def test_pairs_are_lag_steps_apart(fake, lag, history):
     assert online.reason == "ok"
 
 
-def test_an_estimate_is_that_of_its_window(real):
+def test_an_estimate_is_that_of_its_window(estimator):
     rng = np.random.default_rng(0)
     walk = np.cumsum(rng.standard_normal((80, 2)), axis=0)
-    online = OnlineEstimator(real, window=60)
+    online = OnlineEstimator(estimator, window=60)
     for t, now in enumerate(walk):
         found = online.push(now, stamp=t / 50)
-    expected = real.estimate(walk[20:80], walk[18:78], time_series=True)
+    expected = estimator.estimate(walk[20:80], walk[18:78], time_series=True)
     assert found.stamp == 79 / 50
     assert found.estimate.mi == expected.mi
     assert found.estimate.stderr == expected.stderr
@@ -273,15 +267,15 @@ def test_memory_is_bounded_by_the_window(fake):
     assert grown < 20_000  # 4500 states of 20 numbers are 720 kB
 
 
-def test_robot_at_rest_and_copies_are_no_exceptions(real):
+def test_robot_at_rest_and_copies_are_no_exceptions(estimator):
     rng = np.random.default_rng(0)
-    rest = OnlineEstimator(real, window=50)
+    rest = OnlineEstimator(estimator, window=50)
     estimates = [rest.push(np.ones(4)) for _ in range(60)]
     assert rest.reason == "degenerate" and estimates[-1].estimate.degenerate
     assert np.isfinite(estimates[-1].estimate.mi) and np.isfinite(estimates[-1].estimate.stderr)
 
     # One coordinate is constant, two are copies, and the past determines all of them.
-    moving = OnlineEstimator(real, window=50)
+    moving = OnlineEstimator(estimator, window=50)
     for t in range(60):
         found = moving.push([t, t, 1.0, -2.0 * t])
     assert moving.reason == "ok" and found.estimate.saturated
@@ -294,23 +288,16 @@ def test_robot_at_rest_and_copies_are_no_exceptions(real):
     ("options", "message"),
     [
         ({"lag": 0}, "lag is 0"),
-        ({"lag": 1.5}, "lag is 1.5"),
         ({"history": 0}, "history is 0"),
         ({"every": 0}, "every is 0"),
         ({"window": 7}, "window=7 is below the 8 samples"),
         ({"lag_seconds": 0.0}, "lag_seconds is 0.0"),
-        ({"lag_seconds": float("nan")}, "lag_seconds is nan"),
         ({"lag_tolerance": 0.1}, "tolerance is for lag_seconds: pass that too"),
         ({"lag_seconds": 0.1, "lag_tolerance": 0.1}, "would pair a state with itself"),
         ({"reset_after": -1.0}, "reset_after is -1.0"),
         ({"resolution": -1.0}, "resolution is -1.0"),
         ({"resolution": [0.1, float("nan")]}, "resolution is .*nan"),
         ({"estimator": 5}, "estimator is 5"),
-        ({"two_streams": "yes"}, "two_streams is 'yes'"),
-        ({"lag_seconds": "1"}, "lag_seconds is '1'"),
-        ({"reset_after": None}, "reset_after is None"),
-        ({"lag_tolerance": [0.1]}, r"tolerance is \[0.1\]"),
-        ({"window": 50.0}, "window is 50.0"),
         ({"resolution": "fine"}, "resolution "),
         ({"resolution": [[0.1], [0.1, 0.2]]}, "resolution "),
     ],

@@ -14,11 +14,6 @@ def walks(steps, envs, d=3, seed=0):
     return np.cumsum(rng.standard_normal((steps, envs, d)), axis=0)
 
 
-@pytest.fixture(scope="module")
-def estimator():
-    return Estimator(threads=1)
-
-
 def test_a_result_is_the_estimate_of_the_window(estimator):
     states = walks(40, 3)
     states[:, 1, 2] = 7.0  # a constant coordinate

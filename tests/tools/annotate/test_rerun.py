@@ -12,7 +12,7 @@ from annotated import annotations
 from hdf5_sets import LENGTHS, NAMES, subtasks
 from infoatlas_rt import InputError
 from infoatlas_tools.annotate.rerun import write_rerun
-from lerobot_sets import write_lerobot
+from lerobot_sets import add_videos, write_lerobot
 
 rerun = pytest.importorskip("rerun", reason="the extra 'view' is not installed")
 LANES = hasattr(rerun, "StateChange")
@@ -129,15 +129,19 @@ def test_videos_of_lerobot(tmp_path, version):
     folder = tmp_path / "set"
     data = [s.astype(np.float32) for s in states()]
     write_lerobot(folder, data, version, list(COLUMNS))
-    path = add_videos(folder, version)
+    paths = {}
+    for path, episodes in add_videos(folder, version, LENGTHS).items():
+        paths |= dict.fromkeys(episodes, path)
+        if 2 not in episodes:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(path.name.encode() * 9)
     found = annotations(subtasks(), ("0", "1", "2"), states(), COLUMNS)
     notes = write_rerun(found, folder, tmp_path / "view")
-    missing = path(2)
-    assert notes == (f"{missing} is missing: there is no video of episode 2",)
+    assert notes == (f"{paths[2]} is missing: there is no video of episode 2",)
     for i in (0, 1):
         own = read(tmp_path / "view" / f"{i}.rrd")["video/top"]
         blob = own["AssetVideo:blob"][0][0]
-        assert bytes(blob) == path(i).read_bytes()
+        assert bytes(blob) == paths[i].read_bytes()
         start = 2.0 * i if version == "v3.0" else 0.0
         times = [row[0] for row in own["VideoFrameReference:timestamp"]]
         expected = np.rint((start + np.arange(LENGTHS[i]) / 20) * 1e9)
@@ -145,42 +149,6 @@ def test_videos_of_lerobot(tmp_path, version):
     assert "video/top" not in read(tmp_path / "view" / "2.rrd")
     assert write_rerun(found, folder, tmp_path / "none", video=False) == ()
     assert "video/top" not in read(tmp_path / "none" / "0.rrd")
-
-
-def add_videos(folder, version):
-    """Add files of bytes for the first two episodes of a camera; returns their places."""
-    import json
-
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    info = json.loads((folder / "meta" / "info.json").read_text())
-    key = "observation.images.top"
-    if version == "v2.1":
-        template = "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4"
-        places = [f"videos/chunk-000/{key}/episode_{i:06d}.mp4" for i in range(3)]
-    else:
-        template = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
-        places = [f"videos/{key}/chunk-001/file-{i // 2:03d}.mp4" for i in range(3)]
-        for file in sorted((folder / "meta" / "episodes").glob("*/*.parquet")):
-            table = pq.read_table(file)
-            rows = table.column("episode_index").to_pylist()
-            for name, values in (
-                ("chunk_index", pa.array([1] * len(rows))),
-                ("file_index", pa.array([i // 2 for i in rows])),
-                ("from_timestamp", pa.array([2.0 * (i % 2) for i in rows])),
-            ):
-                full = f"videos/{key}/{name}"
-                if full in table.column_names:
-                    table = table.drop_columns([full])
-                table = table.append_column(full, values)
-            pq.write_table(table, file)
-    info["video_path"] = template
-    (folder / "meta" / "info.json").write_text(json.dumps(info))
-    for i, place in enumerate(places[:2]):
-        (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        (folder / place).write_bytes(bytes([i if version == "v2.1" else 7]) * 100)
-    return lambda i: folder / places[i]
 
 
 def test_refusals(tmp_path, monkeypatch):

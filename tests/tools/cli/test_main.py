@@ -24,15 +24,6 @@ QUICK = ["--slices", "3", "--threads", "1"]
 CURVE = ["--points", "15", *QUICK]
 
 
-@pytest.fixture
-def samples(tmp_path):
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((80, 2))
-    np.save(tmp_path / "x.npy", x)
-    np.savetxt(tmp_path / "y.csv", x + rng.standard_normal((80, 2)), delimiter=",")
-    return str(tmp_path / "x.npy"), str(tmp_path / "y.csv")
-
-
 def test_estimate(samples, capsys, tmp_path):
     assert main.main(["estimate", *samples]) == 0
     line = capsys.readouterr().out

@@ -12,7 +12,7 @@ import pytest
 
 from infoatlas_rt import InputError
 from infoatlas_tools import load_trajectories
-from lerobot_sets import write_lerobot
+from lerobot_sets import add_videos, write_lerobot
 from numbered_videos import numbers, picture, write_video
 
 KEY = "observation.images.top"
@@ -34,27 +34,8 @@ def write_set(folder, version):
 def with_videos(folder, version, codec="libx264", **options):
     """A data set with videos; those of v3.0 hold two episodes each."""
     write_set(folder, version)
-    if version == "v2.1":
-        for e in range(len(LENGTHS)):
-            path = folder / f"videos/chunk-000/{KEY}/episode_{e:06d}.mp4"
-            write_video(path, shown(e), codec, **options)
-        return folder
-    file = folder / "meta/episodes/chunk-000/file-000.parquet"
-    table = pq.read_table(file)
-    files = np.arange(len(LENGTHS)) // 2
-    begins = [0 if e % 2 == 0 else LENGTHS[e - 1] / 20 for e in range(len(LENGTHS))]
-    for name, own in (
-        ("chunk_index", np.zeros(len(LENGTHS), int)),
-        ("file_index", files),
-        ("from_timestamp", begins),
-        ("to_timestamp", np.add(begins, np.divide(LENGTHS, 20))),
-    ):
-        table = table.append_column(f"videos/{KEY}/{name}", pa.array(own))
-    pq.write_table(table, file)
-    for number in np.unique(files):
-        path = folder / f"videos/{KEY}/chunk-000/file-{number:03d}.mp4"
-        own = [n for e in np.flatnonzero(files == number) for n in shown(e)]
-        write_video(path, own, codec, **options)
+    for path, episodes in add_videos(folder, version, LENGTHS).items():
+        write_video(path, [n for e in episodes for n in shown(e)], codec, **options)
     return folder
 
 
