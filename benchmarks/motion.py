@@ -138,8 +138,8 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]], recordings: list[Rec
         f"There are {each} recordings of {frames} frames of each of three scenes in MuJoCo: bodies "
         "that drift and collide, bodies in a shaken tray, and two arms. In the tray one motion "
         "drives all bodies; in the arms neighbouring links move together. Points on each body are "
-        "tracked in two ways: as positions with an error of 2 mm, and in the image of a fixed "
-        "camera with an error of half a pixel.",
+        "tracked as positions with an error of 2 mm, and in the image of a fixed camera with an "
+        "error of half a pixel.",
         "For a reference point on each body, a score has to rank the points of the same body above "
         "all others. AUC-PR is the area under the precision-recall curve, mean over bodies and "
         "recordings ± standard deviation. The number of bodies is not given. Successive frames "

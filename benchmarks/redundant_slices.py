@@ -170,7 +170,7 @@ def page(about: dict[str, Any], rows: list[Row], dims: Sequence[int]) -> str:
             [[str(row["d"]), cell(row)] for row in pick(rows, study="one informative")],
         ),
         "## Copies of the informative coordinate",
-        f"{WIDE} coordinates a side, of which m are copies of one pair of coordinates; k = 5. The "
+        f"{WIDE} coordinates a side, and m of them are copies of one pair; k = 5. The "
         "unsliced information is that of the pair. Noisy copies have independent noise of "
         f"{NOISE:g} standard deviations. Exact ones are left out before slicing.",
         table(

@@ -26,8 +26,8 @@ PAGES = (
     *("benchmarks/results/README.md", "examples/README.md", "examples/data/README.md"),
     *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")),
 )
-DOCUMENTED = ("runtime/infoatlas_rt", "runtime/native/infoatlas_native")
-PACKAGES = (*DOCUMENTED, "train", "export", "ros2_node")
+DOCUMENTED = ("runtime/infoatlas_rt", "runtime/native/infoatlas_native", "tools/infoatlas_tools")
+PACKAGES = (*DOCUMENTED, "train", "export", "ros2_node", "benchmarks", "examples")
 LONGEST = 30  # words of a sentence
 
 # Words to avoid, with replacements.
@@ -196,7 +196,11 @@ def _text(node: ast.AST | None) -> str | None:
 def check(file: Path) -> list[str]:
     """Findings of a page or a Python file, with file and line."""
     text = file.read_text(encoding="utf-8")
-    parts = [*(page if file.suffix == ".md" else messages)(text)]
+    parts = [*page(text)] if file.suffix == ".md" else []
+    for line, message in messages(text) if file.suffix == ".py" else ():
+        # A program may write pages, with lists and tables, and scenes in XML, without sentences.
+        pages = () if message.lstrip().startswith("<") else page(inspect.cleandoc(message))
+        parts += [(line + start - 1, part) for start, part in pages]
     if any(file.resolve().is_relative_to(ROOT / package) for package in DOCUMENTED):
         parts += notes(text)
     return [f"{file}:{line}: {found}" for line, part in parts for found in findings(part)]

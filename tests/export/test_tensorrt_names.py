@@ -18,6 +18,7 @@ import pytest
 import tensorrt_bindings as bindings
 from fake_gpu import World, make_tensorrt
 from infoatlas_export import build_progress, engine_builder, engine_layers, inspection, parser_check
+from infoatlas_export.build_cli import BACKENDS
 from infoatlas_rt.backends import (
     cuda_device,
     tensorrt,
@@ -25,6 +26,9 @@ from infoatlas_rt.backends import (
     tensorrt_contexts,
     tensorrt_libraries,
 )
+from infoatlas_rt.backends.choice import PROVIDERS
+from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES
+from infoatlas_rt.models.engine_file import BUILDERS
 
 RECORD = json.loads(bindings.RECORD.read_text())
 MODULES = [
@@ -140,3 +144,7 @@ def test_the_model_of_tensorrt_has_no_names_of_its_own(version):
             if isinstance(value, types.FunctionType) and "*args" not in signature:
                 wanted = re.findall(r"(?:^|\(|, )(\w+):", signature)
                 assert list(inspect.signature(value).parameters) == wanted, signature
+
+
+def test_names_of_libraries_agree():
+    assert set(BUILDERS) == set(LIBRARIES) == set(BACKENDS.values()) < set(PROVIDERS)

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import random_tasks
+from episodes import resampled, retried
 from follower import Follower, load
 from infoatlas_rt import InputError, KeyStateTracker, Task
 from infoatlas_tools import Pose, Position, Trajectories, discover_keystates, load_trajectories
 from library import Library
-from task_parts import resampled, retried
 
 ROOT = Path(__file__).parents[2]
 PREFIX = ROOT / "build/native/prefix"  # make build/native/ready

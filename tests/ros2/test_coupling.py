@@ -11,10 +11,10 @@ from geometry_msgs.msg import PoseStamped
 from harness import BASE, RELIABLE, START, TOPIC, feed, joint_states, poses, seconds, values
 from infoatlas_msgs.msg import MutualInformation
 
+from episodes import pickcube
 from infoatlas_rt import CouplingDetector, Estimator, KeyStateTracker
 from infoatlas_tools import discover_keystates
 from infoatlas_tools.bags.states import Bag
-from task_parts import pickcube
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 from make_bag import STORE, make_bag

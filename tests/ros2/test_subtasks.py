@@ -10,10 +10,11 @@ from harness import LIMIT, START, feed, joint_states, seconds
 from infoatlas_msgs.msg import Subtask
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
+from episodes import RATE, pickcube
 from infoatlas_rt import KeyStateTracker
 from infoatlas_rt.messages.stream import differs
 from infoatlas_tools import Trajectories, discover_keystates
-from task_parts import RATE, pickcube, reach_and_carry
+from task_parts import reach_and_carry
 
 STEP = 50_000_000
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

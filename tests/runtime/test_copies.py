@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import infoatlas_rt
+from episodes import TASKS
 from fakes import RecordingEstimator
 from infoatlas_rt import (
     CouplingDetector,
@@ -20,6 +21,7 @@ from infoatlas_rt import (
     KeyStateWrapper,
     OnlineEstimator,
     PooledPairs,
+    Task,
     VectorTracker,
     VectorWindows,
 )
@@ -32,7 +34,6 @@ from infoatlas_rt.messages.stream import Stream
 from infoatlas_rt.messages.sync import Synchroniser
 from infoatlas_rt.streams.lagged_pairs import PairWindow
 from infoatlas_rt.streams.sliding_window import SlidingWindow
-from infoatlas_tools import discover_keystates
 from regimes import demonstrations
 from vector_envs import ReplayEnv
 
@@ -40,13 +41,13 @@ STEPS = 60
 FAKE = RecordingEstimator(n_min=8)
 FAKE.seed = 0
 ENGINE = Estimator("edge", threads=1)
-EPISODES, _ = demonstrations(count=15, seed=3)
+EPISODES, _ = demonstrations(count=6, seed=3)
 FIELDS = {"lab_msgs/msg/Value": {"data": FieldType("float64", 0)}}
 
 
 @cache
 def found():
-    return discover_keystates(EPISODES, count=2)
+    return Task.load(TASKS / "phases.json")
 
 
 def stream():

@@ -15,6 +15,7 @@ from infoatlas_tools import Trajectories
 from infoatlas_tools.trajectories import as_trajectories
 
 STATES = np.arange(12.0).reshape(6, 2)
+NOW = 1_763_800_000_123_456_789  # nanoseconds since 1970; floats resolve 256 of them
 
 
 @pytest.mark.parametrize(
@@ -58,3 +59,31 @@ def test_the_rate_stays_with_the_trajectories():
     for same in (copy.deepcopy(given), pickle.loads(pickle.dumps(given))):
         assert same.rate == 12.5
     assert dataclasses.replace(given, lengths=[6]).rate == 12.5
+
+
+@pytest.mark.parametrize(
+    "states",
+    [
+        [[0, 1], [NOW, 2]],
+        [[NOW, 1], [0.5, 2]],
+        np.ma.array([[5, 1], [NOW, 2], [0, 3]], mask=[[1, 0], [0, 0], [0, 0]]),
+        np.array([[NOW, 2]], np.longdouble),
+    ],
+    ids=str,
+)
+def test_integers_that_float64_would_round_are_refused(states):
+    if np.dtype(np.longdouble) == np.float64 and not isinstance(states, list):
+        pytest.skip("no long doubles")
+    with pytest.raises(InputError, match="states, column 0 has numbers that range beyond 2\\^53"):
+        Trajectories(states, [len(states)])
+
+
+def test_notes_name_what_was_subtracted():
+    found = Trajectories([[NOW, 0.5], [NOW + 3, 1.5]], [2], ("stamp", "x"), notes=("First.",))
+    np.testing.assert_array_equal(found.states, [[0, 0.5], [3, 1.5]])
+    assert found.notes[0] == "First." and f"2^53: {NOW} from 'stamp'." in found.notes[1]
+
+
+def test_trajectories_of_a_list_have_one_origin():
+    with pytest.raises(InputError, match=rf"trajectory 1 has the integer {NOW}.* subtract"):
+        as_trajectories([[[0.0], [1.0]], [[NOW], [NOW + 1]]])

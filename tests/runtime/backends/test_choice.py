@@ -258,11 +258,3 @@ def test_auto_takes_cuda_first(model, cuda, package, monkeypatch):
     found = choice.installed()
     assert found["auto"] == "cuda if it starts, else native"
     assert found["cuda"] == "CUDAExecutionProvider" and "no Tensorrt" in found["tensorrt"]
-
-
-def test_names_of_libraries_agree():
-    from infoatlas_export.build_cli import BACKENDS
-    from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES
-    from infoatlas_rt.models.engine_file import BUILDERS
-
-    assert set(BUILDERS) == set(LIBRARIES) == set(BACKENDS.values()) < set(choice.PROVIDERS)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from fake_gpu import as_rtx, install
-from infoatlas_export.tensorrt import build
 from infoatlas_rt import Estimator
 from infoatlas_rt.backends import tensorrt as module
 from infoatlas_rt.backends.choice import make_backend
@@ -20,6 +19,7 @@ from infoatlas_rt.models import model_file
 from infoatlas_rt.models.engine_file import Profile
 
 pytest.importorskip("onnx")
+build = pytest.importorskip("infoatlas_export.tensorrt").build
 pytest.importorskip("onnxruntime")
 
 

@@ -10,7 +10,6 @@ import pytest
 from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.estimation.directions import _halves_of_groups, along, canonical
 from infoatlas_rt.vector.windows import VectorWindows
-from infoatlas_tools import independence_test
 
 
 @pytest.fixture(scope="module")
@@ -220,15 +219,11 @@ def test_options_of_slices_are_refused(options):
         Estimator(directions="canonical", **options)
 
 
-def test_options_of_slicing_are_refused(estimator):
-    x, y = linear()
-    with pytest.raises(InputError, match="use an Estimator with random directions"):
-        independence_test(x, y, estimator)
+def test_windows_in_parallel_environments_are_refused(estimator):
     windows = VectorWindows(2, window=40, lag=1, estimator=estimator)
     with pytest.raises(InputError, match="use an Estimator with random directions"):
         for step in range(60):
             windows.push(np.random.default_rng(step).standard_normal((2, 12)))
-    assert independence_test(x[:, :2], y[:, :2], estimator, permutations=9).k is None
 
 
 @pytest.mark.parametrize("value", ["linear", None, 3])

@@ -12,7 +12,6 @@ from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.inputs.checks import as_samples
 from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
-from infoatlas_tools.trajectories import Trajectories, as_trajectories
 
 N = 100
 NOW = 1_763_800_000_123_456_789  # nanoseconds since 1970; floats resolve 256 of them
@@ -52,40 +51,12 @@ def test_values_that_floats_represent_are_unchanged():
     assert as_samples(floats, "x") is floats
 
 
-@pytest.mark.parametrize(
-    "states",
-    [
-        [[0, 1], [NOW, 2]],
-        [[NOW, 1], [0.5, 2]],
-        np.ma.array([[5, 1], [NOW, 2], [0, 3]], mask=[[1, 0], [0, 0], [0, 0]]),
-        np.array([[NOW, 2]], np.longdouble),
-    ],
-    ids=str,
-)
-def test_integers_that_float64_would_round_are_refused(states):
-    if np.dtype(np.longdouble) == np.float64 and not isinstance(states, list):
-        pytest.skip("no long doubles")
-    with pytest.raises(InputError, match="states, column 0 has numbers that range beyond 2\\^53"):
-        Trajectories(states, [len(states)])
-
-
 def test_rounding_of_long_doubles_and_infinities_beside_integers():
     np.testing.assert_array_equal(
         as_samples(np.array([1, 2]) / np.longdouble(3), "x")[:, 0], [1 / 3, 2 / 3]
     )
     with pytest.raises(InputError, match="x has 1 NaN"):
         as_samples([[NOW**20], [np.nan], [NOW**20 + 3]], "x")
-
-
-def test_notes_name_what_was_subtracted():
-    found = Trajectories([[NOW, 0.5], [NOW + 3, 1.5]], [2], ("stamp", "x"), notes=("First.",))
-    np.testing.assert_array_equal(found.states, [[0, 0.5], [3, 1.5]])
-    assert found.notes[0] == "First." and f"2^53: {NOW} from 'stamp'." in found.notes[1]
-
-
-def test_trajectories_of_a_list_have_one_origin():
-    with pytest.raises(InputError, match=rf"trajectory 1 has the integer {NOW}.* subtract"):
-        as_trajectories([[[0.0], [1.0]], [[NOW], [NOW + 1]]])
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint64, list])
@@ -103,9 +74,6 @@ def test_a_large_integer_in_a_window_is_refused(kind):
 def test_a_large_integer_in_a_pool_is_refused():
     with pytest.raises(InputError, match=f"states has the integer {NOW}, and float64 is exact to"):
         PooledPairs(4, 50, lag=1).push(np.full((4, 1), NOW))
-
-
-# ---- short floats -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])

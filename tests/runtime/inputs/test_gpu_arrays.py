@@ -6,7 +6,6 @@ import pytest
 from fakes import pairs
 from gpus import needs_gpu
 from infoatlas_rt import Estimator, InputError
-from infoatlas_tools import independence_test
 
 pytestmark = needs_gpu
 TOLERANCE = 0.01  # nats of mi, as for all providers
@@ -87,14 +86,6 @@ def test_repetitions_have_the_same_bits(place, estimator, n, d):
         first, again = estimator.estimate(x, y), estimator.estimate(x, y)
         assert first.mi == again.mi
         np.testing.assert_array_equal(first.pointwise, again.pointwise)
-
-
-def test_the_independence_test(place, estimator):
-    x, y = pairs(60, 6, 6)
-    found = independence_test(place(x), place(y), estimator, permutations=19)
-    wanted = independence_test(x, y, estimator, permutations=19)
-    np.testing.assert_allclose(found.null, wanted.null, atol=TOLERANCE)
-    np.testing.assert_allclose(found.null_rv, wanted.null_rv, atol=1e-9)
 
 
 def test_copies_to_the_host_are_not_silent(place, estimator):

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
+from episodes import TASKS
 from infoatlas_rt import InputError, Task
 from infoatlas_rt.live.json_file import plain
-from infoatlas_tools import Trajectories, discover_keystates
-from task_parts import RATE, visits
-
-NAMES = ("tool.x", "tool.y", "tool.z", "cube.x", "cube.y", "cube.z")
 
 
 @pytest.fixture(scope="module")
 def task():
-    states, subtasks = visits(seed=1)
-    demonstrations = Trajectories(states, names=NAMES, rate=RATE)
-    ends = subtasks.parts[0].end
-    labels = {i: {"first": int(ends[i]), "second": int(ends[i]) + 20} for i in (0, 1)}
-    return discover_keystates(demonstrations, labels=labels).follow(subtasks)
+    return Task.load(TASKS / "labelled.json")
 
 
 def test_a_loaded_task_is_the_same(task, tmp_path):
@@ -29,21 +21,10 @@ def test_a_loaded_task_is_the_same(task, tmp_path):
     again = Task.load(tmp_path / "task.json")
     assert json.dumps(plain(again)) == json.dumps(plain(task))
     assert str(again) == str(task) and "key state 1 (first): followed" in str(task)
-    assert (again.keystates, again.columns) == (("first", "second"), NAMES)
+    assert again.keystates == ("first", "second")
+    assert again.columns == ("tool.x", "tool.y", "tool.z", "cube.x", "cube.y", "cube.z")
     again.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_text() == (tmp_path / "task.json").read_text()
-
-
-def test_what_is_not_shared_or_not_judged_survives(tmp_path):
-    states, _ = visits(count=1, seed=2)
-    own = discover_keystates(states, count=2).follow()
-    own.detectors.threshold[0] = np.inf
-    own.save(tmp_path / "task.json")
-    again = Task.load(tmp_path / "task.json")
-    for name in ("threshold", "recall", "delay", "false_reports"):
-        np.testing.assert_array_equal(getattr(again.detectors, name), getattr(own.detectors, name))
-    assert "NOT followed; not common" in str(again)
-    assert again.subtasks is None
 
 
 DETECTORS, FEATURES = ("detectors",), ("detectors", "features")

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError, KeyStateTracker
+from episodes import TASKS, resampled
+from infoatlas_rt import InputError, KeyStateTracker, Task
 from infoatlas_rt.live.coordinates import Coordinates, Follower
 from infoatlas_rt.live.quaternions import SIZES, Group
-from infoatlas_tools import Trajectories, discover_keystates
-from infoatlas_tools.files.load import load_trajectories
 from regimes import demonstrations
-from task_parts import pickcube, reach_and_carry, resampled, retried
 
-PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
+FILE = TASKS / "phases.json"
 
 
 def follow(tracker, states, stamps=None):
@@ -30,7 +27,7 @@ def follow(tracker, states, stamps=None):
 
 @pytest.fixture(scope="module")
 def found():
-    return discover_keystates(Trajectories(demonstrations(count=15, seed=3)[0], rate=20), count=2)
+    return Task.load(FILE)
 
 
 def test_unseen_episodes(found):
@@ -46,94 +43,6 @@ def test_unseen_episodes(found):
         assert all(0 < event.score <= 1 for event in events)
         assert all(4 <= event.detected_step - event.step <= 6 for event in events)
     assert np.mean(np.array(away) <= 3) >= 0.9
-
-
-def test_grasps_of_unseen_demonstrations_within_three_steps():
-    trajectories = load_trajectories(PICKCUBE)
-    ends = np.cumsum(trajectories.lengths)[:-1]
-    states = np.split(trajectories.states, ends)
-    with np.load(PICKCUBE) as file:
-        grasp = [flag.argmax() for flag in np.split(file["is_grasped"], ends)]
-    found = discover_keystates(states[:15], count=1)
-    tracker = KeyStateTracker(found)
-    column = int(found.order[0])
-    away = []
-    for episode, true in zip(states[15:45], grasp[15:45], strict=True):
-        tracker.reset()
-        away += [e.step - true for e in follow(tracker, episode) if e.keystate == column]
-    assert len(away) == 30
-    assert np.abs(away).max() <= 3
-
-
-def test_a_key_state_is_reported_again_after_a_retry():
-    states, grasps, _ = pickcube()
-    found = discover_keystates(Trajectories(states[:15], rate=20), labels={0: {"grasp": grasps[0]}})
-    assert found.detectors.once.all()
-    tracker = KeyStateTracker(found.follow(reach_and_carry(states[:15], grasps[:15])))
-    for episode, grasp in zip(states[15:25], grasps[15:25], strict=True):
-        tracker.reset()
-        (event,) = follow(tracker, episode)
-        tracker.reset()
-        first, second = follow(tracker, retried(episode, grasp))
-        assert (first.step, second.step) == (event.step, event.step + 2 * 27)
-
-
-def two_picks(rng, closed=False):
-    """Two objects carried to one place: states [T, 3], and steps at which the gripper switches."""
-    at = np.array([[0, 4], [0, -4]]) + rng.uniform(-1, 1, (2, 2))
-    stops = np.stack([np.zeros(2), at[0], [6, 0], at[1], [6, 0], np.zeros(2)])
-    place, grip, steps = [np.zeros(2)] * 10, [float(not closed)] * 10, []
-    for i, (a, b) in enumerate(pairwise(stops)):
-        length = int(rng.integers(35, 50))
-        u = (np.arange(length) + 1) / length
-        place += list(a + (b - a) * (3 * u**2 - 2 * u**3)[:, None])
-        to, now = float(i % 2), grip[-1]
-        grip += [1.0 if i in (0, 2) and t > 5 else now for t in range(length)]
-        if i < 4:
-            steps.append(len(grip))
-            place, grip = place + [b] * 10, grip + np.linspace(grip[-1], to, 10).tolist()
-    states = np.c_[np.array(place), grip]
-    return states + 0.01 * rng.standard_normal(states.shape), np.array(steps)
-
-
-def test_equal_motions_are_told_apart_by_the_sub_task():
-    rng = np.random.default_rng(0)
-    demos = [two_picks(rng)[0] for _ in range(12)]
-    found = discover_keystates(Trajectories(demos, names=("x", "y", "gripper"), rate=20), count=4)
-    alone, task = found.follow(), found.follow(found.subtasks())
-    assert alone.detectors.followed.tolist() == [True, True, False, False]
-    assert task.detectors.followed.all()
-    assert (task.detectors.earliest.ravel() >= [1, 2, 2, 3]).all()
-    tracker = KeyStateTracker(task)
-    for closed in (False, True):  # its first opening is no release
-        for _ in range(5):
-            states, steps = two_picks(rng, closed)
-            tracker.reset()
-            events = follow(tracker, states)
-            assert [event.keystate for event in events] == [0, 1, 2, 3]
-            assert np.abs([event.step for event in events] - steps).max() <= 10
-
-
-def test_it_is_judged_by_demonstrations_left_out(found):
-    own = found.detectors
-    assert (own.recall == 15.5 / 16).all()  # one more demonstration counts half
-    assert (own.false_reports <= 0.2).all()
-    assert ((own.delay > 0.1) & (own.delay < 0.5)).all()
-    assert "followed" in KeyStateTracker(found).describe()
-
-
-def test_unreliable_key_states_are_reported_only_on_request():
-    rng = np.random.default_rng(0)
-    walks = [np.cumsum(rng.standard_normal((80, 3)), axis=0) for _ in range(8)]
-    steps = rng.integers(10, 70, (8, 2)).tolist()  # labels of nothing
-    found = discover_keystates(walks, labels=dict(enumerate(steps)))
-    assert (found.detectors.recall < 0.6).any()
-    tracker, every = KeyStateTracker(found), KeyStateTracker(found, follow_all=True)
-    np.testing.assert_array_equal(tracker.followed, found.detectors.followed)
-    assert every.followed.all() and not tracker.followed.all()
-    assert "NOT followed" in tracker.describe()
-    reported = {event.keystate for walk in walks for event in follow(tracker, walk)}
-    assert reported <= set(np.flatnonzero(tracker.followed).tolist())
 
 
 def test_it_is_causal(found):
@@ -154,11 +63,10 @@ def test_reset_starts_a_new_episode(found):
     assert follow(tracker, episode) == first
 
 
-def test_a_task_and_its_file_give_the_same_tracker(found, tmp_path):
-    found.save(tmp_path / "task.json")
+def test_a_task_and_its_file_give_the_same_tracker(found):
     (episode,), _ = demonstrations(count=1, seed=7)
     expected = follow(KeyStateTracker(found), episode)
-    for task in (found.follow(), tmp_path / "task.json", str(tmp_path / "task.json")):
+    for task in (FILE, str(FILE)):
         assert follow(KeyStateTracker(task), episode) == expected
 
 
@@ -221,7 +129,8 @@ def test_invalid_trackers_are_refused(found, tmp_path):
             KeyStateTracker(found, rate=rate)
     with pytest.raises(InputError, match="follow_all is 'no'"):
         KeyStateTracker(found, follow_all="no")
-    unknown = discover_keystates(demonstrations(count=15, seed=3)[0], count=2)
+    timing = replace(found.detectors.timing, rate=None)
+    unknown = replace(found, detectors=replace(found.detectors, timing=timing))
     with pytest.raises(InputError, match="that of the demonstrations is unknown"):
         KeyStateTracker(unknown, rate=50)
     with pytest.raises(InputError, match="does not exist"):

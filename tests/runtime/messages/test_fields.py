@@ -14,7 +14,7 @@ from infoatlas_rt.messages.field_syntax import stamp
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.identity import PassedOver
 from infoatlas_rt.messages.schema import FieldType, Schema, _from_rclpy
-from infoatlas_tools.bags.bag_reader import schema_of
+from ros_messages import schema_of
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 STORE.register(

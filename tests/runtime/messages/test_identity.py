@@ -2,91 +2,39 @@
 
 from __future__ import annotations
 
-import json
-import re
-
 import numpy as np
 import pytest
-from rosbags.rosbag2 import Writer
-from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from fakes import RecordingEstimator
-from infoatlas_rt.cli import main
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.identity import PassedOver
 from infoatlas_rt.messages.receiver import Receiver
-from infoatlas_tools.bags.bag_curve import survey
-from infoatlas_tools.bags.bag_reader import schema_of
-from infoatlas_tools.bags.states import Bag
 from player import Player
-
-STORE = get_typestore(Stores.ROS2_JAZZY)
-for kind, text in {
-    "lab_msgs/msg/Models": "string[] name\ngeometry_msgs/Point[] place",
-    "lab_msgs/msg/Marker": "int32 id\nfloat64 x",
-    "lab_msgs/msg/Markers": "lab_msgs/Marker[] markers",
-}.items():
-    STORE.register(get_types_from_msg(text, kind))
-T = STORE.types
-START = 1_700_000_000
-TF, POSE = "tf2_msgs/msg/TFMessage", "geometry_msgs/msg/PoseStamped"
-X = "transforms[child_frame_id=tool0].transform.translation.x"
+from ros_messages import (
+    POSE,
+    START,
+    STORE,
+    TF,
+    T,
+    X,
+    alternating,
+    header,
+    point,
+    pose,
+    schema_of,
+    tf,
+    transform,
+)
 
 
 def schema(name):
     return schema_of(STORE, name)
 
 
-def header(frame="", time=0.0):
-    nanoseconds = round(1e9 * time)
-    stamp = T["builtin_interfaces/msg/Time"](START + nanoseconds // 10**9, nanoseconds % 10**9)
-    return T["std_msgs/msg/Header"](stamp, frame)
-
-
-def point(x):
-    return T["geometry_msgs/msg/Point"](float(x), 0.0, 0.0)
-
-
-TURN = T["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0)
-
-
-def transform(child, x, time=0.0, parent="map"):
-    move = T["geometry_msgs/msg/Transform"](
-        T["geometry_msgs/msg/Vector3"](float(x), 0.0, 0.0), TURN
-    )
-    return T["geometry_msgs/msg/TransformStamped"](header(parent, time), child, move)
-
-
-def tf(*transforms):
-    return T[TF]([*transforms])
-
-
-def pose(frame, x, time=0.0):
-    return T[POSE](header(frame, time), T["geometry_msgs/msg/Pose"](point(x), TURN))
-
-
 def joints(frame, names, values, velocities=(), time=0.0):
     arrays = np.array(values, float), np.array(velocities, float), np.zeros(0)
     return T["sensor_msgs/msg/JointState"](header(frame, time), [*names], *arrays)
-
-
-def write(path, kind, messages, topic="/t", step=0.01):
-    with Writer(path, version=9) as bag:
-        connection = bag.add_connection(topic, kind, typestore=STORE)
-        for i, message in enumerate(messages):
-            time = START * 10**9 + round(1e9 * step * i)
-            bag.write(connection, time, STORE.serialize_cdr(message, kind))
-    return path
-
-
-def alternating(count, children=("cube", "tool0")):
-    """The second child moves by 1 per message, the others stay at 100."""
-    return [
-        tf(transform(child, i if child == children[1] else 100, i / 100))
-        for i in range(count)
-        for child in children
-    ]
 
 
 def test_an_element_is_chosen_by_its_identity():
@@ -225,63 +173,6 @@ def test_empty_frames_and_joints_with_frames_of_their_own():
     for _ in range(5):
         assert receiver.receive(joints("hand", "f", [1])).skip == "not asked for"
         assert receiver.receive(joints("arm", "qp", [2, 1])).state.tolist() == [1, 2]
-
-
-def run(capsys, path, *options):
-    code = main.main(["bag", str(path), "--topic", "/t", *options, "--threads", "1"])
-    return code, capsys.readouterr()
-
-
-def test_a_bag_of_several_bodies_is_refused_with_their_names(tmp_path, capsys):
-    path = write(tmp_path / "tf", TF, alternating(60, ("cube", "tool0", "map")))
-    holds = ".*".join(
-        re.escape(f"transforms[child_frame_id={name}] (60)") for name in ("cube", "tool0", "map")
-    )
-    for field, why in {
-        "transforms[0].transform": "has several bodies, and a state is of one",
-        "transforms.transform": "take one of transforms",
-        "transforms[child_frame_id=tool].transform": "no message on /t is one of transforms",
-    }.items():
-        code, (out, error) = run(capsys, path, "--field", field)
-        assert code == 2 and out == "" and error.count("\n") == 1
-        assert re.search(f"{why}.*It has {holds}", error), error
-    code, (out, _) = run(
-        capsys, path, "--field", X, *"--window 40 --every 9 --slices 1 --json".split()
-    )
-    counts = json.loads(out)["counts"]
-    assert code == 0 and counts["accepted"] == 60 and counts["not asked for"] == 120
-
-
-def test_two_bodies_of_one_topic_are_a_pair(tmp_path, capsys):
-    """Each message is used for both, so couplings of frames of one /tf can be detected."""
-    path = write(tmp_path / "tf", TF, alternating(60, ("cube", "tool0", "map")))
-    fields = [X, X.replace("tool0", "cube")]
-    few = "--window 40 --every 9 --slices 1 --json".split()
-    code, (out, error) = run(
-        capsys, path, "--field", fields[0], "--with-topic", "/t", "--with-field", fields[1], *few
-    )
-    assert code == 0, error
-    found = json.loads(out)
-    assert [topic["coordinates"] for topic in found["topics"]] == [[field] for field in fields]
-    assert found["counts"]["paired"] == 60
-    code, (_, error) = run(
-        capsys, path, "--field", X, "--with-topic", "/t", "--with-field", X, *few
-    )
-    assert code == 2 and "with the same fields" in error
-
-
-def test_the_interval_is_that_of_the_body_that_is_read(tmp_path):
-    path = write(tmp_path / "tf", TF, alternating(60, ("cube", "tool0", "map")))
-    with Bag(path) as bag:
-        step, states = survey(bag, "/t", bag.extractor("/t", [X]))
-        assert states == pytest.approx(60)
-        assert step == pytest.approx(0.01, rel=1e-4)
-    path = write(tmp_path / "pose", POSE, [pose("ab"[i % 2], i, i / 100) for i in range(100)])
-    with Bag(path) as bag:
-        every = survey(bag, "/t", bag.extractor("/t", ["[header.frame_id=*]"]))
-        one = survey(bag, "/t", bag.extractor("/t", ["[header.frame_id=a]"]))
-        assert (every[1], one[1]) == (100, 50)
-        assert one[0] == pytest.approx(2 * every[0], rel=1e-4)
 
 
 def test_empty_velocities_with_joints():

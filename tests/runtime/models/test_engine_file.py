@@ -5,12 +5,12 @@ import json
 import pytest
 
 from fake_gpu import install
-from infoatlas_export.tensorrt import build
 from infoatlas_rt.errors import ModelError
 from infoatlas_rt.models import model_file
 from infoatlas_rt.models.engine_file import description, read
 
 pytest.importorskip("onnx")
+build = pytest.importorskip("infoatlas_export.tensorrt").build
 
 
 @pytest.fixture

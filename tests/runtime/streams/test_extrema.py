@@ -11,7 +11,6 @@ import pytest
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.streams.extrema import ExtremumDetector
 from infoatlas_rt.streams.sliding_window import WindowEstimate
-from infoatlas_tools.curves.ensemble_curve import MICurve
 
 N = 100
 SHARED = np.random.default_rng(5).standard_normal(N)  # contributions of the samples at all times
@@ -159,47 +158,6 @@ def test_delay_is_kept_and_extrema_alternate(delay):
         # Two of a kind follow each other only if the turn between them is too slow.
         total += len(extrema)
     assert total > 20
-
-
-def curve_of(values, influence):
-    return MICurve(
-        position=np.linspace(0, 1, len(values)),
-        mi=values,
-        stderr=np.zeros(len(values)),
-        noise=np.zeros(len(values)),
-        samples=np.full(len(values), N),
-        per_slice=np.repeat(values[:, None], 3, axis=1),
-        influence=influence,
-        saturated=np.zeros(len(values), bool),
-        mode="normalised",
-        lag=2,
-        history=1,
-        dropped=(),
-        how="",
-    )
-
-
-def test_offline_and_online_agree_and_the_future_changes_nothing():
-    rng = np.random.default_rng(0)
-    values = hill(30) + hill(70) - 1
-    curve = curve_of(values, 0.2 * rng.standard_normal((100, N)))
-    whole = curve.extrema()
-    assert len(whole) >= 3
-    assert [s.stamp for s in whole] == sorted(s.stamp for s in whole)
-    assert all(s.stamp == curve.position[s.index] for s in whole)
-    part = curve_of(values[:60], curve.influence[:60]).extrema()
-    reported = [s for s in whole if s.detected_at < 60]
-    assert [s.index for s in part] == [s.index for s in reported]
-
-
-def test_trajectories_that_end_are_left_out_of_the_pairing():
-    """The share of a trajectory ends with it; that alone is not a significant difference."""
-    influence = np.tile(np.sqrt(N) * 0.2 * SHARED, (60, 1))
-    influence[30:, 50:] = np.nan
-    values = np.where(np.arange(60) < 30, 1.3, 1.0)
-    assert curve_of(values, influence).extrema(delay=10 / 59) == []
-    influence[30:, 50:] = influence[0, 50:]
-    assert len(curve_of(values, influence).extrema(delay=10 / 59)) == 1
 
 
 def newest(step: int, mi: float, effect: np.ndarray) -> WindowEstimate:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError, KeyStateTracker, VectorTracker
-from infoatlas_tools import Trajectories, discover_keystates
+from episodes import TASKS, places
+from infoatlas_rt import InputError, KeyStateTracker, Task, VectorTracker
 from regimes import demonstrations
-from task_parts import visits
 
 
 @pytest.fixture(scope="module")
 def found():
-    return discover_keystates(demonstrations(count=15, seed=3)[0], count=2)
+    return Task.load(TASKS / "phases.json")
 
 
 def alone(found, states):
@@ -106,15 +105,13 @@ def test_refusals(found):
 
 @pytest.fixture(scope="module")
 def parts():
-    states, subtasks = visits(seed=1)
-    found = discover_keystates(Trajectories(states, rate=20), count=2)
-    return found.follow(subtasks)
+    return Task.load(TASKS / "three_places.json")
 
 
 @pytest.mark.parametrize("rate", [None, 40.0, 10.0])
 def test_sub_tasks_are_those_of_single_trackers(parts, rate):
     """One of the parallel episodes stops half-way; no report is early."""
-    states, _ = visits(count=4, seed=5)
+    states, _ = places(count=4, seed=5)
     states[3] = np.concatenate([states[3][:30], np.repeat(states[3][30:31], 200, axis=0)])
     tracker = VectorTracker(4, parts, rate=rate)
     single = [KeyStateTracker(parts, rate=rate) for _ in states]

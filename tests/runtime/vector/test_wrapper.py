@@ -10,23 +10,23 @@ import copy
 import numpy as np
 import pytest
 
+from episodes import TASKS, places
 from infoatlas_rt import (
     Estimator,
     InputError,
     KeyStateTracker,
     KeyStateWrapper,
+    Task,
     VectorTracker,
     VectorWindows,
 )
-from infoatlas_tools import Trajectories, discover_keystates
 from regimes import demonstrations
-from task_parts import visits
 from vector_envs import ReplayEnv
 
 
 @pytest.fixture(scope="module")
 def found():
-    return discover_keystates(demonstrations(count=15, seed=3)[0], count=2)
+    return Task.load(TASKS / "phases.json")
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +68,8 @@ def test_episodes_are_followed_to_their_true_ends(found, episodes, layout):
 @pytest.mark.parametrize("layout", ["maniskill", "gymnasium", "next step"])
 def test_sub_tasks_in_infos(layout):
     """Of the running episode, and of the one that has ended; equal to the tracker's."""
-    states, subtasks = visits(seed=1)
-    found = discover_keystates(Trajectories(states, rate=20), count=2)
-    episodes, _ = visits(count=4, seed=6)
-    tracker = VectorTracker(2, found.follow(subtasks))
+    episodes, _ = places(count=4, seed=6)
+    tracker = VectorTracker(2, Task.load(TASKS / "three_places.json"))
     envs = KeyStateWrapper(ReplayEnv([episodes[:2], episodes[2:]], layout), tracker)
     _, info = envs.reset(seed=0)
     assert list(info["subtask"]) == [0, 0] and (info["task_progress"] < 0.1).all()

@@ -9,6 +9,7 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from gpus import needs_gpu
 from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.cli import main
 from infoatlas_rt.estimation import prepare
@@ -299,3 +300,34 @@ def test_command(capsys, tmp_path, figures):
     assert "permutations is 0" in capsys.readouterr().err
     assert main.main(["test", *files, "--plot", str(tmp_path / "a.bmp")]) == 2
     assert main.main(["test", *files, "--model", "none"]) == 3
+
+
+def test_a_rare_flag_is_not_independent_of_itself(estimator):
+    x = np.zeros(100)
+    x[[3, 50, 77]] = 1
+    found = independence_test(x, x, estimator, permutations=99)
+    assert found.p_value <= 0.01
+    assert found.mi == estimator.estimate(x, x).mi
+
+
+def test_canonical_directions_are_refused_for_wide_sides():
+    x, y = np.random.default_rng(0).standard_normal((2, 200, 12))
+    canonical = Estimator(threads=1, directions="canonical")
+    with pytest.raises(InputError, match="use an Estimator with random directions"):
+        independence_test(x, y, canonical)
+    assert independence_test(x[:, :2], y[:, :2], canonical, permutations=9).k is None
+
+
+@needs_gpu[0]
+@needs_gpu[1]
+def test_samples_of_a_gpu_give_the_result_of_the_host():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch has no CUDA here")
+    x, y = pairs(60, 6, 6)
+    estimator = Estimator(provider="cuda")
+    there = [torch.tensor(side, device="cuda:0") for side in (x, y)]
+    found = independence_test(*there, estimator, permutations=19)
+    wanted = independence_test(x, y, estimator, permutations=19)
+    np.testing.assert_allclose(found.null, wanted.null, atol=0.01)  # nats, as for all providers
+    np.testing.assert_allclose(found.null_rv, wanted.null_rv, atol=1e-9)

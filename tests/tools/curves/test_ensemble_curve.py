@@ -8,7 +8,7 @@ import pytest
 from fakes import RecordingEstimator
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
-from infoatlas_tools.curves.ensemble_curve import mi_curve
+from infoatlas_tools.curves.ensemble_curve import MICurve, mi_curve
 from infoatlas_tools.trajectories import Trajectories
 
 
@@ -128,3 +128,49 @@ def test_integers_and_short_floats_are_read_like_floats():
         np.testing.assert_array_equal(
             mi_curve(Trajectories(states, lengths), estimator).mi, expected
         )
+
+
+def hill(top):
+    return 1.0 + np.exp(-0.5 * ((np.arange(100) - top) / 12) ** 2)
+
+
+def curve_of(values, influence):
+    return MICurve(
+        position=np.linspace(0, 1, len(values)),
+        mi=values,
+        stderr=np.zeros(len(values)),
+        noise=np.zeros(len(values)),
+        samples=np.full(len(values), 100),
+        per_slice=np.repeat(values[:, None], 3, axis=1),
+        influence=influence,
+        saturated=np.zeros(len(values), bool),
+        mode="normalised",
+        lag=2,
+        history=1,
+        dropped=(),
+        how="",
+    )
+
+
+def test_offline_and_online_agree_and_the_future_changes_nothing():
+    rng = np.random.default_rng(0)
+    values = hill(30) + hill(70) - 1
+    curve = curve_of(values, 0.2 * rng.standard_normal((100, 100)))
+    whole = curve.extrema()
+    assert len(whole) >= 3
+    assert [s.stamp for s in whole] == sorted(s.stamp for s in whole)
+    assert all(s.stamp == curve.position[s.index] for s in whole)
+    part = curve_of(values[:60], curve.influence[:60]).extrema()
+    reported = [s for s in whole if s.detected_at < 60]
+    assert [s.index for s in part] == [s.index for s in reported]
+
+
+def test_trajectories_that_end_are_left_out_of_the_pairing():
+    """The share of a trajectory ends with it; that alone is not a significant difference."""
+    shared = np.random.default_rng(5).standard_normal(100)
+    influence = np.tile(2 * (shared - shared.mean()), (60, 1))
+    influence[30:, 50:] = np.nan
+    values = np.where(np.arange(60) < 30, 1.3, 1.0)
+    assert curve_of(values, influence).extrema(delay=10 / 59) == []
+    influence[30:, 50:] = influence[0, 50:]
+    assert len(curve_of(values, influence).extrema(delay=10 / 59)) == 1

@@ -9,13 +9,13 @@ import numpy as np
 import pandas
 import pytest
 
+from episodes import resampled
 from hands import RATE, carrying
 from infoatlas_rt import InputError
 from infoatlas_tools import discover_keystates
 from infoatlas_tools.keystates.motion.motion_scales import bursts
 from infoatlas_tools.trajectories import Trajectories
 from regimes import demonstrations
-from task_parts import resampled
 
 NAMES = ("tool.x", "tool.y", "tool.z", "finger1.position", "time")
 

@@ -54,7 +54,7 @@ def peaks(lags: NDArray[np.int64], mi: Array, dims: int) -> Array:
 
     The mutual information of d coordinates with one correlation is -d/2 log(1 - rho²), a cusp at
     the true lag if there is little noise. Around it, rho² is a parabola if the series are smooth,
-    and two straight lines if they are rough. The tops of both are the outer values, and their mean
+    and two lines if they are rough. The tops of both are the outer values, and their mean
     the other one. At the ends of the lags, and between uneven ones, there are no curves: the
     largest is the top, and the outer values are half-way to its neighbours.
     """

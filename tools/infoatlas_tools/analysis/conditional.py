@@ -6,7 +6,7 @@ residuals on z (`conditioning.residuals`). This does not change I(x; y | z), and
 term near 0. The estimate is the mean of two chain rules, with x and with y as the first side. Its
 influences are the differences of theirs, so the noise that the terms share cancels.
 
-The test (`conditional_test`) does not use the model: it needs no slices, and takes less time.
+The test (`conditional_test`) does not use the model: it needs no slices, and is faster.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def conditional_mutual_information(
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     time_series : bool
-        The samples are in order of time, and each depends on its neighbours: the standard error
-        uses a long-run variance, and the test shifts the residuals of the slower side cyclically,
+        The samples are in order of time, and each depends on its neighbours. The standard error
+        uses a long-run variance. The test shifts the residuals of the slower side cyclically,
         which keeps the autocorrelation of both. Given z, both have to be stationary.
     permutations : int
         B, surrogates of the test; 0 leaves it out. With 199 the smallest p-value is 0.005. Fewer
@@ -188,7 +188,7 @@ def conditional(
 ) -> ConditionalEstimate:
     """The estimate of checked samples; `trajectory` [n] numbers the trajectory of each.
 
-    The test need not tell p-values above `level` precisely.
+    P-values above `level` may be rough.
     """
     count = as_count(permutations, "permutations", 0, 10**7)
     estimator = as_estimator(estimator)

@@ -2,14 +2,14 @@
 
 Each side is replaced by its residuals after a smooth regression on z, whose distances follow the
 directions in which the side varies most (Radhakrishnan et al. 2024). What the regressions of both
-sides miss in common counts as dependence, so they are on values or on ranks of z, whichever predict
+sides miss in common counts as dependence. So they are on values or on ranks of z, whichever predict
 better: a function of a sum of values is not smooth in their ranks, which have noise.
 
-The statistic is the larger of two measures, each standardised over all surrogates: the linear
-association of the residuals, and that of random Fourier features of the residuals (of one side
-together with z), which is large for any kind of dependence (Rahimi and Recht 2007; Strobl, Zhang
-and Visweswaran 2019). The features are regressed on z once more, so what the mean of a feature owes
-to z does not count.
+The statistic is the larger of two measures, each standardised over all surrogates. One is the
+linear association of the residuals. The other is that of random Fourier features of the residuals
+(of one side together with z). It is large for any kind of dependence (Rahimi and Recht 2007;
+Strobl, Zhang and Visweswaran 2019). The features are regressed on z once more, so what the mean of
+a feature owes to z does not count.
 
 A surrogate of one side is its regression plus rearranged residuals, and is treated as the side was:
 fitted anew, and so on (Freedman and Lane 1983). So it has the same errors of the regression.

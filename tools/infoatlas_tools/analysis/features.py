@@ -1,7 +1,7 @@
 """Random Fourier features of normal scores: a measure of dependence of any kind.
 
 The sum of the squared correlations of the features of two sides approximates a kernel measure of
-dependence (Rahimi and Recht 2007), and needs a matrix product for each pairing of the samples.
+dependence (Rahimi and Recht 2007). It needs a matrix product for each pairing of the samples.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ def independence_test(
         Smallest difference that has a meaning, in the units of the data: values are rounded to
         multiples of it before they are ranked.
     groups : array-like [n] of int, optional
-        Trajectory, episode or subject of each sample; all have as many samples. Whole trajectories
+        Trajectory, episode or subject of each sample; all have as many samples. Entire trajectories
         of y are exchanged, and each step keeps its number. So what depends on the step alone (a
         motion that all trajectories share) does not count as dependence, and steps may depend on
         each other. G trajectories have G! pairings, so p is rarely below 1 / G!. The estimate is
@@ -167,8 +167,8 @@ def independence_test(
     ------
     InputError
         The samples cannot be used (type, shape, NaN, fewer than the model's n_min, ...) or do not
-        fit the estimator's `k` and `sides`, `permutations` is not a positive integer, or groups
-        differ in size.
+        fit the estimator's `k` and `sides`. `permutations` is not a positive integer. Groups differ
+        in size.
     ModelError
         The model's output is not finite.
 
@@ -257,7 +257,7 @@ def _members(order: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.
     if (sizes != sizes[0]).any():
         raise InputError(
             f"groups have from {sizes.min()} to {sizes.max()} samples, but the test exchanges "
-            "whole groups: pass as many steps of each (cut or resample them), or one row of each"
+            "complete groups: pass as many steps of each (cut or resample them), or one row of each"
         )
     return np.argsort(order)[np.argsort(groups, kind="stable")].reshape(len(sizes), -1)
 
@@ -292,7 +292,7 @@ def _square_sum(x: Array) -> float:
 def compare(
     values: NDArray[np.float64], rv: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], float]:
-    """Statistics of all pairings [1 + B], of which the first is given, and the p-value of that."""
+    """Statistics of all pairings [1 + B], and the p-value of the first, the given one."""
     statistics = np.maximum(_standardised(values), _standardised(rv))
     return statistics, float(np.mean(statistics >= statistics[0]))
 

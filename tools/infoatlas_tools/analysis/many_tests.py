@@ -1,8 +1,8 @@
 """Many estimates with tests, corrected for their number, for the functions of `screening.py`.
 
 The pairings of each test are those of `independence_test`. Its statistic is the larger of the RV
-coefficient and of the association of random features, each standardised over all pairings, because
-the model would need seconds for hundreds of pairings. Its null distribution depends on the ranks of
+coefficient and of the association of random features, each standardised over all pairings. The
+model would need seconds for hundreds of pairings. Its null distribution depends on the ranks of
 the sides alone. So all columns without ties share one: under independence, every order of their
 samples is equally likely. If an estimate is not positive, its p-value is not the smallest one.
 """

@@ -39,7 +39,7 @@ def lag_scan(
     """Estimate I(x_(t-lag); y_t) over lags.
 
     The pairs of all lags have their middles at the same steps, so the estimates differ by the lag
-    alone: x and y in the other order have the same pairs at lags of the other sign.
+    alone. With x and y exchanged, lags of the other sign have the same pairs.
 
     Parameters
     ----------

@@ -128,9 +128,9 @@ class LagScan(Screening):
     lags : [m] int64
         Steps, ascending; negative where y is ahead of x.
     best : float
-        Lag with the largest mutual information, in steps: between the tops of a parabola and of two
-        straight lines through the squared correlations, 1 - exp(-2 mi / d), of the largest estimate
-        and its neighbours. At the ends of the lags, and between uneven lags, it is the lag of that
+        Lag with the largest mutual information, in steps. It is between the tops of a parabola and
+        of two lines through the squared correlations 1 - exp(-2 mi / d) of the largest estimate and
+        its neighbours. At the ends of the lags, and between uneven lags, it is the lag of that
         estimate. A saturated estimate counts as larger than others.
     interval : (float, float)
         90% interval of `best`, by a block bootstrap; it contains both tops. At the ends of the

@@ -77,8 +77,8 @@ def select_features(
 
     Each step adds the column with which the chosen ones are most informative, if the test of
     `conditional_mutual_information` given the chosen ones is significant. If it is not, the step
-    adds the best pair of columns, if that is significant, and each of the two given the other one:
-    neither switch of an exclusive or is informative alone. Otherwise the selection ends. Constant
+    adds the best pair of columns, if that is significant, and each of the two given the other one.
+    Neither switch of an exclusive or is informative alone. Otherwise the selection ends. Constant
     columns, and copies and sums of chosen ones, are not selected. InputError if `count` is too
     large for the model.
     """

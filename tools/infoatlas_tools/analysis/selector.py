@@ -33,7 +33,7 @@ SIMILAR = (
     "selected: if they are steps of a motion, pass time_series=True"
 )
 ORDERED = (
-    "columns of {} classes do not fit into the model, so the classes are numbers in the order of "
+    "columns of {} classes do not fit into the model. So the classes are numbers in the order of "
     "their names, which can hide features: choose a smaller count, or pass numbers of your own"
 )
 
@@ -47,9 +47,9 @@ class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Columns to select; at most, with `forward`.
     forward : bool
         Step by step, by what a column adds to the chosen ones, I(X_j; y | chosen), as long as it is
-        significant; or a pair of columns, if no single one is (an exclusive or). Nothing is sliced:
-        `count`, and `count` - 1 with the columns of y, are at most D (5, or 20 with the model
-        "wide"). Otherwise by the information of each column alone, as `rank_features`.
+        significant. If no single column is, by a pair of columns (an exclusive or). Nothing is
+        sliced: `count`, and `count` - 1 with the columns of y, are at most D (5, or 20 with the
+        model "wide"). Otherwise by the information of each column alone, as `rank_features`.
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     time_series : bool

@@ -184,7 +184,7 @@ class Annotations:
 
     @property
     def unnamed(self) -> str:
-        """Why the names are no text to train with; empty if each says what is done."""
+        """Why the names cannot serve as instructions; empty if they can."""
         parts = zip(self.subtasks.parts, self.subtasks.names, strict=True)
         plain = {
             n: part.until for part, n in parts if part.reference in ("", WORLD) and not part.held

@@ -77,8 +77,8 @@ def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any
     each order of sub-tasks, and `look_at_first` the unusual ones (None without `quality` or without
     a rate). `objects` lists
     those that a camera sees, with `number`, `name`, `camera`, `seen` (share of the demonstrations)
-    and `cuts`: the label of each, the information (`nats`) with its `stderr`, and whether it is the
-    `reference`.
+    and `cuts`. A cut has its label, the information (`nats`) with its `stderr`, and whether it is
+    the `reference`.
     """
     subtasks, keystates = annotations.subtasks, annotations.keystates
     shares = [share for tool in subtasks.tools for share in annotations.shares(tool).tolist()]

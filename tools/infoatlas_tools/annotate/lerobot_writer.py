@@ -79,7 +79,7 @@ def write_lerobot(
         annotations = annotations.trimmed()
         frames.trim(np.asarray(annotations.first), annotations.lengths)
         if annotations.actions is None:
-            frames.notes.append("actions, of which none were read: rest is that of the states")
+            frames.notes.append("actions, because none were read: rest is that of the states")
     numbers = _numbers(annotations, quality)
     language = None
     if annotations.unnamed:

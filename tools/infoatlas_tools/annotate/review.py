@@ -49,7 +49,7 @@ class Review:
             why = "episodes are too short"
             if np.isnan(self.surprise).all():
                 few = len(self.lag) < LEAST
-                why = f"it takes {LEAST} demonstrations" if few else "no actions were read"
+                why = f"it needs {LEAST} demonstrations" if few else "no actions were read"
             return f"The lag of actions is not known: {why}."
         if np.isnan(self.set_lag):
             return f"Speeds of actions and states correlate by {self.correlation:.2f}: no lag."
@@ -121,8 +121,8 @@ def _lags(
 ) -> tuple[float, float, Float, Float]:
     """Lag and correlation of the set, and lag of each demonstration.
 
-    The last array has the distance of a demonstration's lag from that of the set, 0 unless it is
-    more than a step and both halves differ to the same side.
+    The last array has the distance of a demonstration's lag from that of the set. It is 0 unless it
+    is more than a step and both halves differ to the same side.
     """
     states = _speeds(motion)
     best: tuple[float, Float, list[Float]] = (-np.inf, np.zeros(1), [])

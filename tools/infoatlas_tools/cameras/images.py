@@ -69,7 +69,7 @@ def decoded(content: bytes, what: str) -> Image:
 
 
 class ArrayImages(NamedTuple):
-    """Images in an array-like [T, H, W, 3] uint8, of which only the rows that are used are read."""
+    """Images in an array-like [T, H, W, 3] uint8, read row by row as they are used."""
 
     array: Any
 

@@ -1,7 +1,7 @@
 """Lasting changes before a fixed camera: an object leaves its place, and arrives at another one.
 
-A pixel of an object's first place looks as at the start until the object leaves, and never again; a
-pixel of its last place looks as at the end from the arrival on. Without the object, both show the
+A pixel of an object's first place looks as at the start until the object leaves, and never again.
+A pixel of its last place looks as at the end from the arrival on. Without the object, both show the
 background of the data set: the median over images of all demonstrations. Pixels of one object
 change at one moment, but some are hidden by the hand before the object leaves, and others are
 hidden until after it arrives. So the date is a late one of a blob that leaves, and an early one of
@@ -35,7 +35,7 @@ BACKGROUND = 2000  # images in the background, of all demonstrations
 BLUR = 1.0  # pixels
 SAME = 7.0  # delta E below which a pixel looks the same: noise of video is below 3
 OTHER = 1.5 * SAME  # delta E above which a pixel shows something else
-WAY = (0.08, 0.97)  # share of the robot's way: before and after, it leaves and takes its own place
+WAY = (0.08, 0.97)  # share of the robot's way: before and after, the robot changes places itself
 BLOB = 0.0008  # of the pixels of an image: 5 of 96 x 72 (fewer are noise)
 LATE = 0.8  # quantile of the pixels of a blob: some of them are hidden before
 MOMENT = 0.5  # seconds from the date within which pixels agree
@@ -62,6 +62,8 @@ class Change:
 class Seen(NamedTuple):
     """What one demonstration shows.
 
+    Attributes
+    ----------
     first, last : [h, w, 3] float16
         The scene at its ends.
     left, arrived : [h, w] uint16

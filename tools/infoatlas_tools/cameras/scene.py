@@ -36,7 +36,7 @@ class Scene:
     images: NDArray[np.uint8]  # [N, h, w, 3], RGB, for pictures
     # [N, 2], pixels (right, down) from the camera's place in the median demonstration.
     shift: NDArray[np.float64]
-    colour: Image  # [N, 3], Lab by which the whole image differs from the median demonstration
+    colour: Image  # [N, 3], median difference (Lab) from the median demonstration
 
 
 def read_scene(camera: Camera, rate: float) -> Scene:
@@ -62,8 +62,8 @@ def read_between(
 ) -> Image:
     """Median images between two steps of each demonstration [N, h, w, 3], as `Scene.first`.
 
-    What moves, such as the arm, is not in the median. A demonstration without the steps, which are
-    -1 there, has its first image.
+    Bodies that move, such as the arm, are not in the median. A demonstration without the steps,
+    which are -1 there, has its first image.
     """
     found = scene.first.copy()
     for i, (a, b) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):

@@ -1,7 +1,7 @@
 """Decodes the frames of a video that are used, at the size that is used.
 
-A jump to a later frame seeks to the last key frame before it if that saves decoding: LeRobot's
-videos have a key frame every two frames, others one in 250.
+A jump to a later frame seeks to the last key frame before it if that saves decoding.
+LeRobot's videos have a key frame every two frames, others one in 250.
 """
 
 from __future__ import annotations

@@ -225,7 +225,7 @@ def mi_curve(
             )
         left_out = constant.copy()
         if estimator.k is not None or (~constant).sum() * history > estimator.model_file.dim:
-            # Once for the whole curve, so that all points have the same coordinates.
+            # Once for all of the curve, so that all points have the same coordinates.
             moving = np.flatnonzero(~constant)
             left_out[moving[list(redundant(np.asarray(states[:, moving], np.float64)))]] = True
         states, dropped = states[:, ~left_out], tuple(np.flatnonzero(left_out).tolist())

@@ -1,7 +1,7 @@
 """Data generation as in MimicGen: pieces of demonstrations, moved to where their objects are.
 
-Each part of an attempt takes a demonstration, moves the path of its tool to the present pose of the
-part's reference object, and follows it by inverse kinematics. What succeeds is kept.
+Each part of an attempt uses a demonstration. The path of its tool is moved to the present pose of
+the part's reference object, and is followed by inverse kinematics. What succeeds is kept.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FIRST_SEED = 500_000  # no demonstration's and no evaluation's
 SEEDS = 10_000  # resets of each `seed`
 NEAREST = 3  # sources that a part is drawn from
 HOLD = 12  # steps at the end
-APPROACH = (0.015, 0.08, 5)  # longest step of the straight leg (m, rad), fewest steps
+APPROACH = (0.015, 0.08, 5)  # longest step of the direct leg (m, rad), fewest steps
 FOLLOW = (0.02, 0.1)  # longest step of a path (m, rad)
 PER_RAD = 0.1  # metres that a turn of 1 rad counts as, in choosing sources
 
@@ -63,7 +63,7 @@ def generate(
         As "PickCube-v1".
     sources : Sources
     parts : Subtasks or None
-        Of these demonstrations, of one tool. None: each is taken as a whole, relative to the first
+        Of these demonstrations, of one tool. None: each is one part, relative to the first
         object that is grasped.
     attempts : int
         At most 10,000. They are reset with seeds from 500,000 + 10,000 `seed` on.
@@ -201,8 +201,8 @@ class _Attempt:
     ) -> tuple[_Source, int, int, Float] | None:
         """A source, its steps of the part, and how it is moved; None if the part is left out.
 
-        It is one of the three that begin with the object's pose nearest (first part), or in which
-        the tool's way is nearest to the one that it has to go now.
+        It is one of the three in which the object's pose at the start (first part) or the way of
+        the tool is nearest to the present one.
         """
         found = []
         for i, source in enumerate(self.sources):

@@ -26,7 +26,7 @@ OPTIONS = {"sim_backend": "physx_cpu", "render_backend": "none", "render_mode": 
 
 
 class _NoMaterial:
-    """Takes any setting and ignores it."""
+    """Accepts any setting and ignores it."""
 
     def __init__(self, *settings: Any, **named: Any) -> None:
         pass

@@ -1,6 +1,6 @@
 """A planner for StackPyramid-v1 that grasps: cube A beside cube B, cube C on both.
 
-ManiSkill's own planner pushes cube A with closed fingers. This one takes it, in the manner of
+ManiSkill's own planner pushes cube A with closed fingers. This one grasps it, in the manner of
 ManiSkill's `stack_cube`.
 """
 

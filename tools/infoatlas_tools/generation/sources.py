@@ -29,7 +29,7 @@ class Sources:
 
     states: NDArray[np.float32]  # [sum, d], joint positions first (7, then both fingers)
     # [sum, 8], targets of joints 1 to 7 (rad) and of the gripper (1 open, -1 closed), given at each
-    # state; the last row of an episode repeats the one before.
+    # state. The last row of an episode repeats the one before.
     actions: NDArray[np.float32]
     lengths: NDArray[np.int64]  # [N]
     # Of the columns; poses as "cube.x" to "cube.qz", positions as "goal.x" to "goal.z".

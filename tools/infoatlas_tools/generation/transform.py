@@ -1,6 +1,6 @@
 """Moving a piece of a demonstration to where its object is now. Pure functions of poses.
 
-A pose is a homogeneous matrix [4, 4] (float64, metres) in the world, unless it says otherwise.
+A pose is a homogeneous matrix [4, 4] (float64, metres) in the world, unless noted otherwise.
 """
 
 from __future__ import annotations
@@ -86,11 +86,11 @@ def about_vertical(turn: float) -> Float:
 
 
 def motion(orientation: str, before: Float, now: Float, tool_then: Float, tool_now: Float) -> Float:
-    """What takes a piece of a demonstration to the present pose of its object [4, 4].
+    """The transform [4, 4] of a piece of a demonstration to the present pose of its object.
 
     The orientation "position" moves without a turn; "pose" is `now` @ inverse(`before`). With half
-    or quarter turns, the object's turn about the vertical is followed, up to such turns: the one is
-    taken that turns the tool least, from `tool_now` to where the piece ends (`tool_then`).
+    or quarter turns, the object's turn about the vertical is followed, up to such turns. It is
+    the one at which the tool turns least from `tool_now` to the end of the piece (`tool_then`).
     """
     if orientation == "pose":
         found: Float = now @ inverse(before)
@@ -116,7 +116,7 @@ def difference(orientation: str, one: Float, other: Float, metres_per_rad: float
 
 
 def tool_in_held(orientation: str, held: Float, tool: Float) -> Float:
-    """Pose of the tool in the frame of what it holds; of a held "position", in the tool's axes."""
+    """Pose of the tool in the frame of the held object; of a "position", with the tool's axes."""
     frame = held
     if orientation == "position":
         frame = pose_matrix(held[:3, 3], tool[:3, :3])
@@ -127,9 +127,9 @@ def tool_in_held(orientation: str, held: Float, tool: Float) -> Float:
 def correction(orientation: str, grip_then: Float, grip_now: Float) -> Float:
     """What to multiply the tool's path with, so that the held object follows the path [4, 4].
 
-    inverse(`grip_then`) @ turn @ `grip_now`, of `tool_in_held` in the demonstration and at present:
-    up to half or quarter turns, the turn of the object about its own vertical is taken that turns
-    the tool least.
+    inverse(`grip_then`) @ turn @ `grip_now`, of `tool_in_held` in the demonstration and at present.
+    Up to half or quarter turns, the object turns about its own vertical such that the tool turns
+    least.
     """
     symmetry = TURNS.get(orientation, 1)
     turns = [about_vertical(2 * np.pi * i / symmetry) for i in range(symmetry)]
@@ -138,7 +138,7 @@ def correction(orientation: str, grip_then: Float, grip_now: Float) -> Float:
 
 
 def between(one: Float, other: Float, share: float) -> Float:
-    """The pose at a share of the way from one to the other, straight and about one axis."""
+    """The pose at a share of the way from one to the other, on a line and about one axis."""
     turn = share_of(other[:3, :3] @ one[:3, :3].T, share)
     place = one[:3, 3] + share * (other[:3, 3] - one[:3, 3])
     return pose_matrix(place, turn @ one[:3, :3])
@@ -173,9 +173,9 @@ def progress(path: Float, share: float = 0.7) -> Float:
 def warped(pose: Float, first: Float, start: Float, moved: Float, u: float) -> Float:
     """A pose of a demonstration's path, which is bent to begin where the tool is.
 
-    p + (1 - u) (start - first) + u (moved p - p), and its rotation alike: at u = 0 the path starts
-    from `start` instead of `first`, at u = 1 it is moved (by `motion`) to the object's present
-    pose. `progress` gives u.
+    p + (1 - u) (start - first) + u (moved p - p), and its rotation in the same way. At u = 0 the
+    path starts from `start` instead of `first`. At u = 1 it is moved (by `motion`) to the object's
+    present pose. `progress` gives u.
     """
     offset = (1 - u) * (start[:3, 3] - first[:3, 3])
     goal = moved[:3, :3] @ pose[:3, 3] + moved[:3, 3]

@@ -32,7 +32,7 @@ class Marks:
     """Key states that a person marked."""
 
     kinds: tuple[str, ...] = ()  # names of all kinds, in the order in which they were added
-    # Recorded steps by demonstration and kind; None where a person says that the demonstration
+    # Recorded steps by demonstration and kind; None where the person marked that the demonstration
     # lacks the kind. Kinds that are not there are to be found.
     steps: Mapping[int, Mapping[str, int | None]] = field(default_factory=dict)
 

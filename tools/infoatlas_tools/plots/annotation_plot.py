@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.gridspec import GridSpec
 
-# Lanes and their lines, at most: tools and objects first, then what moves in the shortest bursts.
+# Lanes and their lines, at most: tools and objects first, then the shortest bursts.
 LANES, LINES = 5, 7
 POINTS = 1500  # of a line, at most
 # Inches: heading, a lane, a row of names of parts, the names of key states, and the end of an

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
+from episodes import TASKS
+from infoatlas_rt import Task
+from infoatlas_rt.live.json_file import plain
 from infoatlas_rt.live.timing import Timing
 from infoatlas_rt.streams.event_thresholds import KEYSTATE_GAP
 from infoatlas_tools import discover_keystates
 from infoatlas_tools.keystates.fits.fit_live import _judge, _spaced, maxima
+from task_files import make
 
 TIMING = Timing(1, 20.0)
 GAP = TIMING.steps(KEYSTATE_GAP)
@@ -94,3 +100,21 @@ def test_a_rare_key_state_is_not_followed():
     assert found.common.all()
     found.steps[:4, 0] = np.ma.masked
     assert found.shared.all() and not found.common.any()
+
+
+@pytest.mark.parametrize("name", make.FITS)
+def test_the_tasks_of_the_tests_are_what_is_fitted(name):
+    """Run tests/task_files/make.py after a change of the fit or of the format."""
+
+    def flat(value):
+        if isinstance(value, dict):
+            return [one for key in value for one in (key, *flat(value[key]))]
+        return [one for item in value for one in flat(item)] if isinstance(value, list) else [value]
+
+    tasks = Task.load(TASKS / f"{name}.json"), make.FITS[name]()
+    stored, fitted = (flat(json.loads(json.dumps(plain(task)))) for task in tasks)
+    assert len(stored) == len(fitted)
+    for one, other in zip(stored, fitted, strict=True):
+        if isinstance(other, float):  # sums of other lengths or orders, on other processors
+            other = pytest.approx(other, rel=1e-4, abs=1e-6)
+        assert one == other

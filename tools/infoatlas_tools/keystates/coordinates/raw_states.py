@@ -45,8 +45,8 @@ class ReadCoordinates(Coordinates):
 
     # As "tool.rotation_x" of a rotation; numbers of columns if these have no names.
     names: tuple[str, ...]
-    # [p], the larger one of two ranges, above 0: from the 1% to the 99% quantile of the values, and
-    # the median range within the demonstrations in which the coordinate moves.
+    # [p], above 0: from the 1% to the 99% quantile of the values, or the median range within the
+    # demonstrations in which the coordinate moves, if that is larger.
     scale: Float
     # [p]: smaller increments over one step are rest. The largest one of: rounding of the number
     # format, 1e-4 of `scale` (the largest of a rotation), and the resolution, if given.

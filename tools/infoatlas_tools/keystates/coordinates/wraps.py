@@ -1,9 +1,9 @@
 """Finds angles that wrap: columns that jump from one end of their range to the other.
 
 Radians and degrees are recognised by the size of the jumps. The range of an encoder is its own:
-ticks, turns, -100 to 100. Grippers and switches jump from end to end, too, and rest there. An
-encoder is therefore recognised by jumps in mid-motion, or by jumps to and fro that are as small as
-the steps around them if the ends are one place, as those of noise at the seam.
+ticks, turns, -100 to 100. Grippers and switches jump from end to end, too, and rest there. So
+an encoder is recognised by jumps in mid-motion. Jumps to and fro also count if they are as small as
+the steps around them once the ends are one place, as those of noise at the seam.
 """
 
 from __future__ import annotations

@@ -52,9 +52,9 @@ def fit_detectors(features: Sequence[Float], steps: Float) -> tuple[Float, Float
     """Ridge regressions of K kinds of key states: coefficients [K, f] and offset [K].
 
     `features` [T, f] are of N demonstrations, and `steps` [N, K] the working steps of the key
-    states: NaN where a demonstration has none, and infinite where that is not known, so that it is
-    not used. A score is features @ coefficients + offset: about 1 at key states, 0 elsewhere. Zeros
-    for a kind without any.
+    states. A step is NaN where a demonstration has none. It is infinite, and not used, where that
+    is not known. A score is features @ coefficients + offset: about 1 at key states, 0 elsewhere.
+    Zeros for a kind without any.
     """
     pooled = np.concatenate(features)
     width = steps.shape[1]

@@ -30,7 +30,7 @@ FOLDS = 10
 JUDGED = 40  # demonstrations, at most
 ANY = 2**31  # a part that is not known
 # Shares of the demonstrations that may have a key state in earlier parts than those in which it is
-# reported: up to that which may lack a key state that is common.
+# reported. The largest is the share that may lack a common key state.
 EARLIER = 0.0, 0.1, 0.2, 0.3
 
 
@@ -41,8 +41,8 @@ def fit_live(
 
     `followed` are the live parts of the tools, as of `fit_subtasks`.
 
-    Columns that are not common are not followed: in few demonstrations, motions that are alike by
-    chance pass for a key state.
+    Columns that are not common are not followed: in few demonstrations, motions that are similar
+    by chance pass for a key state.
     """
     timing, states = recordings.timing, recordings.states
     masked = np.ma.getmaskarray(found.steps) | ~found.common

@@ -18,8 +18,8 @@ Int = NDArray[np.int64]
 BINS = 8  # of a part, at most
 FEWEST_STEPS = 2.0  # working steps of a bin in the median demonstration, at least
 DIRECTIONS = 12  # at most: those that separate the bins best
-# A step counts as motion by its increments relative to the rms ones, and those of a coordinate that
-# only has noise are noise, too: the rms increment is at least this multiple of the noise.
+# The rms increment is at least this multiple of the noise. A step counts as motion by its size
+# relative to the rms increment, and a coordinate that only has noise shall not count.
 ABOVE_NOISE = 10.0
 SHRINK = 0.3  # of the covariance within bins, towards the identity
 

@@ -1,7 +1,7 @@
 """Changes of the motion of a demonstration: where they are sharp, and what distinguishes them.
 
 A change is a peak of the second difference of coordinates that move in short bursts (fingers,
-latches, objects): these mark the boundaries of sub-tasks, and coordinates that move all the time do
+latches, objects). These mark the boundaries of sub-tasks; coordinates that move all the time do
 not. The burst b of a coordinate is log(T - 1) minus the entropy of its motion over time, in nats:
 the information between its motion and time. Its weight is b^3.
 
@@ -103,7 +103,7 @@ def sensor_noise(states: Sequence[Float], width: int) -> Float:
 
 
 def quanta(motion: Sequence[Float]) -> Float:
-    """Step of each quantised coordinate [p], of which increments [T, p] are multiples; else 0."""
+    """Step of each quantised coordinate [p]: increments [T, p] are multiples of it; else 0."""
     size = np.abs(np.concatenate(motion))
     found = np.zeros(size.shape[1])
     for c, column in enumerate(size.T):

@@ -1,0 +1,83 @@
+"""Estimates spread over executors equal sequential ones, bit for bit."""
+
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import Estimator, InputError
+from infoatlas_tools import Trajectories, discover_keystates, independence_test, mi_curve
+from regimes import demonstrations
+
+
+class Counting(Executor):
+    """Passes jobs on, and counts them."""
+
+    def __init__(self, inner):
+        self.inner, self.jobs = inner, 0
+
+    def submit(self, function, /, *arguments, **options):
+        self.jobs += 1
+        return self.inner.submit(function, *arguments, **options)
+
+
+@pytest.fixture(scope="module", params=["threads", "processes", "dask"])
+def executor(request):
+    if request.param == "threads":
+        with ThreadPoolExecutor(2) as pool:
+            yield Counting(pool)
+    elif request.param == "processes":
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            yield Counting(pool)
+    else:
+        distributed = pytest.importorskip("distributed")
+        cluster = distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+        )
+        with cluster, distributed.Client(cluster) as client:
+            yield Counting(client.get_executor())
+
+
+def test_curves_and_explanations_have_the_same_bits(executor):
+    """One test for all loops, because a worker with a loaded model is kept."""
+    estimator = Estimator(k=2, slices=2, threads=1)
+    states, _ = demonstrations(count=40)
+    trajectories = Trajectories(states)
+    done = []
+    before = executor.jobs
+    curve = mi_curve(
+        trajectories, estimator, points=3, executor=executor, progress=lambda *c: done.append(c)
+    )
+    assert executor.jobs == before + 3 and done == [(1, 3), (2, 3), (3, 3)]
+    expected = mi_curve(trajectories, estimator, points=3)
+    for name in ("mi", "stderr", "noise", "per_slice", "influence", "samples", "position"):
+        np.testing.assert_array_equal(getattr(curve, name), getattr(expected, name))
+
+    found = discover_keystates(states[:12], count=1)
+    groups = {"a": [0, 1, 2], "b": [3, 4, 5]}
+    before = executor.jobs
+    changes = found.explain(groups, estimator=estimator, executor=executor)
+    assert executor.jobs == before + 2 * len(changes) > before
+    assert changes == found.explain(groups, estimator=estimator)
+
+
+def test_pairings_have_the_same_bits(executor):
+    estimator = Estimator(k=2, slices=2, threads=1)
+    x, y = np.random.default_rng(0).integers(0, 9, (2, 300, 3))  # repeated values: bounds apply
+    for time_series in (False, True):
+        options = {"permutations": 40, "time_series": time_series}
+        before = executor.jobs
+        found = independence_test(x, y, estimator, **options, executor=executor)
+        assert executor.jobs > before
+        expected = independence_test(x, y, estimator, **options)
+        np.testing.assert_array_equal(found.null, expected.null)
+        assert (found.mi, found.p_value) == (expected.mi, expected.p_value)
+
+
+def test_something_else_is_no_executor():
+    states, _ = demonstrations(count=40)
+    with pytest.raises(InputError, match=r"executor is 4: pass a concurrent\.futures\.Executor"):
+        mi_curve(states, Estimator(threads=1), points=2, executor=4)
