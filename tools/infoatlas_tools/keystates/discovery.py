@@ -89,7 +89,7 @@ def discover_keystates(
     count : int or "auto"
         Largest number of key states of each demonstration, the end not counted. "auto": contacts
         and switches of grippers that half of the demonstrations have, up to 8 of each
-        demonstration; without any, the strongest changes of the motion, or none if the motion has
+        demonstration. Without any, the strongest changes of the motion, or none if the motion has
         no bursts.
     labels : dict of int to sequence of int or to dict of str to int, or path, optional
         Known steps of one or more demonstrations, as {0: [75, 150]} or {0: {"grasp": 75,

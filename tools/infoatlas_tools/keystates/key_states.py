@@ -260,12 +260,12 @@ class KeyStates:
         """Sub-tasks (parts) of each demonstration, and the reference object of each.
 
         With poses of objects in the states, cuts are contacts of the tool with them, at the steps
-        of key states or of their labels; otherwise they are the shared key states. The chosen
+        of key states or of their labels. Otherwise they are the shared key states. The chosen
         sequence has the most information between the places where parts end and the poses of their
         references.
 
         Without poses, a camera of the demonstrations gives references: objects whose points in the
-        first images have information about the joints at the end of a part. This takes eight
+        first images have information about the joints at the end of a part. This needs eight
         demonstrations with objects of different colours at different places.
 
         Parameters
@@ -340,7 +340,7 @@ class KeyStates:
         """Changes of the information between groups of coordinates at each shared key state.
 
         The information between the motions of every two groups is estimated over the second before
-        and the second after each key state, or up to its neighbour if that is nearer. Without a
+        and the second after each key state, up to a nearer neighbour. Without a
         rate, 20 working steps count as a second.
 
         Parameters

@@ -1,6 +1,6 @@
 """Key states of labelled kinds: labels of a few demonstrations are transferred to the others.
 
-Where most labels of a kind lie on contacts or switches of one name, they stand for these: in the
+Where most labels of a kind lie on contacts or switches of one name, they stand for these. In the
 other demonstrations a detector (`fit_detectors.py`) chooses among them, and the median delay of the
 labels is kept. Other kinds are where the detector's score is large, near the place of the labels.
 The kinds of a demonstration ascend in an order of the labels, and it may lack some of them.
@@ -32,7 +32,7 @@ NEAR = 0.25  # seconds between a label and the event that it stands for, at most
 MOST = 0.6  # of the labels of a kind that stand for events of one name, at least
 SEEN = 2.0  # score of an event like the labelled ones; the detector gives up to 1
 KEPT = 10.0  # score of a label: more than any other
-LACKS = -1.0  # in place of a step: a person says that the demonstration lacks the kind
+LACKS = -1.0  # in place of a step: a person marked that the demonstration lacks the kind
 RIVAL = 0.5  # seconds from the best step from which another one is a rival
 CERTAIN = (-0.6, 3.3, -2.1)  # logistic model of certainty: offset, of the margin, of an event
 ABSENT = 0.4  # of the median score: a demonstration with less, and no event, lacks this kind
@@ -144,7 +144,7 @@ def _likeliest(
 ) -> tuple[NDArray[np.int64], Float, NDArray[np.bool_]]:
     """Steps [K] with the largest sum of scores [T, K], their margins, and which kinds are absent.
 
-    The steps ascend in one of the orders, of which kinds may be absent; without orders each kind is
+    The steps ascend in one of the orders, and kinds may be absent. Without orders each kind is
     alone. A margin is what the sum loses if the kind is absent or more than `apart` steps away.
     """
     each, out = (np.full(shape, -np.inf) for shape in (score.shape, score.shape[1]))

@@ -1,1 +1,1 @@
-"""Bodies, grippers, and the events at which one takes or leaves the other."""
+"""Bodies, grippers, and the events at which one grasps or leaves the other."""

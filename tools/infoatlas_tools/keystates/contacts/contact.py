@@ -2,7 +2,7 @@
 
 A body rests while its position stays within a small range for a while. Everything between two rests
 is a motion. The mover of a motion is the body that goes the same way at the same time, if it also
-moves without this one: a hand moves without the box, but an elbow does not move without the hand.
+moves without this one. A hand moves without the box, but an elbow does not move without the hand.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ ONE_BODY = 0.8  # intersection over union of the motions of two markers of one b
 class Motion:
     """One motion of a body in one demonstration.
 
-    It is from the first recorded step away from the place of rest to the first one in the next
-    place of rest, or to the length of the demonstration if the body does not come to rest.
+    It is from the first recorded step away from the place of rest to the first one in the next.
+    If the body does not come to rest, it is to the length of the demonstration.
     """
 
     body: str
     begin: int
     end: int
-    mover: str  # what moves it; "" if that is not known
+    mover: str  # body that moves it; "" if that is not known
     size: float  # distance that it goes away from where it lay, as a share of its range
 
 

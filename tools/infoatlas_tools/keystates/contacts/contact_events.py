@@ -133,7 +133,7 @@ def find_evidence(
 def add_changes(
     evidence: Evidence, camera: Camera, states: Sequence[Float], frequency: float
 ) -> tuple[Evidence, list[str]]:
-    """Evidence with objects that leave their places and arrive before a camera, and notes."""
+    """`Evidence` with objects that leave their places and arrive before a camera, and notes."""
     if camera.changes is None:
         camera.changes = find_changes(camera, states, frequency)
     changes, notes = camera.changes
@@ -289,7 +289,7 @@ def chosen_events(
 
     A column is a name and its occurrence: the second grasp of a body has its own column, and so has
     an opening before the first closing. If a demonstration has more occurrences than most, those
-    of short grips are extra, then the first ones, and have the last numbers: failed attempts are
+    of short grips are extra, then the first ones. They have the last numbers: failed attempts are
     short and precede what succeeds. What slips out of a closed gripper lets it close further, which
     is no grip. Columns that more demonstrations have, and clearer ones, come first.
     """
@@ -325,7 +325,7 @@ def _occurrences(
 ) -> list[tuple[str, int]]:
     """Name and number of each event of a demonstration, from the usual numbers by name and turn.
 
-    An event whose turn is not usual takes a place that another turn leaves: a recording may end
+    An event whose turn is not usual gets a place that another turn leaves: a recording may end
     before the release.
     """
     room, left = usual - Counter((e.name, e.turn) for e in row), usual.copy()

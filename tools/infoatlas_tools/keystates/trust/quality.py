@@ -33,7 +33,7 @@ class Quality:
     Attributes
     ----------
     attempts : tuple of (int, str)
-        Recorded step and reason of each failed attempt to grasp, in order of time: no object
+        Recorded step and reason of each failed attempt to grasp, in order of time. No object
         follows the closed gripper, or it stops at another width than in the others, or closes an
         extra time. Empty if coordinates freeze or are far out, which may be why.
     missing : tuple of str
@@ -88,7 +88,7 @@ def assess(
 ) -> tuple[Quality, ...]:
     """Quality of each demonstration, from its working steps [T, p].
 
-    Key states with labels take the place of the evidence in `missing`, `repeated` and `order`.
+    Key states with labels replace the `evidence` in `missing`, `repeated` and `order`.
     `outliers` are (demonstration, recorded step); `faults` and `equal` are those of
     `recording_faults.py`.
     """
