@@ -12,7 +12,7 @@ test-lerobot: .venv-lerobot/ready ## LeRobot's own classes read what annotate wr
 
 # On a Jetson, with the environment of docs/jetson.md and pytest in it: make gpu GPU=~/infoatlas/bin
 gpu: $(if $(filter .venv-gpu/bin,$(GPU)),.venv-gpu/ready) ## tests on a GPU: engines, CUDA graphs, GPU arrays (docs/tensorrt.md)
-	$(GPU)/python -m pytest -m gpu -rs tests/runtime
+	$(GPU)/python -m pytest -m gpu -rs tests/runtime tests/tools/analysis/test_independence.py
 
 # With debug information, for stack traces. The sanitizer of threads excludes the other two.
 native-sanitize: .venv/ready ## test programs of the engine and of libinfoatlas with sanitizers of addresses, undefined behaviour, threads

@@ -8,6 +8,7 @@ import torch
 
 from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.errors import ModelError
+from infoatlas_rt.estimation.canonical import canonicalise
 from infoatlas_train.differentiable import mutual_information, through_ranks
 
 MODELS = ("edge", "base", "wide")
@@ -167,3 +168,15 @@ def test_wrong_input_is_named(change, message):
 def test_a_missing_checkpoint_is_named():
     with pytest.raises(ModelError, match=r"nowhere.*pass one of base, edge, wide"):
         mutual_information(torch.zeros(64, 2), torch.zeros(64, 2), model="nowhere")
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_torch_gives_the_canonical_form_of_numpy(ties):
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((4, 200, 4)), rng.standard_normal((4, 200, 2))
+    y += 0.7 * x[..., :2]
+    if ties:
+        x[..., 1] = x[..., 1].round()
+    a, b = canonicalise(x, y, 5), canonicalise(torch.tensor(x), torch.tensor(y), 5)
+    np.testing.assert_allclose(a.x, b.x.numpy(), atol=1e-5)
+    np.testing.assert_allclose(a.y, b.y.numpy(), atol=1e-5)

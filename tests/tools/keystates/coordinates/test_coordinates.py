@@ -13,7 +13,7 @@ from infoatlas_tools import Trajectories
 from infoatlas_tools.columns import columns_of
 from infoatlas_tools.keystates.coordinates import read_coordinates, tied
 
-DATA = Path(__file__).parents[3]
+DATA = Path(__file__).parents[4]
 QUATERNION = ("tool.qw", "tool.qx", "tool.qy", "tool.qz")
 ROW = np.zeros(1, np.int64)  # of the only episode
 
