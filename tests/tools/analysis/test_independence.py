@@ -302,7 +302,9 @@ def test_command(capsys, tmp_path, figures):
     assert main.main(["test", *files, "--model", "none"]) == 3
 
 
-def test_a_rare_flag_is_not_independent_of_itself(estimator):
+@pytest.mark.parametrize("model", ["edge", "base"])
+def test_a_rare_flag_is_not_independent_of_itself(model):
+    estimator = Estimator(model, threads=1)
     x = np.zeros(100)
     x[[3, 50, 77]] = 1
     found = independence_test(x, x, estimator, permutations=99)
