@@ -302,16 +302,6 @@ def test_command(capsys, tmp_path, figures):
     assert main.main(["test", *files, "--model", "none"]) == 3
 
 
-@pytest.mark.parametrize("model", ["edge", "base"])
-def test_a_rare_flag_is_not_independent_of_itself(model):
-    estimator = Estimator(model, threads=1)
-    x = np.zeros(100)
-    x[[3, 50, 77]] = 1
-    found = independence_test(x, x, estimator, permutations=99)
-    assert found.p_value <= 0.01
-    assert found.mi == estimator.estimate(x, x).mi
-
-
 def test_canonical_directions_are_refused_for_wide_sides():
     x, y = np.random.default_rng(0).standard_normal((2, 200, 12))
     canonical = Estimator(threads=1, directions="canonical")

@@ -78,14 +78,3 @@ def test_the_interval_is_that_of_the_body_that_is_read(tmp_path):
         one = survey(bag, "/t", bag.extractor("/t", ["[header.frame_id=a]"]))
         assert (every[1], one[1]) == (100, 50)
         assert one[0] == pytest.approx(2 * every[0], rel=1e-4)
-
-
-def test_a_bag_of_several_messages_bodies(tmp_path, capsys):
-    """Also if the second one is late."""
-    path = write(tmp_path / "pose", POSE, [pose("a" if i < 90 else "b", i) for i in range(100)])
-    code, (_, error) = run(capsys, path)
-    assert code == 2
-    assert "It has [header.frame_id=a] (90), [header.frame_id=b] (10)" in error
-    with Bag(path) as bag:
-        assert bag.extractor("/t", ["[header.frame_id=a]"]).dim == 7
-        assert bag.extractor("/t", ["[header.frame_id=*]"]).dim == 7
