@@ -180,6 +180,9 @@ def test_outputs_that_differ_are_found_and_written(tmp_path, capsys):
     [
         ("I = 1.907 ± 0.091 on native", "I = 1.908 ± 0.090 on cpu", True),
         ("I = 1.907 ± 0.091", "I = 1.35 ± 0.39", False),
+        ("I = 3.844 ± 2.132", "I = 5.556 ± 4.013", True),
+        ("I = 3.844 ± 2.132", "I = 8.556 ± 4.013", False),
+        ("I = 3.844 ± 2.132", "I = 3.844 ± 0.132", False),
         ("p = 0.01", "p = 0.30", False),
         ("92% found", "94% found", True),
         ("92% found", "78% found", False),

@@ -10,7 +10,9 @@ and a temporary folder, with `examples` in it; Python blocks share their names. 
 run. A picture NAME.png that a block of the tutorial makes becomes docs/tutorial_NAME.png.
 
 Outputs agree if their words are the same and their numbers nearly so: a new model, or the rounding
-of another processor, changes estimates a little. The engine may be another one.
+of another processor, changes estimates a little. The engine may be another one. Of data of which
+one side nearly determines the other, rounding decides about the value. Its standard error is then
+above a nat on all processors, and the values agree within it.
 """
 
 from __future__ import annotations
@@ -37,10 +39,12 @@ BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
+ESTIMATE = re.compile(r"(\d+\.\d+) ± (\d+\.\d+)")
 ENGINE = re.compile(r"\bon (native|cpu)\b")
 INSIDE = "# -> "
 REST = "...\n"  # stands for the rest of an output
 EXACT = 10  # smaller integers are indices and counts, which agree exactly
+UNKNOWN = 1.0  # nats; a larger standard error states that the value is unknown
 
 
 @contextmanager
@@ -114,6 +118,10 @@ def run_page(page: str) -> Iterator[tuple[str, str, str]]:
 def agree(shown: str, printed: str) -> bool:
     """Whether two texts have the same words and nearly the same numbers."""
     shown, printed = (ENGINE.sub("on an engine", text) for text in (shown, printed))
+    for ours, theirs in zip(ESTIMATE.finditer(shown), ESTIMATE.finditer(printed), strict=False):
+        (a, error), (b, other) = (map(float, found.groups()) for found in (ours, theirs))
+        if min(error, other) > UNKNOWN and abs(a - b) <= max(error, other):
+            printed = printed.replace(theirs[0], ours[0], 1)
     words = [" ".join(NUMBER.sub("#", text).split()) for text in (shown, printed)]
     if words[0] != words[1]:
         return False

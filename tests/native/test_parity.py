@@ -26,14 +26,55 @@ LARGE = 2e-3
 # differs from float64 by up to 0.023 nats, and the engine by 1e-3.
 LARGE_REFINED = 1e-2
 SPREAD = 0.01  # relative
+# Largest difference of two kernel values of equal distances, from rounding (neighbour_features.py).
+EQUAL = 2e-6
 
 
-def compare(found, wanted, relative=LARGE):
+def kernel_values(x, context):
+    """Kernel values [n, context] of samples [n, dim], in float64; 0 for a sample itself."""
+    squares = sum((column[:, None] - column[:context]) ** 2 for column in x.T)
+    values = np.exp(-np.minimum(squares / 2, 43))
+    np.fill_diagonal(values, 0)
+    return values
+
+
+def undetermined(x, y):
+    """Range of the local information of samples [n, dim] that float32 leaves open: [n], nats.
+
+    The information from distances counts the neighbours that are as near as the third one: those
+    whose kernel values are at most `EQUAL` below its value. The difference of two float32 values
+    has an error of up to `EQUAL`. Neighbours that are less than twice `EQUAL` farther than the
+    third one are therefore counted by one engine, and not by another.
+    """
+    n, dim = x.shape
+    context = min(n, 1024, 1 + 5_120_000 // n)
+    used = sum((side.astype(float) ** 2).mean(0) > 0.5 for side in (x, y)).sum()
+    # In the second metric of the bias correction, where directions count less and less.
+    scale = np.exp(np.maximum(-0.7 * np.arange(dim), -3)) * n ** (1 / (used + 4)) / 2
+    kx, ky = (kernel_values(side * scale, context) for side in (x, y))
+    both = np.minimum(kx, ky)
+    third = np.partition(both, -3)[:, -3:-2]
+    exact = 1e-9  # far above the rounding of float64
+    (near, in_x, in_y), (more, more_x, more_y) = (
+        [(k >= third - within).sum(1) for k in (both, kx, ky)] for within in (exact, 2 * EQUAL)
+    )
+    return np.log((more - 0.5) / (in_x * in_y)) - np.log((near - 0.5) / (more_x * more_y))
+
+
+def compare(found, wanted, relative, each):
+    """Compare the outputs of two engines; `each` [slices, n] are `undetermined` nats.
+
+    The slope of an estimate on the mean of the local information is a share below 1.
+    """
     for value in found:
         assert value.dtype == np.float32 and np.isfinite(value).all()
-    np.testing.assert_allclose(found[0], wanted[0], atol=MI, rtol=0)
-    np.testing.assert_allclose(found[1], wanted[1], atol=POINTWISE, rtol=relative)
-    np.testing.assert_allclose(found[2], wanted[2], atol=INFLUENCE, rtol=relative)
+    mean = each.mean(1, keepdims=True)
+    assert (abs(found[0] - wanted[0]) <= MI + mean[:, 0]).all()
+    for ours, theirs, limit in zip(
+        found[1:3], wanted[1:3], (POINTWISE + mean, INFLUENCE + each), strict=True
+    ):
+        off = abs(ours - theirs) - relative * abs(theirs)
+        assert (off <= limit).all(), f"{np.argwhere(off > limit)}: {off[off > limit]}"
     np.testing.assert_allclose(found[3], wanted[3], rtol=SPREAD)
 
 
@@ -47,7 +88,9 @@ def test_the_outputs_are_those_of_onnxruntime(name, backends, n):
         n = min(n, 16_000)
     given = inputs.canonical(native._engine.dim, n, slices, shifts)
     relative = LARGE_REFINED if name == "base" else LARGE
-    compare(native.run(*given), cpu.run(*given), relative)
+    each = np.array([undetermined(*sides) for sides in zip(*given[:2], strict=True)])
+    assert (each > 0).mean() < 0.02
+    compare(native.run(*given), cpu.run(*given), relative, each)
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.99])

@@ -13,6 +13,13 @@ from infoatlas_train.differentiable import _network, mutual_information
 from infoatlas_train.model.critic import donsker_varadhan
 from infoatlas_train.readout import evaluated
 
+# Of the steps of the solve, the one of the highest objective is kept. Two that differ by one unit
+# of its last place, 5e-7 of up to 8 nats, are chosen by rounding. The objective is flat there, so
+# that the critics of the two differ by sqrt(2 * 5e-7) = 1e-3. Measured on 40 samples of each model,
+# with AVX2 and without: the bound by up to 2.2e-4 and the critic by 2.1e-3 if such a step differs,
+# 4e-6 and 1e-5 otherwise.
+BOUND, CRITIC = 1e-3, 1e-2
+
 
 def canonical(dim, n=96, slices=2):
     """Samples [slices, n, dim] with decreasing correlation of coordinates, one of them warped."""
@@ -36,8 +43,8 @@ def test_values_and_slopes_are_those_of_autograd(model, all_pairs, monkeypatch):
     expected = torch.autograd.grad(bound.sum(), (x, y))
     found, e = evaluated(network, x, y, shifts)
     slopes = torch.autograd.grad(found.sum(), (x, y))
-    torch.testing.assert_close(found, bound, atol=1e-4, rtol=0)
-    torch.testing.assert_close(e.joint, traced.joint, atol=1e-2, rtol=0)
+    torch.testing.assert_close(found, bound, atol=BOUND, rtol=0)
+    torch.testing.assert_close(e.joint, traced.joint, atol=CRITIC, rtol=0)
     torch.testing.assert_close(e.anchor_product, traced.anchor_product, atol=1e-4, rtol=0)
     for name in ("both", "x", "y"):
         ours, theirs = (getattr(v.counts, name) for v in (e, traced))
