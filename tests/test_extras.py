@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -21,11 +20,6 @@ example = lambda name: runpy.run_path(f"examples/{{name}}.py")
     ("package", "code", "way_out"),
     [
         ("torch", "import infoatlas_train.differentiable", "pip install 'infoatlas-rt[train]'"),
-        (
-            "matplotlib",
-            "import infoatlas_train.data.atlas_page",
-            "pip install 'infoatlas-rt[train]'",
-        ),
         ("scipy", "import benchmarks.peers", "pip install -e '.[bench]'"),
         ("torch", "example('minimise')", "pip install '.[train]'"),
         ("rosbags", "example('make_bag')", "pip install '.[bags]'"),
@@ -37,8 +31,6 @@ example = lambda name: runpy.run_path(f"examples/{{name}}.py")
     ],
 )
 def test_the_extra_is_named(package, code, way_out):
-    if package == "matplotlib" and find_spec("torch") is None:
-        pytest.skip("no torch, which is named first")
     done = subprocess.run(
         [sys.executable, "-c", BLOCK.format(package) + code],
         capture_output=True,
