@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from ctypes import POINTER, byref, c_char_p, c_double, c_int64, c_uint8, c_void_p
 
 import numpy as np
 
+from library import Sized
 
-class Event(ctypes.Structure):
-    _fields_ = [
+
+class Event(Sized):
+    _fields_ = (
         ("keystate", c_int64), ("name", c_char_p), ("step", c_int64), ("detected_step", c_int64),
         ("stamp", c_double), ("detected_stamp", c_double), ("score", c_double),
         ("subtask", c_char_p),
-    ]  # fmt: skip
+    )  # fmt: skip
 
 
-class Subtask(ctypes.Structure):
-    _fields_ = [
+class Subtask(Sized):
+    _fields_ = (
         ("index", c_int64), *((name, c_char_p) for name in ("name", "tool", "reference", "held")),
         *((name, c_double) for name in ("progress", "task_progress", "waiting", "seconds")),
         ("stalled", c_int64),
-    ]  # fmt: skip
+    )  # fmt: skip
 
 
-class TaskInfo(ctypes.Structure):
-    _fields_ = [
+class TaskInfo(Sized):
+    _fields_ = (
         *((name, c_int64) for name in ("columns", "keystates", "tools")),
         *((name, POINTER(c_char_p)) for name in ("column_names", "keystate_names")),
-    ]
+    )
 
 
-class FollowerInfo(ctypes.Structure):
-    _fields_ = [("step", c_int64), ("bytes", c_int64), ("followed", POINTER(c_uint8))]
+class FollowerInfo(Sized):
+    _fields_ = (("step", c_int64), ("bytes", c_int64), ("followed", POINTER(c_uint8)))
 
 
 def load(library, path):
@@ -62,11 +63,15 @@ class Follower:
 
     def push(self, state, stamp=None):
         state = np.ascontiguousarray(state, np.float64)
-        found, count = POINTER(Event)(), c_int64()
+        count, events = c_int64(), []
         values, stamp = state.ctypes.data_as(c_void_p), math.nan if stamp is None else stamp
-        size, to = c_int64(state.size), (byref(found), byref(count))
-        self.library.call("follower_push", self._own, values, size, c_double(stamp), *to)
-        return [fields(event) for event in found[: count.value]]
+        size, to = c_int64(state.size), byref(count)
+        self.library.call("follower_push", self._own, values, size, c_double(stamp), to)
+        for index in range(count.value):
+            event = Event()
+            self.library.call("follower_event", self._own, c_int64(index), byref(event))
+            events.append(fields(event))
+        return events
 
     def subtask(self, tool):
         found = Subtask()

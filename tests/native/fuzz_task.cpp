@@ -39,7 +39,7 @@ void follow(infoatlas_follower* follower, const infoatlas_task* task, bool stamp
   infoatlas_task_info info;
   require(infoatlas_task_describe(task, &info) == INFOATLAS_OK, "no sizes");
   std::vector<double> state(static_cast<size_t>(info.columns));
-  const infoatlas_event* events = nullptr;
+  infoatlas_event event;
   int64_t count = 0;
   const long before = allocations;
   for (int step = 0; step < 60; ++step) {
@@ -47,17 +47,19 @@ void follow(infoatlas_follower* follower, const infoatlas_task* task, bool stamp
       state[i] = step == 50 ? 1e308 : std::sin(0.3 * step * static_cast<double>(i + 1));
     if (step == 40) state.back() = NAN;
     const double stamp = stamped ? 0.02 * step : NAN;
-    const auto status = infoatlas_follower_push(follower, state.data(), info.columns, stamp,
-                                                &events, &count);
+    const auto status =
+        infoatlas_follower_push(follower, state.data(), info.columns, stamp, &count);
     require(step != 40 || status == INFOATLAS_INPUT_ERROR, "NaN was accepted");
     if (status != INFOATLAS_OK) continue;
     for (int64_t i = 0; i < count; ++i)
-      require(events[i].score >= 0 && events[i].step <= events[i].detected_step, "a wrong event");
+      require(infoatlas_follower_event(follower, i, &event) == INFOATLAS_OK && event.score >= 0 &&
+                  event.step <= event.detected_step,
+              "a wrong event");
     infoatlas_subtask subtask;
     for (int64_t tool = 0; tool < info.tools; ++tool)
       require(infoatlas_follower_subtask(follower, tool, &subtask) < 2, "no sub-task");
   }
-  infoatlas_follower_reset(follower);
+  require(infoatlas_follower_reset(follower) == INFOATLAS_OK, "no reset");
   require(allocations == before, "a push allocated memory");
 }
 

@@ -11,7 +11,16 @@ I64, F64, POINTER = ctypes.c_int64, ctypes.c_double, ctypes.POINTER
 INPUT_ERROR, FILE_ERROR = 2, 3
 
 
-class Settings(ctypes.Structure):
+class Sized(ctypes.Structure):
+    """A structure that begins with its size."""
+
+    _fields_ = (("struct_size", ctypes.c_size_t),)
+
+    def __init__(self, **values) -> None:
+        super().__init__(**{"struct_size": ctypes.sizeof(self)} | values)
+
+
+class Settings(Sized):
     _fields_ = (
         *((name, I64) for name in ("threads", "k", "slices")),
         ("sides", ctypes.c_int),
@@ -20,7 +29,7 @@ class Settings(ctypes.Structure):
     )
 
 
-class Samples(ctypes.Structure):
+class GivenSamples(Sized):
     _fields_ = (
         *((name, ctypes.c_void_p) for name in ("x", "y")),
         ("n", I64),
@@ -29,7 +38,7 @@ class Samples(ctypes.Structure):
     )
 
 
-class WindowSettings(ctypes.Structure):
+class WindowSettings(Sized):
     _fields_ = (
         *((name, I64) for name in ("d", "other", "steps", "lag", "history")),
         ("increments", ctypes.c_int),
@@ -37,7 +46,7 @@ class WindowSettings(ctypes.Structure):
     )
 
 
-class Estimate(ctypes.Structure):
+class Estimate(Sized):
     _fields_ = (
         *(
             (name, F64)
@@ -108,7 +117,12 @@ class Library:
             for values in (x, y, resolution_x, resolution_y)
         ]
         x, y, *resolutions = (None if values is None else values.ctypes.data for values in arrays)
-        samples, found = Samples(x, y, len(arrays[0]), *resolutions, time_series), Estimate()
+        resolution_x, resolution_y = resolutions
+        samples = GivenSamples(
+            x=x, y=y, n=len(arrays[0]), resolution_x=resolution_x, resolution_y=resolution_y,
+            time_series=time_series,
+        )  # fmt: skip
+        found = Estimate()
         self.call("estimator_run", estimator, ctypes.byref(samples), ctypes.byref(found))
         return fields(found)
 

@@ -101,7 +101,8 @@ void windows(const infoatlas::Model& model, Random& random) {
   for (int64_t step = 0; step < 3 * settings.steps; ++step) {
     const std::vector<double> state = values(random, settings.d, !draw(random, 0, 30)),
                               other = values(random, settings.other, false);
-    window.push(state.data(), settings.other ? other.data() : nullptr);
+    const bool taken = window.push(state.data(), settings.other ? other.data() : nullptr);
+    require(taken || window.reason()[0] == 'r', "a state that is left out without a reason");
     if (!draw(random, 0, 60)) window.hole();
     if (!draw(random, 0, 90)) window.lost();
     if (!draw(random, 0, 500)) window.reset();

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -9,16 +11,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import infoatlas_rt
+import random_tasks
 from infoatlas_rt import Estimator, OnlineEstimator
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.models.model_file import MODELS
 from infoatlas_rt.streams.sliding_window import SlidingWindow
-from library import FILE_ERROR, INPUT_ERROR, Library
+from library import FILE_ERROR, INPUT_ERROR, Estimate, GivenSamples, Library, Settings
 from parity import compare
 
 ROOT = Path(__file__).parents[2]
 PREFIX = ROOT / "build/native/prefix"  # make build/native/ready
 PAGE = (ROOT / "docs/cpp.md").read_text(encoding="utf-8")
+HEADERS = ROOT / "runtime/native/include/infoatlas"
+C_HEADERS = {name: (HEADERS / name).read_text() for name in ("infoatlas.h", "follower.h")}
 TOLERANCE = 1e-6  # nats
 EDGE = MODELS / "edge.onnx"
 
@@ -92,6 +98,126 @@ def test_a_window_in_cpp_allocates_no_memory(programs, d):
     online = OnlineEstimator(Estimator(provider="native"), window=60)
     pairs = zip(states, lines, strict=True)
     assert sum(same(online.push(state), line) for state, line in pairs) > 60
+
+
+def test_calls_in_real_time_and_refusals(programs, tmp_path):
+    """Refusals allocate nothing; what may run in real time makes no system call, either."""
+    task = tmp_path / "task.json"
+    task.write_text(json.dumps(random_tasks.task(np.random.default_rng(0))))
+    lines = run(programs[0] / "real_time", EDGE, task).decode().splitlines()
+    assert re.fullmatch(r"\d+ calls, 0 allocations: ", lines[0]), lines[0]
+    assert re.fullmatch(r"\d+ calls, 0 allocations, 0 locks, (not )?watched: ", lines[1]), lines[1]
+
+
+def test_each_function_says_whether_it_may_run_in_real_time():
+    form = r"Real time: (yes|no)[^.]*\. Threads: (any|one)\. Cost: .*\."
+    for text in C_HEADERS.values():
+        described = r"/\*((?:(?!\*/).)*)\*/\n((?:INFOATLAS_(?:API|CHECKED) [^;]*;\n)+)"
+        groups = re.findall(described, text, re.DOTALL)
+        functions = re.findall(r"^INFOATLAS_(?:API|CHECKED) ", text, re.MULTILINE)
+        assert sum(calls.count(";") for _, calls in groups) == len(functions) > 10
+        for comment, calls in groups:
+            assert re.search(form, re.sub(r"\s+\*?\s*", " ", comment)), calls
+
+
+def status_functions():
+    """The functions that return a status, with their numbers of arguments."""
+    found = re.findall(
+        r" infoatlas_status (infoatlas_\w+)\(([^)]*)\);", "".join(C_HEADERS.values())
+    )
+    return {name: arguments.count(",") + 1 for name, arguments in found}
+
+
+METHODS = {
+    "model": ("describe()",),
+    "estimator": ("run({})",),
+    "window": ("push(nullptr)", "run(estimate)", "reason()"),
+    "task": ("describe()",),
+    "follower": ("push(nullptr, 1)", "push({})", "push({}).size()", "subtask(part)", "describe()"),
+}
+
+
+@pytest.mark.parametrize("standard", ["c99", "c2x", "c++14", "c++17"])
+def test_a_result_that_is_not_used_is_a_warning(standard, tmp_path):
+    functions = status_functions()
+    calls = [f"{name}({', '.join('0' * count)});" for name, count in functions.items()]
+    in_cpp = "+" in standard
+    if in_cpp:
+        calls += [f"{handle}.{call};" for handle, own in METHODS.items() for call in own]
+    source = tmp_path / ("dropped.cpp" if in_cpp else "dropped.c")
+    arguments = ", ".join(f"infoatlas::{name.capitalize()}& {name}" for name in METHODS)
+    source.write_text(
+        f"#include <infoatlas/follower.h{'pp' if in_cpp else ''}>\n"
+        f"void drop({arguments if in_cpp else 'void'}) {{\n"
+        + ("infoatlas_estimate estimate; infoatlas_subtask part;\n" if in_cpp else "\n")
+        + "\n".join(calls)
+        + "\n}\n"
+    )
+    compiler = "c++" if in_cpp else "cc"
+    options = (
+        f"-std={standard}",
+        f"-I{PREFIX}/include",
+        "-c",
+        "-o",
+        tmp_path / "dropped.o",
+        "-Werror=unused-result",
+    )
+    done = subprocess.run([compiler, *options, source], capture_output=True, text=True)
+    lines = re.findall(r"dropped\.c\w*:(\d+):\d+: error: ignoring", done.stderr)
+    assert sorted({int(line) for line in lines}) == [*range(4, 4 + len(calls))], done.stderr
+    assert done.stderr.count("error:") == len(lines)
+
+
+def test_versions_below_one_are_compatible_within_a_minor_version(tmp_path):
+    version = infoatlas_rt.__version__
+    minor = ".".join(version.split(".")[:2])
+    dynamic = run("readelf", "-d", PREFIX / "lib/libinfoatlas.so").decode()
+    assert f"soname: [libinfoatlas.so.{minor}]" in dynamic
+    script = tmp_path / "version.cmake"
+    for wanted, compatible in ((minor, True), (version, True), ("0.2", False), ("0.4", False)):
+        major, lesser = wanted.split(".")[:2]
+        script.write_text(
+            f"set(PACKAGE_FIND_VERSION {wanted})\nset(PACKAGE_FIND_VERSION_MAJOR {major})\n"
+            f"set(PACKAGE_FIND_VERSION_MINOR {lesser})\n"
+            f"set(CMAKE_SIZEOF_VOID_P {ctypes.sizeof(ctypes.c_void_p)})\n"
+            f"include({PREFIX}/lib/cmake/infoatlas/infoatlas-config-version.cmake)\n"
+            'message("${PACKAGE_VERSION_COMPATIBLE}")\n'
+        )
+        done = subprocess.run(["cmake", "-P", script], check=True, capture_output=True, text=True)
+        assert (done.stderr.strip() == "TRUE") is compatible, wanted
+
+
+def test_structures_of_older_and_newer_programs(library, edge):
+    estimator = library.estimator(edge, 40, 3, 3)
+    samples = GivenSamples(x=X.ctypes.data, y=X.ctypes.data, n=40)
+
+    def run_with(size):
+        found = Estimate(struct_size=size, saturated=7, k=-1)
+        library.call("estimator_run", estimator, ctypes.byref(samples), ctypes.byref(found))
+        return found
+
+    all_bytes = ctypes.sizeof(Estimate)
+    now, older = run_with(all_bytes), run_with(Estimate.k.offset)
+    assert now.k == 0 and now.saturated == 1
+    assert older.struct_size == Estimate.k.offset and older.mi == now.mi
+    assert older.k == -1 and older.saturated == 7  # beyond its size
+    samples.struct_size = GivenSamples.resolution_x.offset  # of a program without resolutions
+    samples.resolution_x = X.ctypes.data
+    assert run_with(all_bytes).mi == now.mi
+    for size in (0, all_bytes + 8):
+        with pytest.raises(
+            RuntimeError, match=f"estimate has the struct_size {size}, and"
+        ) as error:
+            run_with(size)
+        assert error.value.args[0] == INPUT_ERROR
+    with pytest.raises(RuntimeError, match="settings has the struct_size 0"):
+        library.estimator(edge, 40, 3, 3, struct_size=0)
+    x, y = np.random.default_rng(0).standard_normal((2, 40, 6))
+    seeded, older, default = (
+        library.run(library.estimator(edge, 40, 6, 6, slices=2, **values), x, y)["mi"]
+        for values in ({"seed": 5}, {"seed": 5, "struct_size": Settings.seed.offset}, {})
+    )
+    assert older == default != seeded
 
 
 def same(wanted, line):

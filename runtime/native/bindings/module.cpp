@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "engine.h"
-#include "errors.h"
 #include "estimator.h"
 #include "model_code.h"
 
@@ -244,14 +243,12 @@ struct Estimating {
     double* to[] = {values<double>(pointwise, "pointwise", {samples.n}),
                     values<double>(influence, "influence", {samples.n})};
     infoatlas_estimate found;
-    try {
+    infoatlas_status status;
+    {
       const Released released;
-      found = estimator.run(samples);
-    } catch (const infoatlas::InputError&) {
-      return nb::none();
-    } catch (const infoatlas::FileError&) {
-      return nb::none();
+      status = estimator.run(samples, found);
     }
+    if (status != INFOATLAS_OK) return nb::none();
     std::copy_n(found.pointwise, found.samples, to[0]);
     std::copy_n(found.influence, found.samples, to[1]);
     nb::dict all;
@@ -332,8 +329,12 @@ NB_MODULE(_engine, module) {
              int64_t pairs, int64_t k, int64_t slices, int sides, int64_t own_shifts,
              uint64_t seed) {
             infoatlas::Description description{"", "", n_min, n_max, shifts, pairs};
-            const infoatlas_settings settings{
-                0, k, slices, static_cast<infoatlas_sides>(sides), own_shifts, seed};
+            infoatlas_settings settings{};
+            settings.k = k;
+            settings.slices = slices;
+            settings.sides = static_cast<infoatlas_sides>(sides);
+            settings.shifts = own_shifts;
+            settings.seed = seed;
             auto& own = nb::cast<infoatlas::Engine&>(engine);
             new (self) Estimating{std::move(engine), {own, description, settings}};
           },

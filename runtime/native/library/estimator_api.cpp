@@ -2,6 +2,7 @@
 #include <infoatlas/infoatlas.h>
 
 #include <algorithm>
+#include <cinttypes>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -53,12 +54,12 @@ int thread_count(int64_t asked) {
 }  // namespace
 
 EstimatorWithEngine::EstimatorWithEngine(const infoatlas_model& model, int64_t n_, int64_t dx,
-                                         int64_t dy, const infoatlas_settings* given)
+                                         int64_t dy, const infoatlas_settings& settings)
     : n(n_),
       d{dx, dy},
       description(model.description),
-      engine(model.weights, thread_count(given ? given->threads : 0)),
-      estimator(engine, *description, given ? *given : infoatlas_settings{}) {
+      engine(model.weights, thread_count(settings.threads)),
+      estimator(engine, *description, settings) {
   if (n < description->n_min || n > description->n_max)
     throw InputError("n is " + std::to_string(n) + ": use " +
                      std::to_string(description->n_min) + " to " +
@@ -67,6 +68,12 @@ EstimatorWithEngine::EstimatorWithEngine(const infoatlas_model& model, int64_t n
   if (dx < 1 || dy < 1 || dx > MOST_NUMBERS / n || dy > MOST_NUMBERS / n)
     throw InputError("dx is " + std::to_string(dx) + " and dy is " + std::to_string(dy) +
                      ": use 1 to " + std::to_string(MOST_NUMBERS / n));
+  const auto evaluate = [&](const Samples& samples) {
+    infoatlas_estimate found;
+    const infoatlas_status status = estimator.run(samples, found);
+    if (status == INFOATLAS_FILE_ERROR) throw FileError(last_error());
+    if (status != INFOATLAS_OK) throw InputError(last_error());
+  };
   // Any path through the code is taken once: few samples and many; ties, copies and constants.
   Random random(0, 0);
   std::vector<double> x(size_t(n * dx)), y(size_t(n * dy));
@@ -75,8 +82,8 @@ EstimatorWithEngine::EstimatorWithEngine(const infoatlas_model& model, int64_t n
   Samples few{description->n_min, {x.data(), y.data()}, {dx, dy}, {}, true, {}};
   Samples all = few;
   all.n = n;
-  estimator.run(few);
-  estimator.run(all);
+  evaluate(few);
+  evaluate(all);
   const std::vector<char> none(size_t(std::max(dx, dy)));  // so that copies are used
   for (Samples* some : {&few, &all}) some->redundant[0] = some->redundant[1] = none.data();
   for (int64_t t = 0; t < n; ++t) {
@@ -86,19 +93,20 @@ EstimatorWithEngine::EstimatorWithEngine(const infoatlas_model& model, int64_t n
     if (dx > 1) own_x[dx - 1] = 0;
     if (dy > 1) own_y[dy - 1] = 0;
   }
-  estimator.run(few);
-  estimator.run(all);
+  evaluate(few);
+  evaluate(all);
   for (double& value : x) value = std::round(value);
   for (double& value : y) value = std::round(value);
-  estimator.run(all);
+  evaluate(all);
   engine.settle();
 }
 
-infoatlas_estimate EstimatorWithEngine::run(const Samples& samples) {
+infoatlas_status EstimatorWithEngine::run(const Samples& samples, infoatlas_estimate& found) {
   if (samples.n > n)
-    throw InputError(std::to_string(samples.n) + " samples are more than the " +
-                     std::to_string(n) + " of this estimator: make it for as many");
-  return estimator.run(samples);
+    return refuse(INFOATLAS_INPUT_ERROR,
+                  "%" PRId64 " samples are more than the %" PRId64
+                  " of this estimator: make it for as many", samples.n, n);
+  return estimator.run(samples, found);
 }
 
 }  // namespace infoatlas
@@ -107,13 +115,19 @@ struct infoatlas_estimator : infoatlas::EstimatorWithEngine {
   using EstimatorWithEngine::EstimatorWithEngine;
 };
 
+using infoatlas::give;
 using infoatlas::guarded;
-using infoatlas::require;
+using infoatlas::missing;
+using infoatlas::unknown_size;
+using infoatlas::whole;
+
+const char* infoatlas_version(void) { return INFOATLAS_VERSION; }
+
+const char* infoatlas_last_error(void) { return infoatlas::last_error(); }
 
 infoatlas_status infoatlas_model_load(const char* path, infoatlas_model** model) {
+  if (missing({{path, "path"}, {model, "model"}})) return INFOATLAS_INPUT_ERROR;
   return guarded([&] {
-    require(path, "path");
-    require(model, "model");
     std::string content;
     try {
       content = infoatlas::read_file(path);
@@ -126,9 +140,8 @@ infoatlas_status infoatlas_model_load(const char* path, infoatlas_model** model)
 }
 
 infoatlas_status infoatlas_model_read(const void* content, size_t size, infoatlas_model** model) {
+  if (missing({{content, "content"}, {model, "model"}})) return INFOATLAS_INPUT_ERROR;
   return guarded([&] {
-    require(content, "content");
-    require(model, "model");
     *model = infoatlas::load({static_cast<const char*>(content), size}, "the model");
     return INFOATLAS_OK;
   });
@@ -138,23 +151,23 @@ void infoatlas_model_free(infoatlas_model* model) { delete model; }
 
 infoatlas_status infoatlas_model_describe(const infoatlas_model* model,
                                           infoatlas_model_info* info) {
-  return guarded([&] {
-    require(model, "model");
-    require(info, "info");
-    const infoatlas::Description& own = *model->description;
-    *info = {own.name.c_str(), own.version.c_str(), model->weights->config.dim, own.n_min,
-             own.n_max};
-    return INFOATLAS_OK;
-  });
+  if (missing({{model, "model"}, {info, "info"}}) || unknown_size(*info, "info"))
+    return INFOATLAS_INPUT_ERROR;
+  const infoatlas::Description& own = *model->description;
+  give({sizeof *info, own.name.c_str(), own.version.c_str(), model->weights->config.dim, own.n_min,
+        own.n_max}, *info);
+  return INFOATLAS_OK;
 }
 
 infoatlas_status infoatlas_estimator_new(const infoatlas_model* model, int64_t n, int64_t dx,
                                          int64_t dy, const infoatlas_settings* settings,
                                          infoatlas_estimator** estimator) {
+  if (missing({{model, "model"}, {estimator, "estimator"}}) ||
+      (settings && unknown_size(*settings, "settings")))
+    return INFOATLAS_INPUT_ERROR;
   return guarded([&] {
-    require(model, "model");
-    require(estimator, "estimator");
-    *estimator = new infoatlas_estimator(*model, n, dx, dy, settings);
+    *estimator = new infoatlas_estimator(*model, n, dx, dy,
+                                         settings ? whole(*settings) : infoatlas_settings{});
     return INFOATLAS_OK;
   });
 }
@@ -164,18 +177,21 @@ void infoatlas_estimator_free(infoatlas_estimator* estimator) { delete estimator
 infoatlas_status infoatlas_estimator_run(infoatlas_estimator* estimator,
                                          const infoatlas_samples* samples,
                                          infoatlas_estimate* estimate) {
+  if (missing({{estimator, "estimator"}, {samples, "samples"}, {estimate, "estimate"}}) ||
+      unknown_size(*samples, "samples") || unknown_size(*estimate, "estimate"))
+    return INFOATLAS_INPUT_ERROR;
+  const infoatlas_samples own = whole(*samples);
+  if (missing({{own.x, "x"}, {own.y, "y"}})) return INFOATLAS_INPUT_ERROR;
   return guarded([&] {
-    require(estimator, "estimator");
-    require(samples, "samples");
-    require(samples->x, "x");
-    require(samples->y, "y");
-    require(estimate, "estimate");
-    *estimate = estimator->run({samples->n,
-                                {samples->x, samples->y},
-                                {estimator->d[0], estimator->d[1]},
-                                {samples->resolution_x, samples->resolution_y},
-                                samples->time_series != 0,
-                                {}});
-    return INFOATLAS_OK;
+    infoatlas_estimate found;
+    const infoatlas_status status = estimator->run({own.n,
+                                                    {own.x, own.y},
+                                                    {estimator->d[0], estimator->d[1]},
+                                                    {own.resolution_x, own.resolution_y},
+                                                    own.time_series != 0,
+                                                    {}},
+                                                   found);
+    if (status == INFOATLAS_OK) give(found, *estimate);
+    return status;
   });
 }

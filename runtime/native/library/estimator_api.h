@@ -23,9 +23,10 @@ constexpr int64_t MOST_NUMBERS = 100'000'000;  // in an array
 // memory is allocated in the constructor.
 struct EstimatorWithEngine {
   EstimatorWithEngine(const infoatlas_model& model, int64_t n, int64_t dx, int64_t dy,
-                      const infoatlas_settings* settings);
+                      const infoatlas_settings& settings);
 
-  infoatlas_estimate run(const Samples& samples);
+  // As Estimator::run; more than n samples are refused, too.
+  infoatlas_status run(const Samples& samples, infoatlas_estimate& found);
 
   int64_t n, d[2];
   std::shared_ptr<const Description> description;

@@ -145,7 +145,8 @@ void Filter::detect() {
     if (!followed[k] || !peak || early || at < free_[k]) continue;
     free_[k] = at + gap_ + (own.once[k] ? FOREVER : 0);
     for (size_t i = 0; i < tools.size(); ++i) parts[i] = tools[i].part;
-    found.push_back({static_cast<int64_t>(k), task_.keystates[k].c_str(), recorded, step, 0, 0,
+    found.push_back({sizeof(infoatlas_event), static_cast<int64_t>(k),
+                     task_.keystates[k].c_str(), recorded, step, 0, 0,
                      std::clamp(middle, 0.0, 1.0), ""});
   }
 }

@@ -44,7 +44,7 @@ class Filter {
   Path path_;
   StepFeatures features_;
   size_t width_;          // p; values of a working step are [p + 3 pairs of all tools]
-  Ring recent_;
+  Ring<double> recent_;
   Reals now_, kept_, between_;          // newest values; their sum, or the ones before; a mean
   Reals earlier_, middle_, score_;      // [K], of the last two steps and of the present one
   Indices free_;                        // [K]: working step from which it may be reported

@@ -2,8 +2,8 @@
 #include <infoatlas/follower.h>
 
 #include <algorithm>
+#include <cinttypes>
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -12,12 +12,16 @@
 
 #include "filter.h"
 #include "json.h"
+#include "ring.h"
 #include "status.h"
 #include "task.h"
 
-using infoatlas::failed;
+using infoatlas::give;
 using infoatlas::guarded;
 using infoatlas::InputError;
+using infoatlas::missing;
+using infoatlas::refuse;
+using infoatlas::unknown_size;
 using infoatlas::follow::Filter;
 using infoatlas::follow::MOST_PARTS;
 using infoatlas::follow::Pace;
@@ -30,16 +34,7 @@ constexpr int64_t STAMPS_KEPT = 2000;    // stamps that are kept, of an episode'
 constexpr int64_t STAMPS_FOR_RATE = 10;  // first states, from whose stamps the rate is estimated
 constexpr double STALLED = 3.0;  // times the longest usual time without progress: a stall
 
-#define NO_POINTER "an argument is a null pointer: pass a valid one"
 #define TOO_SLOW "a state lasts more than 100 working steps of the demonstrations: push more often"
-
-// A refusal without memory: the arguments of printf.
-template <class... Values>
-infoatlas_status refused(const char* format, Values... values) noexcept {
-  char message[512];
-  std::snprintf(message, sizeof message, format, values...);
-  return failed(INFOATLAS_INPUT_ERROR, message);
-}
 
 void require(bool good, const std::string& what) {
   if (!good) throw InputError(what);
@@ -80,7 +75,7 @@ struct infoatlas_follower {
   infoatlas_follower(std::shared_ptr<const Task> own, Pace pace, bool known, bool all)
       : task(std::move(own)), follow_all(all), timed(known),
         filter(*task, all, known ? pace.parts : STAMPS_FOR_RATE * MOST_PARTS),
-        stamps(STAMPS_KEPT), waiting(known ? 0 : (STAMPS_FOR_RATE - 1) * width()) {
+        stamps(STAMPS_KEPT, 1), waiting(known ? 0 : (STAMPS_FOR_RATE - 1) * width()) {
     filter.reset(pace);
   }
 
@@ -92,7 +87,7 @@ struct infoatlas_follower {
   std::shared_ptr<const Task> task;
   bool follow_all, timed;  // timed: the rate is known
   Filter filter;
-  Reals stamps;         // step t is stored in slot t % STAMPS_KEPT
+  infoatlas::Ring<double> stamps;
   Reals waiting;        // states until the rate is known, [9, d]
   int64_t held = 0;     // of them
   int64_t count = 0;    // states of the episode
@@ -103,7 +98,7 @@ bool infoatlas_follower::pace_of_stamps(double stamp) {
   const auto& timing = task->detectors.timing;
   double gaps[STAMPS_FOR_RATE - 1];
   for (int64_t i = 0; i + 1 < STAMPS_FOR_RATE; ++i)
-    gaps[i] = (i + 2 < STAMPS_FOR_RATE ? stamps[i + 1] : stamp) - stamps[i];
+    gaps[i] = (i + 2 < STAMPS_FOR_RATE ? *stamps[i + 1] : stamp) - *stamps[i];
   std::sort(std::begin(gaps), std::end(gaps));
   const double middle = gaps[STAMPS_FOR_RATE / 2 - 1];
   double sum = 0, near = 0;  // without pauses and lost states
@@ -119,7 +114,7 @@ bool infoatlas_follower::pace_of_stamps(double stamp) {
 
 // Takes a state, or keeps it until the rate of the stream is known; adds to `filter.found`.
 void infoatlas_follower::push(const double* state, double stamp) {
-  stamps[count++ % STAMPS_KEPT] = stamp;
+  *stamps[count++] = stamp;
   timed = timed || std::isnan(stamp) || count == STAMPS_FOR_RATE;
   if (!timed) {
     std::copy_n(state, width(), waiting.data() + held++ * width());
@@ -130,7 +125,7 @@ void infoatlas_follower::push(const double* state, double stamp) {
   filter.push(state);
   const char* present = filter.tools.empty() ? "" : subtask(0).name;
   for (infoatlas_event& event : filter.found) {
-    event.stamp = stamps[std::max(event.step, count - STAMPS_KEPT) % STAMPS_KEPT];
+    event.stamp = *stamps[std::max(event.step, count - STAMPS_KEPT)];
     event.detected_stamp = stamp;
     event.subtask = present;
   }
@@ -140,27 +135,27 @@ infoatlas_subtask infoatlas_follower::subtask(size_t tool) const {
   const auto& own = filter.tools[tool];
   const auto& about = task->tools[tool];
   if (own.part < 0 || !(follow_all || about.followed[own.part]))
-    return {-1, "", "", "", "", 0, 0, 0, 0, 0};
+    return {sizeof(infoatlas_subtask), -1, "", "", "", "", 0, 0, 0, 0, 0};
   const double before = about.before[own.part], after = about.before[own.part + 1];
   const double waited = static_cast<double>(own.waiting) / about.usual[own.part];
   const auto& part = task->parts[about.model.parts[own.part]];
-  return {about.model.parts[own.part], part.name.c_str(), part.tool.c_str(),
-          part.reference.c_str(), part.held.c_str(), own.progress,
+  return {sizeof(infoatlas_subtask), about.model.parts[own.part], part.name.c_str(),
+          part.tool.c_str(), part.reference.c_str(), part.held.c_str(), own.progress,
           before + own.progress * (after - before), waited,
           static_cast<double>(own.inside) / task->detectors.timing.frequency, waited > STALLED};
 }
 
 infoatlas_status infoatlas_task_load(const char* path, infoatlas_task** task) {
+  if (missing({{path, "path"}, {task, "task"}})) return INFOATLAS_INPUT_ERROR;
   return guarded([&] {
-    require(path && task, NO_POINTER);
     *task = new infoatlas_task(read(content(path), path));
     return INFOATLAS_OK;
   });
 }
 
 infoatlas_status infoatlas_task_read(const void* content, size_t size, infoatlas_task** task) {
+  if (missing({{content, "content"}, {task, "task"}})) return INFOATLAS_INPUT_ERROR;
   return guarded([&] {
-    require(content && task, NO_POINTER);
     *task = new infoatlas_task(read({static_cast<const char*>(content), size}, "the content"));
     return INFOATLAS_OK;
   });
@@ -169,18 +164,19 @@ infoatlas_status infoatlas_task_read(const void* content, size_t size, infoatlas
 void infoatlas_task_free(infoatlas_task* task) { delete task; }
 
 infoatlas_status infoatlas_task_describe(const infoatlas_task* task, infoatlas_task_info* info) {
-  if (!task || !info) return refused(NO_POINTER);
+  if (missing({{task, "task"}, {info, "info"}}) || unknown_size(*info, "info"))
+    return INFOATLAS_INPUT_ERROR;
   const Task& own = *task->task;
   const auto size = [](const auto& list) { return static_cast<int64_t>(list.size()); };
-  *info = {own.detectors.coordinates.width, size(own.keystates), size(own.tools),
-           task->columns.empty() ? nullptr : task->columns.data(), task->keystates.data()};
+  give({sizeof *info, own.detectors.coordinates.width, size(own.keystates), size(own.tools),
+        task->columns.empty() ? nullptr : task->columns.data(), task->keystates.data()}, *info);
   return INFOATLAS_OK;
 }
 
 infoatlas_status infoatlas_follower_new(const infoatlas_task* task, double rate, int follow_all,
                                         infoatlas_follower** follower) {
+  if (missing({{task, "task"}, {follower, "follower"}})) return INFOATLAS_INPUT_ERROR;
   return guarded([&] {
-    require(task && follower, NO_POINTER);
     const auto& timing = task->task->detectors.timing;
     const std::string given = "rate is " + std::to_string(rate) + " Hz";
     require(rate >= 0 && std::isfinite(rate),
@@ -198,51 +194,70 @@ infoatlas_status infoatlas_follower_new(const infoatlas_task* task, double rate,
 void infoatlas_follower_free(infoatlas_follower* follower) { delete follower; }
 
 infoatlas_status infoatlas_follower_push(infoatlas_follower* follower, const double* state,
-                                         int64_t columns, double stamp,
-                                         const infoatlas_event** events, int64_t* count) {
-  if (!follower || !state || !events || !count) return refused(NO_POINTER);
+                                         int64_t columns, double stamp, int64_t* count) {
+  if (missing({{follower, "follower"}, {state, "state"}, {count, "count"}}))
+    return INFOATLAS_INPUT_ERROR;
   auto& own = *follower;
   if (columns != own.width())
-    return refused("state has %lld coordinates, and the key states were found with %lld: pass the "
-                   "same ones in the same order", static_cast<long long>(columns),
-                   static_cast<long long>(own.width()));
+    return refuse(INFOATLAS_INPUT_ERROR,
+                  "state has %" PRId64 " coordinates, and the key states were found with %" PRId64
+                  ": pass the same ones in the same order", columns, own.width());
   for (int64_t i = 0; i < columns; ++i)
     if (!std::isfinite(state[i]))
-      return refused("state is %g at coordinate %lld: skip it", state[i],
-                     static_cast<long long>(i));
-  if (std::isinf(stamp)) return refused("stamp is infinite: pass seconds, or NAN for none");
+      return refuse(INFOATLAS_INPUT_ERROR, "state is %g at coordinate %" PRId64 ": skip it",
+                    state[i], i);
+  if (std::isinf(stamp))
+    return refuse(INFOATLAS_INPUT_ERROR, "stamp is infinite: pass seconds, or NAN for none");
   const bool tenth = !own.timed && own.held == STAMPS_FOR_RATE - 1 && !std::isnan(stamp);
-  if (tenth && !own.pace_of_stamps(stamp)) return refused("the first ten stamps: " TOO_SLOW);
+  if (tenth && !own.pace_of_stamps(stamp))
+    return refuse(INFOATLAS_INPUT_ERROR, "the first ten stamps: " TOO_SLOW);
   own.filter.found.clear();
   own.push(state, stamp);
-  *events = own.filter.found.data();
   *count = static_cast<int64_t>(own.filter.found.size());
+  return INFOATLAS_OK;
+}
+
+infoatlas_status infoatlas_follower_event(const infoatlas_follower* follower, int64_t index,
+                                          infoatlas_event* event) {
+  if (missing({{follower, "follower"}, {event, "event"}}) || unknown_size(*event, "event"))
+    return INFOATLAS_INPUT_ERROR;
+  const auto& found = follower->filter.found;
+  if (index < 0 || index >= static_cast<int64_t>(found.size()))
+    return refuse(INFOATLAS_INPUT_ERROR,
+                  "index is %" PRId64 ", and the last push completed %zu key states, from 0", index,
+                  found.size());
+  give(found[static_cast<size_t>(index)], *event);
   return INFOATLAS_OK;
 }
 
 infoatlas_status infoatlas_follower_subtask(const infoatlas_follower* follower, int64_t tool,
                                             infoatlas_subtask* subtask) {
-  if (!follower || !subtask) return refused(NO_POINTER);
+  if (missing({{follower, "follower"}, {subtask, "subtask"}}) || unknown_size(*subtask, "subtask"))
+    return INFOATLAS_INPUT_ERROR;
   const auto tools = static_cast<int64_t>(follower->filter.tools.size());
   if (tool < 0 || tool >= tools)
-    return refused("tool is %lld, and there are %lld, from 0", static_cast<long long>(tool),
-                   static_cast<long long>(tools));
-  *subtask = follower->subtask(tool);
-  return subtask->index < 0 ? INFOATLAS_NONE : INFOATLAS_OK;
+    return refuse(INFOATLAS_INPUT_ERROR, "tool is %" PRId64 ", and there are %" PRId64 ", from 0",
+                  tool, tools);
+  const infoatlas_subtask found = follower->subtask(static_cast<size_t>(tool));
+  give(found, *subtask);
+  return found.index < 0 ? INFOATLAS_NONE : INFOATLAS_OK;
 }
 
 infoatlas_status infoatlas_follower_reset(infoatlas_follower* follower) {
-  if (!follower) return refused(NO_POINTER);
+  if (missing({{follower, "follower"}})) return INFOATLAS_INPUT_ERROR;
   follower->filter.reset();
+  follower->filter.found.clear();
   follower->held = follower->count = 0;
   return INFOATLAS_OK;
 }
 
 infoatlas_status infoatlas_follower_describe(const infoatlas_follower* follower,
                                              infoatlas_follower_info* info) {
-  if (!follower || !info) return refused(NO_POINTER);
-  const size_t values = follower->stamps.size() + follower->waiting.size();
-  const size_t bytes = sizeof *follower + follower->filter.bytes() + 8 * values;
-  *info = {follower->count - 1, static_cast<int64_t>(bytes), follower->filter.followed.data()};
+  if (missing({{follower, "follower"}, {info, "info"}}) || unknown_size(*info, "info"))
+    return INFOATLAS_INPUT_ERROR;
+  const size_t bytes = sizeof *follower + follower->filter.bytes() + follower->stamps.bytes() +
+                       8 * follower->waiting.size();
+  give({sizeof *info, follower->count - 1, static_cast<int64_t>(bytes),
+        follower->filter.followed.data()}, *info);
   return INFOATLAS_OK;
 }

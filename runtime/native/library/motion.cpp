@@ -136,7 +136,8 @@ StepFeatures::StepFeatures(const Features& features)
               static_cast<size_t>(features.widest.before + features.widest.after + 1)),
       made_(static_cast<size_t>(features.count())) {}
 
-const double* StepFeatures::compute(Ring& recent, int64_t newest, int64_t length) {
+const double* StepFeatures::compute(Ring<double>& recent, int64_t newest,
+                                    int64_t length) {
   const size_t q = own_.columns.size();
   const auto x = [&](int64_t t) { return recent[newest - length + 1 + t]; };
   const auto energy = [&](int64_t t) { return energy_.data() + static_cast<size_t>(t) * q; };

@@ -4,29 +4,13 @@
 
 #include <array>
 
+#include "ring.h"
 #include "task.h"
 
 namespace infoatlas::follow {
 
 using Triple = std::array<double, 3>;
 using Quaternion = std::array<double, 4>;  // w first
-
-// Values of the newest steps; step t is stored in slot t % length.
-class Ring {
- public:
-  Ring(int64_t length, size_t width)
-      : length_(length), width_(width), values_(static_cast<size_t>(length) * width) {}
-
-  double* operator[](int64_t step) {
-    return values_.data() + static_cast<size_t>(step % length_) * width_;
-  }
-  size_t bytes() const { return 8 * values_.size(); }
-
- private:
-  int64_t length_;
-  size_t width_;
-  Reals values_;
-};
 
 // Continuous coordinates of the states of an episode.
 class Path {
@@ -57,7 +41,7 @@ class StepFeatures {
   explicit StepFeatures(const Features& features);
 
   // Features [f] from the newest `length` steps of a ring, up to step `newest`.
-  const double* compute(Ring& recent, int64_t newest, int64_t length);
+  const double* compute(Ring<double>& recent, int64_t newest, int64_t length);
   size_t bytes() const { return 8 * (energy_.size() + made_.size()); }
 
  private:

@@ -36,7 +36,7 @@ class ProgressFilter {
   Reals share_, before_;                // [P]: of the parts, after the step and before it
   Reals left_;                          // [p]: state from which no step has moved away
   Reals first_;                         // [3 m]: relative positions at the first step
-  Ring recent_;
+  Ring<double> recent_;
   int64_t steps_ = -1, rests_ = 0;  // rests_: steps near left_
   double reached_ = 0;
 };

@@ -10,6 +10,7 @@
 
 #include "estimator_api.h"
 #include "redundancy.h"
+#include "ring.h"
 
 namespace infoatlas {
 
@@ -23,18 +24,6 @@ void check(int64_t value, int64_t least, int64_t most, const char* name) {
     throw InputError(std::string(name) + " is " + std::to_string(value) + ": use " +
                      std::to_string(least) + " to " + std::to_string(most));
 }
-
-// Values of the newest steps; step t is in slot t % length.
-template <class T>
-class Ring {
- public:
-  Ring(int64_t length, int64_t width) : length_(length), width_(width), values_(length * width) {}
-  T* operator[](int64_t step) { return values_.data() + step % length_ * width_; }
-
- private:
-  int64_t length_, width_;
-  std::vector<T> values_;
-};
 
 const infoatlas_window_settings& checked(const infoatlas_window_settings& given) {
   check(given.lag, given.other ? 0 : 1, MOST_STEPS, "lag");
@@ -51,7 +40,7 @@ const infoatlas_window_settings& checked(const infoatlas_window_settings& given)
 class Window {
  public:
   Window(const infoatlas_model& model, const infoatlas_window_settings& given,
-         const infoatlas_settings* settings)
+         const infoatlas_settings& settings)
       : steps_(checked(given).steps),
         lag_(given.lag),
         history_(std::max<int64_t>(given.history, 1)),
@@ -61,10 +50,10 @@ class Window {
         increments_(given.increments != 0),
         least_(model.description->n_min),
         estimator_(model, steps_, d_, history_ * past_, settings),
-        states_(reach(), past_),
+        states_(reach(), size_t(past_)),
         known_(reach(), 1),
-        x_(steps_, d_),
-        y_(steps_, history_ * past_),
+        x_(steps_, size_t(d_)),
+        y_(steps_, size_t(history_ * past_)),
         paired_(steps_, 1),
         newest_(size_t(d_)),
         newest_other_(size_t(past_)),
@@ -89,17 +78,17 @@ class Window {
     say("filling: no states yet");
   }
 
-  bool push(const double* state, const double* other) {
-    require(state, "state");
+  infoatlas_status push(const double* state, const double* other) {
     if (two_streams_ != (other != nullptr))
-      throw InputError("pass `other` with every state of a window of two streams, else null");
+      return refuse(INFOATLAS_INPUT_ERROR,
+                    "pass `other` with every state of a window of two streams, else null");
     const double* then = other ? other : state;
     const int64_t bad = unusable(state, d_), bad_other = other ? unusable(other, past_) : -1;
     if (bad >= 0 || bad_other >= 0) {
       hole();
       say("refused: coordinate %lld of %s is NaN, infinite or beyond 1e100",
           (long long)(bad >= 0 ? bad : bad_other), bad >= 0 ? "the state" : "the other state");
-      return false;
+      return INFOATLAS_NONE;
     }
     started_ = true;
     bool known = true;
@@ -126,7 +115,7 @@ class Window {
     }
     ++step_;
     say("waiting: not estimated yet");
-    return true;
+    return INFOATLAS_OK;
   }
 
   void hole() {
@@ -138,7 +127,7 @@ class Window {
 
   void lost() { since_ = step_; }
 
-  bool run(infoatlas_estimate& found) {
+  infoatlas_status run(infoatlas_estimate& found) {
     int64_t count = 0;
     for (int64_t slot = 0; slot < steps_; ++slot) count += *paired_[slot];
     const bool full = first_ >= 0 && step_ - first_ >= steps_;
@@ -155,12 +144,12 @@ class Window {
     } else if (!pending_) {
       say("waiting: no state since the last estimate");
     } else {
-      estimate(count, found);
+      if (const auto bad = estimate(count, found)) return bad;
       pending_ = false;
       say(found.degenerate ? "degenerate" : "ok");
-      return true;
+      return INFOATLAS_OK;
     }
-    return false;
+    return INFOATLAS_NONE;
   }
 
   const char* reason() const { return reason_; }
@@ -186,7 +175,7 @@ class Window {
     return true;
   }
 
-  void estimate(int64_t count, infoatlas_estimate& found) {
+  infoatlas_status estimate(int64_t count, infoatlas_estimate& found) {
     const int64_t width = history_ * past_;
     double *x = all_x_.data(), *y = all_y_.data();
     for (int64_t t = step_ - steps_; t < step_; ++t) {
@@ -197,12 +186,13 @@ class Window {
     const auto given = [](const std::vector<double>& v) { return v.empty() ? nullptr : v.data(); };
     x = all_x_.data();
     y = all_y_.data();
-    found = estimator_.run({count,
-                            {x, y},
-                            {d_, width},
-                            {given(resolution_x_), given(resolution_y_)},
-                            true,
-                            {redundant_x_.update(x, count), redundant_y_.update(y, count)}});
+    return estimator_.run({count,
+                           {x, y},
+                           {d_, width},
+                           {given(resolution_x_), given(resolution_y_)},
+                           true,
+                           {redundant_x_.update(x, count), redundant_y_.update(y, count)}},
+                          found);
   }
 
   __attribute__((format(printf, 2, 3))) void say(const char* format, ...) {
@@ -234,18 +224,19 @@ struct infoatlas_window : infoatlas::Window {
   using Window::Window;
 };
 
-using infoatlas::guarded;
-using infoatlas::require;
+using infoatlas::missing;
+using infoatlas::unknown_size;
 
 infoatlas_status infoatlas_window_new(const infoatlas_model* model,
                                       const infoatlas_window_settings* window,
                                       const infoatlas_settings* settings,
                                       infoatlas_window** made) {
-  return guarded([&] {
-    require(model, "model");
-    require(window, "window");
-    require(made, "made");
-    *made = new infoatlas_window(*model, *window, settings);
+  if (missing({{model, "model"}, {window, "window"}, {made, "made"}}) ||
+      unknown_size(*window, "window") || (settings && unknown_size(*settings, "settings")))
+    return INFOATLAS_INPUT_ERROR;
+  return infoatlas::guarded([&] {
+    *made = new infoatlas_window(*model, infoatlas::whole(*window),
+                                 settings ? infoatlas::whole(*settings) : infoatlas_settings{});
     return INFOATLAS_OK;
   });
 }
@@ -254,49 +245,41 @@ void infoatlas_window_free(infoatlas_window* window) { delete window; }
 
 infoatlas_status infoatlas_window_push(infoatlas_window* window, const double* state,
                                        const double* other) {
-  return guarded([&] {
-    require(window, "window");
-    return window->push(state, other) ? INFOATLAS_OK : INFOATLAS_NONE;
-  });
+  if (missing({{window, "window"}, {state, "state"}})) return INFOATLAS_INPUT_ERROR;
+  return window->push(state, other);
 }
 
 infoatlas_status infoatlas_window_hole(infoatlas_window* window) {
-  return guarded([&] {
-    require(window, "window");
-    window->hole();
-    return INFOATLAS_OK;
-  });
+  if (missing({{window, "window"}})) return INFOATLAS_INPUT_ERROR;
+  window->hole();
+  return INFOATLAS_OK;
 }
 
 infoatlas_status infoatlas_window_lost(infoatlas_window* window) {
-  return guarded([&] {
-    require(window, "window");
-    window->lost();
-    return INFOATLAS_OK;
-  });
+  if (missing({{window, "window"}})) return INFOATLAS_INPUT_ERROR;
+  window->lost();
+  return INFOATLAS_OK;
 }
 
 infoatlas_status infoatlas_window_reset(infoatlas_window* window) {
-  return guarded([&] {
-    require(window, "window");
-    window->forget();
-    return INFOATLAS_OK;
-  });
+  if (missing({{window, "window"}})) return INFOATLAS_INPUT_ERROR;
+  window->forget();
+  return INFOATLAS_OK;
 }
 
 infoatlas_status infoatlas_window_run(infoatlas_window* window, infoatlas_estimate* estimate) {
-  return guarded([&] {
-    require(window, "window");
-    require(estimate, "estimate");
-    return window->run(*estimate) ? INFOATLAS_OK : INFOATLAS_NONE;
+  if (missing({{window, "window"}, {estimate, "estimate"}}) || unknown_size(*estimate, "estimate"))
+    return INFOATLAS_INPUT_ERROR;
+  return infoatlas::guarded([&] {
+    infoatlas_estimate found;
+    const infoatlas_status status = window->run(found);
+    if (status == INFOATLAS_OK) infoatlas::give(found, *estimate);
+    return status;
   });
 }
 
 infoatlas_status infoatlas_window_reason(const infoatlas_window* window, const char** reason) {
-  return guarded([&] {
-    require(window, "window");
-    require(reason, "reason");
-    *reason = window->reason();
-    return INFOATLAS_OK;
-  });
+  if (missing({{window, "window"}, {reason, "reason"}})) return INFOATLAS_INPUT_ERROR;
+  *reason = window->reason();
+  return INFOATLAS_OK;
 }

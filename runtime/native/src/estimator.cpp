@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cinttypes>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -57,16 +58,21 @@ Estimator::Estimator(Engine& engine, const Description& description,
   check_count(settings.sides, INFOATLAS_SIDES_AUTO, INFOATLAS_SIDES_Y, "sides");
 }
 
-infoatlas_estimate Estimator::run(const Samples& samples) {
+infoatlas_status Estimator::run(const Samples& samples, infoatlas_estimate& found) {
   seconds_ = {};
   Clock clock;
-  check(samples);
-  const Slicing plan = plan_slices(samples.d, engine_.dim(), settings_);
+  Slicing plan;
+  if (const auto bad = check(samples)) return bad;
+  if (const auto bad = plan_slices(samples.d, engine_.dim(), settings_, plan)) return bad;
   const int64_t n = samples.n;
   draw_order(n, plan.slices);
-  for (int i = 0; i < 2; ++i) sides_[i].take(samples, i, order_.data());
+  for (int i = 0; i < 2; ++i)
+    if (!sides_[i].take(samples, i, order_.data()))
+      return refuse(INFOATLAS_INPUT_ERROR,
+                    "a resolution of %c is too small for its values: give it in their units",
+                    i ? 'y' : 'x');
   PreparedSide &x = sides_[0], &y = sides_[1];
-  infoatlas_estimate found{};
+  found = {};
   found.degenerate = x.degenerate || y.degenerate;
   const double most = ceiling(x, y, space_);
   for (int i = 0; i < 2; ++i)
@@ -85,7 +91,7 @@ infoatlas_estimate Estimator::run(const Samples& samples) {
       !samples.time_series && !found.degenerate &&
       x.autocorrelation(place_.data()) * y.autocorrelation(place_.data()) > AUTOCORRELATED;
   seconds_.slicing = clock.lap();
-  evaluate(samples, plan, most, found);
+  if (const auto bad = evaluate(samples, plan, most, found)) return bad;
   if (!plan.k && !found.degenerate) {
     const double least = unresolved_.least_information(x, y, order_.data(), place_.data(),
                                                        table_.data());
@@ -95,7 +101,7 @@ infoatlas_estimate Estimator::run(const Samples& samples) {
                                              samples.time_series);
   found.noise = noise.noise;
   found.effective_samples = noise.effective_samples;
-  if (found.degenerate) return found;
+  if (found.degenerate) return INFOATLAS_OK;
   found.beyond_gaussian = beyond_gaussian(found.per_slice, gaussian_.data(), plan.slices);
   found.standard_error =
       description_.calibrated
@@ -103,33 +109,33 @@ infoatlas_estimate Estimator::run(const Samples& samples) {
                            found.predicted_error, found.rank_noise, found.effective_samples,
                            found.beyond_gaussian)
           : found.noise;
-  return found;
+  return INFOATLAS_OK;
 }
 
-void Estimator::check(const Samples& samples) const {
+infoatlas_status Estimator::check(const Samples& samples) const {
   const int64_t n = samples.n;
   if (n < description_.n_min || n > description_.n_max)
-    throw InputError(std::to_string(n) + " samples are not in " +
-                     std::to_string(description_.n_min) + ".." +
-                     std::to_string(description_.n_max) + ", for which model " +
-                     description_.name + " was trained: pass as many");
+    return refuse(INFOATLAS_INPUT_ERROR,
+                  "%" PRId64 " samples are not in %" PRId64 "..%" PRId64
+                  ", for which model %s was trained: pass as many", n, description_.n_min,
+                  description_.n_max, description_.name.c_str());
   for (int i = 0; i < 2; ++i) {
-    const char* name = i ? "y" : "x";
+    const char name = i ? 'y' : 'x';
     const double* resolution = samples.resolution[i];
-    if (samples.d[i] < 1) throw InputError(std::string(name) + " has no coordinates");
+    if (samples.d[i] < 1) return refuse(INFOATLAS_INPUT_ERROR, "%c has no coordinates", name);
     for (int64_t j = 0; j < n * samples.d[i]; ++j)
       if (!std::isfinite(samples.side[i][j]))
-        throw InputError(std::string(name) + " is not finite at sample " +
-                         std::to_string(j / samples.d[i]) + ", coordinate " +
-                         std::to_string(j % samples.d[i]) +
-                         ": remove those pairs from x and y; in a time series, fill them in, as lags "
-                         "count rows");
+        return refuse(INFOATLAS_INPUT_ERROR,
+                      "%c is not finite at sample %" PRId64 ", coordinate %" PRId64
+                      ": remove those pairs from x and y; in a time series, fill them in, as lags "
+                      "count rows", name, j / samples.d[i], j % samples.d[i]);
     for (int64_t j = 0; resolution && j < samples.d[i]; ++j)
       if (!(resolution[j] >= 0 && std::isfinite(resolution[j])))
-        throw InputError(std::string("the resolution of ") + name + " is " +
-                         std::to_string(resolution[j]) + " for coordinate " + std::to_string(j) +
-                         ": use a finite number, 0 for none");
+        return refuse(INFOATLAS_INPUT_ERROR,
+                      "the resolution of %c is %f for coordinate %" PRId64
+                      ": use a finite number, 0 for none", name, resolution[j], j);
   }
+  return INFOATLAS_OK;
 }
 
 // `shuffle` of shuffling.py.
@@ -169,8 +175,8 @@ Side Estimator::side(int i, const Slicing& plan, int64_t first) {
   return {sides_[i].rows(), d, own.values.data() + first * own.k * d, own.k};
 }
 
-void Estimator::evaluate(const Samples& samples, const Slicing& plan, double most,
-                         infoatlas_estimate& found) {
+infoatlas_status Estimator::evaluate(const Samples& samples, const Slicing& plan, double most,
+                                     infoatlas_estimate& found) {
   const int64_t n = samples.n, dim = engine_.dim(), slices = plan.slices;
   const auto shifts = int64_t(shifts_.size());
   const int64_t size = std::min(slices, std::max<int64_t>(1, CHUNK_PAIRS / (n * shifts)));
@@ -228,11 +234,13 @@ void Estimator::evaluate(const Samples& samples, const Slicing& plan, double mos
       all += mean;
     }
   if (!std::isfinite(all))
-    throw FileError("model " + description_.name +
-                    " gave values that are not finite: use another model, and please report");
+    return refuse(INFOATLAS_FILE_ERROR,
+                  "model %s gave values that are not finite: use another model, and please report",
+                  description_.name.c_str());
   found.per_slice = per_slice_.data();
   found.pointwise = means_[0].data();
   found.influence = means_[1].data();
+  return INFOATLAS_OK;
 }
 
 }  // namespace infoatlas

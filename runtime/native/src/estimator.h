@@ -29,9 +29,9 @@ class Estimator {
   // Side 0 or 1 in the last call: its constant and redundant coordinates.
   const PreparedSide& prepared(int side) const { return sides_[side]; }
 
-  // The arrays of the result are valid until the next call. Throws InputError for samples that
-  // cannot be used, and FileError for values that are not finite.
-  infoatlas_estimate run(const Samples& samples);
+  // The arrays of the result are valid until the next call. Refuses samples that cannot be used
+  // (INFOATLAS_INPUT_ERROR), and a model with values that are not finite (INFOATLAS_FILE_ERROR).
+  infoatlas_status run(const Samples& samples, infoatlas_estimate& found);
 
  private:
   struct Projections {
@@ -39,11 +39,11 @@ class Estimator {
     std::vector<double> values;
   };
 
-  void check(const Samples& samples) const;
+  infoatlas_status check(const Samples& samples) const;
   void draw_order(int64_t n, int64_t slices);
   Side side(int i, const Slicing& plan, int64_t first);
-  void evaluate(const Samples& samples, const Slicing& plan, double most,
-                infoatlas_estimate& found);
+  infoatlas_status evaluate(const Samples& samples, const Slicing& plan, double most,
+                            infoatlas_estimate& found);
 
   Engine& engine_;
   const Description description_;

@@ -4,9 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <string>
-
-#include "errors.h"
 
 namespace infoatlas {
 
@@ -76,7 +73,7 @@ double entropy(const std::vector<int64_t>& counts, int64_t n) {
 
 }  // namespace
 
-void PreparedSide::take(const Samples& samples, int i, const int64_t* order) {
+bool PreparedSide::take(const Samples& samples, int i, const int64_t* order) {
   const int64_t width = samples.d[i];
   const double *from = samples.side[i], *resolution = samples.resolution[i];
   const auto step = [&](int64_t j) { return resolution ? resolution[j] : 0.0; };
@@ -100,13 +97,12 @@ void PreparedSide::take(const Samples& samples, int i, const int64_t* order) {
     if (same) constant.push_back(j);
     else ++d;
   }
-  if (!finite)
-    throw InputError(std::string("a resolution of ") + (i ? "y" : "x") +
-                     " is too small for its values: give it in their units");
+  if (!finite) return false;
   degenerate = d == 0;
-  if (!degenerate) return;
+  if (!degenerate) return true;
   d = width;
   for (int64_t j = 0; j < width; ++j) std::fill_n(column(j), n, rounded(from[j], step(j)));
+  return true;
 }
 
 void PreparedSide::scale() {

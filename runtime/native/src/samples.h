@@ -28,8 +28,8 @@ class PreparedSide {
   bool degenerate = false;         // all coordinates are constant
 
   // Rounds side i of the samples, leaves constant coordinates out, and brings the samples to the
-  // order [n]. Throws InputError if a resolution is too small.
-  void take(const Samples& samples, int i, const int64_t* order);
+  // order [n]; false if a resolution is too small for the values.
+  bool take(const Samples& samples, int i, const int64_t* order);
 
   void scale();  // clips outliers, and standardises
 

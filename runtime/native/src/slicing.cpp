@@ -1,7 +1,7 @@
 #include "slicing.h"
 
+#include <cinttypes>
 #include <cmath>
-#include <string>
 
 #include "errors.h"
 #include "numpy_random.h"
@@ -15,8 +15,9 @@ constexpr int64_t MOST_NUMBERS = 100'000'000;  // in the projections of one side
 
 }  // namespace
 
-Slicing plan_slices(const int64_t d[2], int64_t dim, const infoatlas_settings& settings) {
-  Slicing plan{1, 0, {false, false}};
+infoatlas_status plan_slices(const int64_t d[2], int64_t dim, const infoatlas_settings& settings,
+                             Slicing& plan) {
+  plan = {1, 0, {false, false}};
   for (int i = 0; i < 2; ++i)
     plan.projected[i] = settings.sides == INFOATLAS_SIDES_AUTO ? settings.k || d[i] > dim
                         : settings.sides == INFOATLAS_SIDES_BOTH
@@ -27,21 +28,23 @@ Slicing plan_slices(const int64_t d[2], int64_t dim, const infoatlas_settings& s
     plan.slices = settings.slices ? settings.slices : SLICES;
   }
   for (int i = 0; i < 2; ++i) {
-    const auto width = [&] {  // only made if it is needed, because a call allocates no memory
-      return (i ? "y has " : "x has ") + std::to_string(d[i]) + " coordinates";
-    };
+    const char side = i ? 'y' : 'x';
     if (!plan.projected[i] && d[i] > dim)
-      throw InputError(width() + ", and the model accepts " + std::to_string(dim) +
-                       ": slice it too (both sides)");
+      return refuse(INFOATLAS_INPUT_ERROR,
+                    "%c has %" PRId64 " coordinates, and the model accepts %" PRId64
+                    ": slice it too (both sides)", side, d[i], dim);
     if (plan.projected[i] && plan.k > d[i])
-      throw InputError("slices of " + std::to_string(plan.k) + " dimensions cannot be taken, as " +
-                       width() + ": set k to at most that, or slice the other side alone");
+      return refuse(INFOATLAS_INPUT_ERROR,
+                    "slices of %" PRId64 " dimensions cannot be taken, as %c has %" PRId64
+                    " coordinates: set k to at most that, or slice the other side alone",
+                    plan.k, side, d[i]);
     if (plan.projected[i] && d[i] > MOST_NUMBERS / plan.k / plan.slices)
-      throw InputError(std::to_string(plan.slices) + " slices to " + std::to_string(plan.k) +
-                       " dimensions need too much memory, as " + width() +
-                       ": use fewer slices or coordinates, or a smaller k");
+      return refuse(INFOATLAS_INPUT_ERROR,
+                    "%" PRId64 " slices to %" PRId64 " dimensions need too much memory, as %c has %"
+                    PRId64 " coordinates: use fewer slices or coordinates, or a smaller k",
+                    plan.slices, plan.k, side, d[i]);
   }
-  return plan;
+  return INFOATLAS_OK;
 }
 
 void draw_projections(int64_t d, int64_t k, int64_t slices, uint64_t seed, int side,

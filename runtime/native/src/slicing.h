@@ -14,8 +14,9 @@ struct Slicing {
   bool projected[2];  // x and y
 };
 
-// For sides of widths d, constant coordinates included. Throws InputError.
-Slicing plan_slices(const int64_t d[2], int64_t dim, const infoatlas_settings& settings);
+// For sides of widths d, constant coordinates included; refuses widths that cannot be sliced so.
+infoatlas_status plan_slices(const int64_t d[2], int64_t dim, const infoatlas_settings& settings,
+                             Slicing& plan);
 
 // Projections of side 0 or 1 from d dimensions to k, [slices, k, d] with orthonormal rows.
 void draw_projections(int64_t d, int64_t k, int64_t slices, uint64_t seed, int side,

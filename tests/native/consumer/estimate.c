@@ -17,8 +17,8 @@ int main(int count, char **arguments) {
   int64_t sizes[3];
   infoatlas_model *model = NULL;
   infoatlas_estimator *estimator = NULL;
-  infoatlas_samples samples = {0};
-  infoatlas_estimate found;
+  infoatlas_samples samples = INFOATLAS_INIT(infoatlas_samples);
+  infoatlas_estimate found = INFOATLAS_INIT(infoatlas_estimate);
   if (count != 2) return 2;
   take(sizes, sizeof sizes);
   double *x = malloc(8 * (size_t)(sizes[0] * sizes[1]));

@@ -5,21 +5,7 @@
 #include <infoatlas/infoatlas.hpp>
 #include <vector>
 
-static std::size_t allocations = 0;
-
-// All allocations of the process, those of the library included (glibc).
-extern "C" {
-void* __libc_malloc(std::size_t size);
-void* __libc_memalign(std::size_t alignment, std::size_t size);
-void* malloc(std::size_t size) {
-  __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
-  return __libc_malloc(size);
-}
-void* aligned_alloc(std::size_t alignment, std::size_t size) {
-  __atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED);
-  return __libc_memalign(alignment, size);
-}
-}
+#include "counted.h"
 
 int main(int count, char** arguments) try {
   if (count != 3) return 2;
@@ -36,18 +22,18 @@ int main(int count, char** arguments) try {
     if (error.status() != INFOATLAS_INPUT_ERROR) return 4;
   }
   std::vector<double> state(static_cast<std::size_t>(settings.d));
-  std::size_t within = 0;
+  long within = 0;
   while (std::fread(state.data(), 8, state.size(), stdin) == state.size()) {
-    const std::size_t before = __atomic_load_n(&allocations, __ATOMIC_RELAXED);
+    const long before = allocations;
     infoatlas_estimate found;
     const bool there = window.push(state.data()) && window.run(found);
-    within += __atomic_load_n(&allocations, __ATOMIC_RELAXED) - before;
+    within += allocations - before;
     if (there)
       std::printf("%.17g %.17g\n", found.mi, found.pointwise[found.samples - 1]);
     else
       std::printf("%s\n", window.reason());
   }
-  std::printf("%zu of %zu allocations\n", within, allocations);
+  std::printf("%ld of %ld allocations\n", within, allocations.load());
   return 0;
 } catch (const infoatlas::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());

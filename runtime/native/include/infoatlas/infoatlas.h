@@ -5,6 +5,18 @@
  * C++ exception leaves the library.
  *
  * Arrays are float64, row-major, contiguous, and the caller's. They are not kept after a call.
+ *
+ * A structure begins with its size, so that later versions can add fields: in C, begin with
+ * `infoatlas_settings settings = INFOATLAS_INIT(infoatlas_settings);`. In C++ the size is set.
+ * Fields that an older program does not have are read as 0, and are not written.
+ *
+ * Only functions that make a handle allocate memory (..._load, ..._read, ..._new); a refusal
+ * allocates none. Beside each function:
+ *
+ *   Real time  yes: it allocates nothing, takes no lock, makes no system call, and its time has a
+ *              bound that depends only on the sizes of its handle. If not, why.
+ *   Threads    any: calls may overlap, also for one handle. one: one thread at a time for a handle.
+ *   Cost       what its time grows with. Times are medians on one core of a shared x86-64 host.
  */
 #ifndef INFOATLAS_INFOATLAS_H
 #define INFOATLAS_INFOATLAS_H
@@ -18,6 +30,26 @@
 #define INFOATLAS_API __attribute__((visibility("default")))
 #else
 #define INFOATLAS_API
+#endif
+
+/* A result that has to be used; compilers warn otherwise. */
+#if (defined(__cplusplus) && __cplusplus >= 201703L) || \
+    (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#define INFOATLAS_NODISCARD [[nodiscard]]
+#elif defined(__GNUC__)
+#define INFOATLAS_NODISCARD __attribute__((warn_unused_result))
+#else
+#define INFOATLAS_NODISCARD
+#endif
+#define INFOATLAS_CHECKED INFOATLAS_NODISCARD INFOATLAS_API
+
+/* The size of a structure, and zeros. */
+#ifdef __cplusplus
+#define INFOATLAS_SIZE(type) size_t struct_size = sizeof(type)
+#define INFOATLAS_INIT(type) {}
+#else
+#define INFOATLAS_SIZE(type) size_t struct_size
+#define INFOATLAS_INIT(type) {.struct_size = sizeof(type)}
 #endif
 
 #ifdef __cplusplus
@@ -34,10 +66,16 @@ typedef enum infoatlas_status {
 } infoatlas_status;
 
 /* Version of the library in use, as INFOATLAS_VERSION; releases with the same first two numbers
- * have the same functions. */
+ * have the same functions.
+ *
+ * Real time: yes. Threads: any. Cost: constant. */
 INFOATLAS_API const char *infoatlas_version(void);
 
-/* Why the last failed call of this thread failed; empty if none did. Valid until the next one. */
+/* Why the last failed call of this thread failed; empty if none did. Valid until the next one.
+ * Messages have a buffer in each thread. If the library was opened by dlopen (as in a plugin), the
+ * system allocates it at its first use, so call this function once before a loop in real time.
+ *
+ * Real time: yes, after the first call of a thread. Threads: any. Cost: constant. */
 INFOATLAS_API const char *infoatlas_last_error(void);
 
 /* ---- Models ------------------------------------------------------------------------------------
@@ -47,25 +85,29 @@ INFOATLAS_API const char *infoatlas_last_error(void);
 typedef struct infoatlas_model infoatlas_model;
 
 /* Load a model from a file, or from its content in memory, which is not kept. A file that has
- * changed since it was written is refused (INFOATLAS_FILE_ERROR). */
-INFOATLAS_API infoatlas_status infoatlas_model_load(const char *path, infoatlas_model **model);
-INFOATLAS_API infoatlas_status infoatlas_model_read(const void *content, size_t size,
-                                                    infoatlas_model **model);
+ * changed since it was written is refused (INFOATLAS_FILE_ERROR).
+ *
+ * Real time: no, allocates. Threads: any. Cost: size of the file; 45 ms for the model edge. */
+INFOATLAS_CHECKED infoatlas_status infoatlas_model_load(const char *path, infoatlas_model **model);
+INFOATLAS_CHECKED infoatlas_status infoatlas_model_read(const void *content, size_t size,
+                                                        infoatlas_model **model);
+/* Real time: no, frees memory. Threads: one. Cost: size of the model. */
 INFOATLAS_API void infoatlas_model_free(infoatlas_model *model);
 
 typedef struct infoatlas_model_info {
+  INFOATLAS_SIZE(struct infoatlas_model_info);
   const char *name, *version; /* valid as long as the model */
   int64_t dim;                /* D, largest width of an unsliced side */
   int64_t n_min, n_max;       /* sample sizes that the model was trained for */
 } infoatlas_model_info;
 
-INFOATLAS_API infoatlas_status infoatlas_model_describe(const infoatlas_model *model,
-                                                        infoatlas_model_info *info);
+/* Real time: yes. Threads: any. Cost: constant. */
+INFOATLAS_CHECKED infoatlas_status infoatlas_model_describe(const infoatlas_model *model,
+                                                            infoatlas_model_info *info);
 
 /* ---- Estimators --------------------------------------------------------------------------------
  *
- * An estimator has memory and threads of its own, for samples of fixed widths. One thread at a time
- * may use it. infoatlas_estimator_run allocates no memory. */
+ * An estimator has memory and threads of its own, for samples of fixed widths. */
 typedef struct infoatlas_estimator infoatlas_estimator;
 
 typedef enum infoatlas_sides {
@@ -77,6 +119,7 @@ typedef enum infoatlas_sides {
 
 /* The parameters of Python's Estimator; zeros are the defaults. */
 typedef struct infoatlas_settings {
+  INFOATLAS_SIZE(struct infoatlas_settings);
   int64_t threads; /* CPU threads, the caller's included; 0: two, or one on a single core; fewer are
                     * used if the system allows no more */
   int64_t k;       /* dimensions of a slice; 0: D */
@@ -88,6 +131,7 @@ typedef struct infoatlas_settings {
 
 /* Samples of one call, paired by rows. */
 typedef struct infoatlas_samples {
+  INFOATLAS_SIZE(struct infoatlas_samples);
   const double *x, *y;                       /* [n, dx] and [n, dy], finite */
   int64_t n;                                 /* n_min of the model up to the estimator's n */
   const double *resolution_x, *resolution_y; /* [dx], [dy] smallest difference that has a meaning,
@@ -97,6 +141,7 @@ typedef struct infoatlas_samples {
 
 /* The fields of Python's Estimate. Arrays belong to the estimator, until its next call. */
 typedef struct infoatlas_estimate {
+  INFOATLAS_SIZE(struct infoatlas_estimate);
   double mi;             /* nats, mean over slices */
   double standard_error; /* nats, calibrated: mi +- 1.645 of it is about a 90% interval */
   double noise;          /* nats, its part from samples and slices alone */
@@ -121,27 +166,33 @@ typedef struct infoatlas_estimate {
 } infoatlas_estimate;
 
 /* Make an estimator for at most n samples of dx and dy coordinates; `settings` may be null. It
- * evaluates a few samples, so that all memory is allocated. */
-INFOATLAS_API infoatlas_status infoatlas_estimator_new(const infoatlas_model *model, int64_t n,
-                                                       int64_t dx, int64_t dy,
-                                                       const infoatlas_settings *settings,
-                                                       infoatlas_estimator **estimator);
+ * evaluates a few samples, so that all memory is allocated.
+ *
+ * Real time: no, allocates. Threads: any. Cost: six calls of infoatlas_estimator_run. */
+INFOATLAS_CHECKED infoatlas_status infoatlas_estimator_new(const infoatlas_model *model, int64_t n,
+                                                           int64_t dx, int64_t dy,
+                                                           const infoatlas_settings *settings,
+                                                           infoatlas_estimator **estimator);
+/* Real time: no, frees memory and ends threads. Threads: one. Cost: memory of the estimator. */
 INFOATLAS_API void infoatlas_estimator_free(infoatlas_estimator *estimator);
 
-/* Estimate I(x; y). */
-INFOATLAS_API infoatlas_status infoatlas_estimator_run(infoatlas_estimator *estimator,
-                                                       const infoatlas_samples *samples,
-                                                       infoatlas_estimate *estimate);
+/* Estimate I(x; y).
+ *
+ * Real time: no, it wakes the other threads and waits for them. Threads: one. Cost: milliseconds to
+ * seconds; samples x shifts x slices. */
+INFOATLAS_CHECKED infoatlas_status infoatlas_estimator_run(infoatlas_estimator *estimator,
+                                                           const infoatlas_samples *samples,
+                                                           infoatlas_estimate *estimate);
 
 /* ---- Windows -----------------------------------------------------------------------------------
  *
  * A window keeps the last steps of a stream of states, and estimates the information of a state
- * about its past, I(s_t; s_<t-lag), or about the past of another stream. One thread at a time may
- * use it. After infoatlas_window_new no call allocates memory. A coordinate of a sliced side is left
- * out as redundant, or used, for the whole stream, as in Python. */
+ * about its past, I(s_t; s_<t-lag), or about the past of another stream. A coordinate of a sliced
+ * side is left out as redundant, or used, for the whole stream, as in Python. */
 typedef struct infoatlas_window infoatlas_window;
 
 typedef struct infoatlas_window_settings {
+  INFOATLAS_SIZE(struct infoatlas_window_settings);
   int64_t d;                /* coordinates of a state */
   int64_t other;            /* coordinates of a state of the other stream; 0 for one stream */
   int64_t steps;            /* of the window; n_min to n_max of the model */
@@ -152,34 +203,53 @@ typedef struct infoatlas_window_settings {
   const double *resolution_other; /* [other] */
 } infoatlas_window_settings;
 
-INFOATLAS_API infoatlas_status infoatlas_window_new(const infoatlas_model *model,
-                                                    const infoatlas_window_settings *window,
-                                                    const infoatlas_settings *settings,
-                                                    infoatlas_window **made);
+/* Make an empty window; `settings` may be null.
+ *
+ * Real time: no, allocates. Threads: any. Cost: that of infoatlas_estimator_new for its steps. */
+INFOATLAS_CHECKED infoatlas_status infoatlas_window_new(const infoatlas_model *model,
+                                                        const infoatlas_window_settings *window,
+                                                        const infoatlas_settings *settings,
+                                                        infoatlas_window **made);
+/* Real time: no, frees memory and ends threads. Threads: one. Cost: memory of the window. */
 INFOATLAS_API void infoatlas_window_free(infoatlas_window *window);
 
 /* Take the state [d] of the next step, and [other] of the other stream (else null).
  * INFOATLAS_NONE: it has NaN, infinite or very large values, so its step is a hole, and no pair has
- * it; infoatlas_window_reason says which. */
-INFOATLAS_API infoatlas_status infoatlas_window_push(infoatlas_window *window, const double *state,
-                                                     const double *other);
+ * it; infoatlas_window_reason says which.
+ *
+ * Real time: yes. Threads: one. Cost: d and history x width of the past; 0.15 us for 41 coordinates. */
+INFOATLAS_CHECKED infoatlas_status infoatlas_window_push(infoatlas_window *window,
+                                                         const double *state, const double *other);
 
-/* The state of the next step is missing. */
-INFOATLAS_API infoatlas_status infoatlas_window_hole(infoatlas_window *window);
-/* An unknown number of states is missing: no later pair reaches back beyond this point. */
-INFOATLAS_API infoatlas_status infoatlas_window_lost(infoatlas_window *window);
-/* Forget all states. */
-INFOATLAS_API infoatlas_status infoatlas_window_reset(infoatlas_window *window);
+/* The state of the next step is missing.
+ *
+ * Real time: yes. Threads: one. Cost: constant. */
+INFOATLAS_CHECKED infoatlas_status infoatlas_window_hole(infoatlas_window *window);
+
+/* An unknown number of states is missing: no later pair reaches back beyond this point.
+ *
+ * Real time: yes. Threads: one. Cost: constant. */
+INFOATLAS_CHECKED infoatlas_status infoatlas_window_lost(infoatlas_window *window);
+
+/* Forget all states.
+ *
+ * Real time: yes. Threads: one. Cost: steps and coordinates of the window. */
+INFOATLAS_CHECKED infoatlas_status infoatlas_window_reset(infoatlas_window *window);
 
 /* Estimate from the pairs of the window, oldest first: the newest state's local information is the
  * last value of `pointwise`. INFOATLAS_NONE: the window is not full, or the newest state has no
- * pair, or was already estimated. */
-INFOATLAS_API infoatlas_status infoatlas_window_run(infoatlas_window *window,
-                                                    infoatlas_estimate *estimate);
+ * pair, or was already estimated.
+ *
+ * Real time: no, it wakes the other threads and waits for them. Threads: one. Cost: that of
+ * infoatlas_estimator_run for the pairs of the window. */
+INFOATLAS_CHECKED infoatlas_status infoatlas_window_run(infoatlas_window *window,
+                                                        infoatlas_estimate *estimate);
 
-/* Result of the last call, as "filling: 12 of 100 steps"; valid until the next one. */
-INFOATLAS_API infoatlas_status infoatlas_window_reason(const infoatlas_window *window,
-                                                       const char **reason);
+/* Result of the last call, as "filling: 12 of 100 pairs"; valid until the next one.
+ *
+ * Real time: yes. Threads: one. Cost: constant. */
+INFOATLAS_CHECKED infoatlas_status infoatlas_window_reason(const infoatlas_window *window,
+                                                           const char **reason);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,5 @@
-// C++ classes for infoatlas.h: they release what they hold, and throw infoatlas::Error.
+// C++ classes for infoatlas.h: they release what they hold, and throw infoatlas::Error. What is said
+// there on real time is true of a method that does not throw; an exception allocates memory.
 #pragma once
 
 #include <infoatlas/infoatlas.h>
@@ -57,7 +58,7 @@ class Model : public Owner<infoatlas_model, infoatlas_model_free> {
       : Owner(made<infoatlas_model>(
             [&](auto** to) { return infoatlas_model_read(content, size, to); })) {}
 
-  infoatlas_model_info describe() const {
+  INFOATLAS_NODISCARD infoatlas_model_info describe() const {
     infoatlas_model_info info;
     check(infoatlas_model_describe(get(), &info));
     return info;
@@ -73,7 +74,7 @@ class Estimator : public Owner<infoatlas_estimator, infoatlas_estimator_free> {
           return infoatlas_estimator_new(model.get(), n, dx, dy, &settings, to);
         })) {}
 
-  infoatlas_estimate run(const infoatlas_samples& samples) {
+  INFOATLAS_NODISCARD infoatlas_estimate run(const infoatlas_samples& samples) {
     infoatlas_estimate found;
     check(infoatlas_estimator_run(get(), &samples, &found));
     return found;
@@ -89,7 +90,7 @@ class Window : public Owner<infoatlas_window, infoatlas_window_free> {
         })) {}
 
   // Whether the state was accepted; else its step is a hole.
-  bool push(const double* state, const double* other = nullptr) {
+  INFOATLAS_NODISCARD bool push(const double* state, const double* other = nullptr) {
     return check(infoatlas_window_push(get(), state, other));
   }
   void hole() { check(infoatlas_window_hole(get())); }
@@ -97,9 +98,11 @@ class Window : public Owner<infoatlas_window, infoatlas_window_free> {
   void reset() { check(infoatlas_window_reset(get())); }
 
   // Whether there is an estimate; else `reason` has the cause.
-  bool run(infoatlas_estimate& found) { return check(infoatlas_window_run(get(), &found)); }
+  INFOATLAS_NODISCARD bool run(infoatlas_estimate& found) {
+    return check(infoatlas_window_run(get(), &found));
+  }
 
-  const char* reason() const {
+  INFOATLAS_NODISCARD const char* reason() const {
     const char* text = nullptr;
     check(infoatlas_window_reason(get(), &text));
     return text;
