@@ -7,8 +7,9 @@ import numpy as np
 from infoatlas_tools import Trajectories
 from infoatlas_tools.annotate.content import Annotations
 from infoatlas_tools.keystates.contacts.contact_events import find_evidence
+from infoatlas_tools.keystates.contacts.event_names import label_kind
+from infoatlas_tools.keystates.contacts.keystate_steps import Steps
 from infoatlas_tools.keystates.key_states import KeyStates
-from infoatlas_tools.keystates.motion.steps import Steps
 from infoatlas_tools.keystates.trust.quality import Quality
 
 
@@ -16,7 +17,7 @@ def named(steps, names):
     """Steps [N, K] of labelled kinds with these names."""
     count = len(names)
     kinds, shared = np.arange(count), np.ones(count, bool)
-    return Steps(steps, np.ones(count), tuple(names), ("label",) * count, kinds, shared)
+    return Steps(steps, np.ones(count), tuple(map(label_kind, names)), kinds, shared)
 
 
 def without_evidence(found, recorded, labels=()):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_tools import KeyStates, Pose, Subtasks, Trajectories, discover_keystates
+from infoatlas_tools.keystates.contacts.event_names import label_kind
 from infoatlas_tools.keystates.subtasks.cuts import make_cuts
 from infoatlas_tools.keystates.subtasks.poses import tracks
 from infoatlas_tools.keystates.subtasks.recorded_subtasks import Subtask
@@ -129,7 +130,8 @@ ARMS: dict[str, Arm] = {
 
 def informed(task: Task, demos: Demos, steps: Any) -> Subtasks:
     """Parts between proposed cuts [N, C] (masked if absent), chosen by information."""
-    cuts = make_cuts(steps, [f"cut {j + 1}" for j in range(steps.shape[1])], demos.lengths)
+    labels = [label_kind(f"cut {j + 1}") for j in range(steps.shape[1])]
+    cuts = make_cuts(steps, labels, demos.lengths)
     tool, objects = bodies(task, demos)
     parts = ordered_parts(TOOL, tool, objects, cuts)
     return Subtasks(tuple(parts), demos.lengths, RATE)

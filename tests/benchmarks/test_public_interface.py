@@ -14,6 +14,7 @@ ALLOWED = {("infoatlas_rt.cli.console", "progress")} | {
 }
 # Other methods' cuts get reference objects by the rule of the library.
 ALLOWED |= {
+    ("infoatlas_tools.keystates.contacts.event_names", "label_kind"),
     ("infoatlas_tools.keystates.subtasks.cuts", "make_cuts"),
     ("infoatlas_tools.keystates.subtasks.subtask_discovery", "ordered_parts"),
     ("infoatlas_tools.keystates.subtasks.poses", "tracks"),

@@ -12,6 +12,7 @@ from infoatlas_rt import InputError
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.annotate.content import Annotations
 from infoatlas_tools.annotate.quality_flags import episode_reasons, missing_parts
+from infoatlas_tools.keystates.contacts.event_names import label_kind
 from infoatlas_tools.keystates.subtasks import Subtask, Subtasks
 from infoatlas_tools.keystates.subtasks.cuts import Cuts
 from regimes import demonstrations
@@ -51,8 +52,8 @@ def test_labels_and_spans_cover_every_step(one_arm):
 def test_a_demonstration_that_is_cut_off_does_not_complete_the_last_part():
     cuts = ([4, 5, 3], [6, 15, 0], [8, 18, 0])  # the last demonstration lacks the second and third
     steps = np.ma.masked_equal(np.transpose(cuts), 0)
-    spans = Cuts(steps, ("close", "open", "close 2"), LENGTHS).spans()
-    parts = tuple(Subtask("", start, end, until=until) for until, start, end in spans)
+    spans = Cuts(steps, tuple(map(label_kind, ("close", "open", "close 2"))), LENGTHS).spans()
+    parts = tuple(Subtask("", start, end, event) for event, start, end in spans)
     assert Subtasks(parts, LENGTHS, 10.0).completed.tolist() == [3, 2, 2, 2]
 
 

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.live.timing import NOMINAL
 
+from ..keystates.contacts.event_names import END
 from ..keystates.coordinates import read_coordinates
 from ..keystates.key_states import KeyStates
 from ..keystates.motion.motion_scales import quanta
-from ..keystates.subtasks import WORLD, Subtasks
-from ..keystates.subtasks.cuts import END
+from ..keystates.subtasks import Subtasks
 from ..keystates.trust.quality import IDLE, at_rest, dithers
 from ..keystates.trust.recording_faults import LEAST
 from .review import Review, review
@@ -186,9 +186,7 @@ class Annotations:
     def unnamed(self) -> str:
         """Why the names cannot serve as instructions; empty if they can."""
         parts = zip(self.subtasks.parts, self.subtasks.names, strict=True)
-        plain = {
-            n: part.until for part, n in parts if part.reference in ("", WORLD) and not part.held
-        }
+        plain = {n: part.event for part, n in parts if part.named_by_end}
         # After parts that say it, "until end" is the way back.
         way_back = set(plain.values()) <= {END} and len(plain) < len(self.subtasks.parts)
         if self.subtasks.given_names or way_back:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +83,10 @@ def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any
     shares = [share for tool in subtasks.tools for share in annotations.shares(tool).tolist()]
     parts = []
     for part, name, share in zip(subtasks.parts, subtasks.names, shares, strict=True):
-        about = {k: v for k, v in asdict(part).items() if k not in ("start", "end")}
+        about = {"name": name, "tool": part.tool, "until": part.until}
+        about |= {k: v for k, v in vars(part).items() if k not in ("start", "end", "event")}
         parts.append(
-            finite({"name": name, **about, "certain": part.certain, "share": share})
-            | {"steps": part.duration}
+            finite({**about, "certain": part.certain, "share": share}) | {"steps": part.duration}
         )
     episodes: list[dict[str, Any]] = [
         {"episode": name, "frames": int(length), "subtasks": [], "key_states": []}

@@ -147,9 +147,12 @@ def signal_names(subtasks: Subtasks) -> tuple[str, ...]:
     """A name for the signal of each part: its name in lower case, with "_" between words."""
     found: list[str] = []
     for name in subtasks.names:
-        plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "part"
-        same = sum(re.fullmatch(rf"{plain}(_\d+)?", other) is not None for other in found)
-        found.append(plain if plain not in found else f"{plain}_{same + 1}")
+        own = plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "part"
+        number = 1
+        while own in found:
+            number += 1
+            own = f"{plain}_{number}"
+        found.append(own)
     return tuple(found)
 
 

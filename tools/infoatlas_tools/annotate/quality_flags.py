@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..keystates.contacts.contact_events import CONTACT, MOTION
+from ..keystates.contacts.event_names import CONTACT, MOTION
 from .content import Annotations
 
 Int = NDArray[np.int64]
@@ -47,18 +47,19 @@ def missing_parts(annotations: Annotations, demonstration: int) -> list[str]:
     those named by a contact, which is then missing, and those between changes of the motion, which
     may be absent from a good demonstration.
     """
-    steps, subtasks = annotations.keystates.found, annotations.subtasks
-    sources = dict(zip(steps.names, steps.source, strict=True))
+    found, subtasks = annotations.keystates.found, annotations.subtasks
     unknown = annotations.mislabelled(demonstration)
-    if unknown or any(sources.get(part.until) == MOTION for part in subtasks.parts):
+    if unknown or any(part.event and part.event.source == MOTION for part in subtasks.parts):
         return []
-    found, known = [], annotations.keystates.quality[demonstration].missing
+    known = {event.name for event in found.events if event.source == CONTACT}
+    known |= {*annotations.keystates.quality[demonstration].missing}
+    lacks = []
     for part, name in zip(subtasks.parts, subtasks.names, strict=True):
         there = part.end > part.start
         if part.reference and not there[demonstration] and there.mean() > 0.5:
-            until = name.removeprefix("until ")
-            found += [name] if until not in known and sources.get(until) != CONTACT else []
-    return found
+            by_end = part.named_by_end and not subtasks.given_names
+            lacks += [] if by_end and part.until in known else [name]
+    return lacks
 
 
 def quality_table(annotations: Annotations) -> list[dict[str, Any]]:

@@ -34,13 +34,13 @@ from .contacts.bodies import unnamed_positions
 from .contacts.contact import tempo
 from .contacts.contact_events import (
     APART,
-    LABEL,
-    MOTION,
     Evidence,
     add_changes,
     chosen_events,
     find_evidence,
 )
+from .contacts.event_names import MOTION, EventKind, What, label_kind
+from .contacts.keystate_steps import SHARED, Steps, empty_steps
 from .coordinates import ReadCoordinates, read_coordinates
 from .key_states import KeyStates
 from .kinds import Others, group, repeated
@@ -54,7 +54,6 @@ from .motion.motion_scales import (
     fit_changes,
     peaks,
 )
-from .motion.steps import SHARED, Steps, empty_steps, numbered
 from .motion.working_steps import Recordings
 from .trust.quality import assess
 from .trust.recording_faults import equal_frames, recording_faults
@@ -245,15 +244,13 @@ def _columns(
     """Up to `count` key states of each demonstration: events first, then other changes."""
     total, timing = len(lengths), recordings.timing
     apart = APART * tempo(lengths, frequency) * frequency
-    entries: dict[tuple[str, int], dict[int, int]] = {}
-    strength: dict[tuple[str, int], list[float]] = {}
-    source: dict[str, str] = {}
+    entries: dict[EventKind, dict[int, int]] = {}
+    strength: dict[EventKind, list[float]] = {}
     filled: list[Others] = []
     for i, row in enumerate(chosen_events(evidence.events, count)):
         for event, column in row:
             entries.setdefault(column, {})[i] = event.step
             strength.setdefault(column, []).append(event.strength)
-            source[event.name] = event.source
         taken = [event.step for event in evidence.events[i]]
         free: list[int] = []
         for step in others[i].tolist():
@@ -270,23 +267,19 @@ def _columns(
     for j, members in enumerate([*entries.values(), *(kind.members for kind in kinds)]):
         for i, step in members.items():
             found[i, j] = step
-    names = [name for name, _ in columns]
-    letters = repeated(kinds)
-    numbers = [*(names.index(name) for name in names), *(len(names) + n for n in letters)]
-    called = [numbered(name, n) for name, n in columns]
-    seen: Counter[str] = Counter()
-    for letter in letters:
-        text = f"change {chr(65 + letter % 26)}"
-        seen[text] += 1
-        called.append(numbered(text, seen[text]))
+    alike = [column.first for column in columns]
+    changes, seen = list[EventKind](), Counter[int]()
+    for number in repeated(kinds):
+        seen[number % 26] += 1  # letters
+        changes.append(EventKind(What.CHANGE, occurrence=seen[number % 26], number=number))
+    numbers = [*map(alike.index, alike), *(len(alike) + change.number for change in changes)]
     # Events rank above other changes.
     values = [1 + sum(strength[column]) / total for column in columns]
     enough = [len(entries[column]) >= max(1, SHARED * total) for column in columns]
     return Steps(
         found,
         np.array([*values, *(kind.strength for kind in kinds)], np.float64),
-        tuple(called),
-        (*(source[name] for name in names), *([MOTION] * len(kinds))),
+        (*columns, *changes),
         np.array(numbers, np.int64),
         np.array([*enough, *(kind.shared for kind in kinds)], bool),
     )
@@ -309,7 +302,7 @@ def _labelled(names: tuple[str, ...], steps: Float, certainty: Float) -> Steps:
     found = np.ma.masked_array(np.nan_to_num(steps).astype(np.int64), np.isnan(steps))
     strength, count = (~np.isnan(steps)).mean(axis=0), len(names)
     kinds, shared = np.arange(count), np.ones(count, bool)
-    return Steps(found, strength, names, (LABEL,) * count, kinds, shared, certainty)
+    return Steps(found, strength, tuple(map(label_kind, names)), kinds, shared, certainty)
 
 
 def _working(found: Steps, stride: int, lengths: Int) -> Float:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.live.detectors import Detectors
 from infoatlas_rt.live.task import Task
@@ -28,17 +27,16 @@ from ..presentation import counted
 from ..trajectories import Trajectories
 from . import summary as tables
 from .contacts.contact import tempo
-from .contacts.contact_events import CONTACT, GRIPPER, LABEL, MOTION, Evidence
+from .contacts.contact_events import NEAR, Evidence
+from .contacts.event_names import CONTACT, GRIPPER, LABEL
+from .contacts.keystate_steps import Steps
 from .fits.fit_live import fit_live
 from .fits.fit_subtasks import fit_subtasks
-from .motion.steps import Steps
 from .motion.working_steps import LAG, Recordings
-from .subtasks.cuts import make_cuts
+from .subtasks.of_keystates import subtasks_of
 from .subtasks.recorded_subtasks import Subtasks
-from .subtasks.seen_objects import camera_subtasks
-from .subtasks.subtask_discovery import find_subtasks
 from .trust.quality import Quality
-from .trust.trust import NEAR, reasons
+from .trust.trust import reasons
 
 REPEATS = 0.3  # share of a key state that is found again above chance, from which it repeats
 
@@ -194,14 +192,12 @@ class KeyStates:
         -------
         KeyStates
         """
-
-        def new(words: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(names.get(word, word) for word in words)
-
-        quality = tuple(replace(own, missing=new(own.missing)) for own in self.quality)
-        return replace(
-            self, found=replace(self.found, names=new(self.found.names)), quality=quality
+        events = tuple(replace(e, words=names.get(e.name, e.words)) for e in self.found.events)
+        quality = tuple(
+            replace(own, missing=tuple(names.get(name, name) for name in own.missing))
+            for own in self.quality
         )
+        return replace(self, found=replace(self.found, events=events), quality=quality)
 
     def sure(self, column: int) -> str:
         """How sure a key state is: what it rests on.
@@ -300,35 +296,10 @@ class KeyStates:
         >>> parts.names, parts.parts[0].end.tolist()
         (('until change A', 'until end'), [19, 20, 21, 22, 23, 24])
         """
-        data = self.trajectories
-        frequency = data.rate or NOMINAL * self.recordings.timing.stride
-        columns = np.flatnonzero(self.shared)
-        labels = [self.name(j) for j in columns.tolist()]
-        if object_names and not isinstance(object_names, Mapping):
-            raise InputError(f"object_names is {object_names}: pass names by numbers, {{1: 'cup'}}")
-        if object_names and (objects or data.camera is None):
-            raise InputError(
-                f"object_names is {dict(object_names)}: it names objects of a camera; pass "
-                "Trajectories(..., camera=) to discover_keystates, and no objects here"
-            )
-        if tool is None and not objects and data.camera is not None:
-            events = [j for j in columns.tolist() if self.found.source[j] != MOTION]
-            some = events or columns.tolist()  # contacts, switches and labels, if there are any
-            cuts = make_cuts(self.steps[:, some], [self.name(j) for j in some], data.lengths, 0.0)
-            seen = camera_subtasks(
-                data.camera, data.split(), self.evidence.columns, cuts, frequency,
-                object_names or {}, self.evidence.switches, self.evidence.closing,
-            )  # fmt: skip
-            return replace(seen, rate=data.rate)
-        parts, places, notes = find_subtasks(
-            data.split(), data.names, self.steps[:, columns], labels, frequency, tool, objects,
-            self.evidence.switches, estimator, bool(self.labels),
+        return subtasks_of(
+            self.trajectories, self.found, self.evidence, self.recordings.timing.stride,
+            tool, objects, object_names or {}, estimator,
         )  # fmt: skip
-        if data.rate is None:
-            notes.append(
-                f"The rate is not known: {NOMINAL:g} working steps count as a second. Pass it."
-            )
-        return Subtasks(tuple(parts), data.lengths, data.rate, notes=tuple(notes), places=places)
 
     def explain(
         self,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .motion.steps import SHARED
+from .contacts.keystate_steps import SHARED
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

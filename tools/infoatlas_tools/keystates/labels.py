@@ -1,6 +1,6 @@
 """Key states of labelled kinds: labels of a few demonstrations are transferred to the others.
 
-Where most labels of a kind lie on contacts or switches of one name, they stand for these. In the
+Where most labels of a kind lie on contacts or switches of one kind, they stand for these. In the
 other demonstrations a detector (`fit_detectors.py`) chooses among them, and the median delay of the
 labels is kept. Other kinds are where the detector's score is large, near the place of the labels.
 The kinds of a demonstration ascend in an order of the labels, and it may lack some of them.
@@ -21,14 +21,13 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_count
 
 from ..trajectories import Trajectories
-from .contacts.contact_events import Event
+from .contacts.contact_events import NEAR, Event
 from .fits.fit_detectors import CENTRED, fit_detectors, make_features
 from .marks import Marks, read_labels
 from .motion.working_steps import Recordings
 
 Float = NDArray[np.float64]
 
-NEAR = 0.25  # seconds between a label and the event that it stands for, at most
 MOST = 0.6  # of the labels of a kind that stand for events of one name, at least
 SEEN = 2.0  # score of an event like the labelled ones; the detector gives up to 1
 KEPT = 10.0  # score of a label: more than any other
@@ -66,11 +65,12 @@ def spread_labels(
     rows = {i: features.compute(states[i]) for i in some}
     coefficients, offset = fit_detectors(list(rows.values()), known[some])
     place = np.nanmean(steps[some] / lengths[some, None], axis=0)
-    # Kinds at events of one name that are far apart: an event is of one of them.
-    called, apart = np.array([name for name, *_ in kinds]), timing.steps(RIVAL)
+    # Kinds at events of one kind that are far apart: an event is of one of them.
+    every, apart = [kind for kind, *_ in kinds], timing.steps(RIVAL)
+    event_of = np.array([every.index(kind) if kind else -1 for kind in every])
     far = ~(np.abs(steps[some, :, None] - steps[some, None]) <= apart).any(axis=0)
-    alike = 1 + ((called == called[:, None]) & far & (called != "")).sum(axis=0)
-    groups = np.where(alike > 1, called, np.arange(len(kinds)).astype(str))
+    alike = 1 + ((event_of == event_of[:, None]) & far & (event_of >= 0)).sum(axis=0)
+    groups = np.where(alike > 1, event_of, len(kinds) + np.arange(len(kinds)))
     orders = _orders(steps[some], place, groups, apart)
     reached, seen, margin, out = (np.full(steps.shape, v) for v in (np.nan, 0.0, 0.0, 0.0))
     incomplete = np.flatnonzero(~said.all(axis=1)).tolist()
@@ -82,11 +82,11 @@ def spread_labels(
         there = np.zeros(score.shape)
         for event in events[i]:
             at = min(event.step // timing.stride, int(lengths[i]) - 1)
-            for j, (name, strength, grip) in enumerate(kinds):
-                if name == event.name:
+            for j, (kind, strength, grip) in enumerate(kinds):
+                if kind == event.kind:
                     recorded[at, j] = event.step
                     # A failed attempt is short, and what slips out ends no grip.
-                    short = max(1 - event.grip / grip, 0) if grip and not event.turn else 0
+                    short = max(1 - event.grip / grip, 0) if grip and not event.unpaired else 0
                     there[at, j] = SEEN / (1 + abs(event.strength - strength) + short)
         score += there
         count = np.count_nonzero(there, axis=0)
@@ -115,7 +115,7 @@ def spread_labels(
 
 
 def _orders(
-    steps: Float, place: Float, groups: NDArray[np.str_], apart: int
+    steps: Float, place: Float, groups: NDArray[np.int64], apart: int
 ) -> list[NDArray[np.int64]]:
     """Possible orders [K] of the kinds: that of all labels [n, K], or else those of complete ones.
 
@@ -128,13 +128,13 @@ def _orders(
             return []  # kinds at almost the same time have no order
         return list(np.unique(np.argsort(complete, axis=1, kind="stable"), axis=0))
     own = groups[order].tolist()
-    numbers = [own[:k].count(name) for k, name in enumerate(own)]
+    numbers = [own[:k].count(group) for k, group in enumerate(own)]
     places = {key: k for k, key in enumerate(zip(own, numbers, strict=True))}
     orders = [order]
     for n in range(max(numbers)):
         other = {n: n + 1, n + 1: n}
         entries = enumerate(zip(own, numbers, strict=True))
-        new = [places.get((name, other.get(number, number)), k) for k, (name, number) in entries]
+        new = [places.get((group, other.get(number, number)), k) for k, (group, number) in entries]
         orders.append(order[new])
     return orders
 
@@ -174,15 +174,15 @@ def _sums(score: Float) -> tuple[Float, Float]:
 
 
 def _meant(events: Sequence[Sequence[Event]], labels: Float, near: float) -> tuple[Any, ...]:
-    """Name, median strength and grip, and steps [N], of events that most labels [N] lie on.
+    """Kind, median strength and grip, and steps [N], of events that most labels [N] lie on.
 
-    "", 0, 0 and the labels if there are none.
+    None, 0, 0 and the labels if there are none.
     """
-    found = [(np.inf, "", 0.0, 0.0, labels)]
-    for name in sorted({event.name for row in events for event in row}):
+    found: list[tuple[Any, ...]] = [(np.inf, None, 0.0, 0.0, labels)]
+    for kind in sorted({event.kind for row in events for event in row}, key=lambda k: k.name):
         steps, (strength, grip) = labels.copy(), np.full((2, len(labels)), np.nan)
         for i in np.flatnonzero(~np.isnan(labels)).tolist():
-            own = [e for e in events[i] if e.name == name and e.away(labels[i]) <= near]
+            own = [e for e in events[i] if e.kind == kind and e.away(labels[i]) <= near]
             if own:
                 event = min(own, key=lambda e: abs(e.step - labels[i]))
                 steps[i], strength[i], grip[i] = event.step, event.strength, event.grip
@@ -190,7 +190,7 @@ def _meant(events: Sequence[Sequence[Event]], labels: Float, near: float) -> tup
         if on.sum() >= MOST * np.count_nonzero(~np.isnan(labels)):
             away = float(np.abs(steps - labels)[on].mean())
             middle = (float(np.nanmedian(values)) for values in (strength, grip))
-            found.append((away, name, *middle, steps))
+            found.append((away, kind, *middle, steps))
     return min(found, key=lambda one: one[0])[1:]
 
 

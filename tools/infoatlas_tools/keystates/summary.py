@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..presentation import counted, require_pandas
-from .motion.steps import Steps
+from .contacts.event_names import What
+from .contacts.keystate_steps import Steps
 
 
 def finite(values: dict[str, Any]) -> dict[str, Any]:
@@ -56,6 +57,7 @@ def lines(found: Steps, sure: Sequence[str]) -> list[str]:
     others = int((~found.shared).sum())
     if others:
         text.append(f"  and {counted(others, 'more key state')}, each in few demonstrations")
-    if any(name.startswith("change ") for name, *_ in rows):
+    lettered = [event.what is What.CHANGE and not event.words for event in found.events]
+    if (found.shared & lettered).any():
         text.append("change A, B, ...: changes of the motion, the strongest first; lines: by time")
     return text if sure else []

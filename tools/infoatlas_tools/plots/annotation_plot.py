@@ -195,7 +195,7 @@ def _draw_keystates(axes: Sequence[Axes], annotations: Annotations, i: int) -> l
             panel.axvline(time, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
         sides = ("center", "left", "right")
         places: list[Place] = [((0, up), side, "bottom") for up in (1.5, 11.0) for side in sides]
-        text = shorten(event.name.removeprefix("key state "), letters)
+        text = shorten(event.name, letters)
         style = {"color": INK, "fontsize": 7.5, "zorder": 5, "annotation_clip": False}
         labels.append(new_label(axes[0], text, (time, 0), places, **style))
     return labels

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from hands import RATE, way
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.keystates.contacts.contact_events import Event, chosen_events, find_evidence
+from infoatlas_tools.keystates.contacts.event_names import EventKind, What
 
 A, B, HOME = [0.3, 0, 0], [0.3, 0.4, 0], [0, 0, 0.3]
 HAND = way(
@@ -17,6 +20,7 @@ HAND = way(
 CUBE = way((0, A), (3, A), (5, B), (12, B), (14, A), (18, A))
 GRASPS = [(0, 1), (2.2, 1), (2.7, 0), (5.2, 0), (5.6, 1), (11.2, 1), (11.7, 0), (14.2, 0)]
 GRASPS += [(14.6, 1), (18, 1)]  # the opening of the gripper at times in seconds
+CLOSES = EventKind(What.CLOSES, gripper="gripper")
 NAMES = [f"{body}.{axis}" for body in ("hand", "cube") for axis in "xyz"]
 
 
@@ -31,7 +35,7 @@ def found(columns, names, number=5, noise=1e-4):
         states = np.column_stack(columns)
         made.append(states + noise * np.random.default_rng(seed).normal(size=states.shape))
     evidence = find_evidence(names, made, RATE)
-    return evidence, [[(e.name, e.step) for e in row] for row in evidence.events]
+    return evidence, [[(e.kind.name, e.step) for e in row] for row in evidence.events]
 
 
 def check(rows, truth, near=4):
@@ -54,7 +58,7 @@ def test_contact_lasts_from_the_end_of_closing_to_the_begin_of_opening():
         ("hand",),
         ("gripper",),
     )
-    assert {event.source for row in evidence.events for event in row} == {"contact"}
+    assert {event.kind.source for row in evidence.events for event in row} == {"contact"}
 
 
 def test_a_gripper_that_is_wide_when_it_is_closed():
@@ -79,7 +83,7 @@ def test_a_closing_is_dated_to_its_end_and_an_opening_to_its_begin():
     evidence, rows = found([gripper(GRASPS)], ["gripper.pos"])
     seconds = [2.7, 5.2, 11.7, 14.2]
     check(rows, list(zip(["gripper closes", "gripper opens"] * 2, seconds, strict=True)), near=2)
-    assert {event.source for row in evidence.events for event in row} == {"gripper"}
+    assert {event.kind.source for row in evidence.events for event in row} == {"gripper"}
 
 
 def test_a_body_that_rests_for_long_in_a_closed_gripper_comes_to_rest_first():
@@ -139,9 +143,8 @@ def test_units_change_no_event(scale):
 
 def test_each_occurrence_of_an_event_has_its_own_column():
     events = found([HAND, CUBE, gripper(GRASPS)], [*NAMES, "gripper.pos"])[0].events
-    columns = [[column for _, column in row] for row in chosen_events(events, 8)]
-    both = ("grasp cube", "release cube")
-    assert columns == [[(name, n) for n in (1, 2) for name in both]] * 5
+    columns = [[column.name for _, column in row] for row in chosen_events(events, 8)]
+    assert columns == [["grasp cube", "release cube", "grasp cube 2", "release cube 2"]] * 5
     assert [len(row) for row in chosen_events(events, 3)] == [3] * 5
     steps = [[event.step for event, _ in row] for row in chosen_events(events, 3)]
     assert all(row == sorted(row) for row in steps)
@@ -175,22 +178,22 @@ def test_orientations_are_no_bodies():
 
 def test_failed_attempts_are_extra_occurrences():
     """Most demonstrations close once; one closes twice, and its first time is extra."""
-    once = [Event(50, "gripper closes", "gripper", 1.0, "")]
-    twice = [Event(30, "gripper closes", "gripper", 1.0, ""), *once]
+    once = [Event(50, CLOSES, 1.0)]
+    twice = [Event(30, CLOSES, 1.0), *once]
     columns = [[c for _, c in row] for row in chosen_events([once, once, twice], 5)]
-    assert columns[0] == columns[1] == [("gripper closes", 1)]
-    assert columns[2] == [("gripper closes", 2), ("gripper closes", 1)]
+    assert columns[0] == columns[1] == [CLOSES]
+    assert columns[2] == [replace(CLOSES, occurrence=2), CLOSES]
 
 
 def test_short_grips_are_extra_occurrences():
     """Most demonstrations close twice; one closes for a moment between the two."""
 
     def closes(step, grip):
-        return Event(step, "gripper closes", "gripper", 1.0, "", grip=grip)
+        return Event(step, CLOSES, 1.0, grip=grip)
 
     twice = [closes(30, 40), closes(90, 30)]
     events = [twice, twice, [closes(30, 45), closes(90, 10), closes(110, 30)]]
-    numbers = [[n for _, (_, n) in row] for row in chosen_events(events, 5)]
+    numbers = [[column.occurrence for _, column in row] for row in chosen_events(events, 5)]
     assert numbers == [[1, 2], [1, 2], [1, 3, 2]]
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from infoatlas_tools.keystates.contacts.bodies import find_grippers
-from infoatlas_tools.keystates.contacts.gripper import find_switches, smoothed
+from infoatlas_tools.keystates.contacts.gripper import find_switches
+from infoatlas_tools.keystates.motion.smoothing import smoothed
 
 
 def switches(knots, rate=20.0, noise=0.0, scale=0.08):

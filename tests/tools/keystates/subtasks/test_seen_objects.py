@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from infoatlas_rt import InputError
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.cameras import scene
 from infoatlas_tools.cameras.camera import as_camera
+from infoatlas_tools.keystates.contacts.event_names import EventKind, What
 from infoatlas_tools.keystates.subtasks.cuts import make_cuts
 from infoatlas_tools.keystates.subtasks.seen_objects import Measured, _choose, camera_subtasks
 from painted_scenes import (
@@ -24,7 +27,7 @@ from painted_scenes import (
 )  # fmt: skip
 
 COUNT = 20
-LABELS = ("gripper closes", "gripper opens")
+SWITCHES = tuple(EventKind(what, gripper="gripper") for what in (What.CLOSES, What.OPENS))
 COLOURS = (RED, GREEN, BLUE)  # the blue square is never used
 
 
@@ -37,7 +40,7 @@ def few_images(monkeypatch):
 def find(images, states, steps, names=None):
     lengths = np.array([len(own) for own in states])
     camera = as_camera(films(images, states), lengths)
-    cuts = make_cuts(np.ma.masked_less(steps, 0), LABELS, lengths, 0.0)
+    cuts = make_cuts(np.ma.masked_less(steps, 0), SWITCHES, lengths, 0.0)
     return camera_subtasks(camera, states, range(4), cuts, RATE, names or {})
 
 
@@ -70,7 +73,9 @@ def test_right_references(where, demos):
     assert {found.seen.names[o] for o in found.seen.informative} == {first, second}
     assert found.names == (f"reach {first}", f"carry {first} to {second}", "until end")
     assert found.keystate_names == dict(
-        zip(LABELS, (f"grasp {first}", f"release {first}"), strict=True)
+        zip(
+            ("gripper closes", "gripper opens"), (f"grasp {first}", f"release {first}"), strict=True
+        )
     )
     assert all(part.certain for part in found.parts[:2])
     assert found.parts[1].runner_up_information < 0.2 < 1 < found.parts[1].information
@@ -109,7 +114,7 @@ def test_numbers_do_not_depend_on_the_cuts(where, demos):
     lengths = np.array([len(s) for s in states])
     both = find(painted(where), states, steps).seen
     for c in (0, 1):
-        one = make_cuts(np.ma.array(steps[:, [c]]), LABELS[c : c + 1], lengths, 0.0)
+        one = make_cuts(np.ma.array(steps[:, [c]]), SWITCHES[c : c + 1], lengths, 0.0)
         camera = films(painted(where), states)
         seen = camera_subtasks(as_camera(camera, lengths), states, range(4), one, RATE, {}).seen
         assert seen.numbers == both.numbers == tuple(range(1, len(both.names) + 1))
@@ -234,8 +239,8 @@ def test_an_object_that_is_pulled_is_not_put_on_itself(where):
     last = [len(own) - 5 for own in states]
     lengths = np.array([len(own) for own in states])
     camera = as_camera(films(painted(where), states), lengths)
-    labels = (*LABELS, "gripper closes 2")
-    cuts = make_cuts(np.ma.array(np.c_[steps, last]), labels, lengths, 0.0)
+    events = (*SWITCHES, replace(SWITCHES[0], occurrence=2))
+    cuts = make_cuts(np.ma.array(np.c_[steps, last]), events, lengths, 0.0)
     found = camera_subtasks(camera, states, range(4), cuts, RATE, {})
     red = nearest(found.seen, where[:, 0])
     assert found.seen.references == (red, red, "world")

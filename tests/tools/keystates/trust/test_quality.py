@@ -144,7 +144,7 @@ def test_a_contact_within_a_grasp_is_not_lacking():
         finger = np.r_[path[late:, 2], np.repeat(path[-1:, 2], late)]
         states.append(np.column_stack([path[:, :2], finger]) + 1e-3 * rng.normal(size=path.shape))
     found = discover_keystates(Trajectories(states, names=NAMES, rate=20.0), 5)
-    begun = [["cube begins to move" in [e.name for e in row]] for row in found.evidence.events]
+    begun = [["cube begins to move" in [e.kind.name for e in row]] for row in found.evidence.events]
     assert np.flatnonzero(~np.ravel(begun)).tolist() == [3]
     assert not any(q.missing for q in found.quality)
 

@@ -7,6 +7,7 @@ import pytest
 
 from infoatlas_tools import discover_keystates
 from infoatlas_tools.keystates.contacts.contact_events import Event
+from infoatlas_tools.keystates.contacts.event_names import EventKind, What
 from infoatlas_tools.keystates.trust.trust import has_bursts, met, reproduced
 from regimes import demonstrations
 
@@ -16,7 +17,10 @@ TRUTH = np.sort(RNG.choice(np.arange(20, 380, 12), (8, 4)), axis=1)
 
 
 def events(steps):
-    return [[Event(int(t), "gripper closes", "gripper", 1.0, "") for t in row] for row in steps]
+    return [
+        [Event(int(t), EventKind(What.CLOSES, gripper="gripper"), 1.0) for t in row]
+        for row in steps
+    ]
 
 
 def test_perfect_steps_meet_everything_and_evenly_spaced_ones_nothing():

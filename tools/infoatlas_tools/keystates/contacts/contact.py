@@ -15,8 +15,8 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from ..motion.steps import SHARED
 from .bodies import Body
+from .keystate_steps import SHARED
 
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]

@@ -20,22 +20,23 @@ from numpy.typing import NDArray
 
 from ...cameras.camera import Camera
 from ...cameras.lasting_changes import find_changes
-from ..motion.steps import COMMON
 from .bodies import find_bodies, find_grippers
 from .contact import Motion, find_motions, tempo
+from .event_names import EventKind, What, unnamed_object
 from .gripper import Switch, find_switches
+from .keystate_steps import COMMON
 
 Float = NDArray[np.float64]
 
+NEAR = 0.25  # seconds between a key state or a label and the event that it stands for, at most
 JOINED = 0.5  # seconds: a switch and a contact nearer than this are one event
 HELD = 2.0  # seconds after a grasp in which the body begins to move, at most
 APART = 0.3  # seconds between two events, at least: the clearer one is kept
 EDGE = 0.1  # seconds at either end of a demonstration without events
-GRASP, RELEASE = "grasp ", "release "
-BEGINS, RESTS = "begins to move", "comes to rest"
-CONTACT, GRIPPER, MOTION, LABEL = "contact", "gripper", "motion", "label"
 SHORT = 0.5  # of the shortest usual grip: a shorter one is a failed attempt
-TURNS = (-1, 0, 1)  # of events, in order of time
+UNPAIRED = (-1, 0, 1)  # of events, in order of time
+
+Pairing = tuple[EventKind, int]  # kind of an event, and how it is unpaired
 
 
 @dataclass(frozen=True)
@@ -46,25 +47,24 @@ class Event:
     ----------
     step : int
         Recorded step.
-    name : str
-        As "grasp cube", "cube comes to rest" or "gripper closes"; "grasp cube (left)" of several.
-    source : {"contact", "gripper"}
+    kind : EventKind
     strength : float
         2 for a grasp or a release, plus the share of the usual opening, or of the body's range.
-    body : str
-        What is moved; "" for a switch without a body.
-    turn : int
-        -1 for an opening that no closing precedes, 1 for a closing that no opening follows, or 0.
+    unpaired : int
+        1 for a closing without an opening, -1 for an opening without a closing, or 0.
     """
 
     step: int
-    name: str
-    source: str
+    kind: EventKind
     strength: float
-    body: str
-    turn: int = 0
+    unpaired: int = 0
     grip: int = 0  # steps for which a gripper is closed, after or before the event
     span: tuple[int, int] | None = None  # of its switch, if there is no body
+
+    @property
+    def pairing(self) -> Pairing:
+        """Its kind, and how it is unpaired."""
+        return self.kind, self.unpaired
 
     def away(self, step: float) -> float:
         """Steps from the event to a step; 0 if that is within its switch."""
@@ -88,7 +88,7 @@ class Evidence:
     @property
     def common(self) -> bool:
         """Whether half of the demonstrations have one and the same event."""
-        seen = Counter(name for row in self.events for name in {event.name for event in row})
+        seen = Counter(kind for row in self.events for kind in {event.kind for event in row})
         return max(seen.values(), default=0) >= COMMON * len(self.events)
 
 
@@ -142,9 +142,9 @@ def add_changes(
     for own, row in zip(evidence.events, changes, strict=True):
         events = [*own]
         for change in row:
-            body = "object" if len(numbers) == 1 else f"object {chr(64 + change.number)}"
-            name = f"{body} {'leaves its place' if change.leaves else 'arrives'}"
-            events.append(Event(change.step, name, CONTACT, 1 + change.agreement, body))
+            what = What.LEAVES if change.leaves else What.ARRIVES
+            kind = EventKind(what, unnamed_object(change.number, len(numbers) > 1))
+            events.append(Event(change.step, kind, 1 + change.agreement))
         rows.append(events)
     return replace(evidence, events=clearest(rows, [len(s) for s in states], frequency)), notes
 
@@ -168,9 +168,8 @@ def join(
 
     # A body that few demonstrations grasp is pushed or pulled.
     clear = clearest(joined(), lengths, frequency)
-    seen = Counter(
-        body for row in clear for body in {e.body for e in row if e.name.startswith(GRASP)}
-    )
+    grasped = [{e.kind.body for e in row if e.kind.what is What.GRASP} for row in clear]
+    seen = Counter(body for row in grasped for body in row)
     moved = Counter(body for row in motions for body in {motion.body for motion in row})
     held = {body for body in held if seen[body] >= moved[body] / 2}
     return joined()
@@ -233,22 +232,21 @@ def _joined(
                 if m.body == body
                 and abs((m.begin if closes else m.end) - step) <= JOINED * frequency
             }
-        which = f" ({switch.gripper})" if len(closing) > 1 else ""
-        does = f"{switch.gripper} {'closes' if closes else 'opens'}"
-        text = f"{GRASP if closes else RELEASE}{body}{which}" if body else does
-        source = CONTACT if body else GRIPPER
+        what = What.CLOSES if closes else What.OPENS
+        if body:
+            what = What.GRASP if closes else What.RELEASE
+        kind = EventKind(what, body, switch.gripper if not body or len(closing) > 1 else "")
         strength = abs(switch.change) + (2 if body else 0)
-        turn = 0 if own else 1 if closes else -1
+        unpaired = 0 if own else 1 if closes else -1
         before = [s.change for s in switches[:number] if s.gripper == switch.gripper]
         if before and before[-1] * switch.change > 0:  # it closes further, or opens further
             grip = 0
         span = None if body else (switch.begin, switch.end)
-        found.append(Event(step, text, source, strength, body, turn, grip, span))
+        found.append(Event(step, kind, strength, unpaired, grip, span))
     for m in motions:
-        for at, what in ((m.begin, BEGINS), (m.end, RESTS)):
+        for at, what in ((m.begin, What.BEGINS), (m.end, What.RESTS)):
             if (m.body, at) not in covered and at < length:
-                strength = 1 + min(m.size, 1.0)
-                found.append(Event(at, f"{m.body} {what}", CONTACT, strength, m.body))
+                found.append(Event(at, EventKind(what, m.body), 1 + min(m.size, 1.0)))
     return found
 
 
@@ -260,16 +258,16 @@ def clearest(
     Events that most demonstrations have at an edge are left out of all of them.
     """
     apart = APART * tempo(lengths, frequency) * frequency
-    away: dict[tuple[str, int], list[int]] = {}
+    away: dict[Pairing, list[int]] = {}
     for row, length in zip(events, lengths, strict=True):
         for e in row:
-            away.setdefault((e.name, e.turn), []).append(min(e.step, length - e.step))
+            away.setdefault(e.pairing, []).append(min(e.step, length - e.step))
     inside = {alike for alike, steps in away.items() if np.median(steps) > EDGE * frequency}
     rows = []
     for row in events:
         kept: list[Event] = []
         for event in sorted(row, key=lambda e: -e.strength):
-            usable = event.step > 0 and (event.name, event.turn) in inside
+            usable = event.step > 0 and event.pairing in inside
             if usable and all(abs(event.step - e.step) >= apart for e in kept):
                 kept.append(event)
         rows.append(sorted(kept, key=lambda e: e.step))
@@ -284,64 +282,63 @@ def _pauses(body: str, motions: Sequence[Motion], first: int, last: int) -> set[
 
 def chosen_events(
     events: Sequence[Sequence[Event]], count: int
-) -> list[list[tuple[Event, tuple[str, int]]]]:
+) -> list[list[tuple[Event, EventKind]]]:
     """The `count` clearest events of each demonstration, with the column of each.
 
-    A column is a name and its occurrence: the second grasp of a body has its own column, and so has
-    an opening before the first closing. If a demonstration has more occurrences than most, those
-    of short grips are extra, then the first ones. They have the last numbers: failed attempts are
-    short and precede what succeeds. What slips out of a closed gripper lets it close further, which
-    is no grip. Columns that more demonstrations have, and clearer ones, come first.
+    A column is a kind with its occurrence: the second grasp of a body has its own column, and so
+    has an opening before the first closing. If a demonstration has more occurrences than most,
+    those of short grips are extra, then the first ones. They have the last numbers: failed attempts
+    are short and precede what succeeds. What slips out of a closed gripper lets it close further,
+    which is no grip. Columns that more demonstrations have, and clearer ones, come first.
     """
-    times = [Counter((event.name, event.turn) for event in row) for row in events]
-    usual: Counter[tuple[str, int]] = Counter()
-    for name in {name for own in times for name, _ in own}:
-        having = [own for own in times if any(own[name, turn] for turn in TURNS)]
-        for turn in TURNS:
-            usual[name, turn] = int(np.median([own[name, turn] for own in having]))
-    shortest: dict[tuple[str, int], float] = {}
+    times = [Counter(event.pairing for event in row) for row in events]
+    usual: Counter[Pairing] = Counter()
+    for kind in {kind for own in times for kind, _ in own}:
+        having = [own for own in times if any(own[kind, order] for order in UNPAIRED)]
+        for order in UNPAIRED:
+            usual[kind, order] = int(np.median([own[kind, order] for own in having]))
+    shortest: dict[Pairing, float] = {}
     for key in usual:
-        grips = [[e.grip for e in row if (e.name, e.turn) == key] for row in events]
+        grips = [[e.grip for e in row if e.pairing == key] for row in events]
         shortest[key] = float(np.median([min(g) for g in grips if g and len(g) == usual[key]] or 0))
-    numbered = []
-    strength: dict[tuple[str, int], list[float]] = {}
+    columns = []
+    strength: dict[EventKind, list[float]] = {}
     for row in events:
-        short = [e.grip < SHORT * shortest[e.name, e.turn] for e in row]
-        numbered.append(list(zip(row, _occurrences(row, usual, short), strict=True)))
-        for event, column in numbered[-1]:
+        short = [e.grip < SHORT * shortest[e.pairing] for e in row]
+        columns.append(list(zip(row, _columns(row, usual, short), strict=True)))
+        for event, column in columns[-1]:
             strength.setdefault(column, []).append(event.strength)
 
-    def clear(entry: tuple[Event, tuple[str, int]]) -> tuple[bool, float]:
+    def clear(entry: tuple[Event, EventKind]) -> tuple[bool, float]:
         own = strength[entry[1]]  # of all demonstrations: these choose the same columns
         mean = sum(own) / len(own)
         return mean >= 2, round(len(own) / len(events) + mean / 2, 1)
 
-    best = [sorted(row, key=clear, reverse=True)[:count] for row in numbered]
+    best = [sorted(row, key=clear, reverse=True)[:count] for row in columns]
     return [sorted(row, key=lambda entry: entry[0].step) for row in best]
 
 
-def _occurrences(
-    row: Sequence[Event], usual: Counter[tuple[str, int]], short: Sequence[bool]
-) -> list[tuple[str, int]]:
-    """Name and number of each event of a demonstration, from the usual numbers by name and turn.
+def _columns(
+    row: Sequence[Event], usual: Counter[Pairing], short: Sequence[bool]
+) -> list[EventKind]:
+    """Column of each event of a demonstration, from the usual numbers of events.
 
-    An event whose turn is not usual gets a place that another turn leaves: a recording may end
+    An unpaired event that is not usual gets a place that another one leaves: a recording may end
     before the release.
     """
-    room, left = usual - Counter((e.name, e.turn) for e in row), usual.copy()
-    turns: dict[int, tuple[str, int | None]] = {}
+    room, left = usual - Counter(e.pairing for e in row), usual.copy()
+    taken: dict[int, tuple[EventKind, int | None]] = {}
     for i in sorted(range(len(row)), key=lambda i: (short[i], -i)):
-        event = row[i]
-        own = event.name, event.turn
-        free = [(event.name, turn) for turn in TURNS if room[event.name, turn] > 0]
+        kind, own = row[i].kind, row[i].pairing
+        free = [(kind, order) for order in UNPAIRED if room[kind, order] > 0]
         if free and not usual[own]:
             own = free[0]
             room[own] -= 1
         left[own] -= 1
-        turns[i] = own if left[own] >= 0 else (event.name, None)
-    seen, found = Counter[tuple[str, int | None]](), []
-    for name, turn in (turns[i] for i in range(len(row))):
-        seen[name, turn] += 1
-        before = sum(usual[name, other] for other in TURNS if turn is None or other < turn)
-        found.append((name, before + seen[name, turn]))
+        taken[i] = own if left[own] >= 0 else (kind, None)
+    seen, found = Counter[tuple[EventKind, int | None]](), []
+    for kind, order in (taken[i] for i in range(len(row))):
+        seen[kind, order] += 1
+        before = sum(usual[kind, other] for other in UNPAIRED if order is None or other < order)
+        found.append(replace(kind, occurrence=before + seen[kind, order]))
     return found

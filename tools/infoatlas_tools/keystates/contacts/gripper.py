@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ..motion.smoothing import smoothed
 from .bodies import Gripper
 
 Float = NDArray[np.float64]
@@ -99,14 +100,3 @@ def _turning_points(values: Float) -> list[int]:
             turns.append(extreme)
             direction, extreme = -direction, t
     return [*turns, extreme, len(values) - 1]
-
-
-def smoothed(values: Float, deviation: float) -> Float:
-    """Values [T, p] smoothed by a Gaussian; `deviation` in steps."""
-    reach = max(1, round(4 * deviation))
-    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / deviation) ** 2)
-    kernel /= kernel.sum()
-    padded = np.pad(
-        values, ((reach, reach), (0, 0)), "symmetric" if len(values) > reach else "edge"
-    )
-    return np.asarray(sum(k * padded[i : i + len(values)] for i, k in enumerate(kernel.tolist())))

@@ -17,7 +17,7 @@ from infoatlas_rt.live.detectors import Detectors
 from infoatlas_rt.live.timing import Timing
 from infoatlas_rt.streams.event_thresholds import KEYSTATE_GAP, KEYSTATE_RISE
 
-from ..motion.steps import Steps
+from ..contacts.keystate_steps import Steps
 from ..motion.working_steps import Recordings
 from .fit_detectors import AHEAD, fit_detectors, make_features
 

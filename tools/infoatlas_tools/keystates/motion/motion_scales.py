@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.live.timing import Timing
 
-from ..contacts.gripper import smoothed
+from .smoothing import smoothed
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..contacts.event_names import END, EventKind
+
 Int = NDArray[np.int64]
 
 PRESENT = 0.7  # share of the demonstrations that have a cut, at least
-END = "end"
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,10 +23,15 @@ class Cuts:
     # [N, C] masked int64, recorded; columns by their median place; masked where a demonstration has
     # none.
     steps: Any
-    labels: tuple[str, ...]  # description of each one, as "grasp cube"
+    events: tuple[EventKind, ...]  # what happens at each one
     lengths: Int  # [N], recorded steps of each demonstration
     # What too few demonstrations have for a cut, as "release cube 2 (3 of 10)".
     rare: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """Name of each one, as "grasp cube"."""
+        return [event.name for event in self.events]
 
     def in_order(self) -> Cuts:
         """The same cuts; steps that break the order of the columns are masked."""
@@ -36,15 +42,15 @@ class Cuts:
             bad = own < newest
             steps[bad, column] = np.ma.masked
             newest = np.where(bad, newest, own)
-        return Cuts(steps, self.labels, self.lengths)
+        return Cuts(steps, self.events, self.lengths)
 
-    def moved_to(self, steps: Any, names: Sequence[str], near: float) -> Cuts:
+    def moved_to(self, steps: Any, labels: Sequence[EventKind], near: float) -> Cuts:
         """The same cuts at steps [N, K] that a person marked, where these are the same contacts.
 
-        The median distance of such a column of `steps` is at most `near`. The cut has the name that
-        the person gave to the nearest column.
+        The median distance of such a column of `steps` is at most `near`. The cut becomes the label
+        of the nearest column.
         """
-        labels = list(self.labels)
+        events = list(self.events)
         moved = np.ma.array(self.steps, copy=True)
         for column, own in enumerate(self.steps.T):
             away = [np.ma.median(np.abs(own - marked)) for marked in steps.T]  # type: ignore[no-untyped-call]
@@ -52,8 +58,9 @@ class Cuts:
             if min(away, default=np.inf) <= near:
                 nearest = int(np.argmin(away))
                 moved[:, column] = steps[:, nearest]
-                labels[column] = names[nearest] if names[nearest] not in labels else labels[column]
-        return Cuts(moved, tuple(labels), self.lengths, self.rare)
+                if labels[nearest] not in events:
+                    events[column] = labels[nearest]
+        return Cuts(moved, tuple(events), self.lengths, self.rare)
 
     @property
     def ordered(self) -> bool:
@@ -78,27 +85,29 @@ class Cuts:
             steps[:, j] = np.where(own[:, j - 1] < 0, steps[:, j + 1], own[:, j - 1])
         return steps
 
-    def spans(self) -> list[tuple[str, Int, Int]]:
-        """Label of each part's end, its start and its end [N]; the last one ends the demonstration.
+    def spans(self) -> list[tuple[EventKind, Int, Int]]:
+        """Event at each part's end, its start and its end [N]; the last one ends the demonstration.
 
         A part begins at the cut that precedes its end in the demonstration, in any order.
         """
         ends = np.column_stack([np.ma.filled(self.steps, -1), self.lengths])
         found = []
-        for j, label in enumerate((*self.labels, END)):
+        for j, event in enumerate((*self.events, END)):
             end = ends[:, j]
             # Of two cuts at one step, the later column has the empty part.
             earlier = (ends < end[:, None]) | (
                 (ends == end[:, None]) & (np.arange(len(ends.T)) < j)
             )
             start = np.where(earlier, ends, 0).max(axis=1)
-            found.append((label, np.where(end < 0, 0, start), np.maximum(end, 0)))
+            found.append((event, np.where(end < 0, 0, start), np.maximum(end, 0)))
         return found
 
 
-def make_cuts(steps: Any, labels: Sequence[str], lengths: Int, present: float = PRESENT) -> Cuts:
+def make_cuts(
+    steps: Any, events: Sequence[EventKind], lengths: Int, present: float = PRESENT
+) -> Cuts:
     """Cuts, masked steps [N, C], that at least a share `present` of the demonstrations have."""
-    steps = np.ma.array(steps, dtype=np.int64).reshape(len(lengths), len(labels))
+    steps = np.ma.array(steps, dtype=np.int64).reshape(len(lengths), len(events))
     there, total = (~np.ma.getmaskarray(steps)).sum(axis=0), len(lengths)
     common = there / total >= present
     kept = np.flatnonzero(common)
@@ -107,5 +116,5 @@ def make_cuts(steps: Any, labels: Sequence[str], lengths: Int, present: float = 
     )
     order = kept[np.argsort(np.ma.filled(place, 1.0), kind="stable")]
     few = np.flatnonzero(~common & (there > 0)).tolist()
-    rare = [f"{labels[j]} ({there[j]} of {total})" for j in few]
-    return Cuts(steps[:, order], tuple(labels[j] for j in order.tolist()), lengths, tuple(rare))
+    rare = [f"{events[j].name} ({there[j]} of {total})" for j in few]
+    return Cuts(steps[:, order], tuple(events[j] for j in order.tolist()), lengths, tuple(rare))

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ..contacts.bodies import Body
 from ..contacts.contact import MEDIAN, REST, STAYS, Motion, find_motions, running_median
-from ..contacts.contact_events import CONTACT, Event, chosen_events, clearest, join
+from ..contacts.contact_events import Event, chosen_events, clearest, join
+from ..contacts.event_names import EventKind, What
 from ..contacts.gripper import Switch
-from ..motion.steps import numbered
 from .cuts import Cuts, make_cuts
 from .poses import Track
 
@@ -45,7 +45,7 @@ def object_cuts(
         wanted: list[list[Event]] = []
         for i, row in enumerate(events):
             own = {(m.body, m.begin) for rows in pairs for m in rows[i]}
-            nearest = [(e, _nearest(e, motions[i])) for e in row if e.body in objects]
+            nearest = [(e, _nearest(e, motions[i])) for e in row if e.kind.body in objects]
             wanted.append(
                 [
                     replace(e, strength=e.strength + 2 * (m.mover == tool))
@@ -55,7 +55,7 @@ def object_cuts(
             )
             still = {name: lying[i] for name, lying in objects.items() if name not in moved}
             wanted[i] += _visits(hands[i], still, frequency)
-        columns: dict[tuple[str, int], dict[int, int]] = {}
+        columns: dict[EventKind, dict[int, int]] = {}
         every = chosen_events(clearest(wanted, lengths, frequency), max(map(len, wanted)))
         for i, chosen in enumerate(every):
             for event, column in chosen:
@@ -63,14 +63,14 @@ def object_cuts(
         steps = np.full((len(states), len(columns)), -1, np.int64)
         for j, at in enumerate(columns.values()):
             steps[list(at), j] = list(at.values())
-        labels = [numbered(name, number) for name, number in columns]
-        found[tool] = make_cuts(np.ma.masked_less(steps, 0), labels, np.array(lengths, np.int64))
+        there = np.ma.masked_less(steps, 0)
+        found[tool] = make_cuts(there, list(columns), np.array(lengths, np.int64))
     return found
 
 
 def _nearest(event: Event, motions: Sequence[Motion]) -> Motion:
     """The motion of the event's body that is nearest in time."""
-    own = [m for m in motions if m.body == event.body]
+    own = [m for m in motions if m.body == event.kind.body]
     return min(own, key=lambda m: max(m.begin - event.step, event.step - m.end))
 
 
@@ -87,5 +87,5 @@ def _visits(tool: Track, objects: Mapping[str, Track], frequency: float) -> list
         gone = np.flatnonzero(distance[nearest:] > distance[nearest] + 2 * STAYS * extent)
         if len(gone) > REST * frequency:
             step, strength = nearest + int(gone[0]) - 1, 1 / (1 + float(distance.min()))
-            found.append(Event(step, f"the tool leaves {name}", CONTACT, strength, name))
+            found.append(Event(step, EventKind(What.LEFT, name), strength))
     return found

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 
 from ...presentation import counted, require_pandas
-from ..motion.steps import numbered
-from .cuts import END
+from ..contacts.event_names import END, EventKind, numbered
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -35,8 +34,8 @@ class Subtask:
     start, end : [N] int64
         Recorded steps of each demonstration, `end` excluded. Equal where a demonstration lacks the
         part.
-    until : str
-        Label of the cut that ends the part, as "grasp cube", "change A" or "end".
+    event : EventKind, optional
+        What happens at the cut that ends the part; `until` is its name.
     reference : str
         Name of the reference object; "world" if no object is informative about where the part ends,
         "" if no objects were named.
@@ -64,7 +63,7 @@ class Subtask:
     tool: str
     start: Int
     end: Int
-    until: str = ""
+    event: EventKind | None = None
     reference: str = ""
     orientation: str = "position"
     held: str = ""
@@ -74,6 +73,16 @@ class Subtask:
     stderr: float = float("nan")
     model_information: float = float("nan")
     model_stderr: float = float("nan")
+
+    @property
+    def until(self) -> str:
+        """Name of the cut that ends the part, as "grasp cube", "change A" or "end"; "" if none."""
+        return self.event.name if self.event else ""
+
+    @property
+    def named_by_end(self) -> bool:
+        """Whether only the end of the part is known: neither a reference nor a held object."""
+        return self.reference in ("", WORLD) and not self.held
 
     @property
     def certain(self) -> bool:
@@ -113,7 +122,7 @@ class SeenObjects:
     boxes : [N, O, 4] int64
         Left, top, width and height in pixels; 0 where an object is not seen.
     cuts : tuple of C str
-        Labels of the key states between the parts.
+        Names of the key states between the parts.
     nats, stderr : [C, O] float64
         Information and its standard error (jackknife); NaN with too few demonstrations.
     references : tuple of C str
@@ -261,8 +270,8 @@ class Subtasks:
         """
         found = []
         for i, p in enumerate(self.parts):
-            over = (p.end < self.lengths) | (p.until == "")
-            if p.until == END:
+            over = (p.end < self.lengths) | (p.event is None)
+            if p.event == END:
                 before = [self.parts[j] for j in self.indices(p.tool) if j < i][-1:]
                 over |= np.all([b.end > b.start for b in before], axis=0)
             found.append(((p.end > p.start) & over).sum())
@@ -347,7 +356,7 @@ class Subtasks:
 
 
 def _name(part: Subtask, number: int) -> str:
-    if part.reference in ("", WORLD) and not part.held:
+    if part.named_by_end:
         return f"until {part.until}" if part.until else f"part {number}"
     if part.reference in ("", WORLD):
         return f"move {part.held}"

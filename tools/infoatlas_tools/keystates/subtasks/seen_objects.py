@@ -7,7 +7,6 @@ as much, and no other informative object comes near it.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,8 +23,8 @@ from ...cameras.information import components, information, jackknife, shuffled
 from ...cameras.objects import ImageObject, colour_of, find_objects, locate, unusual
 from ...cameras.scene import Scene, read_between, read_scene, same_view
 from ..contacts.contact_events import JOINED
+from ..contacts.event_names import PUTS, TAKES, EventKind
 from ..contacts.gripper import Switch
-from ..motion.steps import numbered
 from .cuts import Cuts
 from .recorded_subtasks import WORLD, SeenObjects, Subtask, Subtasks, Z
 
@@ -36,9 +35,6 @@ WARNED = 20  # demonstrations, below which references may be missed
 LEAST = 0.2  # nats of a reference
 LEVEL = 0.01  # share of shuffles in which some object has as much information, at most
 GREY = 2.0  # delta E: images whose colours vary less are grey
-TAKES = re.compile(r"gripper closes|grasp|object( [A-Z])? leaves")
-OURS = re.compile(r"gripper (closes|opens)|object( [A-Z])? (leaves its place|arrives)")
-PUTS = re.compile(r"gripper opens|release|object( [A-Z])? arrives")
 
 
 class Measured(NamedTuple):
@@ -64,7 +60,7 @@ def camera_subtasks(
 
     The columns are the joints, or the pose of the tool; the cuts are key states at which parts may
     end. `object_names` are by their numbers, as {1: "bottle"} for "object 1". The frequency (Hz) is
-    of recorded steps. At cuts with names of the user's own, the `switches` of grippers show whether
+    of recorded steps. At labels and changes of the motion, the `switches` of grippers show whether
     something is taken or put; `closing` has the sign of the change by which each closes. The result
     is without `seen` if there can be no references; the notes say why. InputError if `object_names`
     has numbers of objects that do not exist, or a name twice.
@@ -95,11 +91,11 @@ def camera_subtasks(
         return _without(cuts, f"Camera {camera.name} sees no object but the robot: no references.")
     objects = [o for o, _ in kept]
     names = _names(numbers, object_names)
-    notes = dict[str, str]()
+    notes = dict[EventKind, str]()
     held, put, on, references = "", dict[int, Int](), dict[str, str](), list[str]()
     nats, errors = np.full((2, len(steps), len(objects)), np.nan)
     carried = []
-    for c, (label, own) in enumerate(zip(cuts.labels, steps, strict=True)):
+    for c, (event, own) in enumerate(zip(cuts.events, steps, strict=True)):
         row = [measured[c] for _, measured in kept]
         for number, after in put.items():
             later = read_between(camera, scene, after, own)
@@ -111,10 +107,10 @@ def camera_subtasks(
             row[number] = _measure(points, joints, own)
         nats[c], errors[c] = [m.nats for m in row], [m.stderr for m in row]
         reference, note = _choose(row, [o.twin for o in objects], names, on)
-        notes |= {label: note} if note else {}
+        notes |= {event: note} if note else {}
         references.append(reference)
         carried.append("" if held == WORLD else held)
-        handles = _handles(label, own, switches, closing or {}, frequency)
+        handles = _handles(event, own, switches, closing or {}, frequency)
         if handles > 0:
             held = reference
         elif handles < 0:
@@ -122,27 +118,27 @@ def camera_subtasks(
                 put[names.index(held)] = own
             on[held] = "" if held == reference else reference  # it is not on itself
             held = ""
-    called, counts = dict[str, str](), Counter[str]()
-    for label, reference, own_held in zip(cuts.labels, references, carried, strict=True):
-        text = _with_object(label, reference, own_held)
-        if text:
-            counts[text] += 1
-            called[label] = numbered(text, counts[text])
+    called, counts = dict[EventKind, EventKind](), Counter[EventKind]()
+    for event, reference, own_held in zip(cuts.events, references, carried, strict=True):
+        about = event.with_object("" if reference == WORLD else reference, own_held)
+        counts[about] += 1
+        called[event] = event if about == event else replace(about, occurrence=counts[about])
     seen = SeenObjects(
         camera.name, names, tuple(numbers), scene.images,
         np.stack([o.boxes for o in objects], axis=1),
-        tuple(called.get(label, label) for label in cuts.labels), nats, errors, tuple(references),
+        tuple(called[event].name for event in cuts.events), nats, errors, tuple(references),
     )  # fmt: skip
     parts = _parts(cuts, seen, carried, called)
-    about = [f"{called.get(label, label)}: {note}" for label, note in notes.items()]
+    unclear = [f"{called[event].name}: {note}" for event, note in notes.items()]
     return Subtasks(
-        tuple(parts), cuts.lengths, seen=seen, keystate_names=called,
-        notes=(*_notes(scene, len(states), camera.name), *about),
+        tuple(parts), cuts.lengths, seen=seen,
+        keystate_names={old.name: new.name for old, new in called.items() if old != new},
+        notes=(*_notes(scene, len(states), camera.name), *unclear),
     )  # fmt: skip
 
 
 def _handles(
-    label: str,
+    event: EventKind,
     steps: Int,
     switches: Sequence[Sequence[Switch]],
     closing: Mapping[str, float],
@@ -150,10 +146,10 @@ def _handles(
 ) -> int:
     """1 if something is taken at a cut at steps [N], -1 if it is put, or 0.
 
-    A cut with another name counts as the switches that are near in most demonstrations.
+    At a label or a change of the motion, the switches that are near in most demonstrations show it.
     """
-    if TAKES.match(label) or PUTS.match(label):
-        return 1 if TAKES.match(label) else -1
+    if event.what in (*TAKES, *PUTS):
+        return 1 if event.what in TAKES else -1
     near = [
         np.sign(switch.change) * closing[switch.gripper]
         for step, row in zip(steps.tolist(), switches, strict=bool(switches))
@@ -224,14 +220,17 @@ def _choose(
 
 
 def _parts(
-    cuts: Cuts, seen: SeenObjects, carried: Sequence[str], called: Mapping[str, str]
+    cuts: Cuts,
+    seen: SeenObjects,
+    carried: Sequence[str],
+    called: Mapping[EventKind, EventKind],
 ) -> list[Subtask]:
     """Parts between cuts."""
     found = []
-    for label, start, end in cuts.spans():
-        part = Subtask("tool", start, end, called.get(label, label), WORLD)
-        if label in cuts.labels:
-            c = cuts.labels.index(label)
+    for event, start, end in cuts.spans():
+        part = Subtask("tool", start, end, called.get(event, event), WORLD)
+        if event in cuts.events:
+            c = cuts.events.index(event)
             part = _informed(replace(part, held=carried[c]), seen, c)
         found.append(part)
     return found
@@ -254,25 +253,9 @@ def _informed(part: Subtask, seen: SeenObjects, c: int) -> Subtask:
     )
 
 
-def _with_object(label: str, reference: str, held: str) -> str:
-    """Name of a key state with its object, as "grasp bottle" for "gripper closes"; or "".
-
-    Labels in a person's own words stay.
-    """
-    if not OURS.match(label):
-        return ""
-    if label.startswith("gripper closes") and reference != WORLD:
-        return f"grasp {reference}"
-    if label.startswith("gripper opens") and held:
-        return f"release {held}"
-    if " leaves its place" in label and reference != WORLD:
-        return f"{reference} leaves its place"
-    return f"{held} arrives" if " arrives" in label and held else ""
-
-
 def _without(cuts: Cuts, why: str) -> Subtasks:
     """Parts without references, and the reason."""
-    parts = [Subtask("tool", start, end, label) for label, start, end in cuts.spans()]
+    parts = [Subtask("tool", start, end, event) for event, start, end in cuts.spans()]
     return Subtasks(tuple(parts), cuts.lengths, notes=(why,))
 
 

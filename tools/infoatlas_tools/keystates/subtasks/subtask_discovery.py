@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 
+from ..contacts.contact_events import NEAR
+from ..contacts.event_names import END, EventKind
 from ..contacts.gripper import Switch
-from ..labels import NEAR
-from .cuts import END, PRESENT, Cuts, make_cuts
+from .cuts import PRESENT, Cuts, make_cuts
 from .object_motions import object_cuts
 from .poses import Track, as_bodies, as_body, tracks
 from .recorded_subtasks import WORLD, Subtask, Subtasks
@@ -98,7 +99,7 @@ def ordered_parts(
         j, o, m = i, before, m - 1
     if {reference for _, _, reference in chosen} == {WORLD}:  # the cuts remain as parts
         return plain_parts(name, cuts, WORLD)
-    until = ("", *cuts.labels, END)
+    until = (None, *cuts.events, END)
     return [
         _part(
             Subtask(name, steps[:, i], steps[:, j], until[j], reference),
@@ -124,15 +125,15 @@ def unordered_parts(
     demonstration.
     """
     parts = []
-    for label, start, end in cuts.spans():
+    for event, start, end in cuts.spans():
         about = reference_information(tool, objects, start, end, end > start)
         if about is None:
-            parts.append(Subtask(name, start, end, label, WORLD))
+            parts.append(Subtask(name, start, end, event, WORLD))
             continue
         best = about.best()
         reference = best if about.nats[best] >= COST else WORLD
         parts.append(
-            _part(Subtask(name, start, end, label, reference), tool, objects, about, estimator)
+            _part(Subtask(name, start, end, event, reference), tool, objects, about, estimator)
         )
     return parts
 
@@ -150,7 +151,7 @@ def rare_parts(parts: Sequence[Subtask]) -> list[str]:
 
 def plain_parts(name: str, cuts: Cuts, reference: str = "") -> list[Subtask]:
     """All parts between cuts, in the order of each demonstration."""
-    return [Subtask(name, start, end, label, reference) for label, start, end in cuts.spans()]
+    return [Subtask(name, start, end, event, reference) for event, start, end in cuts.spans()]
 
 
 def _part(
@@ -202,7 +203,7 @@ def find_subtasks(
     states: Sequence[Any],
     names: Sequence[str],
     steps: Any,
-    labels: Sequence[str],
+    events: Sequence[EventKind],
     frequency: float,
     tool: Any,
     objects: Any,
@@ -224,7 +225,7 @@ def find_subtasks(
                 "objects={'cube': Pose('cube')}), or neither"
             )
         note = "No objects were named: sub-tasks lie between key states, without references."
-        plain = plain_parts("tool", make_cuts(steps, labels, lengths, 0.0))
+        plain = plain_parts("tool", make_cuts(steps, events, lengths, 0.0))
         return plain, {}, [note, *rare_parts(plain)]
     bodies, things = as_bodies(tool, "tool", "tool"), as_bodies(objects, "objects", "object")
     both = (set(bodies) & set(things)) | ({WORLD} & set(things))
@@ -257,13 +258,13 @@ def find_subtasks(
             )
         cuts = every[name]
         if labelled:
-            cuts = cuts.moved_to(steps, labels, NEAR * frequency)
+            cuts = cuts.moved_to(steps, events, NEAR * frequency)
         if cuts.rare:
             notes.append(f"{name}: too rare to end a sub-task: {', '.join(cuts.rare)}.")
-        if cuts.labels:
-            notes.append(f"{name}: a sub-task may end at {', '.join(cuts.labels)}.")
+        if cuts.events:
+            notes.append(f"{name}: a sub-task may end at {', '.join(cuts.names)}.")
         else:
-            cuts = make_cuts(steps, labels, lengths)
+            cuts = make_cuts(steps, events, lengths)
             notes.append(
                 f"{name}: it moves or visits an object in less than {PRESENT:.0%} of the "
                 "demonstrations; sub-tasks may end at key states."

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contacts.contact_events import BEGINS, GRASP, LABEL, RELEASE, RESTS, SHORT, Event, Evidence
+from ..contacts.contact_events import SHORT, Event, Evidence
+from ..contacts.event_names import LABEL, EventKind, What
 from ..contacts.gripper import Switch
+from ..contacts.keystate_steps import Steps
 from ..motion.motion_scales import Changes
-from ..motion.steps import Steps, numbered
 
 Float = NDArray[np.float64]
 
@@ -92,25 +93,25 @@ def assess(
     `outliers` are (demonstration, recorded step); `faults` and `equal` are those of
     `recording_faults.py`.
     """
-    seen = [[event.name for event in row] for row in evidence.events]
-    moved = [[event.name for event in row if event.body] for row in evidence.events]
+    seen = [[event.kind for event in row] for row in evidence.events]
+    moved = [[kind for kind in row if kind.body] for row in seen]
     if LABEL in found.source:
-        seen = [[found.names[j] for j in own.argsort()[: own.count()]] for own in found.steps]
+        seen = [[found.events[j] for j in own.argsort()[: own.count()]] for own in found.steps]
         moved = seen
-    names = list(dict.fromkeys(name for row in seen for name in row))
-    times = np.array([[row.count(name) for name in names] for row in seen])
+    kinds = list(dict.fromkeys(kind for row in seen for kind in row))
+    times = np.array([[row.count(kind) for kind in kinds] for row in seen])
     orders = _orders(moved)
     rows = np.sort(times, axis=0)
     others = int(len(times) * (1 - COMMON) + 1e-9)
     # A grasp that most demonstrations have is needed; other contacts can be optional.
-    needed = [name.startswith((GRASP, RELEASE)) or not evidence.bodies for name in names]
+    needed = [k.what in (What.GRASP, What.RELEASE) or not evidence.bodies for k in kinds]
     least = np.where(needed, rows[(len(rows) - 1) // 2], rows[others])
     most = rows[-1 - others]
     short = [  # with the number of the first one that is not there
         [
-            numbered(name, n + 1)
-            for name, n, few in zip(names, own.tolist(), least.tolist(), strict=True)
-            if n < few and name not in _joined(row)
+            replace(kind, occurrence=n + 1).name
+            for kind, n, few in zip(kinds, own.tolist(), least.tolist(), strict=True)
+            if n < few and kind not in _joined(row)
         ]
         for own, row in zip(times, evidence.events, strict=True)
     ]
@@ -122,7 +123,7 @@ def assess(
             Quality(
                 () if faults[i] else attempts[i],
                 tuple(short[i]),
-                tuple(names[j] for j in np.flatnonzero(times[i] > np.maximum(most, 1))),
+                tuple(kinds[j].name for j in np.flatnonzero(times[i] > np.maximum(most, 1))),
                 orders[i],
                 float(still.mean()) if len(still) else 0.0,
                 tuple(step for which, step in outliers if which == i),
@@ -132,16 +133,17 @@ def assess(
     return tuple(assessed)
 
 
-def _joined(events: Sequence[Event]) -> set[str]:
+def _joined(events: Sequence[Event]) -> set[EventKind]:
     """Contacts that may be part of a grasp or a release, because they are nearly simultaneous."""
-    verbs = {GRASP: BEGINS, RELEASE: RESTS}
-    return {f"{e.body} {verbs[v]}" for e in events for v in verbs if e.name.startswith(v)}
+    parts = {What.GRASP: What.BEGINS, What.RELEASE: What.RESTS}
+    kinds = [event.kind for event in events if event.kind.what in parts]
+    return {EventKind(parts[kind.what], kind.body) for kind in kinds}
 
 
-def _orders(seen: Sequence[Sequence[str]]) -> list[str]:
+def _orders(seen: Sequence[Sequence[EventKind]]) -> list[str]:
     """Two events whose first occurrences are in another order than in most, by demonstration."""
-    names = list(dict.fromkeys(name for row in seen for name in row))
-    place = np.array([[row.index(n) if n in row else -1 for n in names] for row in seen])
+    kinds = list(dict.fromkeys(kind for row in seen for kind in row))
+    place = np.array([[row.index(k) if k in row else -1 for k in kinds] for row in seen])
     one, other = place[:, :, None], place[:, None]
     both = (one >= 0) & (other >= 0)
     count = both.sum(axis=0)
@@ -149,7 +151,7 @@ def _orders(seen: Sequence[Sequence[str]]) -> list[str]:
     found = []
     for own, wrong in zip(place, both & (one > other) & usual, strict=True):
         pairs = [(own[j], own[i], j, i) for i, j in np.argwhere(wrong).tolist()]
-        found.append(" before ".join(names[k] for k in min(pairs)[2:]) if pairs else "")
+        found.append(" before ".join(kinds[k].name for k in min(pairs)[2:]) if pairs else "")
     return found
 
 
@@ -193,7 +195,7 @@ class Grip:
 def find_attempts(evidence: Evidence) -> list[tuple[tuple[int, str], ...]]:
     """Step and reason of each failed attempt to grasp, by demonstration."""
     found: list[list[tuple[int, str]]] = [[] for _ in evidence.switches]
-    grasped = any(event.name.startswith(GRASP) for row in evidence.events for event in row)
+    grasped = any(e.kind.what is What.GRASP for row in evidence.events for e in row)
     for name in evidence.grippers:
         grips = _grips(evidence, name)
         held = [[grip for grip in row if grip.holds] for row in grips]

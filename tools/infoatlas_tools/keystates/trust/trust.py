@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contacts.contact import tempo
-from ..contacts.contact_events import CONTACT, GRIPPER, Event, Evidence
+from ..contacts.contact_events import NEAR, Event, Evidence
+from ..contacts.event_names import CONTACT, GRIPPER
+from ..contacts.keystate_steps import Steps
 from ..fits.fit_detectors import CENTRED, fit_detectors, make_features
 from ..motion.motion_scales import Changes, bursts
-from ..motion.steps import Steps
 from .quality import extra_closings
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-NEAR = 0.25  # seconds within which a key state meets an event; less in quick demonstrations
 ROOM = 0.05  # above chance, at least: a share within it of 1 counts as 1
 HALVED = 24  # demonstrations that are split, at most
 FOUND_AGAIN = 0.25  # seconds within which a key state counts as found again

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .event_names import EventKind
+
 SHARED = 0.2  # share of the demonstrations that have a shared key state, at least
 COMMON = 0.5  # share of the demonstrations that have a common key state, at least
 
@@ -18,14 +20,22 @@ class Steps:
 
     steps: Any  # [N, K] masked int64, recorded; masked where a demonstration lacks the key state
     strength: NDArray[np.float64]  # [K]
-    # As "grasp cube", "grasp cube 2", "change A", or the name of a label; no two are equal.
-    names: tuple[str, ...]
-    source: tuple[str, ...]  # "contact", "gripper", "motion" or "label"
+    events: tuple[EventKind, ...]  # what happens at each column; no two are equal
     kind: NDArray[np.int64]  # [K]; columns with the same number are one kind of event, repeated
     shared: NDArray[np.bool_]  # [K]; False for columns that gather events like no other
     # [N, K], with labels: estimated probability that a step is within 0.25 s of where a person
     # would mark it; 1 for labels.
     certainty: NDArray[np.float64] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each column, as "grasp cube", "change A" or that of a label; all differ."""
+        return tuple(event.name for event in self.events)
+
+    @property
+    def source(self) -> tuple[str, ...]:
+        """What shows each column: "contact", "gripper", "motion" or "label"."""
+        return tuple(event.source for event in self.events)
 
     @property
     def common(self) -> NDArray[np.bool_]:
@@ -38,8 +48,7 @@ class Steps:
         return Steps(
             self.steps[:, columns],
             self.strength[columns],
-            tuple(self.names[j] for j in columns.tolist()),
-            tuple(self.source[j] for j in columns.tolist()),
+            tuple(self.events[j] for j in columns.tolist()),
             np.unique(self.kind[columns], return_inverse=True)[1].astype(np.int64),
             self.shared[columns],
             None if self.certainty is None else self.certainty[:, columns],
@@ -51,13 +60,6 @@ class Steps:
             self.steps / np.maximum(lengths[:, None] - 1, 1), axis=0
         )
         return self.take(np.argsort(np.ma.filled(place, 1.0), kind="stable"))
-
-
-def numbered(name: str, number: int) -> str:
-    """The name of the second or a later thing of one name."""
-    if number == 1:
-        return name
-    return f"{name} ({number})" if name[-1].isdigit() else f"{name} {number}"
 
 
 def empty_steps(demonstrations: int, count: int) -> Any:
