@@ -13,6 +13,7 @@ import json
 import h5py
 import numpy as np
 
+from infoatlas_tools.keystates.contacts.event_names import END, label_kind
 from infoatlas_tools.keystates.subtasks import Subtask, Subtasks
 
 LENGTHS = (40, 30, 50)
@@ -187,7 +188,7 @@ def subtasks(objects=("cubeA", "cubeB"), tool="tool", cuts=None, rate=20.0, leng
             tool,
             edges[:, i].copy(),
             edges[:, i + 1].copy(),
-            until=("cube begins to move", "cube ends", "end")[i],
+            event=(label_kind("cube begins to move"), label_kind("cube ends"), END)[i],
             reference=references[i],
             orientation="pose",
             held=held[i],
