@@ -260,11 +260,11 @@ def test_memory_is_bounded_by_the_window(fake):
     run(range(500))
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
-    run(range(500, 5000))
+    run(range(500, 1500))
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    assert online.counts["accepted"] == 5000
-    assert grown < 20_000  # 4500 states of 20 numbers are 720 kB
+    assert online.counts["accepted"] == 1500
+    assert grown < 20_000  # 1000 states of 20 numbers are 160 kB
 
 
 def test_robot_at_rest_and_copies_are_no_exceptions(estimator):
