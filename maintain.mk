@@ -7,6 +7,18 @@ PROGRAM = cmake -S tests/native -B build/native/$(1) -DCMAKE_BUILD_TYPE=$(2) $(3
 dist: .venv-dist/ready ## sdist and wheels of x86-64 and aarch64 in dist/, tested like a user (docs/releases.md)
 	$(DIST)/python tests/release
 
+# Sums in another order differ by rounding, and the tests have to allow it. NumPy names instructions
+# X86_V4 from 2.4 on, and AVX512F before. MKL multiplies the matrices of torch. ONNX Runtime has no
+# such setting.
+INSTRUCTIONS = avx2
+WIDE = X86_V4 AVX512_ICL AVX512_SPR AVX512F AVX512CD AVX512_KNL AVX512_KNM AVX512_SKX AVX512_CLX AVX512_CNL
+LIMIT_avx2 = ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_CBWR=AVX2 OPENBLAS_CORETYPE=Haswell \
+	NPY_DISABLE_CPU_FEATURES="$(WIDE)"
+LIMIT_baseline = ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Nehalem \
+	NPY_DISABLE_CPU_FEATURES="$(WIDE) X86_V3 AVX2 FMA3 F16C AVX"
+test-avx2: ## all tests as on a processor without AVX-512, for each release (INSTRUCTIONS=baseline: without AVX2)
+	INFOATLAS_INSTRUCTIONS=$(INSTRUCTIONS) $(LIMIT_$(INSTRUCTIONS)) $(MAKE) test
+
 test-lerobot: .venv-lerobot/ready ## LeRobot's own classes read what annotate writes (Python 3.12)
 	$(LERO)/python -m pytest tests/lerobot
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import platform
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -325,4 +326,20 @@ def test_rounds_of_refinement_take_turns():
 
 def test_version():
     assert infoatlas_native.__version__ and infoatlas_native.INTERFACE == INTERFACE
-    assert _engine().target in ("avx512", "avx2", "neon", "baseline")
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="other processors have one variant")
+def test_instructions_can_be_limited(monkeypatch):
+    """Never to instructions that the processor lacks; outputs agree within rounding."""
+    order, found = ("baseline", "avx2", "avx512"), {}
+    for limit in order:
+        monkeypatch.setenv("INFOATLAS_INSTRUCTIONS", limit)
+        engine = Engine(content("edge"))
+        found[engine.target] = engine.run(*GIVEN)[0]
+        assert order.index(engine.target) <= order.index(limit)
+    assert "baseline" in found
+    for mi in found.values():
+        np.testing.assert_allclose(mi, found["baseline"], atol=1e-3)
+    monkeypatch.setenv("INFOATLAS_INSTRUCTIONS", "avx")
+    with pytest.raises(RuntimeError, match="INFOATLAS_INSTRUCTIONS is 'avx': set it to avx512, "):
+        Engine(content("edge"))

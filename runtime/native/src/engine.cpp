@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <functional>
 #include <stdexcept>
 #include <thread>
@@ -60,12 +61,19 @@ bool has_avx(bool wide) {
 }
 #endif
 
+// The widest instructions of the processor, or narrower ones that INFOATLAS_INSTRUCTIONS names: so
+// the variants for other processors are tested.
 Target best_target() {
 #if defined(__x86_64__)
+  const char* const set = std::getenv("INFOATLAS_INSTRUCTIONS");
+  const std::string widest = set && *set ? set : "avx512";
+  if (widest != "avx512" && widest != "avx2" && widest != "baseline")
+    throw std::runtime_error("INFOATLAS_INSTRUCTIONS is '" + widest +
+                             "': set it to avx512, avx2 or baseline, or unset it");
 #if defined(INFOATLAS_AVX512)
-  if (has_avx(true)) return {avx512::run, avx512::canonicalise, "avx512"};
+  if (widest == "avx512" && has_avx(true)) return {avx512::run, avx512::canonicalise, "avx512"};
 #endif
-  if (has_avx(false)) return {avx2::run, avx2::canonicalise, "avx2"};
+  if (widest != "baseline" && has_avx(false)) return {avx2::run, avx2::canonicalise, "avx2"};
   return {baseline::run, baseline::canonicalise, "baseline"};
 #elif defined(__aarch64__)
   return {baseline::run, baseline::canonicalise, "neon"};
