@@ -4,7 +4,6 @@ from .errors import InfoAtlasError as InfoAtlasError, InputError as InputError
 from .estimation.cached import estimate as estimate
 from .estimation.estimator import Estimator as Estimator
 from .estimation.result import Estimate as Estimate
-from .live.quaternions import canonical_quaternion as canonical_quaternion
 from .live.task import Task as Task
 from .live.tracker import KeyStateTracker as KeyStateTracker
 from .streams.coupling import CouplingDetector as CouplingDetector

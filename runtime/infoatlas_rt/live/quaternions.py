@@ -20,8 +20,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs.gpu_arrays import Array, array_namespace
-
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
@@ -29,30 +27,6 @@ ANGLE, QUATERNION, VECTOR, EULER = "angle", "quaternion", "rotation_vector", "eu
 MATRIX, SIX = "matrix", "rotation_6d"
 SIZES = {ANGLE: 1, QUATERNION: 4, VECTOR: 3, EULER: 3, MATRIX: 9, SIX: 6}
 MOST_TURNS = {ANGLE: 20.0, VECTOR: 2.0, EULER: 2.0}  # larger angles are no measurement
-
-
-def canonical_quaternion(q: Array) -> Array:
-    """Choose between the quaternions q and -q of one rotation: the largest component is positive.
-
-    Parameters
-    ----------
-    q : [..., 4] float
-        Quaternions, with the components in any order: arrays of NumPy, torch or CuPy.
-
-    Returns
-    -------
-    [..., 4], same dtype
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from infoatlas_rt import canonical_quaternion
-    >>> canonical_quaternion(np.array([0.5, -0.7, 0.4, -0.3]))
-    array([-0.5,  0.7, -0.4,  0.3])
-    """
-    xp = array_namespace(q)
-    largest = xp.take_along_axis(q, xp.argmax(xp.abs(q), axis=-1)[..., None], axis=-1)
-    return xp.where(largest < 0, -q, q)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from infoatlas_rt import canonical_quaternion
 from infoatlas_rt.estimation.canonical import canonicalise, normal_scores, standardise
 
 
@@ -92,13 +91,3 @@ def test_standardise_at_any_scale(size):
     z = standardise(x)
     np.testing.assert_allclose(z[:, 0].std(), 1.0)
     assert np.abs(z[:, 1]).max() == 0
-
-
-def test_a_quaternion_and_its_negative_are_one_rotation():
-    q = np.random.default_rng(0).standard_normal((3, 20, 4))
-    found = canonical_quaternion(q)
-    np.testing.assert_array_equal(found, canonical_quaternion(-q))
-    np.testing.assert_array_equal(np.abs(found), np.abs(q))
-    assert ((found == q).all(-1) | (found == -q).all(-1)).all()
-    largest = np.take_along_axis(found, np.abs(q).argmax(-1)[..., None], -1)
-    assert (largest > 0).all()

@@ -14,14 +14,11 @@ from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
 
-COMPONENTS = 3  # leading principal components of the joints: those of the place of a tool
-SHUFFLES = 999
-
 
 def components(joints: Float) -> Float:
-    """Leading principal components [N, up to 3] of joints [N, d]."""
+    """Leading principal components [N, up to 3] of joints [N, d]: a place has three coordinates."""
     u, s, _ = np.linalg.svd(joints - joints.mean(axis=0), full_matrices=False)
-    count = min(COMPONENTS, int((s > 1e-6 * s[0]).sum()))
+    count = min(3, int((s > 1e-6 * s[0]).sum()))
     return np.asarray(u[:, :count] * s[:count])
 
 
@@ -41,7 +38,7 @@ def jackknife(point: Float, joints: Float) -> tuple[float, Float]:
 def shuffled(point: Float, joints: Float) -> Float:
     """Information between points and the joints of other demonstrations [999]."""
     rng = np.random.default_rng(0)
-    orders = np.array([rng.permutation(len(point)) for _ in range(SHUFFLES)])
+    orders = np.array([rng.permutation(len(point)) for _ in range(999)])
     return _nats(_hat(point), joints[orders])
 
 

@@ -30,18 +30,15 @@ Pixels = NDArray[np.floating]  # [..., h, w, 3]: CIE L*a*b*, L* times LIGHTNESS
 WIDTH = 96  # pixels of an image
 RATE = 10.0  # images a second
 ENDS = 0.4  # seconds whose median shows the scene at the start and at the end
-SAMPLES = 40  # images of a demonstration in the background, at most
-BACKGROUND = 2000  # images in the background, of all demonstrations
-BLUR = 1.0  # pixels
+BACKGROUND = 2000  # images in the background, of all demonstrations: bounds the memory
+BLUR = 1.0  # pixels: less noise of video
 SAME = 7.0  # delta E below which a pixel looks the same: noise of video is below 3
 OTHER = 1.5 * SAME  # delta E above which a pixel shows something else
 WAY = (0.08, 0.97)  # share of the robot's way: before and after, the robot changes places itself
 BLOB = 0.0008  # of the pixels of an image: 5 of 96 x 72 (fewer are noise)
 LATE = 0.8  # quantile of the pixels of a blob: some of them are hidden before
-MOMENT = 0.5  # seconds from the date within which pixels agree
+MOMENT = 0.5  # seconds from the date within which pixels agree: a grasp or a release lasts less
 COLOUR = 12.0  # delta E within which blobs are the same object in other demonstrations
-ELSEWHERE = 1.0  # of a blob's pixels: so many new ones of its colour, while it rests, are the robot
-COMMON = 0.5  # share of the demonstrations with a change of an object, at least
 AGREED = 0.2  # share of a blob's pixels that agree, at least: slow changes have no date
 
 
@@ -101,7 +98,7 @@ def find_changes(
         return [[] for _ in states], [note]
     stride = max(1, round(rate / RATE))
     window, reach = max(1, round(ENDS * rate / stride)), MOMENT * rate / stride
-    count = min(SAMPLES, max(1, BACKGROUND // len(states)))
+    count = min(40, max(1, BACKGROUND // len(states)))  # more images show the same background
     seen: list[Seen] = []
     like: Pixels | None = None
     for i, own in enumerate(states):
@@ -137,17 +134,16 @@ def _apart(one: Pixels, other: Pixels) -> NDArray[np.floating]:
 
 def _seen(images: Any, like: Pixels, window: int, count: int, way: NDArray[Any]) -> Seen:
     """What the images [n, h, w, 3] of a demonstration show; `window` of them show either end."""
-    first, last = (
-        np.median([_levelled(image, like) for image in part], axis=0)
-        for part in (images[:window], images[-window:])
-    )
+    ends = range(len(images))[:window], range(len(images))[-window:]
+    levelled = {n: _levelled(images[n], like) for n in {*ends[0], *ends[1]}}
+    first, last = (np.median([levelled[n] for n in part], axis=0) for part in ends)
     seen = np.zeros((2, *first.shape[:2]), np.uint16)  # images that look as at the ends
     left, before, arrived = np.zeros((3, *first.shape[:2]), np.uint16)
     numbers = np.unique(np.linspace(0, len(images) - 1, count).round().astype(int))
     samples: list[Pixels] = []
     recent: list[NDArray[np.bool_]] = []
     for number, image in enumerate(images):
-        pixels = _levelled(image, like)
+        pixels = levelled[number] if number in levelled else _levelled(image, like)
         if number in numbers:
             samples.append(pixels.astype(np.float16))
         recent = [*recent[-2:], np.array([_apart(pixels, end) < SAME for end in (first, last)])]
@@ -156,8 +152,8 @@ def _seen(images: Any, like: Pixels, window: int, count: int, way: NDArray[Any])
         seen += same
         left[same[0]], before[same[0]] = number, seen[0][same[0]]
     stayed, stays = before * 2 > left, seen[1] * 2 > len(images) - arrived
-    ends = first.astype(np.float16), last.astype(np.float16)
-    return Seen(*ends, left, arrived, stayed, stays, way, numbers, np.array(samples))
+    scene = first.astype(np.float16), last.astype(np.float16)
+    return Seen(*scene, left, arrived, stayed, stays, way, numbers, np.array(samples))
 
 
 def _way(states: NDArray[Any]) -> NDArray[Any]:
@@ -199,8 +195,9 @@ def _blobs(seen: Seen, background: Pixels, reach: float) -> list[Change]:
                 _apart(np.median(s[blob], axis=0), np.median(s[around], axis=0))
                 for s in (scene, empty)
             )
-            # An object that nearly always lies in one place is background, and its absence is not.
-            if agreement < AGREED or elsewhere > ELSEWHERE or edge < other_edge:
+            # A blob with more new pixels of its colour elsewhere than of its own is the robot. An
+            # object that nearly always lies in one place is background, and its absence is not.
+            if agreement < AGREED or elsewhere > 1 or edge < other_edge:
                 continue
             down, right = (float(v.mean()) / mask.shape[1] for v in np.nonzero(blob))
             place, size = (right, down), float(blob.mean())
@@ -230,7 +227,7 @@ def _shared(rows: Sequence[Sequence[Change]]) -> list[list[Change]]:
             if alike:
                 members[i] = max(alike, key=lambda c: c.size)
             left[i] = [c for c in row if c not in alike]
-        if len(members) < COMMON * len(rows):
+        if 2 * len(members) < len(rows):
             continue
         same = [n for n, other in enumerate(colours) if np.linalg.norm(colour - other) < COLOUR]
         if not same:

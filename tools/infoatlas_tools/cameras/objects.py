@@ -7,20 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .images import FEWEST
 from .scene import Image, Scene
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 DIFFERS = 9.0  # delta E from what is usual, from which a pixel is of something that lies elsewhere
-COLOURS = 8
-SAMPLE = 20_000  # pixels that colours are found in
-SMALLEST = 8  # pixels of an object
-FEWEST = 4  # images that show whether faces move together
-PRESENT = 0.5  # of the demonstrations that have an object, at least
-TWIN = 0.5  # of the area of the largest blob: another one is a second object of the same colour
+COLOURS = 8  # of the palette: more would split one object
+SMALLEST = 8  # pixels of an object: fewer are noise
 BESIDE = 0.04  # of the width: blobs nearer than this may be faces of one object
-SAME = 0.5  # of the area of two boxes together is in both: they are of one object
 STEADY = 1.8  # ratio of the quartiles of its area, at most: what varies more is no one thing
 RIGID = 0.8  # share of the variance of a face's place that the place of another one explains
 
@@ -51,7 +47,7 @@ def find_objects(scene: Scene) -> tuple[list[ImageObject], Image]:
     palette = _palette(pixels)
     faces = colour_of(scene.first, scene, palette)
     every = [locate(faces, (k,)) for k in range(len(palette))]
-    joined = _joined([one for one in every if one.seen.mean() >= PRESENT], faces)
+    joined = _joined([one for one in every if one.seen.mean() >= 1 / 2], faces)
     things = [one for one in joined if _steady(one)]
     if len(things) > 1:
         things = _distinct(things)
@@ -94,7 +90,8 @@ def locate(faces: Int, colours: tuple[int, ...]) -> ImageObject:
             pixels[i] = area.max()
             second[i] = np.sort(area)[-2] / area.max() if len(area) > 1 else 0
     there = np.isfinite(points[:, 0])
-    twin = bool(there.any() and np.median(second[there]) > TWIN)
+    # A second object of this colour is more than half as large.
+    twin = bool(there.any() and np.median(second[there]) > 1 / 2)
     return ImageObject(points, boxes, pixels, colours, twin)
 
 
@@ -103,7 +100,7 @@ def _palette(pixels: Image) -> Image:
     import cv2
 
     cv2.setRNGSeed(0)
-    some = pixels[np.random.default_rng(0).permutation(len(pixels))[:SAMPLE]]
+    some = pixels[np.random.default_rng(0).permutation(len(pixels))[:20_000]]  # enough
     stop = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_MAX_ITER, 30, 0.1)
     labels = np.zeros(0, np.int32)
     return np.asarray(cv2.kmeans(some, COLOURS, labels, stop, 3, cv2.KMEANS_PP_CENTERS)[2])
@@ -116,7 +113,8 @@ def _joined(found: list[ImageObject], faces: Int) -> list[ImageObject]:
     for one in found:
         for j, other in enumerate(kept):
             both = one.seen & other.seen
-            if both.sum() < FEWEST or not _touch(one.boxes[both], other.boxes[both], near):
+            # Half of the fewest demonstrations: as many have an object.
+            if 2 * both.sum() < FEWEST or not _touch(one.boxes[both], other.boxes[both], near):
                 continue
             if _explained(one.points[both], other.points[both]) >= RIGID:
                 kept[j] = locate(faces, one.colours + other.colours)
@@ -134,7 +132,8 @@ def _distinct(found: list[ImageObject]) -> list[ImageObject]:
     high = np.minimum(last[:, :, None], last[:, None])
     shared = np.maximum(high - low, 0).prod(axis=-1)  # [N, O, O], pixels
     area, pixels = boxes[..., 2:].prod(axis=-1), np.stack([one.pixels for one in found], axis=1)
-    same = shared > SAME * (area[:, :, None] + area[:, None] - shared)
+    # More than half of the area of two boxes together is in both.
+    same = 2 * shared > area[:, :, None] + area[:, None] - shared
     rim = (same & (pixels[:, :, None] < pixels[:, None])).any(axis=-1)
     return [one for o, one in enumerate(found) if rim[one.seen, o].mean() < RIGID]
 

@@ -16,14 +16,10 @@ Image = NDArray[np.float32]
 WIDTH = 256  # pixels of the images: smaller objects are lost below
 FIRST = 0.1  # seconds whose median is the first image: later ones may show the arm on its way
 SHARED = 600  # images of the background in all, which bounds the memory
-BETWEEN = 9  # images whose median shows the scene between two steps
 ALIKE = 0.3  # correlation of edges: 0.6 from a fixed camera, 0.1 from one on a wrist
-EACH = 20  # images of one demonstration for the background, at most
-BLUR = 0.8  # pixels
+BLUR = 0.8  # pixels: less noise of an image
 REACH = 0.06  # of the width: largest shift of the camera that is looked for
 CLEARLY = 0.05  # correlation of edges that a shift gains, at least
-BLOCKS = 8  # of the height and of the width of an image
-EVERYWHERE = 2 / 3  # of the blocks with fixed edges, which a shift of the camera brings closer
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +38,7 @@ class Scene:
 def read_scene(camera: Camera, rate: float) -> Scene:
     """First images and background of a camera's demonstrations; the rate is in Hz."""
     count = len(camera.lengths)
-    each = max(2, min(EACH, SHARED // count))
+    each = max(2, min(20, SHARED // count))  # more images show the same background
     start, images, later = [], [], []
     for i, length in enumerate(camera.lengths.tolist()):
         opening = np.unique(np.linspace(0, min(FIRST * rate, length - 1), 3).astype(int))
@@ -60,7 +56,7 @@ def read_scene(camera: Camera, rate: float) -> Scene:
 def read_between(
     camera: Camera, scene: Scene, begin: NDArray[np.int64], end: NDArray[np.int64]
 ) -> Image:
-    """Median images between two steps of each demonstration [N, h, w, 3], as `Scene.first`.
+    """Medians of nine images between two steps of each demonstration, as `Scene.first`.
 
     Bodies that move, such as the arm, are not in the median. A demonstration without the steps,
     which are -1 there, has its first image.
@@ -68,7 +64,7 @@ def read_between(
     found = scene.first.copy()
     for i, (a, b) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
         if 0 <= a < b:
-            steps = np.unique(np.linspace(a, b, BETWEEN).astype(int)).tolist()
+            steps = np.unique(np.linspace(a, b, 9).astype(int)).tolist()
             image = lab(np.median(camera.read(i, steps, WIDTH), axis=0).astype(np.uint8), BLUR)
             found[i] = _back(image, scene.shift[i]) - scene.colour[i]
     return np.asarray(found)
@@ -99,7 +95,7 @@ def _aligned(first: Image, background: Image, images: NDArray[np.uint8]) -> Scen
                 edges[b : b + fixed.shape[0], a : a + fixed.shape[1]]
                 for a, b in ((reach, reach), (x, y))
             )
-            if _closer(there, here, fixed) > EVERYWHERE:
+            if _closer(there, here, fixed) > 2 / 3:  # an arm or an object changes fewer blocks
                 shift[i] = x - reach, y - reach
     for i in range(len(first)):
         first[i], images[i] = _back(first[i], shift[i]), _back(images[i], shift[i])
@@ -110,14 +106,11 @@ def _aligned(first: Image, background: Image, images: NDArray[np.uint8]) -> Scen
 
 
 def _closer(one: Image, other: Image, fixed: Image) -> float:
-    """Share of the blocks with many fixed edges in which `one` is closer to them than `other`.
-
-    An arm in another posture, or a large object, changes few blocks.
-    """
+    """Share of 8 x 8 blocks, if they have fixed edges, in which `one` is closer than `other`."""
     import cv2
 
     amount, first, second = (
-        cv2.resize(each, (BLOCKS, BLOCKS), interpolation=cv2.INTER_AREA)  # means of blocks
+        cv2.resize(each, (8, 8), interpolation=cv2.INTER_AREA)  # means of blocks
         for each in (fixed, np.abs(one - fixed), np.abs(other - fixed))
     )
     return float((first < second)[amount > amount.mean()].mean())

@@ -15,8 +15,6 @@ from infoatlas_rt.errors import InputError
 
 from .images import Image, required, resized
 
-RATES_APART = 0.01  # share by which the rate of a video may differ from the stated one
-
 
 class Video(NamedTuple):
     """A demonstration in a video."""
@@ -98,7 +96,7 @@ def _frames_in(video: Video) -> int | str:
             frames = round(seconds * video.rate) or stream.frames
     except InputError as error:
         return str(error)
-    if rate and abs(float(rate) / video.rate - 1) > RATES_APART:
+    if rate and abs(float(rate) / video.rate - 1) > 0.01:  # 29.97 Hz is also stated as 30
         raise InputError(
             f"{video.path} has {float(rate):g} frames a second, and its data set states "
             f"{video.rate:g}: load the data set again, or correct its rate"

@@ -14,8 +14,6 @@ from .motion_paths import angles_between, held
 from .outliers import FAR_OUT, JUMP, Int, dropped_frames, far_out
 from .wraps import between_ends, few_values
 
-SHOWN = 8  # frames with a note of their own, at most
-
 
 @dataclass(frozen=True, eq=False)
 class Faults:
@@ -56,8 +54,8 @@ class Faults:
     def notes(self, states: Float, bound: Int) -> list[str]:
         """A sentence about each faulty frame of the raw states [n, d]."""
         frames = self.frames(bound)
-        found = []
-        for which, step in frames[:SHOWN]:
+        shown, more, found = frames[:8], len(frames[8:]), []
+        for which, step in shown:
             row = int(bound[which]) + step
             columns = np.flatnonzero(self.of_columns[:, row]).tolist()
             for g in np.flatnonzero(self.of_groups[:, row]).tolist():
@@ -68,8 +66,8 @@ class Faults:
                 f"demonstration {which}, step {step}: {len(columns)} {are} far out (the first is "
                 f"{value:g}): replaced by the frames around it"
             )
-        if len(frames) > SHOWN:
-            found.append(f"{len(frames) - SHOWN} more frames are far out, and replaced")
+        if more:
+            found.append(f"{more} more frames are far out, and replaced")
         return found
 
     def _places(self) -> list[tuple[list[int], Bool]]:

@@ -26,14 +26,10 @@ Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 Int = NDArray[np.int64]
 
-FAULT_FRAMES = 3  # frames of one fault
+FAULT_FRAMES = 3  # frames of one fault, at most: a robot leaves a place and returns more slowly
 JUMP = 10.0  # times the largest regular increment
 FAR_OUT = 1000.0  # times the range of the regular values
-SMALLEST_FAULT = 10.0  # times the range: faults other than zeros and codes
-SMOOTH_JUMP = 0.3  # of the range: the largest regular increment of a smooth coordinate
 CODE = 900.0  # codes of missing values (-999, 9999, 1e4) are as far away; motions are not
-FREQUENT = 0.05  # of the rows: larger shares are no faults
-DROPPED_OUT = 0.9  # share of the columns with one value in a frame in which all sensors dropped out
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ def dropped_frames(columns: Float, first: Bool, jump: Float, usual: Float) -> Bo
     if m < 3:
         return dropped
     for reference in {0, m // 2, m - 1}:
-        dropped |= (columns == columns[reference]).sum(axis=0) >= np.ceil(DROPPED_OUT * m)
+        dropped |= (columns == columns[reference]).sum(axis=0) >= np.ceil(0.9 * m)  # nearly all
     if not dropped.any():
         return dropped
     found = np.zeros(n, bool)
@@ -129,7 +125,7 @@ def _runs(distance: Callable[[Int, Int], Float], jump: Float, large: float, boun
     n = len(jump)
     entry = np.flatnonzero(jump > large)
     none = np.empty(0, np.int64)
-    if not len(entry) or len(entry) > max(8, FREQUENT * n):
+    if not len(entry) or len(entry) > max(8, 0.05 * n):  # too frequent for faults
         return _Runs(none, none, np.empty(0))
     end = bound[np.searchsorted(bound, entry, side="right")]
     start, length, size, taken = [], [], [], np.zeros(n, bool)
@@ -186,8 +182,8 @@ def _faults(
         keep = ~out
         keep[rows] = False
         span = spread(keep)
-        smooth = least < largest <= SMOOTH_JUMP * span
-        near = (chosen.size <= SMALLEST_FAULT * span) | zero[chosen.start]
+        smooth = least < largest <= 0.3 * span  # increments of forces are as large as their range
+        near = (chosen.size <= 10 * span) | zero[chosen.start]  # others are by sign 2 alone
         if smooth and near.all() and chosen.size[-1] > JUMP * largest:
             return chosen
     return runs.take(np.empty(0, np.int64))

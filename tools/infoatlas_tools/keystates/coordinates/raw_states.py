@@ -34,8 +34,6 @@ from .rounding import roundings
 from .wraps import allowed, may_wrap, named_turn
 
 REST_SHARE = 1e-4  # of a coordinate's scale: a smaller increment is rest
-TAIL = 0.01  # share of the values on either side that the scale leaves out
-CLOCK_STEPS = 8  # increments from which a clock is recognised
 CLOCKS = {"time", "timestamp", "timestamps", "stamp", "t", "index", "frame_index", "step", "frame"}
 
 
@@ -179,7 +177,7 @@ def _layout(groups: Sequence[Group], plain: Bool) -> list[tuple[int, int]]:
 
 def _clocks(inner: Float, apart: Float, least: Float, names: Sequence[str]) -> Bool:
     """Columns [d] whose increments [d, m] are equal and above 0; by name, clocks may jitter."""
-    if inner.shape[1] < CLOCK_STEPS:
+    if inner.shape[1] < 8:  # so few increments may be equal by chance
         return np.zeros(len(inner), bool)
     low, high = inner.min(axis=1), inner.max(axis=1)
     even = high - low <= np.minimum(1.01 * np.maximum(apart, least), 0.5 * high)
@@ -194,7 +192,7 @@ def _scales(path: Float, bound: np.ndarray[Any, np.dtype[np.int64]]) -> Float:
     n, p = path.shape
     if not p:
         return np.empty(0)
-    low = int(TAIL * (n - 1))
+    low = int(0.01 * (n - 1))  # the scale leaves out a tail on either side
     ordered = np.partition(np.ascontiguousarray(path.T), (low, n - 1 - low), axis=1)
     pooled = ordered[:, n - 1 - low] - ordered[:, low]
     start = bound[:-1]

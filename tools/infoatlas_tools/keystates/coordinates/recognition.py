@@ -31,13 +31,9 @@ from infoatlas_rt.live.quaternions import (
 
 from ...columns import without_unit
 from .motion_paths import angles_between, held
-from .wraps import TURN, allowed, few_values, find_angles
+from .wraps import TURN, allowed, few_values, find_angles, some_rows
 
 UNIT = 5e-3  # tolerance of squared norms and products of unit vectors with three decimals
-NAMED = 0.1  # the same if the names are those of a quaternion
-GROSS = 0.2  # rows with a larger error are faults of the recording
-SQUARABLE = 1e30  # squares of larger values overflow
-SAMPLE = 64  # rows that are checked first
 UNITS = ("deg", 360.0), ("rad", TURN)
 # Roll, pitch and yaw of these joints are single joint angles, not Euler angles of a body.
 JOINTS = re.compile(
@@ -57,7 +53,7 @@ def recognised(columns: Float, first: Bool, names: Sequence[str], free: Bool) ->
     There are d names, or none. `free` [d] are the columns that may be used.
     """
     free = free.copy()
-    columns = np.clip(columns, -SQUARABLE, SQUARABLE)
+    columns = np.clip(columns, -1e30, 1e30)  # squares of larger values overflow
     varying = (columns != columns[:, :1]).any(axis=1)
     lower = [name.lower() for name in names]
     found: list[Group] = []
@@ -100,16 +96,11 @@ def label(columns: Sequence[int], names: Sequence[str]) -> str:
     return re.sub(r"(^|[._/ -])[qr]$", r"\1", stem).rstrip("._/ -[(")
 
 
-def _sample(columns: Float) -> Float:
-    n = columns.shape[1]
-    return columns[:, np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.int64))]
-
-
 def _near(error: Float, tolerance: float) -> Bool | None:
-    """Rows within the tolerance, if the others are few and far off; None otherwise."""
+    """Rows within the tolerance, if the others are few and far off (faults); None otherwise."""
     near = np.asarray(error <= tolerance)
     others = error[~near]
-    return near if len(others) <= allowed(len(error)) and (others > GROSS).all() else None
+    return near if len(others) <= allowed(len(error)) and (others > 0.2).all() else None
 
 
 def _compensated(squares: Float) -> bool:
@@ -127,7 +118,7 @@ def _matrices(columns: Float) -> list[Group]:
     """Orthonormal rows, next to each other or, in poses of 4 x 4 numbers, every four columns."""
     d = len(columns)
     found: list[Group] = []
-    few = _sample(columns)
+    few = some_rows(columns)
     for kind, rows, stride in ((MATRIX, 3, 3), (MATRIX, 3, 4), (SIX, 2, 3)):
         for c in range(d - (rows - 1) * stride - 2):
             at = [c + stride * i + j for i in range(rows) for j in range(3)]
@@ -153,12 +144,12 @@ def _orthonormal(values: Float, rows: int) -> bool:
 
 
 def _quaternions(columns: Float, first: Bool, names: Sequence[str]) -> list[Group]:
-    d, few = len(columns), _sample(columns)
+    d, few = len(columns), some_rows(columns)
     found: list[tuple[int, float, Group]] = []
     for c in range(d - 3):
         order = _letters(names[c : c + 4]) if names else None
         hinted = order is not None and all(HINTS.search(name) for name in names[c : c + 4])
-        tolerance = NAMED if hinted else UNIT
+        tolerance = 0.1 if hinted else UNIT  # names make up for coarse values
         if names and order is None and not anonymous(names[c : c + 4]):
             continue
         if _near(np.abs((few[c : c + 4] ** 2).sum(axis=0) - 1), tolerance) is None:

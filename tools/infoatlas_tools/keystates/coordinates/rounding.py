@@ -10,21 +10,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .wraps import few_values
+from .wraps import few_values, some_rows
 
 Float = NDArray[np.float64]
-
-DECIMALS = 7  # of a grid, at most
-ULPS = 4.0  # units in the last place of the largest value, by which rounding may change increments
 
 
 def roundings(columns: Float) -> tuple[Float, Float]:
     """Effect of rounding on the increments of columns [d, n]: how far apart [d], and rest [d].
 
-    The first is the largest difference of increments that is due to rounding alone. It is `ULPS`
+    The first is the largest difference of increments that is due to rounding alone. It is four
     units in the last place of the largest value, or the step of the decimal grid of all values. 0
     for columns of few different values, such as switches: these are exact. Increments below `rest`
-    count as 0: `ULPS` units in the last place, or half a grid step.
+    count as 0: four units in the last place, or half a grid step.
     """
     largest = np.abs(columns).max(axis=1)
     with np.errstate(over="ignore"):
@@ -32,7 +29,7 @@ def roundings(columns: Float) -> tuple[Float, Float]:
     single = (short == columns).all(axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         float32 = np.spacing(largest.astype(np.float32)).astype(np.float64)
-        ulp = ULPS * np.where(single, float32, np.spacing(largest))
+        ulp = 4 * np.where(single, float32, np.spacing(largest))
     apart, rest = ulp.copy(), ulp.copy()
     grid = _grids(columns, np.where(single, float32, np.spacing(largest)))
     apart[grid > 0], rest[grid > 0] = grid[grid > 0], grid[grid > 0] / 2
@@ -64,10 +61,8 @@ def tied(increments: Float, apart: Float) -> Float:
 
 def _grids(columns: Float, ulp: Float) -> Float:
     """Step of the coarsest decimal grid that all values of a column lie on; 0 if there is none."""
-    d, n = columns.shape
-    some = columns[:, np.unique(np.linspace(0, n - 1, min(n, 64)).astype(np.int64))]
-    found = np.zeros(d)
-    for decimals in range(DECIMALS + 1):
+    some, found = some_rows(columns), np.zeros(len(columns))
+    for decimals in range(8):  # at most seven
         scale = 10.0**decimals
         # If the format is as coarse as the grid, all values seem to lie on the grid.
         error = 2 * ulp * scale

@@ -21,13 +21,9 @@ from .motion_paths import held
 TURN = 2 * np.pi
 RUN = 3  # steps on either side of a wrap that show motion; noise at the seam jumps sooner
 AROUND = np.r_[-RUN:0, 1 : RUN + 1]
-LEAST = 4  # jumps to and fro
-MOVES = 0.05  # share of the rows that are well within the range: a switch has fewer
 USUAL = np.array(  # ranges of encoders
     [2.0**k for k in range(8, 33)] + [a * 10.0**k for a in (1.0, 2.0, 3.6) for k in range(6)]
 )
-NEAR = 5e-3  # relative difference from a usual range
-FEW = 16  # largest number of different values of a column that is not continuous
 
 
 class Jumps(NamedTuple):
@@ -48,10 +44,16 @@ def allowed(n: int) -> int:
     return max(3, n // 100)
 
 
+def some_rows(columns: Float) -> Float:
+    """At most 64 rows of columns [d, n], by which most candidates are refused."""
+    n = columns.shape[1]
+    return columns[:, np.unique(np.linspace(0, n - 1, min(n, 64)).astype(np.int64))]
+
+
 def few_values(column: Float) -> bool:
-    """Whether a column has too few different values for a continuous coordinate."""
+    """Whether a column has too few different values (16) for a continuous coordinate."""
     some = column[:: max(1, len(column) // 512)]
-    most = min(FEW, len(column) // 2)
+    most = min(16, len(column) // 2)
     return len(np.unique(some)) <= most and len(np.unique(column)) <= most
 
 
@@ -119,10 +121,10 @@ def _own_turn(jumps: Jumps, first: Bool) -> tuple[float, bool]:
     regular = ~first
     regular[jumps.rows] = False
     soon = (np.diff(jumps.rows) <= RUN) & (np.diff(np.cumsum(first)[jumps.rows]) == 0)
-    noise = soon.sum() >= max(LEAST, len(jumps.rows) / 2)
+    noise = soon.sum() >= max(4, len(jumps.rows) / 2)  # to and fro
     turn, sure = (_at_the_seam if noise else _in_motion)(jumps, regular)
     nearest = float(USUAL[np.abs(USUAL / turn - 1).argmin()])
-    turn = nearest if abs(nearest / turn - 1) < NEAR else turn
+    turn = nearest if abs(nearest / turn - 1) < 5e-3 else turn
     return turn, sure and bool(np.median(np.abs(jumps.column)) <= MOST_TURNS[ANGLE] * turn)
 
 
@@ -135,7 +137,8 @@ def _at_the_seam(jumps: Jumps, regular: Bool) -> tuple[float, bool]:
     ends = np.sort(column[rows - [[0], [1]]], axis=0)
     off = np.median(np.abs(ends - [[low], [high]]), axis=1)
     within = (np.abs(column - (low + high) / 2) < 0.4 * (high - low)).mean()
-    return high - low, bool(len(steps) and (off <= 2 * steps.mean()).all() and within > MOVES)
+    moves = within > 0.05  # a switch is between its ends less often
+    return high - low, bool(moves and len(steps) and (off <= 2 * steps.mean()).all())
 
 
 def _in_motion(jumps: Jumps, regular: Bool) -> tuple[float, bool]:
