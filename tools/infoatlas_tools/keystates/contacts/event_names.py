@@ -53,7 +53,7 @@ class EventKind:
     occurrence : int
         1 for the first in a demonstration.
     number : int
-        Of a change of the motion: the same for changes that are alike, 0 for the strongest.
+        Of a change of the motion: the same for similar changes, 0 for the strongest.
     words : str
         Words of a person in place of the name; those of a label.
     """
@@ -76,7 +76,7 @@ class EventKind:
         if self.words:
             return self.words
         what = self.what
-        if self.body:  # a camera shows what the gripper takes
+        if self.body:  # a camera shows the body in the gripper
             what = {What.CLOSES: What.GRASP, What.OPENS: What.RELEASE}.get(what, what)
         text = what.value.format(
             body=self.body,
