@@ -7,12 +7,15 @@ python -m benchmarks.devices
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from infoatlas_rt.cli.bench import HEADER, row
-
 FOLDER = Path(__file__).parent / "results" / "devices"
+HEADER = (
+    "| device | model | on | n, coordinates, slices | median ms | p99 ms | memory MB | mJ |\n"
+    "|---|---|---|---|---|---|---|---|"
+)
 TOP = """# Latency by device
 
 Each row is the time of one update. Unless the row states otherwise, a window has 100 states of 41
@@ -28,6 +31,25 @@ of a Jetson are in [Jetson](../../../docs/jetson.md). Commit the file and this p
 contains all versions. A result is unstable if its coefficient of variation is above 2.5%.
 
 """
+
+
+def row(report: Mapping[str, Any]) -> str:
+    """One report as a row of a Markdown table of devices."""
+    total, memory = report["stages"]["total"], report["peak_memory_mb"]
+    energy, gpu = report["millijoules"], report["gpu"]
+    on_cpu = report["provider"] in ("cpu", "native")
+    sliced = "unsliced" if report["k"] is None else f"{report['slices']} of {report['k']}"
+    cells = (
+        report["machine"] if on_cpu else gpu or report["machine"],
+        report["model"],
+        report["provider"] + (f", {report['threads']} threads" * on_cpu),
+        f"{report['samples']}, {report['dims'][0]} + {report['dims'][1]}, {sliced}",
+        f"{total['median']:.2f}",
+        f"{total['p99']:.2f}",
+        "" if memory is None else f"{memory:.0f}",
+        "" if energy is None else f"{energy:.0f}",
+    )
+    return "| " + " | ".join(cells) + " |"
 
 
 def read(folder: Path) -> list[tuple[str, dict[str, Any]]]:

@@ -38,7 +38,7 @@ from std_srvs.srv import Trigger
 
 from infoatlas_rt.cli.console import check_target
 from infoatlas_rt.streams.events import Event
-from infoatlas_tools.bags.bag_curve import StreamCurve
+from infoatlas_tools.bags.bag_curve import StreamCurve, StreamTopic
 from infoatlas_tools.plots.drawing import EVENTS, QUIET, check_format
 from infoatlas_tools.plots.stream_plot import stream_figure
 
@@ -166,7 +166,11 @@ def picture(robot: Robot, played: list[tuple[np.ndarray, np.ndarray, np.ndarray]
     start = played[0][0][0]
     stamps = np.concatenate([stamps for stamps, _, _ in played])
     states = np.concatenate([states for _, states, _ in played])
+    settings = {"lag": 0, "lag_seconds": None, "history": 1, "window": WINDOW}
     curve = StreamCurve(
+        data="",
+        topics=[StreamTopic(topic, TYPE, ["pose.position"], "xyz") for topic in TOPICS],
+        settings=settings | {"z": 3.5, "delay": 2.0, "reset_after": 1.0},
         stamp=np.array([seconds(m.header.stamp) for m in robot.estimates]),
         mi=np.array([m.value for m in robot.estimates]),
         stderr=np.array([m.standard_error for m in robot.estimates]),
@@ -177,7 +181,6 @@ def picture(robot: Robot, played: list[tuple[np.ndarray, np.ndarray, np.ndarray]
         extrema=[],
         start=start,
         states=[(stamps, states[:, columns][:, :3]) for columns in COLUMNS],
-        names=[("x", "y", "z")] * 2,
         how="",
         events=[
             Event(
@@ -193,7 +196,7 @@ def picture(robot: Robot, played: list[tuple[np.ndarray, np.ndarray, np.ndarray]
             for _, event in robot.events
         ],
     )
-    figure = stream_figure(curve, title="", topics=TOPICS, lag=0, z=3.5, delay=2.0, window=WINDOW)
+    figure = stream_figure(curve, title="")
     figure.texts[0].set_text("Live: when do the tool and the cube move together?")
     figure.texts[1].set_text(
         f"mutual information of their motions over {WINDOW} steps (band: ± noise), from a ROS 2 "

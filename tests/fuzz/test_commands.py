@@ -146,7 +146,6 @@ def test_damaged_files_are_refused(x, suffix, first, data, kind):
 OPTIONS = {
     "--k": ("0", "-1", "9", "x", "1.5", "1e9", ""),
     "--slices": ("0", "-3", "many", "1000000000000"),
-    "--sides": ("left", "", "xy"),
     "--seed": ("-1", "x", "1.5", "9" * 5000),
     "--threads": ("0", "-2", "two"),
     "--model": ("none", "", "/", "no/such.onnx", "/dev/null", "\0", "~nouser/a.onnx", "x" * 5000),

@@ -62,21 +62,15 @@ def add_estimator(
     group.add_argument(
         "--k",
         type=int,
-        help="dimensions of a slice (default: as many as the model accepts)",
+        help="slice both sides, to so many dimensions (default: only sides wider than the model)",
     )
     text = "number of slices, if a side is sliced"
     text += " (default: 40)" if slices is None else "; fewer than elsewhere, for many estimates"
     group.add_argument("--slices", type=int, default=slices, help=text)
-    group.add_argument(
-        "--sides",
-        default="auto",
-        help="sides to slice: both, x, y, or auto: both if --k is given, else those wider than the "
-        "model",
-    )
 
 
 def make_estimator(arguments: Namespace) -> Any:
-    """The estimator that the arguments of `add_estimator` and --directions describe."""
+    """The estimator that the arguments of `add_estimator` describe."""
     from ..estimation.estimator import Estimator
 
     return Estimator(
@@ -85,8 +79,6 @@ def make_estimator(arguments: Namespace) -> Any:
         threads=arguments.threads,
         k=arguments.k,
         slices=arguments.slices,
-        sides=arguments.sides,
-        directions=getattr(arguments, "directions", "random"),
         seed=arguments.seed,
     )
 

@@ -5,13 +5,11 @@ The native engine and ONNX Runtime are measured in one run, and the ratio is pri
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, ProviderError
+from ..errors import ProviderError
 from .arguments import add_estimator, add_json, make_estimator
 from .console import progress, table, write_json
 
@@ -23,17 +21,11 @@ DESCRIPTION = (
     "Measure the time of one update, by stage. The native engine is measured beside ONNX Runtime "
     "in one run, and the ratio is printed."
 )
-EXAMPLES = ("bench --provider native", "bench --compare old.json new.json")
+EXAMPLES = ("bench --provider native",)
 SHOWN = ("mean", "median", "p90", "p95", "p99", "min", "max")
 # Providers that are measured in turns. On a GPU, a second engine would change clocks and power.
 IN_TURNS = {"native": ("native", "cpu"), "all": ("cpu", "native")}
 ALL_PROVIDERS = ("cpu", "native", "cuda", "tensorrt", "tensorrt-rtx")  # providers of "all"
-# Settings that have to be equal for a ratio of times to be a ratio of speeds.
-SETTINGS = ("samples", "dims", "slices", "k", "model", "provider", "threads", "machine", "gpu")
-HEADER = (
-    "| device | model | on | n, coordinates, slices | median ms | p99 ms | memory MB | mJ |\n"
-    "|---|---|---|---|---|---|---|---|"
-)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -47,24 +39,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="coordinates of the two sides",
     )
     parser.add_argument("--duration", type=float, default=3.0, help="seconds to measure, at least")
-    parser.add_argument(
-        "--compare",
-        nargs=2,
-        metavar=("OLD", "NEW"),
-        help="measure nothing; print the ratios of two files that --json wrote",
-    )
-    parser.add_argument("--markdown", action="store_true", help="print rows for a table of devices")
     add_json(parser)
     add_estimator(parser, providers="native, cpu, cuda, tensorrt, tensorrt-rtx, auto, or all")
 
 
 def run(arguments: Namespace) -> None:
-    """Measure and print, or compare two results; ProviderError if no provider starts."""
+    """Measure and print; ProviderError if no provider starts."""
     from . import latency
 
-    if arguments.compare:
-        compare(arguments)
-        return
     wanted = arguments.provider
     turns = IN_TURNS.get(wanted, (wanted,))
     alone = [name for name in ALL_PROVIDERS if name not in turns] if wanted == "all" else []
@@ -100,11 +82,6 @@ def run(arguments: Namespace) -> None:
         found["native_over_cpu"] = ratio
     if write_json(arguments.json, found):
         return
-    if arguments.markdown:
-        print(HEADER)
-        for report in reports:
-            print(row(report.to_dict()))
-        return
     for report in reports:
         _print(report)
     if ratio is not None:
@@ -114,55 +91,6 @@ def run(arguments: Namespace) -> None:
         print(f"Native over cpu, medians of updates that took turns: {shown}")
     for name, why in refused.items():
         print(f"Not measured on {name}: {why}")
-
-
-def row(report: Mapping[str, Any]) -> str:
-    """One report as a row of a Markdown table of devices."""
-    total, memory = report["stages"]["total"], report["peak_memory_mb"]
-    energy, gpu = report["millijoules"], report["gpu"]
-    on_cpu = report["provider"] in ("cpu", "native")
-    sliced = "unsliced" if report["k"] is None else f"{report['slices']} of {report['k']}"
-    cells = (
-        report["machine"] if on_cpu else gpu or report["machine"],
-        report["model"],
-        report["provider"] + (f", {report['threads']} threads" * on_cpu),
-        f"{report['samples']}, {report['dims'][0]} + {report['dims'][1]}, {sliced}",
-        f"{total['median']:.2f}",
-        f"{total['p99']:.2f}",
-        "" if memory is None else f"{memory:.0f}",
-        "" if energy is None else f"{energy:.0f}",
-    )
-    return "| " + " | ".join(cells) + " |"
-
-
-def compare(arguments: Namespace) -> None:
-    """Print ratios of two results of `bench --json`, and the settings in which they differ."""
-    old, new = (_read(path) for path in arguments.compare)
-    ratios = _ratios(old, new)
-    differ = {
-        name: [old.get(name), new.get(name)] for name in SETTINGS if old.get(name) != new.get(name)
-    }
-    unstable = [p for p, r in zip(arguments.compare, (old, new), strict=True) if r["unstable"]]
-    found = {"ratios": ratios, "differ": differ, "unstable": unstable}
-    if write_json(arguments.json, found):
-        return
-    table(
-        f"{arguments.compare[1]} over {arguments.compare[0]}; below 1 is faster",
-        ("", "old median", "new median", "ratio", "ratio of p99"),
-        [
-            (
-                stage,
-                f"{old['stages'][stage]['median']:.2f} ms",
-                f"{new['stages'][stage]['median']:.2f} ms",
-                *("-" if value is None else f"{value:.3f}" for value in ratio.values()),
-            )
-            for stage, ratio in ratios.items()
-        ],
-    )
-    for name, (before, after) in differ.items():
-        print(f"Not the same {name}: {before} / {after}")
-    for path in unstable:
-        print(f"Warning: the times in {path} vary too much; measure again on a quiet machine")
 
 
 def _ratios(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
@@ -175,21 +103,6 @@ def _ratios(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, dict[st
         for stage, times in new["stages"].items()
         if stage in old["stages"]
     }
-
-
-def _read(path: str) -> dict[str, Any]:
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-        stages = found["stages"]
-        for times in stages.values():
-            float(times["median"]), float(times["p99"])
-        bool(found["unstable"]), stages["total"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"{path} is no result of one provider ({type(error).__name__}: {error}): write one "
-            "with 'infoatlas-rt bench --json FILE'"
-        ) from error
-    return dict(found)
 
 
 def _print(report: Report) -> None:

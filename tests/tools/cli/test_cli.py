@@ -21,7 +21,6 @@ from pictures import series
 
 PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
 QUICK = ["--slices", "3", "--threads", "1"]
-CURVE = ["--points", "15", *QUICK]
 
 
 def test_estimate(samples, capsys, tmp_path):
@@ -58,21 +57,17 @@ def test_warnings_are_in_the_json(command, capsys, tmp_path):
         ]
 
 
-def test_estimate_of_wide_sides_by_directions(capsys, tmp_path):
+def test_estimate_of_wide_sides(capsys, tmp_path):
     x = np.random.default_rng(0).standard_normal((200, 8))
     np.save(tmp_path / "x.npy", x)
     command = ["estimate", str(tmp_path / "x.npy"), str(tmp_path / "x.npy")]
     assert main.main(command) == 0
     assert "with those of data with as many coordinates" in capsys.readouterr().out
-    assert main.main([*command, "--directions", "canonical"]) == 0
-    assert "5 canonical directions: usually too low" in capsys.readouterr().out
-    assert main.main([*command, "--directions", "best"]) == 2
-    assert "use one of random, canonical" in capsys.readouterr().err
 
 
 def test_curve_table_picture_and_json(capsys, tmp_path, figures):
     picture, target = tmp_path / "a.png", tmp_path / "a.json"
-    command = ["curve", str(PICKCUBE), *CURVE, "--plot", str(picture), "--json", str(target)]
+    command = ["curve", str(PICKCUBE), *QUICK, "--plot", str(picture), "--json", str(target)]
     assert main.main(command) == 0
     text = capsys.readouterr().out
     assert text.startswith("Extrema of I(s_t; s_t-lag)") and "Key states" not in text
@@ -178,8 +173,6 @@ def test_normalised_curves_of_short_trajectories_have_fewer_points(capsys, tmp_p
     assert "Points: 8 of 100; trajectories are so short" in capsys.readouterr().out
     position = json.loads((tmp_path / "a.json").read_text())["curve"]["position"]
     assert len(position) == 8 and (np.diff(position) > 0).all() and position[-1] == 1
-    assert main.main([*command, "--points", "4"]) == 0
-    assert "Points" not in capsys.readouterr().out
 
 
 def test_labels_name_episodes_by_their_numbers():
@@ -243,7 +236,7 @@ def test_raw_steps(capsys, tmp_path, figures):
     walks = np.cumsum(rng.standard_normal((60, 12, 6)), axis=1).reshape(-1, 6)
     np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 12))
     picture = tmp_path / "a.svg"
-    command = ["curve", str(tmp_path / "a.npz"), *CURVE, "--k", "2", "--plot", str(picture)]
+    command = ["curve", str(tmp_path / "a.npz"), *QUICK, "--k", "2", "--plot", str(picture)]
     assert main.main(command) == 0
     text = capsys.readouterr().out
     assert "(times: steps)" in text
@@ -253,10 +246,10 @@ def test_raw_steps(capsys, tmp_path, figures):
     assert series(main_axes, 10)[0] == list(range(2, 12))
 
 
-def test_one_side_can_be_sliced_alone(samples, capsys):
+def test_wide_sides_are_sliced(samples, capsys):
     wide = samples[0].replace("x.npy", "wide.npy")
     np.save(wide, np.random.default_rng(1).standard_normal((80, 9)))
-    for options in (["--slices", "3"], ["--k", "3", "--sides", "x", "--slices", "3"]):
+    for options in (["--slices", "3"], ["--k", "3", "--slices", "3"]):
         assert main.main(["estimate", wide, samples[1], *options, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["slices"] == 3
 
@@ -285,7 +278,6 @@ def test_info(capsys):
             "none/a.png cannot be written (its folder is missing)",
         ),
         (["keystates", str(PICKCUBE), "--json", "none/a.json"], 2, "its folder is missing"),
-        (["keystates", str(PICKCUBE), "--sides", "z"], 2, "sides is 'z'"),
         (["keystates", str(PICKCUBE), "--save", "."], 2, ". cannot be written (it is a folder)"),
         (["annotate", str(PICKCUBE), "--out", "."], 2, ". exists: choose a name that does not"),
         (["build", "edge", "--out", "none/a.engine"], 2, "its folder is missing"),
@@ -313,11 +305,11 @@ def test_failures_have_a_reason_and_a_code(arguments, code, message, capsys, tmp
         ["nonsense"],
         ["keystates"],
         ["bench", "--dims", "1"],
-        ["keystates", str(PICKCUBE), "--points", "3"],
+        ["keystates", str(PICKCUBE), "--lag", "3"],
         ["keystates", str(PICKCUBE), "--method", "curve"],
         ["curve", str(PICKCUBE), "--count", "3"],
         ["keystates", str(PICKCUBE), "--episode", "3"],  # not --episode-column
-        ["bag", "bag.mcap", "--keep-constant"],
+        ["bag", "bag.mcap", "--camera", "top"],
     ],
 )
 def test_wrong_usage(arguments, capsys):

@@ -9,7 +9,7 @@ import pytest
 
 from infoatlas_rt.streams.events import Event
 from infoatlas_rt.streams.extrema import Extremum
-from infoatlas_tools.bags.bag_curve import StreamCurve
+from infoatlas_tools.bags.bag_curve import StreamCurve, StreamTopic
 from infoatlas_tools.plots.annotation_plot import annotation_figure
 from infoatlas_tools.plots.curve_plot import curve_figure
 from infoatlas_tools.plots.keystate_plots import raster_figure
@@ -28,18 +28,21 @@ def extrema(at, values):
     ]
 
 
-def stream(seconds, events, marks, topics):
+def stream(seconds, events, marks, topics, **settings):
     """A wave with marks close to each other, and events in pairs."""
     time = np.linspace(0, seconds, 600)
     mi = 1 + np.sin(time / seconds * 40)
     where = np.linspace(50, 300, marks).astype(int)
     moments = np.linspace(0.02, 0.99, events) * seconds
     kinds = ["coupled", "decoupled"]
+    usual = {"lag": 0, "lag_seconds": None, "history": 1, "window": 32, "reset_after": 1.0}
     return StreamCurve(
-        stamp=time, mi=mi, stderr=mi * 0 + 0.1, noise=mi * 0 + 0.1, local=mi, fill=mi, how="edge",
+        data="", topics=[StreamTopic(topic, "", (), "xyz") for topic in topics],
+        settings=usual | {"z": 3.5, "delay": 2.0} | settings, how="edge",
+        stamp=time, mi=mi, stderr=mi * 0 + 0.1, noise=mi * 0 + 0.1, local=mi, fill=mi,
         saturated=mi > 9, extrema=extrema(time[where], mi[where]), start=0.0,
         states=[(time, np.stack([mi, -mi, mi**2], axis=1))] * len(topics),
-        names=[("x", "y", "z")] * len(topics), motions=(time, mi + 0.3),
+        motions=(time, mi + 0.3),
         events=[Event(kinds[i % 2], 0, float(t), 0, float(t)) for i, t in enumerate(moments)],
     )  # fmt: skip
 
@@ -49,10 +52,7 @@ def stream(seconds, events, marks, topics):
 )
 def test_stream(seconds, events, marks):
     topics = ("/tool_pose", "/robot_1/left_arm/gripper/camera_link/object_pose_estimate")
-    figure = stream_figure(
-        stream(seconds, events, marks, topics), title=LONG, topics=topics, lag=0, z=3.5, delay=2.0,
-        window=32,
-    )  # fmt: skip
+    figure = stream_figure(stream(seconds, events, marks, topics), title=LONG)
     assert crossing(figure) == ([], [])
     shown = [text for text, _ in texts_drawn(figure)]
     assert {"coupled: they move together", "of the motions"} <= set(shown)
@@ -69,7 +69,7 @@ def bands(figure):
 def test_each_coupling_has_a_band_also_without_an_end():
     events = [Event("coupled", 0, t, 0, t) for t in (2.0, 6.0)]
     curve = replace(stream(12, 2, 1, ("/a", "/b")), events=events)
-    figure = stream_figure(curve, title="", topics=("/a", "/b"), lag=0, z=3.5, delay=2.0, window=32)
+    figure = stream_figure(curve, title="")
     np.testing.assert_allclose(bands(figure), [(2, 6), (6, 12)], atol=1e-6)
 
 
@@ -82,7 +82,7 @@ def test_lost_messages_are_no_restart():
         events=events,
         states=[(each, np.sin(each)[:, None]) for each in (time, lost)],
     )
-    figure = stream_figure(curve, title="", topics=("/a", "/b"), lag=0, z=3.5, delay=2.0, window=32)
+    figure = stream_figure(curve, title="")
     np.testing.assert_allclose(bands(figure), [(2, 9)], atol=1e-6)
     assert "recording restarts" not in [text for text, _ in texts_drawn(figure)]
 
@@ -93,7 +93,7 @@ def test_bands_end_at_pauses():
     time = np.linspace(0, 12, 121)
     time = time[(time <= 5.01) | (time >= 7.99)]
     curve = replace(curve, states=[(time, np.sin(time)[:, None])] * 2)
-    figure = stream_figure(curve, title="", topics=("/a", "/b"), lag=0, z=3.5, delay=2.0, window=32)
+    figure = stream_figure(curve, title="")
     np.testing.assert_allclose(bands(figure), [(2, 5), (8, 9)], atol=1e-6)
     assert "recording restarts" in [text for text, _ in texts_drawn(figure)]
     assert crossing(figure) == ([], [])
@@ -108,16 +108,14 @@ def test_a_band_ends_with_the_topic_that_ends_first():
     first = np.linspace(0, 12, 121)
     second = first[(first < 8.01) & ((first < 4.01) | (first > 5.99))]
     curve = replace(curve, states=[(time, np.sin(time)[:, None]) for time in (first, second)])
-    figure = stream_figure(curve, title="", topics=("/a", "/b"), lag=0, z=3.5, delay=2.0, window=32)
+    figure = stream_figure(curve, title="")
     np.testing.assert_allclose(bands(figure), [(2, 4), (6, 8)], atol=1e-6)
     assert "recording restarts" not in [text for text, _ in texts_drawn(figure)]
 
 
 def test_stream_of_one_topic_without_events():
-    figure = stream_figure(
-        stream(300, 0, 12, ("/joint_states",)), title="bag", topics=("/joint_states",), lag=10,
-        lag_seconds=0.1, z=3.5, delay=2.0, window=100, history=3,
-    )  # fmt: skip
+    curve = stream(300, 0, 12, ("/joint_states",), lag=10, lag_seconds=0.1, history=3)
+    figure = stream_figure(curve, title="bag")
     assert crossing(figure) == ([], [])
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.errors import InputError
+from infoatlas_rt.errors import InputError, OutputError
 from infoatlas_rt.estimation.result import Estimate
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.receiver import Receiver, Sample
-from infoatlas_rt.messages.stream import Stream
+from infoatlas_rt.messages.stream import Output, Stream
 from infoatlas_rt.streams.events import Event
 from infoatlas_rt.streams.extrema import Extremum, ExtremumDetector
 
@@ -27,12 +29,30 @@ ESTIMATES = 1500  # of a recording by default, at most: as many as a picture can
 SURVEYED = 500  # messages from which their interval is estimated
 
 
+COLUMNS = ("stamp", "mi", "stderr", "noise", "local", "fill", "saturated")  # of an estimate
+
+
+class StreamTopic(NamedTuple):
+    """A topic of a stream: the type of its messages, the fields that are read, and their names."""
+
+    name: str
+    type: str
+    fields: Sequence[str]
+    coordinates: Sequence[str]
+
+
 @dataclass(frozen=True, eq=False)
 class StreamCurve:
     """The T estimates of a bag, and the detections in them.
 
     `mi`, `stderr`, `noise` and `local` are in nats, as in `Estimate` and `WindowEstimate`.
     """
+
+    data: str  # path of the bag
+    topics: list[StreamTopic]  # one or two
+    # Of the window, the detector of extrema and the stream, by name; JSON-safe. At least "lag",
+    # "lag_seconds", "history", "window", "reset_after", "z" and "delay".
+    settings: dict[str, Any]
 
     stamp: NDArray[np.float64]  # [T], of the newest state of each window, seconds
     mi: NDArray[np.float64]
@@ -46,28 +66,57 @@ class StreamCurve:
     start: float  # first stamp, seconds
     # Of each topic: stamps [m] and states [m, d], thinned out, for a picture.
     states: list[tuple[NDArray[np.float64], NDArray[np.float64]]]
-    names: list[tuple[str, ...]]  # of the coordinates of each topic
     how: str  # estimator and settings, one line
+    counts: dict[str, int] = field(default_factory=dict)  # messages, by what became of them
     notices: list[str] = field(default_factory=list)  # sentences about changes, as of the joints
     events: list[Event] = field(default_factory=list)  # of couplings, in order of time
     # Stamps and mutual information [M] of the motions of two topics, for couplings.
     motions: tuple[NDArray[np.float64], NDArray[np.float64]] = (np.zeros(0), np.zeros(0))
 
+    lags: dict[str, Any] | None = None  # of two topics: the result of `scan_lags`
+
     def to_dict(self) -> dict[str, Any]:
-        """JSON-safe values without the states; "motions" and "events" only for two topics."""
-        names = ("stamp", "mi", "stderr", "noise", "local", "fill", "saturated")
+        """JSON-safe values without the states; motions, events and lags only for two topics."""
         found = {
+            "data": self.data,
+            "topics": [topic._asdict() for topic in self.topics],
+            **self.settings,
+            "counts": self.counts,
             "how": self.how,
             "notices": self.notices,
             "start": self.start,
-            "curve": {name: getattr(self, name).tolist() for name in names},
+            "curve": {name: getattr(self, name).tolist() for name in COLUMNS},
             "extrema": [asdict(extremum) for extremum in self.extrema],
         }
-        if len(self.names) == 2:
+        if len(self.topics) == 2:
             stamps, mi = self.motions
             found["motions"] = {"stamp": stamps.tolist(), "mi": mi.tolist()}
             found["events"] = [event.to_dict() for event in self.events]
+            found["lags"] = self.lags
         return found
+
+    def write_csv(self, target: str | Path) -> None:
+        """Write a row for each estimate, extremum and coupling, in order of time."""
+        values = zip(*(getattr(self, name).tolist() for name in COLUMNS), strict=True)
+        rows: list[dict[str, Any]] = [
+            {"kind": "estimate", **dict(zip(COLUMNS, own, strict=True))} for own in values
+        ]
+        found: Extremum | Event
+        for found in (*self.extrema, *self.events):
+            at = found.detected_stamp
+            reported = None if at is None else round(at - self.start, 6)
+            own = {"kind": found.kind, "stamp": found.stamp, "mi": found.value, "z": found.z}
+            rows.append(own | {"reported": reported})
+        rows.sort(key=lambda row: float(row["stamp"]))
+        try:
+            with Path(target).open("w", newline="", encoding="utf-8") as file:
+                names = ("seconds", "kind", *COLUMNS[1:], "z", "reported", "stamp")
+                writer = csv.DictWriter(file, names)
+                writer.writeheader()
+                for row in rows:
+                    writer.writerow(row | {"seconds": round(row["stamp"] - self.start, 6)})
+        except OSError as error:
+            raise OutputError(f"{target} cannot be written ({error})") from error
 
 
 def survey(bag: Bag, topic: str, extractor: Extractor) -> tuple[float | None, float]:
@@ -129,68 +178,112 @@ def read(
     Messages whose stamps are swapped with those of near ones are put in order.
     """
     samples = PartSamples(bag, topics, receivers, part, progress)
-    kept = [_Thinned() for _ in topics]
-    stamps = [array("d") for _ in topics]  # of states
-    arrived: set[str] = set()  # topics without stamps
-    rows: list[tuple[float, ...]] = []
-    saturated: list[bool] = []
-    extrema: list[Extremum] = []
-    fault = ""
-    notices = [*bag.notices]
-    events: list[Event] = []
-    motions: list[tuple[float, float]] = []
-    estimate: Estimate | None = None
+    found = _Found(topics)
     for sample in samples:
-        assert sample.stamp is not None
-        fault = fault or ("" if sample.skip else sample.fault)
-        if sample.notice:
-            notices.append(f"at {sample.stamp - samples.start:.2f} s: {sample.notice}")
-        kept[sample.side].add(sample)
-        if not sample.fault:
-            stamps[sample.side].append(sample.stamp)
-        if sample.arrived:
-            arrived.add(topics[sample.side])
+        found.add(sample, samples.start)
         for output in stream.take(sample):
-            extrema += output.extrema
-            events += output.events
-            found = output.estimate
-            if found is None or not output.shown:
-                continue
-            estimate = found.estimate
-            errors = estimate.stderr, estimate.noise
-            rows.append((found.stamp, estimate.mi, *errors, found.local, found.fill))
-            saturated.append(estimate.saturated)
+            found.add_output(output)
         latest = None if stream.coupling is None else stream.coupling.latest
-        if latest is not None and (not motions or motions[-1][0] != latest.stamp):
-            motions.append((latest.stamp, latest.estimate.mi))
-    far = far_partners(topics, stamps, stream.sync.tolerance) if stream.sync else ""
+        if latest is not None and (not found.motions or found.motions[-1][0] != latest.stamp):
+            found.motions.append((latest.stamp, latest.estimate.mi))
+    far = far_partners(topics, found.stamps, stream.sync.tolerance) if stream.sync else ""
+    estimate = found.estimate
     if estimate is None:
         where = f"{bag.path} gave no estimate of {' and '.join(topics)}"
-        raise InputError(f"{where}: {_why_no_estimate(stream, samples.part, fault, far)}")
-    notices += [far] * bool(far) + [
-        f"{t} has no stamps: times are those of arrival in the bag" for t in sorted(arrived)
-    ]
-    stamp, mi, stderr, noise, local, fill = np.array(rows).T
+        raise InputError(f"{where}: {_why_no_estimate(stream, samples.part, found.fault, far)}")
+    notices = (
+        [*bag.notices, *found.notices]
+        + [far] * bool(far)
+        + [
+            f"{t} has no stamps: times are those of arrival in the bag"
+            for t in sorted(found.arrived)
+        ]
+    )
     slices = "unsliced"
     if estimate.k is not None:
         slices = f"{estimate.slices} slices of {estimate.k} dimensions"
+    columns = dict(zip(COLUMNS, np.array(found.rows).T, strict=True))
+    columns["saturated"] = columns["saturated"].astype(bool)
+    own = [(receiver.extractor.fields, receiver.extractor.names) for receiver in receivers]
     return StreamCurve(
-        stamp=stamp,
-        mi=mi,
-        stderr=stderr,
-        noise=noise,
-        local=local,
-        fill=fill,
-        saturated=np.array(saturated),
-        extrema=sorted(extrema, key=lambda extremum: extremum.stamp),
+        data=str(bag.path),
+        topics=[
+            StreamTopic(name, bag.topics[name].type, *shown)
+            for name, shown in zip(topics, own, strict=True)
+        ],
+        settings=_settings(stream) | {"part": asdict(samples.part)},
+        **columns,
+        extrema=sorted(found.extrema, key=lambda extremum: extremum.stamp),
         start=samples.start,
-        states=[some.stacked() for some in kept],
-        names=[receiver.extractor.names for receiver in receivers],
+        states=[some.stacked() for some in found.kept],
         how=f"{slices}, model {estimate.model} on {estimate.provider}, seed {estimate.seed}",
+        counts=stream.counts,
         notices=notices + samples.notices(),
-        events=events,
-        motions=(np.array([at for at, _ in motions]), np.array([mi for _, mi in motions])),
+        events=found.events,
+        motions=(
+            np.array([at for at, _ in found.motions]),
+            np.array([m for _, m in found.motions]),
+        ),
     )
+
+
+class _Found:
+    """What a stream gives, sample by sample."""
+
+    def __init__(self, topics: Sequence[str]) -> None:
+        self.topics = topics
+        self.kept = [_Thinned() for _ in topics]
+        self.stamps = [array("d") for _ in topics]  # of states
+        self.arrived: set[str] = set()  # topics without stamps
+        self.rows: list[tuple[float, ...]] = []  # values of COLUMNS
+        self.extrema: list[Extremum] = []
+        self.events: list[Event] = []
+        self.motions: list[tuple[float, float]] = []
+        self.notices: list[str] = []
+        self.fault = ""  # of the first message without a state
+        self.estimate: Estimate | None = None  # the last one that is shown
+
+    def add(self, sample: Sample, start: float) -> None:
+        assert sample.stamp is not None
+        self.fault = self.fault or ("" if sample.skip else sample.fault)
+        if sample.notice:
+            self.notices.append(f"at {sample.stamp - start:.2f} s: {sample.notice}")
+        self.kept[sample.side].add(sample)
+        if not sample.fault:
+            self.stamps[sample.side].append(sample.stamp)
+        if sample.arrived:
+            self.arrived.add(self.topics[sample.side])
+
+    def add_output(self, output: Output) -> None:
+        self.extrema += output.extrema
+        self.events += output.events
+        found = output.estimate
+        if found is not None and output.shown:
+            one = self.estimate = found.estimate
+            errors = one.stderr, one.noise
+            row = (found.stamp, one.mi, *errors, found.local, found.fill, one.saturated)
+            self.rows.append(row)
+
+
+def _settings(stream: Stream) -> dict[str, Any]:
+    """Settings of the window, the detector and the stream, JSON-safe."""
+    window, detector = stream.window, stream.detector
+    found = {
+        "lag": window.lag,
+        "lag_seconds": window.lag_seconds,
+        "history": window.history,
+        "window": window.length,
+        "every": window.every,
+        "reset_after": window.reset_after,
+        "z": detector.z,
+        "delay": detector.delay,
+        "rate_limit": stream.rate_limit,
+        "grid": stream.grid or None,
+        "extremum_grid": detector.period,
+    }
+    if stream.sync is not None:
+        found["sync_tolerance"] = stream.sync.tolerance
+    return found
 
 
 def fates(counts: Mapping[str, int], tolerance: float | None) -> str:

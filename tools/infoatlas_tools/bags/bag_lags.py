@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from functools import partial
 from itertools import product
 from operator import attrgetter
@@ -61,8 +62,9 @@ def scan_lags(
 ) -> dict[str, Any]:
     """Scan the lags of the quantities of two topics, up to `seconds` of both signs.
 
-    `sync` pairs the states of both, and `step` is the interval of the slower topic, seconds.
-    `progress` is called with the completed share, 0 to 1.
+    `sync` pairs the states of both, and `step` is the interval of the slower topic, seconds. Wide
+    sides have SLICES slices unless the estimator's number is given. `progress` is called with the
+    completed share, 0 to 1.
 
     The result is JSON-safe. "step" (s) is that of the lags, "span" (s) the time that was compared.
     "scans" has a dict for each pair of quantities. It has their names, the number of steps that
@@ -77,6 +79,11 @@ def scan_lags(
     most = round(seconds / grid)
     if not most:
         raise InputError(f"--lags {seconds:g} is less than a step, {grid:.3g} s: choose more")
+    if estimator.slices is None:
+        estimator = copy(estimator)
+        estimator.slices = SLICES
+    for receiver in receivers:
+        receiver.forget()
     pairs = list(_pairs(samples, sync, ROWS * grid))
     parts = list(_on_grid(pairs, grid, max(PAUSE * step, grid)))
     rows = sum(max(len(part[0]) - 1 - most, 0) for part in parts)

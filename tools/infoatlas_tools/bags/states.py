@@ -110,7 +110,6 @@ class Bag:
         topic: str,
         fields: Sequence[str] | None = None,
         joints: Sequence[str] = (),
-        stamp_field: str = "",
     ) -> Extractor:
         """Make an extractor of the states of one body from a topic's messages.
 
@@ -119,7 +118,7 @@ class Bag:
         """
         schema = self.schema(topic)
         try:
-            extractor = Extractor(fields, schema, joints, stamp_field)
+            extractor = Extractor(fields, schema, joints)
         except InputError as error:
             held = self._bodies(topic, _every_place(schema))
             raise InputError(f"{error}{'. ' + held if held else ''}") from error

@@ -1,23 +1,19 @@
-"""What the command bag prints, and its table for --csv."""
+"""What the command bag prints."""
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from infoatlas_rt.cli.console import table
-from infoatlas_rt.errors import OutputError
 from infoatlas_rt.messages.stream import SPACING
 from infoatlas_rt.streams.event_thresholds import DECOUPLED_BELOW
-from infoatlas_rt.streams.events import DECOUPLED, Event
-from infoatlas_rt.streams.extrema import Extremum
+from infoatlas_rt.streams.events import DECOUPLED
 from infoatlas_rt.streams.resolution import FINEST
 
 from ..analysis.independence import LEVEL
-from ..bags.bag_curve import StreamCurve, fates
+from ..bags.bag_curve import fates
 from .curve import extrema_rows
 
 
@@ -167,30 +163,3 @@ def _print_lags(result: dict[str, Any]) -> None:
 
 def _signed(seconds: float) -> str:
     return f"{round(seconds, 3) + 0.0:+.3f}"  # no -0.000
-
-
-def write_csv(target: str, curve: StreamCurve) -> None:
-    """Write a row for each estimate, extremum and coupling, in order of time."""
-    columns = ("mi", "stderr", "noise", "local", "fill", "saturated")
-    values = zip(*(getattr(curve, name).tolist() for name in ("stamp", *columns)), strict=True)
-    rows: list[dict[str, Any]] = [
-        {"kind": "estimate", "stamp": stamp, **dict(zip(columns, own, strict=True))}
-        for stamp, *own in values
-    ]
-    detections: list[Extremum | Event] = [*curve.extrema, *curve.events]
-    for found in detections:
-        own = {"kind": found.kind, "stamp": found.stamp, "mi": found.value, "z": found.z}
-        rows.append(own | {"reported": _since(found.detected_stamp, curve.start)})
-    rows.sort(key=lambda row: float(row["stamp"]))
-    try:
-        with Path(target).open("w", newline="", encoding="utf-8") as file:
-            names = ("seconds", "kind", *columns, "z", "reported", "stamp")
-            writer = csv.DictWriter(file, names)
-            writer.writeheader()
-            writer.writerows(row | {"seconds": _since(row["stamp"], curve.start)} for row in rows)
-    except OSError as error:
-        raise OutputError(f"{target} cannot be written ({error})") from error
-
-
-def _since(stamp: float | None, start: float) -> float | None:
-    return None if stamp is None else round(stamp - start, 6)

@@ -18,6 +18,7 @@ DESCRIPTION = (
     "Estimate I(s_t; s_t-lag), the mutual information of a state and an earlier one, over the time "
     "of demonstrations. Draw the curve and find its extrema."
 )
+POINTS = 100  # of a curve in normalised time
 EXAMPLES = ("curve demos.npz --plot curve.png",)
 
 
@@ -30,24 +31,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         None,
         "steps, or fractions of a trajectory, within which an extremum is reported (default: 20 "
         "points of the curve)",
-    )
-    parser.add_argument(
-        "--mode",
-        choices=("auto", "raw", "normalised"),
-        default="auto",
-        help="raw: original steps. normalised: fractions of each trajectory. auto: normalised if "
-        "lengths differ",
-    )
-    parser.add_argument(
-        "--points",
-        type=int,
-        default=100,
-        help="points of the curve in normalised time; fewer if trajectories are shorter",
-    )
-    parser.add_argument(
-        "--keep-constant",
-        action="store_true",
-        help="keep coordinates that are constant within every trajectory (goals)",
     )
     add_plot(parser)
     add_json(parser)
@@ -69,10 +52,7 @@ def run(arguments: Namespace) -> None:
             trajectories,
             estimator,
             lag=arguments.lag,
-            history=arguments.history,
-            mode=arguments.mode,
-            points=arguments.points,
-            drop_constant=not arguments.keep_constant,
+            points=POINTS,
             progress=lambda done, total: advance(done / total),
         )
     extrema = curve.extrema(z=arguments.z, delay=arguments.delay)
@@ -129,9 +109,9 @@ def _print(result: dict[str, Any], trajectories: Any, arguments: Namespace) -> N
     for text in result["notes"]:
         print(text)
     points = len(result["curve"]["position"])
-    if normalised and points < arguments.points:
+    if normalised and points < POINTS:
         print(
-            f"Points: {points} of {arguments.points}; trajectories are so short that the others "
+            f"Points: {points} of {POINTS}; trajectories are so short that the others "
             "are the same steps."
         )
     if arguments.plot:

@@ -28,12 +28,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_drop_missing(parser)
     add_json(parser)
     add_estimator(parser)
-    parser.add_argument(
-        "--directions",
-        default="random",
-        help="how sides wider than the model are reduced. random: by slices. canonical: to "
-        "directions that are found in one half of the samples; usually too low",
-    )
 
 
 def run(arguments: Namespace) -> None:

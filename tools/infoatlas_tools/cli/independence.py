@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
 
 from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import progress, table, write_json
 
 from .recording_arguments import add_drop_missing, add_pairs, add_plot
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from ..analysis.independence import IndependenceResult
 
 HELP = "permutation test of independence of two files of paired samples"
 DESCRIPTION = "Test whether two files of paired samples are independent, by permutations."
@@ -58,6 +52,8 @@ def run(arguments: Namespace) -> None:
             progress=lambda done, total: advance(done / total),
         )
     if arguments.plot:
+        from ..plots.null_plot import null_figure
+
         null_figure(result).savefig(arguments.plot)
     content = {"x": arguments.x, "y": arguments.y, **result.to_dict()}
     content |= {"dropped": dropped, "notes": list(notes)}
@@ -87,41 +83,3 @@ def run(arguments: Namespace) -> None:
     print(f"p {'=' if reached else 'is at most'} {result.p_value:.3g}")
     if arguments.plot:
         print(f"Picture: {arguments.plot}")
-
-
-def null_figure(result: IndependenceResult) -> Figure:
-    """Histogram of the estimates of permuted pairings, with that of the given pairing."""
-    import numpy as np
-
-    from ..plots.drawing import CURVE, INK, RED, new_figure, style_axes
-
-    figure = new_figure(8, 4)
-    figure.set_layout_engine("constrained")
-    axes = figure.add_subplot()
-    style_axes(axes)
-    axes.spines["left"].set_visible(False)
-    axes.set_yticks([])
-    axes.hist(result.null, bins="auto", color=CURVE, alpha=0.45)
-    axes.set_ylim(top=1.3 * axes.get_ylim()[1])  # room for the annotation
-    axes.axvline(result.mi, color=RED, linewidth=2)
-    right = result.mi > np.mean(axes.get_xlim())
-    axes.annotate(
-        f"given pairing: {result.mi:.3f} nats\np = {result.p_value:.3g}",
-        (result.mi, 0.97),
-        (-6 if right else 6, 0),
-        xycoords=axes.get_xaxis_transform(),
-        textcoords="offset points",
-        ha="right" if right else "left",
-        va="top",
-        color=RED,
-        fontsize=10,
-        fontweight="bold",
-    )
-    axes.set_xlabel("mutual information (nats)")
-    axes.set_title(
-        f"{len(result.null)} {result.method}s of {result.samples} samples: the null",
-        color=INK,
-        fontsize=11,
-        loc="left",
-    )
-    return figure

@@ -101,8 +101,7 @@ def add_resolution(group: Any) -> None:
 
 
 def add_extrema(parser: Any, delay: float | None, text: str) -> None:
-    """--history, --z and --delay, for the curve and its extrema; `text` describes the delay."""
-    parser.add_argument("--history", type=int, default=1, help="number of past states stacked")
+    """--z and --delay, for extrema; `text` describes the delay."""
     parser.add_argument(
         "--z", type=float, default=3.5, help="smallest significant difference, standard errors"
     )

@@ -22,25 +22,12 @@ if TYPE_CHECKING:
     from ..bags.bag_curve import StreamCurve
 
 
-def stream_figure(
-    curve: StreamCurve,
-    *,
-    title: str,
-    topics: Sequence[str],
-    lag: int,
-    lag_seconds: float | None = None,
-    z: float,
-    delay: float,
-    history: int = 1,
-    window: int,
-    reset_after: float = 1.0,
-) -> Figure:
+def stream_figure(curve: StreamCurve, *, title: str) -> Figure:
     """The curve of a robot's stream with its extrema, above the states that it was made from.
 
-    `lag`, `history` and `window` are settings of the estimator, in steps; `lag_seconds` is the
-    duration of `lag` steps, if past states are found by their stamps. `z` and `delay` are settings
-    of the detector of extrema. After a pause of more than `reset_after` seconds, a stream restarts.
+    After a pause of more than the setting `reset_after`, seconds, a stream restarts.
     """
+    topics, settings = [topic.name for topic in curve.topics], curve.settings
     two = len(topics) == 2
     figure = new_figure(10, 6.8 if two else 6)
     main, *below = draw_axes(figure, (5, 1.5, 1.5) if two else (5, 1.7))
@@ -53,7 +40,8 @@ def stream_figure(
     times: list[Label] = []
     if extrema or not curve.events:
         numbers, times = draw_extrema(main, extrema, "{:.1f}")
-    pauses = [_pauses(stamps - curve.start, reset_after) for stamps, _ in curve.states]
+    longest = settings["reset_after"]
+    pauses = [_pauses(stamps - curve.start, longest) for stamps, _ in curve.states]
     labels = _draw_coupling(main, below, curve, [gap for of in pauses for gap in of])
     for panel in (main, *below):
         for number, (_, after) in enumerate(pauses[0]):
@@ -82,15 +70,18 @@ def stream_figure(
     end = max(float(stamps[-1]) for stamps, _ in curve.states) - curve.start
     edge = 0.015 * (end - begin)
     below[-1].set_xlim(begin - edge, end + edge)
+    lag, lag_seconds = settings["lag"], settings["lag_seconds"]
     length = f"{lag} steps" if lag_seconds is None else f"{lag_seconds:g} s"
     what = "information between two topics" if two else "information of a state with its past"
-    past = past_label(names[-1], lag, history, lag_seconds)
+    past = past_label(names[-1], lag, settings["history"], lag_seconds)
     draw_heading(
         figure,
         f"{what},  $I({names[0]}_t\\,;\\,{past})$",
-        f"time average over windows of {window} steps · lag {length} · {curve.how} "
+        f"time average over windows of {settings['window']} steps · lag {length} · {curve.how} "
         "· band: ± noise (samples and slices)",
-        f"discs: changes above {z:g} standard errors within {delay:g} s" if extrema else "",
+        "discs: changes above {z:g} standard errors within {delay:g} s".format(**settings)
+        if extrema
+        else "",
         title=title,
     )
     place_labels(figure, labels)
