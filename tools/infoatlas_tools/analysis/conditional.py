@@ -12,6 +12,7 @@ The test (`conditional_test`) does not use the model: it needs no slices, and is
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.result import Estimate
 from infoatlas_rt.estimation.standard_error import (
+    SamplingNoise,
     noise_of_trajectories,
     rank_noise,
     sampling_noise,
@@ -194,59 +196,34 @@ def conditional(
     estimator = as_estimator(estimator)
     _check_sides(x, y, given, estimator)
     of_x, of_y = residuals(x, given), residuals(y, given)
-    raw = x, y, given
-    x, y = of_x.samples, of_y.samples
-    degenerate = any(bool((side == side[0]).all()) for side in (x, y))
-    unresolved = not degenerate and all(
-        len(x) * float(side.unexplained.min()) < RESOLVED for side in (of_x, of_y)
-    )
-
-    def terms(second: tuple[Any, Any]) -> list[Estimate]:
-        """Estimates with x, and with y, as the first side."""
-        pairs = zip((x, y), second, strict=True)
-        return [estimator.estimate_checked(Samples(a, b, time_series)) for a, b in pairs]
-
-    joint = terms((np.c_[y, given], np.c_[x, given]))
-    single = terms((given, given))
+    sides = of_x.samples, of_y.samples
+    degenerate = any(bool((side == side[0]).all()) for side in sides)
+    unresolved = not degenerate and max(of_x.least_left, of_y.least_left) < RESOLVED
+    joint = _terms(estimator, sides, tuple(np.c_[side, given] for side in sides[::-1]), time_series)
+    single = _terms(estimator, sides, (given, given), time_series)
+    both = list(zip(joint, single, strict=True))
     mi, influence, pointwise = (
-        np.mean(
-            [getattr(j, name) - getattr(s, name) for j, s in zip(joint, single, strict=True)], 0
-        )
+        np.mean([getattr(j, name) - getattr(s, name) for j, s in both], axis=0)
         for name in ("mi", "influence", "pointwise")
     )
     if degenerate:
         mi, influence, pointwise = 0.0, np.zeros(len(x)), np.zeros(len(x))
-    ceiling = min(entropy_given(raw[0], given), entropy_given(raw[1], given))
+    ceiling = min(entropy_given(x, given), entropy_given(y, given))
     bound = float(bounded(np.array(mi), ceiling))
     mi, pointwise = bound, pointwise + (bound - mi)
-    alone = np.zeros(1)  # stands for one unsliced estimate
-    if trajectory is None:
-        sampling = sampling_noise(influence, alone, time_series=time_series)
-    else:
-        sampling = noise_of_trajectories(influence, alone, trajectory)
     statistics, p_value = np.full(1, np.nan), 1.0 if degenerate else np.nan
     if least_p(mi, count) > level:
         count = min(count, FIRST - 1)
     if count and not degenerate and not unresolved:
         parts = np.zeros(len(x), np.int64) if time_series and trajectory is None else trajectory
-        statistics, p_value = compare(
-            *conditional_statistics(*raw, parts, count, estimator.seed, level)
-        )
+        measures = conditional_statistics(x, y, given, parts, count, estimator.seed, level)
+        statistics, p_value = compare(*measures)
         p_value = max(p_value, least_p(mi, count))
-    predicted = np.square([e.predicted_error for e in (*joint, *single)]).sum() / 2
-    unexplained = np.minimum(np.r_[of_x.unexplained, of_y.unexplained], 1.0)  # (rounding)
-    ranks = max(e.rank_noise for e in (*joint, *single))
-    ranks = max(ranks, float(rank_noise(np.sqrt(1 - unexplained), len(x))))
-    stderr = standard_error(
-        estimator.model_file.calibration.get("whole"),
-        sampling.noise,
-        float(np.sqrt(predicted)),
-        ranks,
-        sampling.effective_samples,
-    )
+    unexplained = np.r_[of_x.unexplained, of_y.unexplained]
+    sampling = _sampling(influence, time_series, trajectory)
     return ConditionalEstimate(
         mi=mi,
-        stderr=0.0 if degenerate else float(stderr),
+        stderr=0.0 if degenerate else _stderr(estimator, [*joint, *single], unexplained, sampling),
         noise=sampling.noise,
         p_value=p_value,
         statistic=float(statistics[0]),
@@ -263,6 +240,45 @@ def conditional(
         autocorrelated=any(term.autocorrelated for term in (*joint, *single)),
         degenerate=degenerate,
         unresolved=unresolved,
+    )
+
+
+def _terms(
+    estimator: Estimator, first: Sequence[Any], second: Sequence[Any], time_series: bool
+) -> list[Estimate]:
+    """Estimates with x, and with y, as the first side."""
+    pairs = zip(first, second, strict=True)
+    return [estimator.estimate_checked(Samples(a, b, time_series)) for a, b in pairs]
+
+
+def _sampling(
+    influence: NDArray[np.float64], time_series: bool, trajectory: NDArray[np.int64] | None
+) -> SamplingNoise:
+    """The noise of the samples."""
+    alone = np.zeros(1)  # stands for one unsliced estimate
+    if trajectory is None:
+        return sampling_noise(influence, alone, time_series=time_series)
+    return noise_of_trajectories(influence, alone, trajectory)
+
+
+def _stderr(
+    estimator: Estimator,
+    terms: Sequence[Estimate],
+    unexplained: NDArray[np.float64],
+    sampling: SamplingNoise,
+) -> float:
+    """The standard error of the difference of terms; `unexplained` is that of both `Residuals`."""
+    predicted = np.square([term.predicted_error for term in terms]).sum() / 2
+    left = np.sqrt(1 - np.minimum(unexplained, 1.0))  # (rounding)
+    ranks = float(rank_noise(left, terms[0].samples))
+    return float(
+        standard_error(
+            estimator.model_file.calibration.get("whole"),
+            sampling.noise,
+            float(np.sqrt(predicted)),
+            max(ranks, *(term.rank_noise for term in terms)),
+            sampling.effective_samples,
+        )
     )
 
 

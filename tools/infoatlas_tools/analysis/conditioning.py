@@ -35,6 +35,11 @@ class Residuals(NamedTuple):
     # compared with it. 1 if values were used, or if a coordinate is unchanged or 0.
     unexplained: NDArray[np.float64]
 
+    @property
+    def least_left(self) -> float:
+        """n times the smallest share of the variance that z leaves."""
+        return len(self.samples) * float(self.unexplained.min())
+
 
 def residuals(samples: NDArray[np.float64], given: NDArray[np.float64]) -> Residuals:
     """Residuals of samples [n, d] after a regression on z [n, dz]."""

@@ -84,14 +84,9 @@ def select_features(
     """
     samples, target = as_samples(X, "X"), as_samples(y, "y")
     estimator, series = as_estimator(estimator), as_flag(time_series, "time_series")
-    columns, dim = column_labels(X, samples.shape[1]), estimator.model_file.dim
+    columns = column_labels(X, samples.shape[1])
     count = min(as_count(count, "count", 1), len(columns))
-    if max(count, count - 1 + target.shape[1]) > dim:
-        raise InputError(
-            f"count is {count} and y has {target.shape[1]} columns: model "
-            f"{estimator.model_file.name} accepts {dim} columns unsliced; pass a smaller count, or "
-            'the model "wide" (20 columns)'
-        )
+    _check_width(count, target.shape[1], estimator)
     chosen: list[int] = []
     found: list[tuple[int, float, float, float]] = []
     end = ""
@@ -113,12 +108,8 @@ def select_features(
         ]
         if not options:
             return (), (0.0, 0.0, 1.0)
-        values = [
-            estimator.estimate_checked(
-                Samples(np.ascontiguousarray(samples[:, [*chosen, *own]]), target, series)
-            ).mi
-            for own in options
-        ]
+        sides = (np.ascontiguousarray(samples[:, [*chosen, *own]]) for own in options)
+        values = [estimator.estimate_checked(Samples(side, target, series)).mi for side in sides]
         own = options[int(np.argmax(values))]
         mi, stderr, p = tested(own, chosen, len(options))
         if size == 2 and p <= LEVEL:  # one of them may be informative, and the other one not
@@ -143,3 +134,14 @@ def select_features(
     names = tuple(columns[i] for i in chosen)
     order = np.array(chosen, np.int64)
     return FeatureSelection(names, order, step.astype(np.int64), mi, stderr, p_value, joint, end)
+
+
+def _check_width(count: int, dy: int, estimator: Estimator) -> None:
+    """Raise InputError if `count` columns and a y of `dy` columns are too many for the model."""
+    dim = estimator.model_file.dim
+    if max(count, count - 1 + dy) > dim:
+        raise InputError(
+            f"count is {count} and y has {dy} columns: model "
+            f"{estimator.model_file.name} accepts {dim} columns unsliced; pass a smaller count, or "
+            'the model "wide" (20 columns)'
+        )

@@ -196,51 +196,22 @@ def mi_curve(
     """
     reach = as_count(lag, "lag", 1) + as_count(history, "history", 1) - 1
     points = as_count(points, "points", 2, 10**5)
-    trajectories = as_trajectories(trajectories)
-    estimator = as_estimator(estimator)
+    trajectories, estimator = as_trajectories(trajectories), as_estimator(estimator)
     drop_constant = as_flag(drop_constant, "drop_constant")
     mode = as_choice(mode, "mode", MODES)
     states, lengths = trajectories.states, trajectories.lengths
     if mode == "auto":
         mode = "raw" if (lengths == lengths[0]).all() else "normalised"
-    least = estimator.model_file.n_min
-    enough = int((lengths > reach).sum())
-    if enough < least:
-        way_out = f"pass a smaller lag or history (their median is {int(np.median(lengths))} steps)"
-        if len(lengths) < least:
-            way_out = "record more of them"
-        elif reach == 1:
-            way_out = "record longer ones"
-        raise InputError(
-            f"{enough} of {len(lengths)} trajectories are longer than {reach} steps, but model "
-            f"{estimator.model_file.name} needs {least} samples at each moment: {way_out}"
-        )
+    _check_lengths(lengths, reach, estimator)
     dropped: tuple[int, ...] = ()
     if drop_constant:
-        constant = _constant_within(states, lengths)
-        if constant.all():
-            raise InputError(
-                f"all {len(constant)} coordinates are constant within every trajectory: "
-                "record states that move"
-            )
-        left_out = constant.copy()
-        if estimator.k is not None or (~constant).sum() * history > estimator.model_file.dim:
-            # Once for all of the curve, so that all points have the same coordinates.
-            moving = np.flatnonzero(~constant)
-            left_out[moving[list(redundant(np.asarray(states[:, moving], np.float64)))]] = True
+        left_out = _constant_or_redundant(states, lengths, history, estimator)
         states, dropped = states[:, ~left_out], tuple(np.flatnonzero(left_out).tolist())
-
     if mode == "raw":
-        moments = np.arange(reach, np.sort(lengths)[-least])
+        moments = np.arange(reach, np.sort(lengths)[-estimator.model_file.n_min])
         position = moments.astype(np.float64)
     else:
-        moments = np.linspace(0, 1, points)
-        present = lengths[lengths > reach]
-        step = reach + np.rint(moments[:, None] * (present - 1 - reach))
-        # Where all trajectories are shorter than `points`, neighbouring moments can be one step.
-        new = np.r_[True, (step[1:] != step[:-1]).any(axis=1)]
-        moments, step = moments[new], step[new]
-        position = (step / (present - 1)).mean(axis=1)
+        moments, position = _normalised(lengths, reach, points)
     members: list[NDArray[np.int64]] = []  # trajectories of each point
 
     def jobs() -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
@@ -260,15 +231,11 @@ def mi_curve(
             progress(i + 1, len(moments))
     one = estimates[0]
     slices = "unsliced" if one.k is None else f"{one.slices} slices of {one.k} dimensions"
+    names = ("mi", "stderr", "noise", "samples", "per_slice", "saturated")
     return MICurve(
+        **{name: np.array([getattr(each, name) for each in estimates]) for name in names},
         position=position,
-        mi=np.array([estimate.mi for estimate in estimates]),
-        stderr=np.array([estimate.stderr for estimate in estimates]),
-        noise=np.array([estimate.noise for estimate in estimates]),
-        samples=np.array([estimate.samples for estimate in estimates]),
-        per_slice=np.array([estimate.per_slice for estimate in estimates]),
         influence=influence,
-        saturated=np.array([estimate.saturated for estimate in estimates]),
         mode=mode,
         lag=lag,
         history=history,
@@ -283,11 +250,51 @@ def _estimate(estimator: Estimator, x: NDArray[Any], y: NDArray[Any]) -> Estimat
     return estimator.estimate_checked(Samples(x, y))
 
 
-def _constant_within(states: NDArray[np.floating], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether coordinates [d] are constant within every trajectory."""
+def _check_lengths(lengths: NDArray[np.int64], reach: int, estimator: Estimator) -> None:
+    """Raise InputError if too few trajectories are longer than `reach` steps."""
+    least, enough = estimator.model_file.n_min, int((lengths > reach).sum())
+    if enough >= least:
+        return
+    way_out = f"pass a smaller lag or history (their median is {int(np.median(lengths))} steps)"
+    if len(lengths) < least:
+        way_out = "record more of them"
+    elif reach == 1:
+        way_out = "record longer ones"
+    raise InputError(
+        f"{enough} of {len(lengths)} trajectories are longer than {reach} steps, but model "
+        f"{estimator.model_file.name} needs {least} samples at each moment: {way_out}"
+    )
+
+
+def _constant_or_redundant(
+    states: NDArray[np.floating], lengths: NDArray[np.int64], history: int, estimator: Estimator
+) -> NDArray[np.bool_]:
+    """Whether coordinates [d] are constant within every trajectory, or redundant in slices."""
     moved: NDArray[np.bool_] = states[1:] != states[:-1]
     moved[np.cumsum(lengths)[:-1] - 1] = False  # from one trajectory to the next
-    return np.asarray(~moved.any(axis=0))
+    left_out = np.asarray(~moved.any(axis=0))
+    if left_out.all():
+        raise InputError(
+            f"all {len(left_out)} coordinates are constant within every trajectory: "
+            "record states that move"
+        )
+    moving = np.flatnonzero(~left_out)
+    if estimator.k is not None or len(moving) * history > estimator.model_file.dim:
+        # Once for all of the curve, so that all points have the same coordinates.
+        left_out[moving[list(redundant(np.asarray(states[:, moving], np.float64)))]] = True
+    return left_out
+
+
+def _normalised(
+    lengths: NDArray[np.int64], reach: int, points: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Moments [T] from 0 to 1, as of `ensemble_pairs`, and their mean positions [T]."""
+    moments = np.linspace(0, 1, points)
+    present = lengths[lengths > reach]
+    step = reach + np.rint(moments[:, None] * (present - 1 - reach))
+    # Where all trajectories are shorter than `points`, neighbouring moments can be one step.
+    new = np.r_[True, (step[1:] != step[:-1]).any(axis=1)]
+    return moments[new], (step[new] / (present - 1)).mean(axis=1)
 
 
 def ensemble_pairs(

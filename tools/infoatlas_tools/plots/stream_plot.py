@@ -27,8 +27,7 @@ def stream_figure(curve: StreamCurve, *, title: str) -> Figure:
 
     After a pause of more than the setting `reset_after`, seconds, a stream restarts.
     """
-    topics, settings = [topic.name for topic in curve.topics], curve.settings
-    two = len(topics) == 2
+    two, settings = len(curve.topics) == 2, curve.settings
     figure = new_figure(10, 6.8 if two else 6)
     main, *below = draw_axes(figure, (5, 1.5, 1.5) if two else (5, 1.7))
     stamp, mi, noise = _with_extrema(curve)
@@ -50,21 +49,7 @@ def stream_figure(curve: StreamCurve, *, title: str) -> Figure:
     if extrema or pauses[0] or curve.events or len(curve.motions[0]):
         draw_legend(figure)
     names = "ab" if two else "s"
-    for axes, name, topic, (stamps, values) in zip(below, names, topics, curve.states, strict=True):
-        spread = np.ptp(values, axis=0)
-        scaled = (values - values.min(axis=0)) / np.where(spread > 0, spread, 1)
-        pause = _breaks(stamps)
-        axes.plot(
-            np.insert(stamps - curve.start, pause, np.nan),
-            np.insert(scaled[:, spread > 0], pause, np.nan, axis=0),
-            linewidth=0.8,
-            alpha=0.7,
-        )
-        axes.set_ylim(-0.08, 1.08)
-        axes.set_yticks([])
-        prefix = f"${name}$: " if two else ""
-        label = axes.set_ylabel(f"{prefix}{topic}", fontsize=9)
-        fit(label, 1.05 * axes.bbox.height, upright=True, prefix=prefix)
+    _draw_states(below, names, curve)
     below[-1].set_xlabel("seconds since the first message")
     begin = min(float(stamps[0]) for stamps, _ in curve.states) - curve.start
     end = max(float(stamps[-1]) for stamps, _ in curve.states) - curve.start
@@ -87,6 +72,28 @@ def stream_figure(curve: StreamCurve, *, title: str) -> Figure:
     place_labels(figure, labels)
     place_extrema(figure, numbers, times)
     return figure
+
+
+def _draw_states(panels: Sequence[Axes], names: str, curve: StreamCurve) -> None:
+    """The coordinates of each topic, scaled to their own range; constant ones are left out."""
+    topics = [topic.name for topic in curve.topics]
+    for axes, name, topic, (stamps, values) in zip(
+        panels, names, topics, curve.states, strict=True
+    ):
+        spread = np.ptp(values, axis=0)
+        scaled = (values - values.min(axis=0)) / np.where(spread > 0, spread, 1)
+        pause = _breaks(stamps)
+        axes.plot(
+            np.insert(stamps - curve.start, pause, np.nan),
+            np.insert(scaled[:, spread > 0], pause, np.nan, axis=0),
+            linewidth=0.8,
+            alpha=0.7,
+        )
+        axes.set_ylim(-0.08, 1.08)
+        axes.set_yticks([])
+        prefix = f"${name}$: " if len(topics) == 2 else ""
+        label = axes.set_ylabel(f"{prefix}{topic}", fontsize=9)
+        fit(label, 1.05 * axes.bbox.height, upright=True, prefix=prefix)
 
 
 def _draw_coupling(
