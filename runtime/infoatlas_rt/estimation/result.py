@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+INTERVAL = 1.645  # standard errors on each side of an estimate: a 90% interval
 SIMILAR_ROWS = "neighbouring rows are similar: time_series=True if in order of time"
 
 

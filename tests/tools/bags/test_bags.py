@@ -381,10 +381,10 @@ def test_command(bags, tmp_path, capsys, recorded, estimator, figures):
 def test_the_function_and_the_command_have_one_result(bags, tmp_path):
     target = tmp_path / "a.json"
     options = ("--topic", "/cube_pose", "--with-topic", "/tool_pose", *QUICK)
-    assert run(bags / "mcap", *options, "--start", 1, "--json", target) == 0
+    assert run(bags / "mcap", *options, "--start", 1, "--duration", 3, "--json", target) == 0
     found = analyse_bag(
         bags / "mcap", "/cube_pose", Estimator(threads=1), with_topic="/tool_pose", window=40,
-        every=4, part=Part(1.0),
+        every=4, part=Part(1.0, 3.0),
     )  # fmt: skip
     written = json.loads(target.read_text())
     del written["warnings"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.estimation.result import SIMILAR_ROWS
+from infoatlas_rt.estimation.result import INTERVAL, SIMILAR_ROWS
 
 from ..presentation import axes_of, require_pandas
 
@@ -133,7 +133,7 @@ class ConditionalEstimate:
         if len(self.null):
             ax.hist(self.null, bins=30, color="0.75", label=f"{len(self.null)} surrogates")
             ax.axvline(self.statistic, color="tab:blue", label=f"given, p = {self.p_value:.3g}")
-        ax.set_title(f"{self.question} = {self.mi:.3f} ± {1.645 * self.stderr:.3f} nats")
+        ax.set_title(f"{self.question} = {self.mi:.3f} ± {INTERVAL * self.stderr:.3f} nats")
         ax.set(xlabel="statistic of the test", ylabel="surrogates")
         ax.legend(frameon=False)
         return ax

@@ -20,6 +20,7 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
+from infoatlas_rt.estimation.result import INTERVAL
 from infoatlas_rt.estimation.shuffling import largest_group
 
 from .small_samples import gaussian_information
@@ -30,7 +31,6 @@ Rows = list[tuple[int, NDArray[np.int64]]]  # trajectories, and steps of each
 WINDOW = 1.0  # seconds before and after a key state
 PAIRS = 400  # samples of one estimate, drawn from all trajectories
 PRESENT = 0.5  # nats, as of a correlation of 0.8; motions towards each other have some, too
-Z = 1.645  # standard errors from it that make a value clear, as in the intervals of estimates
 REST_RANGE = 1e-4  # of a coordinate's range: a smaller increment is rest
 SEED = 0
 SLICES = 10  # of sides wider than the model; more change the estimates by less than their error
@@ -187,7 +187,9 @@ def _estimate(
 def _change(before: tuple[float, float, bool], after: tuple[float, float, bool]) -> str:
     """The word of `GroupChange.change`."""
     # A value or an error that is NaN is not clear.
-    if not all(copy or abs(mi - PRESENT) > Z * stderr for mi, stderr, copy in (before, after)):
+    if not all(
+        copy or abs(mi - PRESENT) > INTERVAL * stderr for mi, stderr, copy in (before, after)
+    ):
         return "uncertain"
     words = {(0, 1): "made", (1, 0): "broken", (1, 1): "stays", (0, 0): "absent"}
     return words[before[0] > PRESENT, after[0] > PRESENT]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.estimation.result import SIMILAR_ROWS
+from infoatlas_rt.estimation.result import INTERVAL, SIMILAR_ROWS
 from infoatlas_rt.inputs.checks import as_choice
 
 from ..presentation import axes_of, require_pandas
@@ -162,7 +162,7 @@ class LagScan(Screening):
         return require_pandas("to_frame()").DataFrame({"lag": self.lags} | self._columns())
 
     def _draw(self, ax: Any) -> None:
-        low, high = (np.maximum(self.mi + side * 1.645 * self.stderr, 0) for side in (-1, 1))
+        low, high = (np.maximum(self.mi + side * INTERVAL * self.stderr, 0) for side in (-1, 1))
         ax.fill_between(self.lags, low, high, color="tab:blue", alpha=0.2, lw=0, label="90%")
         ax.plot(self.lags, self.mi, color="tab:blue")
         found = self.p_adjusted <= LEVEL
@@ -203,7 +203,7 @@ class FeatureRanking(Screening):
     def _draw(self, ax: Any) -> None:
         rows = np.arange(len(self.names))
         colours = ["tab:blue" if p <= LEVEL else "0.75" for p in self.p_adjusted]
-        ax.barh(rows, self.mi, xerr=1.645 * self.stderr, color=colours, ecolor="0.4", capsize=2)
+        ax.barh(rows, self.mi, xerr=INTERVAL * self.stderr, color=colours, ecolor="0.4", capsize=2)
         ax.set_yticks(rows, self.names)
         ax.invert_yaxis()
         ax.set_xlabel(f"nats; blue: corrected p ≤ {LEVEL}")
