@@ -101,8 +101,8 @@ class StreamCurve:
         rows: list[dict[str, Any]] = [
             {"kind": "estimate", **dict(zip(COLUMNS, own, strict=True))} for own in values
         ]
-        found: Extremum | Event
-        for found in (*self.extrema, *self.events):
+        detections: list[Extremum | Event] = [*self.extrema, *self.events]
+        for found in detections:
             at = found.detected_stamp
             reported = None if at is None else round(at - self.start, 6)
             own = {"kind": found.kind, "stamp": found.stamp, "mi": found.value, "z": found.z}
