@@ -83,13 +83,13 @@ def test_curve_table_picture_and_json(capsys, tmp_path, figures):
     assert main_axes.get_ylabel() == "mutual information (nats)"
     assert below.get_ylabel() == "trajectories" and "50 to 100 steps" in below.get_xlabel()
     curve = result["curve"]
-    assert series(main_axes, 15) == [curve["position"], curve["mi"]]
+    assert series(main_axes, 100) == [curve["position"], curve["mi"]]
     dots = [tuple(dot) for marks in main_axes.collections[1:] for dot in marks.get_offsets()]
     assert sorted(dots) == sorted((s["stamp"], s["value"]) for s in result["extrema"])
 
     assert result["mode"] == "normalised" and result["dropped"] == [25, 26, 27, 35, 36, 37]
     curve = result["curve"]
-    assert {len(values) for values in curve.values()} == {15} and set(curve["samples"]) == {100}
+    assert {len(values) for values in curve.values()} == {100} and set(curve["samples"]) == {100}
     assert min(curve["noise"]) > 0 and min(curve["stderr"]) > 0
     assert curve["noise"] != curve["stderr"]
 
