@@ -89,8 +89,8 @@ def analyse_bag(
     Raises
     ------
     InputError
-        The bag cannot be read, a topic or a field is not in it, a setting is out of range or is
-        for two topics, or the part is too short for an estimate.
+        The bag cannot be read. A topic or a field is not in it. A setting is out of range, or is
+        for two topics. The part is too short for an estimate.
     """
     if with_fields is not None and with_topic is None:
         raise InputError("--with-field is for the topic of --with-topic: give both")
