@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt import Task, VectorTracker
-from infoatlas_rt.live.subtasks import STALLED
 
 from .run import finite
 
@@ -52,14 +51,15 @@ def evaluate(states: Sequence[Float], success: Any, task: Task) -> dict[str, flo
         - detection_seconds: median time from the start of a detected failure to the report
         - timeout_seconds: 95% quantile of the length of successes
     """
+    assert task.subtasks is not None
     outcome = np.asarray(success, bool)
     waiting = waits(states, task)
-    rate = task.detectors.timing.rate
+    rate, limit = task.detectors.timing.rate, task.subtasks.stalled
     lengths = np.array([len(s) for s in states])
-    seconds = np.array([np.argmax(w > STALLED) if (w > STALLED).any() else np.nan for w in waiting])
+    seconds = np.array([np.argmax(w > limit) if (w > limit).any() else np.nan for w in waiting])
     seconds /= NOMINAL if rate is None else rate
     largest = np.array([w.max() for w in waiting])
-    stalled = largest > STALLED
+    stalled = largest > limit
     middle = int(np.median(lengths[outcome])) if outcome.any() else int(lengths.max())
     early = np.array([w[:middle].max() for w in waiting])
     late = float(np.quantile(lengths[outcome], 0.95)) if outcome.any() else np.nan

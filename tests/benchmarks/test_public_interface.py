@@ -19,7 +19,6 @@ ALLOWED |= {
     ("infoatlas_tools.keystates.subtasks.subtask_discovery", "ordered_parts"),
     ("infoatlas_tools.keystates.subtasks.poses", "tracks"),
     ("infoatlas_tools.keystates.subtasks.references", "orientation"),
-    ("infoatlas_rt.live.subtasks", "STALLED"),
 }
 # A recording of two topics at different rates is paired like a bag.
 ALLOWED |= {("infoatlas_rt.messages.sync", "Synchroniser")}

@@ -81,7 +81,7 @@ class Follower:
         return fields(found)
 
     @property
-    def subtasks(self):
+    def subtask_states(self):
         return [self.subtask(tool) for tool in range(self.about.tools)]
 
     @property

@@ -32,15 +32,16 @@ def task(rng):
     parts = rng.permutation([*axes, *((-1, c) for c in columns)])
     parts = parts[: rng.integers(1, len(parts) + 1)]
     keystates, stride = int(rng.integers(0, 5)), int(rng.integers(1, 6))
-    rate = None if rng.random() < 0.4 else float(stride * rng.uniform(12, 30))
+    frequency = rng.uniform(12, 30)
+    rate = None if rng.random() < 0.4 else float(stride * frequency)
     subtasks = None if rng.random() < 0.2 else _subtasks(rng, width, len(parts))
     detectors = {
         "coordinates": {"width": width, "groups": groups, "parts": parts.tolist()},
-        "timing": {"stride": stride, "rate": rate},
+        "timing": {"stride": stride, "rate": rate, "frequency": frequency},
         **_detectors(rng, len(parts), keystates, subtasks),
     }
     return {
-        "format": 6,
+        "format": 7,
         "keystates": [f"state {k} \u00e9" for k in range(keystates)],
         "columns": [] if rng.random() < 0.5 else [f"column {c}" for c in range(width)],
         "detectors": detectors,
@@ -57,18 +58,32 @@ def _detectors(rng, p, count, subtasks):
         "scale": _positive(rng, q, 0.1),
         "rest": _positive(rng, q, 1e-4),
         **{name: rng.standard_normal(q).tolist() for name in ("centre", "gain", "weight")},
+        "clip": _about(rng, 3),
+        "fewest": int(rng.integers(0, 4)),
     }
+    threshold = [_or_none(rng, rng.uniform(0, 1)) for _ in range(count)]
+    first = int(rng.integers(2, 20))
     size = q * (3 * len(windows) + 1)
     return {
         "features": features,
+        "stream": {
+            "stamps_kept": int(rng.integers(first, 200)),
+            "stamps_for_rate": first,
+            "usual": [0.5, _about(rng, 1.5)],
+            "same": [0.8, _about(rng, 1.25)],
+            "averaged": _about(rng, 0.75),
+        },
         "coefficients": (rng.standard_normal((count, size)) / size**0.5).tolist(),
         "offset": rng.uniform(0, 0.5, count).tolist(),
-        "threshold": [_or_none(rng, rng.uniform(0, 1)) for _ in range(count)],
+        "threshold": threshold,
         "once": (rng.random(count) < 0.4).tolist(),
         "earliest": rng.integers(0, 3, (count, len(subtasks["tools"]) if subtasks else 0)).tolist(),
         "recall": [_or_none(rng, rng.uniform(0.4, 1)) for _ in range(count)],
         "delay": [_or_none(rng, 0.3) for _ in range(count)],
         "false_reports": [_or_none(rng, rng.uniform(0, 0.7)) for _ in range(count)],
+        "followed": [limit is not None and rng.random() < 0.7 for limit in threshold],
+        "gap": int(rng.integers(1, 12)),
+        "rise": 1e-9,
     }
 
 
@@ -83,7 +98,7 @@ def _subtasks(rng, width, p):
         _tool(rng, width, p, [i for i, part in enumerate(parts) if part["tool"] == tool])
         for tool in tools
     ]
-    return {"parts": parts, "tools": models}
+    return {"parts": parts, "tools": models, "stalled": _about(rng, 3)}
 
 
 def _tool(rng, width, p, parts):
@@ -102,8 +117,17 @@ def _tool(rng, width, p, parts):
         "projection": (rng.standard_normal((2 * p + 5 * m, q)) / p**0.5).tolist(),
         "offset": rng.standard_normal(q).tolist(),
         "means": (2 * rng.standard_normal((count, q))).tolist(),
-        "duration": _positive(rng, count, 4),
-        "absent": (rng.random(len(parts)) * (rng.random(len(parts)) < 0.4)).tolist(),
+        "before": np.linspace(0, 1, len(parts) + 1).tolist(),
+        "start": rng.dirichlet(np.ones(count)).tolist(),
+        "moves": rng.integers(0, count, (3 * count, 2)).tolist(),
+        "probabilities": rng.uniform(0.01, 0.9, 3 * count).tolist(),
+        "anywhere": _about(rng, 1e-6),
+        "temper": _about(rng, 0.15),
+        "certain": rng.uniform(0.3, 1),
+        "near": _about(rng, 0.5),
+        "cap": _about(rng, 8),
+        "clip": _about(rng, 6),
+        "resolution": _about(rng, 0.002),
     }
     return {
         "model": model,
@@ -111,11 +135,16 @@ def _tool(rng, width, p, parts):
         "error": [_or_none(rng, 0.1) for _ in parts],
         "usual": _positive(rng, len(parts), 10),
         "limit": _or_none(rng, rng.uniform(0.5, 5)),
+        "followed": (rng.random(len(parts)) < 0.7).tolist(),
     }
 
 
 def _positive(rng, count, size):
     return (size * np.exp(rng.standard_normal(count))).tolist()
+
+
+def _about(rng, value):
+    return float(value * np.exp(0.2 * rng.standard_normal()))
 
 
 def _or_none(rng, value):

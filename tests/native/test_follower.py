@@ -6,30 +6,22 @@ import json
 import math
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import random_tasks
-from episodes import resampled, retried
+from episodes import resampled
 from follower import Follower, load
 from infoatlas_rt import InputError, KeyStateTracker, Task
-from infoatlas_tools import Pose, Position, Trajectories, discover_keystates, load_trajectories
 from library import Library
+from stream_cases import read
 
 ROOT = Path(__file__).parents[2]
 PREFIX = ROOT / "build/native/prefix"  # make build/native/ready
 LIBRARY = PREFIX / "lib/libinfoatlas.so"
 BOUND = 1e-9  # relative; 3e-14 is the largest difference that was seen
-RECORDED = {
-    "pickcube": ("examples/data", {"cube": Pose("cube"), "goal": Position("goal")}),
-    "stack": ("benchmarks/tasks/data", {"a": Pose("cube_a"), "b": Pose("cube_b")}),
-    "handover": ("benchmarks/tasks/data", {"hammer": Pose("hammer")}),
-    "pusht": ("benchmarks/tasks/data", None),
-    "mw_drawer_open": ("benchmarks/tasks/data", None),
-}
 
 pytestmark = pytest.mark.skipif(not PREFIX.exists(), reason="libinfoatlas is not installed there")
 
@@ -41,21 +33,9 @@ def library():
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A function: the file of a task, found in up to eight demonstrations, and two others."""
-
-    @cache
-    def make(name):
-        folder, objects = RECORDED[name]
-        found = load_trajectories(ROOT / folder / f"{name}.npz")
-        states = np.split(found.states, np.cumsum(found.lengths)[:-1])
-        few = Trajectories(states[: min(8, len(states) - 2)], names=found.names, rate=20)
-        keystates = discover_keystates(few, count=3)
-        parts = objects and keystates.subtasks(tool=Pose("tool"), objects=objects)
-        path = tmp_path_factory.mktemp(name) / "task.json"
-        keystates.save(path, parts)
-        return path, states[-2:]
-
-    return make
+    """The file of a task, and an episode."""
+    case = read("recorded")
+    return case.save(tmp_path_factory.mktemp("recorded")), np.array(case.states)
 
 
 def same(python, own, where):
@@ -68,17 +48,15 @@ def same(python, own, where):
 
 
 def compare(trackers, states, stamps=None):
-    """Push an episode into both; the number of events."""
+    """Push an episode into both."""
     python, own = trackers
     python.reset()
     own.reset()
     assert own.followed == python.followed.tolist()
-    count = 0
     for t, state in enumerate(states):
         stamp = None if stamps is None else stamps[t]
         events, others = python.push(state, stamp), own.push(state, stamp)
         assert len(events) == len(others), t
-        count += len(events)
         for event, other in zip(events, others, strict=True):
             for name in ("keystate", "step", "detected_step", "score"):
                 same(getattr(event, name), other[name], (t, name))
@@ -87,53 +65,15 @@ def compare(trackers, states, stamps=None):
                 same(math.nan if value is None else value, other[name], (t, name))
             assert (event.subtask or "") == other["subtask"]
             assert other["name"] == python.task.keystates[event.keystate]
-        for present, other in zip(python.subtask_states, own.subtasks, strict=True):
+        for present, other in zip(python.subtask_states, own.subtask_states, strict=True):
             assert (present is None) == (other is None), t
             for name, value in vars(present).items() if present else ():
                 same(value, other[name], (t, name))
         assert own.step == python.step
-    return count
 
 
 def both(library, path, **options):
     return KeyStateTracker(path, **options), Follower(library, path, **options)
-
-
-@pytest.mark.parametrize("name", RECORDED)
-def test_recorded_demonstrations(library, recorded, name):
-    path, episodes = recorded(name)
-    trackers = both(library, path, follow_all=True)
-    assert [name.decode() for name in trackers[1].columns] == list(trackers[0].task.columns)
-    assert sum(compare(trackers, episode) for episode in episodes) > 0
-
-
-def test_a_retry(library, recorded):
-    path, episodes = recorded("pickcube")
-    tracker, own = both(library, path)
-    grasp = tracker.task.keystates.index("grasp cube")
-    for episode in episodes:
-        tracker.reset()
-        found = [event for state in episode for event in tracker.push(state)]
-        (at,) = [event.step for event in found if event.keystate == grasp]
-        again = retried(episode, at)
-        compare((tracker, own), again)
-        own.reset()
-        events = [event for state in again for event in own.push(state)]
-        assert [event["step"] for event in events if event["keystate"] == grasp] == [at, at + 54]
-
-
-@pytest.mark.parametrize("factor", [9.0, 50, 5, 0.4])
-def test_other_rates_by_argument_and_by_stamps(library, recorded, factor):
-    path, episodes = recorded("pickcube")
-    states = resampled(episodes[0], factor)
-    stamps = (1000 + np.arange(len(states)) / (20 * factor)).tolist()
-    assert compare(both(library, path, rate=20.0 * factor), states) > 0
-    trackers = both(library, path)
-    assert compare(trackers, states, stamps) > 0
-    assert compare(both(library, path), states, [round(stamp, 3) for stamp in stamps]) > 0
-    some = [stamp if t % 7 else None for t, stamp in enumerate(stamps)]
-    compare(trackers, states, some)
-    compare(both(library, path), states, some)
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -154,17 +94,17 @@ def test_random_tasks(library, tmp_path, seed):
 
 
 def test_a_state_that_is_refused_changes_nothing(library, recorded):
-    path, episodes = recorded("pickcube")
+    path, episode = recorded
     python, own = both(library, path)
-    compare((python, own), episodes[0][:30])
-    lost = episodes[0][30].copy()
+    compare((python, own), episode[:30])
+    lost = episode[30].copy()
     lost[3] = math.nan
     for state, message in ((lost, "state is nan at coordinate 3"), (lost[:5], "has 5 coordinates")):
         with pytest.raises(RuntimeError, match=message):
             own.push(state)
     with pytest.raises(RuntimeError, match="stamp is infinite"):
-        own.push(episodes[0][30], math.inf)
-    for state in episodes[0][30:]:
+        own.push(episode[30], math.inf)
+    for state in episode[30:]:
         assert len(own.push(state)) == len(python.push(state))
         same(python.subtask.progress, own.subtask(0)["progress"], "progress")
     with pytest.raises(RuntimeError, match="tool is 1, and there are 1"):
@@ -172,13 +112,13 @@ def test_a_state_that_is_refused_changes_nothing(library, recorded):
 
 
 def test_rates_that_cannot_be_followed(library, recorded, tmp_path):
-    path, episodes = recorded("pickcube")
+    path, episode = recorded
     for rate, message in ((-1, "has to be"), (math.inf, "has to be"), (0.1, "push more often")):
         with pytest.raises(RuntimeError, match=message):
             Follower(library, path, rate=rate)
     slow = Follower(library, path)
     with pytest.raises(RuntimeError, match="push more often"):
-        for t, state in enumerate(episodes[0]):
+        for t, state in enumerate(episode):
             slow.push(state, 10.0 * t)
     assert slow.step == 8
     values = json.loads(path.read_text())
@@ -198,7 +138,7 @@ def members(value, where=()):
 
 
 def test_what_python_refuses_is_refused(library, recorded, tmp_path):
-    path, changed = recorded("pickcube")[0], tmp_path / "task.json"
+    path, changed = recorded[0], tmp_path / "task.json"
     text = path.read_text()
     for where in members(json.loads(text)):
         for value in (None, "x", -1, 1e6, [], {}, [None], "absent"):
@@ -228,7 +168,7 @@ def test_texts_that_are_no_task(library, tmp_path):
         b"{} {}": "text after the end",
         b'["\xc3\xa9"]': "beyond ASCII",
         b"{}": '"format" is missing',
-        b'{"format": 5}': "format: an integer from 6 to 6",
+        b'{"format": 6}': "format: an integer from 7 to 7",
         b"[" + b"0," * 2**20: "more than a million values",
         b" " * (2**24 + 1): "larger than 16 MiB",
     }
@@ -241,12 +181,12 @@ def test_texts_that_are_no_task(library, tmp_path):
 
 
 def test_followers_of_several_threads(library, recorded):
-    path, episodes = recorded("pickcube")
+    path, episode = recorded
 
     def follow(_):
         own = Follower(library, path)
         before = own.info.bytes
-        found = [(own.push(state, t / 20), own.subtasks) for t, state in enumerate(episodes[0])]
+        found = [(own.push(state, t / 20), own.subtask_states) for t, state in enumerate(episode)]
         assert own.info.bytes == before
         return found
 
@@ -263,8 +203,8 @@ def built(*command):
 
 
 def test_the_example_of_an_installed_library(recorded, tmp_path):
-    path, episodes = recorded("pickcube")
-    states = resampled(episodes[0], 50)
+    path, episode = recorded
+    states = resampled(episode, 50)
     names = ",".join(Task.load(path).columns)
     np.savetxt(
         tmp_path / "states.csv", states, delimiter=",", header=names, comments="", fmt="%.17g"

@@ -29,7 +29,7 @@ estimator = library.estimator(library.load(MODELS / "edge.onnx"), 100, 2, 2, thr
 found = library.run(estimator, x, x + y)
 follower = Follower(library, task, follow_all=True)
 states = np.random.default_rng(0).standard_normal((60, follower.about.columns))
-print(found["mi"], found["stderr"], [follower.push(s) for s in states], follower.subtasks)
+print(found["mi"], found["stderr"], [follower.push(s) for s in states], follower.subtask_states)
 """
 
 

@@ -12,7 +12,7 @@ from harness import BASE, RELIABLE, START, TOPIC, feed, joint_states, poses, sec
 from infoatlas_msgs.msg import MutualInformation
 
 from episodes import pickcube
-from infoatlas_rt import CouplingDetector, Estimator, KeyStateTracker
+from infoatlas_rt import CouplingDetector, Estimator
 from infoatlas_tools import discover_keystates
 from infoatlas_tools.bags.states import Bag
 
@@ -108,42 +108,6 @@ def test_a_bag_reports_the_same_couplings(bench, tmp_path):
     assert [(m.kind, seconds(m.header.stamp), m.value) for m in bench.couplings] == [
         (e["kind"], e["stamp"], e["value"]) for e in expected
     ]
-
-
-def test_a_grasp_is_announced_after_15_demonstrations(bench, demonstrations, tmp_path):
-    """A file of 15 demonstrations, other episodes, with or without a reset between them."""
-    found = discover_keystates([states[:, :18] for states, _ in demonstrations[:15]], count=3)
-    grasps = np.array([[grasp] for _, grasp in demonstrations[:15]])
-    number = int(np.ma.abs(found.steps - grasps).mean(axis=0).argmin())
-    tracker = KeyStateTracker(found)
-    assert tracker.followed[number]
-    file = tmp_path / "task.json"
-    found.save(file)
-    bench.up(fields=["position[:]", "velocity[:]"], lag_seconds=0.0, task_file=str(file))
-    publisher = bench.publisher()
-    start = START
-    for episode in (20, 21, 22):
-        states, true = demonstrations[episode]
-        if episode == 21:
-            assert bench.reset().success
-        if episode == 22:
-            start -= 3600 * 10**9  # a bag that starts again: stamps jump back
-        bench.keystates.clear()
-        messages = joint_states(states[:, :9], start, STEP)
-        for message, state in zip(messages, states, strict=True):
-            message.velocity = state[9:18].tolist()
-        feed(publisher, messages)
-        tracker.reset()
-        reported = [(e.keystate, e.step) for state in states[:, :18] for e in tracker.push(state)]
-        bench.wait(
-            lambda reported=reported: [(m.keystate, m.step) for m in bench.keystates] == reported
-        )
-        grasp = next(m for m in bench.keystates if m.keystate == number)
-        assert abs(grasp.step - true) <= 2 and abs(grasp.detected_step - true) <= 8
-        assert seconds(grasp.header.stamp) == seconds(messages[grasp.step].header.stamp)
-        assert 0 < grasp.score <= 1
-        start += 10 * 10**9
-    assert bench.estimates, "the window's estimates go on beside it"
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 A detector is linear in the features of a step (`motion_features.py`), and scores a step 0.2 s after
 it. A key state is reported at a maximum of its score above a threshold, from the part of the task
-on in which demonstrations have it. It is not followed if it was found in too few of the
-demonstrations left out, or reported falsely too often in them.
+on in which demonstrations have it.
 """
 
 from __future__ import annotations
@@ -14,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..streams.event_thresholds import KEYSTATE_FALSE_REPORTS, KEYSTATE_GAP, KEYSTATE_RECALL
 from .coordinates import Coordinates
-from .json_file import floats, indices
+from .json_file import flags, floats, indices, integer, number
 from .motion_features import Features
-from .timing import Timing
+from .timing import StreamRate, Timing
 
 Float = NDArray[np.float64]
 
@@ -29,6 +27,7 @@ class Detectors:
 
     coordinates: Coordinates
     timing: Timing
+    stream: StreamRate
     features: Features
     coefficients: Float  # [K, f]
     offset: Float  # [K]
@@ -44,39 +43,32 @@ class Detectors:
     # 0.05 s if the rate is not known.
     delay: Float
     false_reports: Float  # [K], false reports in an episode, expected on average
-
-    @property
-    def followed(self) -> NDArray[np.bool_]:
-        """Whether each key state can be followed [K]."""
-        good = (self.recall >= KEYSTATE_RECALL) & (self.false_reports <= KEYSTATE_FALSE_REPORTS)
-        return np.isfinite(self.threshold) & (good | np.isnan(self.recall))
+    # [K]: common, and neither missed nor reported falsely too often in demonstrations left out.
+    followed: NDArray[np.bool_]
+    gap: int  # working steps between two reports of one key state, at least
+    rise: float  # increase of a score; smaller ones are rounding, as while a robot rests
 
     def reported(self, follow_all: bool) -> NDArray[np.bool_]:
         """Key states that are reported [K]: all common ones, or those that can be followed."""
         return np.isfinite(self.threshold) if follow_all else self.followed
 
-    @property
-    def gap(self) -> int:
-        """Working steps between two reports of one key state, at least."""
-        return self.timing.steps(KEYSTATE_GAP)
-
     @classmethod
     def from_dict(cls, values: dict[str, Any], count: int, tools: int) -> Detectors:
         """From the values of a file; ValueError, KeyError or TypeError if they do not fit."""
         coordinates = Coordinates.from_dict(values["coordinates"])
-        rate = values["timing"]["rate"]
-        timing = Timing(int(values["timing"]["stride"]), None if rate is None else float(rate))
-        if timing.stride < 1 or not 0 < timing.frequency < np.inf:
-            raise ValueError(f"stride {timing.stride}, rate {rate}")
         features = Features.from_dict(values["features"], len(coordinates.parts))
         threshold = floats(values, "threshold", count, gaps=True)
-        once = np.asarray(values["once"], bool)
-        if once.shape != (count,):
-            raise ValueError(f"once has shape {once.shape}, and there are {count} key states")
+        once, followed = (flags(values, name, count) for name in ("once", "followed"))
+        if np.isnan(threshold[followed]).any():
+            raise ValueError("a key state that is followed has no threshold")
+        recall, delay, false = (
+            floats(values, name, count, gaps=True) for name in ("recall", "delay", "false_reports")
+        )
         return cls(
-            coordinates, timing, features,
+            coordinates, Timing.from_dict(values["timing"]),
+            StreamRate.from_dict(values["stream"]), features,
             floats(values, "coefficients", count, features.count), floats(values, "offset", count),
             np.where(np.isnan(threshold), np.inf, threshold), once,
             indices(values, "earliest", 2**31).reshape(count, tools),
-            *(floats(values, n, count, gaps=True) for n in ("recall", "delay", "false_reports")),
+            recall, delay, false, followed, integer(values, "gap", 1), number(values, "rise"),
         )  # fmt: skip

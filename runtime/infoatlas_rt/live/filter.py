@@ -14,14 +14,13 @@ from ..errors import InputError
 from ..inputs.checks import as_rate
 from ..inputs.copies import Stateful
 from ..inputs.ring import Ring
-from ..streams.event_thresholds import KEYSTATE_RISE
 from ..streams.events import KEY_STATE, Event
 from .coordinates import Follower
+from .detectors import Detectors
 from .progress_filter import ProgressFilter
 from .progress_model import relative
-from .subtasks import STALLED, SubtaskState
+from .subtasks import SubtaskState
 from .task import Task
-from .timing import Timing
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -42,7 +41,7 @@ class LiveFilter(Stateful):
     ) -> None:
         self._detectors = own = task.detectors
         self.followed = own.reported(follow_all)
-        self._stride, self._parts = _pace(own.timing, rate)
+        self._stride, self._parts = _pace(own, rate)
         self._path = Follower(own.coordinates, rows)
         self._subtasks, self._follow_all = task.subtasks, follow_all
         tools = () if task.subtasks is None else task.subtasks.tools
@@ -84,7 +83,7 @@ class LiveFilter(Stateful):
         about, own = self._subtasks.tools[tool], self.progress[tool]
         part = np.maximum(own.part, 0)
         known = (own.part >= 0) & (self._follow_all | about.followed[part])
-        before = about.before
+        before = about.model.before
         total = before[part] + own.progress * (before[part + 1] - before[part])
         return (
             np.where(known, about.model.parts[part], -1),
@@ -102,7 +101,7 @@ class LiveFilter(Stateful):
         one, inside = self._subtasks.parts[index], int(self.progress[tool].inside[row])
         return SubtaskState(
             index, one.name, one.tool, one.reference, one.held, progress, total,
-            waiting > STALLED, waiting, inside / self._detectors.timing.frequency,
+            waiting > self._subtasks.stalled, waiting, inside / self._detectors.timing.frequency,
         )  # fmt: skip
 
     def push(self, states: Float, rows: Int) -> list[tuple[int, Event]]:
@@ -158,7 +157,7 @@ class LiveFilter(Stateful):
         parts = np.reshape([p.part[rows] for p in self.progress], (len(self.progress), len(rows))).T
         retry = (parts[:, None] < self._parts_then[rows]).any(axis=-1)  # a tool went back
         self._free[rows] = free = np.where(retry, self._free[rows] % FOREVER, self._free[rows])
-        peak = (middle > earlier + KEYSTATE_RISE) & (middle >= score - KEYSTATE_RISE)
+        peak = (middle > earlier + own.rise) & (middle >= score - own.rise)
         peak &= np.isfinite(earlier) & (middle > own.threshold) & self.followed & (step >= free)
         peak &= (parts[:, None] >= own.earliest).all(axis=-1)
         self._scores[rows, 0], self._scores[rows, 1] = middle, score
@@ -178,8 +177,9 @@ class LiveFilter(Stateful):
         return working * self._stride + (self._stride - 1) // 2
 
 
-def _pace(timing: Timing, rate: float | None) -> tuple[int, int]:
+def _pace(detectors: Detectors, rate: float | None) -> tuple[int, int]:
     """States of a working step, and working steps of a state; one of them is 1."""
+    timing = detectors.timing
     if rate is None:
         return timing.stride, 1
     rate = as_rate(rate, "rate")
@@ -189,4 +189,6 @@ def _pace(timing: Timing, rate: float | None) -> tuple[int, int]:
             "the key states with their rate, or push states at the same rate and leave it out here"
         )
     ratio = rate / timing.frequency
-    return (max(1, round(ratio)), 1) if ratio >= 0.75 else (1, max(1, round(1 / ratio)))
+    if ratio >= detectors.stream.averaged:
+        return max(1, round(ratio)), 1
+    return 1, max(1, round(1 / ratio))

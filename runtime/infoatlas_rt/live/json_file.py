@@ -16,7 +16,7 @@ from ..errors import InputError
 
 T = TypeVar("T")
 
-TASK_FORMAT = 6
+TASK_FORMAT = 7
 
 
 def write(path: str | os.PathLike[str], task: Any) -> None:
@@ -75,6 +75,27 @@ def floats(
     if not (gaps or np.isfinite(array).all()) or (positive and not (array > 0).all()):
         raise ValueError(f"{name} is not finite{', or not above 0' if positive else ''}")
     return array.reshape(shape)
+
+
+def number(values: dict[str, Any], name: str) -> float:
+    """A number of a file, finite and above 0; ValueError if it is not."""
+    return float(floats(values, name, positive=True))
+
+
+def integer(values: dict[str, Any], name: str, least: int) -> int:
+    """An integer of a file, at least `least`; ValueError if it is not."""
+    found = int(values[name])
+    if found < least:
+        raise ValueError(f"{name} is {found}, and is at least {least}")
+    return found
+
+
+def flags(values: dict[str, Any], name: str, count: int) -> NDArray[np.bool_]:
+    """Truth values of a file [count]; ValueError if there are more or fewer."""
+    array = np.asarray(values[name], bool)
+    if array.shape != (count,):
+        raise ValueError(f"{name} has shape {array.shape}, and needs ({count},)")
+    return array
 
 
 def indices(values: dict[str, Any], name: str, count: int) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .json_file import floats, indices
+from .json_file import floats, indices, integer, number
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -29,6 +29,8 @@ class Features:
     centre: Float  # [q], central value
     gain: Float  # [q], weight divided by the range
     weight: Float  # [q]
+    clip: float  # largest size of the logarithm of a ratio of energies
+    fewest: int  # steps of a window on which a ratio rests, at least; fewer if it is shorter
 
     @property
     def before(self) -> int:
@@ -59,8 +61,8 @@ class Features:
             ratio = ((energy[..., last, :] - spent) / next_ + self.rest) / (
                 (spent - energy[..., first, :]) / past + self.rest
             )
-            e = (0.5 * np.log(ratio)).clip(-3, 3) / 2
-            few = (t - first < min(2, before)) | (last - t < min(2, after))
+            e = (0.5 * np.log(ratio)).clip(-self.clip, self.clip) / 2
+            few = (t - first < min(self.fewest, before)) | (last - t < min(self.fewest, after))
             e[..., few, :] = 0.0
             earlier = (here - x[..., first, :]) / before / self.scale
             later = (x[..., last, :] - here) / after / self.scale
@@ -75,8 +77,9 @@ class Features:
         windows = tuple((int(before), int(after)) for before, after in values["windows"])
         if not windows or min(map(min, windows)) < 1:
             raise ValueError(f"windows {windows}")
-        scale, rest, *others = (
-            floats(values, name, len(columns), positive=name in ("scale", "rest"))
+        arrays = {
+            name: floats(values, name, len(columns), positive=name in ("scale", "rest"))
             for name in ("scale", "rest", "centre", "gain", "weight")
-        )
-        return cls(columns, windows, scale, rest, *others)
+        }
+        clip, fewest = number(values, "clip"), integer(values, "fewest", 0)
+        return cls(columns, windows, **arrays, clip=clip, fewest=fewest)

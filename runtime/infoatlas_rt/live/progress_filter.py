@@ -11,22 +11,13 @@ from .progress_model import ProgressModel
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-TEMPER = 0.15  # weight of a step's log-likelihood, because successive steps are dependent
-# Probability that a step leads to any bin of the present part or an earlier one: a retry, or a
-# mistake. Later parts are reached through the bins in between, from the first bin on. With jumps, a
-# pose that occurs in two parts would soon be taken for the later one.
-ANYWHERE = 1e-6
-CERTAIN = 0.9  # probability from which the part may go back to an earlier one
-NEAR = 0.5  # increments up to this multiple of the rms one leave the state nearly equal
-CAP = 8.0  # root mean square distance above which a bin becomes no less likely
-
 
 class ProgressFilter:
     """Follows episodes, one a row; states with a misfit above `limit` do not count as progress."""
 
     def __init__(self, model: ProgressModel, rows: int, limit: float = np.inf) -> None:
         self.model, self.limit = model, limit
-        self._transition, self._start = _chain(model)
+        self._transition = _chain(model)
         count = len(model.means)
         self._half = 0.5 * (model.means**2).sum(axis=1)
         self._turned = np.ascontiguousarray(model.means.T)
@@ -53,7 +44,7 @@ class ProgressFilter:
 
     def reset(self, rows: Int) -> None:
         """Forget some episodes."""
-        self._belief[rows] = self._start
+        self._belief[rows] = self.model.start
         self._steps[rows] = -1
         self.part[rows] = -1
         self._rests[rows] = self.inside[rows] = self.waiting[rows] = 0
@@ -71,14 +62,14 @@ class ProgressFilter:
         self._first[rows] = np.where(begun[:, None], self._first[rows], between)
         z = model.project(x, past, between, self._first[rows])
         square = 0.5 * (z**2).sum(axis=1)[:, None] + self._half - z @ self._turned  # half, [m, K]
-        square = np.minimum(square, 0.5 * CAP**2 * z.shape[1])
-        before = np.where(begun[:, None], self._belief[rows], self._start)
+        square = np.minimum(square, 0.5 * model.cap**2 * z.shape[1])
+        before = np.where(begun[:, None], self._belief[rows], model.start)
         prior = np.where(begun[:, None], before @ self._transition, before)
         least = np.where(prior > 0, square, np.inf).min(axis=1, keepdims=True)
-        belief = prior * np.exp(-TEMPER * (square - least))
+        belief = prior * np.exp(-model.temper * (square - least))
         belief /= belief.sum(axis=1, keepdims=True)
         # States that are nearly equal are one observation, so a rest does not change the part.
-        apart = np.abs(x - self._left[rows]) > NEAR * model.rms
+        apart = np.abs(x - self._left[rows]) > model.near * model.rms
         leaves = apart.any(axis=1) | ~begun
         self._left[rows] = np.where(leaves[:, None], x, self._left[rows])
         self._rests[rows] = np.where(leaves, 0, self._rests[rows] + 1)
@@ -89,7 +80,7 @@ class ProgressFilter:
         share = belief @ self._member
         self._belief[rows] = belief
         likely, now = share.argmax(axis=1), self.part[rows]
-        held = (likely < now) & (share.max(axis=1) < CERTAIN)
+        held = (likely < now) & (share.max(axis=1) < model.certain)
         part = np.where(held, now, likely)
         own = belief * self._member.T[part]
         progress = own @ self._place / np.maximum(own.sum(axis=1), 1e-9)
@@ -107,37 +98,10 @@ class ProgressFilter:
         self.waiting[rows] = np.where(further | last, 0, self.waiting[rows] + 1)
 
 
-def _chain(model: ProgressModel) -> tuple[Float, Float]:
-    """Probabilities of the next bin [K, K], and of the first [K]."""
-    count, first, last = len(model.means), model.first, model.first + model.bins - 1
-    chain, start = np.zeros((count, count)), np.zeros(count)
-    leave = 1 / np.maximum(model.duration, 1.0)
-    for i, p in enumerate(model.part.tolist()):
-        go = min(float(leave[i]), 0.6)
-        ahead = _ahead(model, first, p) if i == last[p] else {i + 1: 1.0}
-        if not ahead:
-            chain[i, i] = 1.0
-            continue
-        chain[i, i] = 1 - go
-        for j, probability in ahead.items():
-            # A fast episode skips a bin, but only within the part that follows.
-            beyond = j + 1 if j < last[model.part[j]] else j
-            chain[i, j] += 0.8 * go * probability
-            chain[i, beyond] += 0.2 * go * probability
+def _chain(model: ProgressModel) -> Float:
+    """Probabilities of the next bin [K, K]."""
+    chain = np.zeros((len(model.means), len(model.means)))
+    chain[model.moves[:, 0], model.moves[:, 1]] = model.probabilities
     back = model.part <= model.part[:, None]
-    chain = (1 - ANYWHERE) * chain + ANYWHERE * back / back.sum(axis=1, keepdims=True)
-    for j, probability in _ahead(model, first, -1).items():
-        start[j] = probability
-    return chain, start
-
-
-def _ahead(model: ProgressModel, first: Int, part: int) -> dict[int, float]:
-    """First bins of the parts that may follow a part, with their probabilities."""
-    found, left = {}, 1.0
-    for p in range(part + 1, len(first)):
-        if p == len(first) - 1 or model.absent[p] <= 0:
-            found[int(first[p])] = left
-            break
-        found[int(first[p])] = left * (1 - float(model.absent[p]))
-        left *= float(model.absent[p])
-    return {j: share for j, share in found.items() if share > 0}
+    jump = model.anywhere * back / back.sum(axis=1, keepdims=True)
+    return np.asarray((1 - model.anywhere) * chain + jump)

@@ -16,13 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .coordinates import Coordinates
-from .json_file import floats, indices
+from .json_file import floats, indices, integer, number
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
-
-NEAREST = 0.002  # metres: the resolution of distances
-CLIP = 6.0  # standard deviations of a feature, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +43,21 @@ class ProgressModel:
     # [K, q], mean of the projected features in each bin; the standard deviation within a bin is 1
     # in all directions.
     means: Float
-    duration: Float  # [K], working steps of a bin in the median demonstration
-    absent: Float  # [P], share of the demonstrations that lack the part
+    before: Float  # [P + 1], share of the task's duration before each part, and 1
+    start: Float  # [K], probability of each bin at the first step
+    # [n, 2] and [n]: a bin and one that a step may lead to, with the probability of that.
+    moves: Int
+    probabilities: Float
+    # Probability that a step leads to any bin of the present part or an earlier one: a retry, or a
+    # mistake. Later parts are reached through the bins in between, from the first bin on. With
+    # jumps, a pose that occurs in two parts would soon be taken for the later one.
+    anywhere: float
+    temper: float  # weight of a step's log-likelihood, because successive steps are dependent
+    certain: float  # probability from which the part may go back to an earlier one
+    near: float  # increments up to this multiple of the rms one leave the state nearly equal
+    cap: float  # root mean square distance above which a bin becomes no less likely
+    clip: float  # standard deviations of a feature, at most
+    resolution: float  # of distances, in their unit
 
     @property
     def first(self) -> Int:
@@ -70,13 +80,12 @@ class ProgressModel:
 
     def features(self, x: Float, earlier: Float, between: Float, start: Float) -> Float:
         """Features [..., f] of working steps; arguments are those of `project`."""
+        long = with_lengths(between, start, self.resolution)
         return np.concatenate(
             [
-                ((x - self.centre) / self.scale).clip(-CLIP, CLIP),
+                ((x - self.centre) / self.scale).clip(-self.clip, self.clip),
                 _velocity((x - earlier) / self.rms),
-                ((with_lengths(between, start) - self.centre_between) / self.scale_between).clip(
-                    -CLIP, CLIP
-                ),
+                ((long - self.centre_between) / self.scale_between).clip(-self.clip, self.clip),
             ],
             axis=-1,
         )
@@ -88,21 +97,29 @@ class ProgressModel:
         if parts.ndim != 1 or not len(parts) or parts.shape != bins.shape or bins.min() < 1:
             raise ValueError(f"{parts} parts with {bins} bins")
         pairs = indices(values, "pairs", coordinates.width).reshape(-1, 6)
-        back, count, p = int(values["back"]), int(bins.sum()), len(coordinates.parts)
+        back, count, p = integer(values, "back", 1), int(bins.sum()), len(coordinates.parts)
         m, q = 5 * len(pairs), len(values["offset"])
-        if back < 1 or q < 1:
-            raise ValueError(f"back {back}, {q} directions")
+        moves = indices(values, "moves", count).reshape(-1, 2)
+        if q < 1:
+            raise ValueError(f"{q} directions")
         shapes = {
             "centre": (p,), "scale": (p,), "rms": (p,), "centre_between": (m,),
             "scale_between": (m,), "projection": (2 * p + m, q), "offset": (q,),
-            "means": (count, q), "duration": (count,), "absent": (len(parts),),
+            "means": (count, q), "before": (len(parts) + 1,), "start": (count,),
+            "probabilities": (len(moves),),
         }  # fmt: skip
-        positive = ("scale", "rms", "scale_between", "duration")
-        arrays = {
+        positive = ("scale", "rms", "scale_between", "probabilities")
+        arrays: dict[str, Any] = {
             name: floats(values, name, *shape, positive=name in positive)
             for name, shape in shapes.items()
         }
-        return cls(parts, bins, pairs, back, **arrays)
+        if arrays["start"].min() < 0 or not arrays["start"].any():
+            raise ValueError(f"start {arrays['start'].tolist()}")
+        numbers = ("anywhere", "temper", "certain", "near", "cap", "clip", "resolution")
+        settings: dict[str, Any] = {name: number(values, name) for name in numbers}
+        if settings["anywhere"] >= 1:
+            raise ValueError(f"anywhere is {settings['anywhere']}")
+        return cls(parts, bins, pairs, back, **arrays, moves=moves, **settings)
 
 
 def relative(states: Float, pairs: Int) -> Float:
@@ -115,12 +132,12 @@ def _velocity(ratio: Float) -> Float:
     return np.asarray(np.sign(ratio) * np.log1p(np.abs(ratio)))
 
 
-def with_lengths(between: Float, start: Float) -> Float:
+def with_lengths(between: Float, start: Float, resolution: float) -> Float:
     """Relative positions, logarithms of their lengths, and logarithms relative to the start."""
-    now, first = _log_length(between), _log_length(start)
+    now, first = _log_length(between, resolution), _log_length(start, resolution)
     return np.concatenate([between, now, now - first], axis=-1)
 
 
-def _log_length(between: Float) -> Float:
+def _log_length(between: Float, resolution: float) -> Float:
     apart = between.reshape(*between.shape[:-1], -1, 3)
-    return np.asarray(np.log(np.sqrt((apart**2).sum(axis=-1)) + NEAREST))
+    return np.asarray(np.log(np.sqrt((apart**2).sum(axis=-1)) + resolution))

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..streams.event_thresholds import SUBTASK_RIGHT
 from .coordinates import Coordinates
-from .json_file import floats
+from .json_file import flags, floats, number
 from .progress_filter import ProgressFilter
 from .progress_model import ProgressModel
 
 Float = NDArray[np.float64]
-
-STALLED = 3.0  # times the longest usual time without progress: a stall
 
 
 @dataclass(frozen=True)
@@ -84,17 +80,7 @@ class ToolProgress:
     # [P], the longest time, in working steps, in which a demonstration reached no further bin.
     usual: Float
     limit: float  # distance from its bin above which a state is unlike the demonstrations
-
-    @property
-    def followed(self) -> NDArray[np.bool_]:
-        """Whether each part can be followed [P]."""
-        return np.isnan(self.right) | (self.right >= SUBTASK_RIGHT)
-
-    @cached_property
-    def before(self) -> Float:
-        """Share of the task's duration before each part, and 1 [P + 1]."""
-        time = np.bincount(self.model.part, self.model.duration, len(self.model.bins))
-        return np.concatenate([[0.0], np.cumsum(time) / time.sum()])
+    followed: NDArray[np.bool_]  # [P], right often enough, or not judged
 
     def filter(self, rows: int) -> ProgressFilter:
         """A filter for so many episodes."""
@@ -111,6 +97,7 @@ class ToolProgress:
             floats(values, "error", count, gaps=True),
             floats(values, "usual", count, positive=True),
             np.inf if limit is None else float(limit),
+            flags(values, "followed", count),
         )
 
 
@@ -120,6 +107,7 @@ class LiveSubtasks:
 
     parts: tuple[Part, ...]  # in the order of `Subtasks.parts`
     tools: tuple[ToolProgress, ...]  # in the order of `tool_names`
+    stalled: float  # multiple of the longest usual time above which no progress is a stall
 
     @property
     def tool_names(self) -> tuple[str, ...]:
@@ -133,7 +121,7 @@ class LiveSubtasks:
         """
         lines = []
         for tool in self.tools:
-            seconds = STALLED * tool.usual / frequency
+            seconds = self.stalled * tool.usual / frequency
             numbers = tool.model.parts.tolist()
             figures = zip(numbers, tool.followed, tool.right, tool.error, seconds, strict=True)
             for index, followed, right, error, time in figures:
@@ -155,7 +143,7 @@ class LiveSubtasks:
         """From the values of a file; ValueError, KeyError or TypeError if they do not fit."""
         parts = tuple(Part(**{name: str(v) for name, v in p.items()}) for p in values["parts"])
         tools = tuple(ToolProgress.from_dict(tool, coordinates) for tool in values["tools"])
-        made = cls(parts, tools)
+        made = cls(parts, tools, number(values, "stalled"))
         own = [[i for i, p in enumerate(parts) if p.tool == name] for name in made.tool_names]
         if [tool.model.parts.tolist() for tool in tools] != own:
             raise ValueError("models of other sub-tasks")

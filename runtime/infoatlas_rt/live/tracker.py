@@ -21,9 +21,6 @@ from .task import Followable, Task, as_task
 
 Float = NDArray[np.float64]
 
-STAMPS_KEPT = 2000  # stamps that are kept, of an episode's newest states
-STAMPS_FOR_RATE = 10  # first states, from whose stamps the rate is estimated
-
 
 class KeyStateTracker(Stateful):
     """Follows the key states of one episode at a time.
@@ -80,11 +77,11 @@ class KeyStateTracker(Stateful):
     ) -> None:
         self.task, self._follow_all = as_task(task), as_flag(follow_all, "follow_all")
         self._filter = LiveFilter(self.task, 1, rate, self._follow_all)
-        own = self.task.detectors.timing.rate
-        self._timed = rate is not None or own is None  # the rate is known
+        own = self.task.detectors
+        self._timed = rate is not None or own.timing.rate is None  # the rate is known
         self._waiting: list[tuple[Float, float]] = []
         self._row = np.zeros(1, np.int64)
-        self._stamps: deque[float | None] = deque(maxlen=STAMPS_KEPT)
+        self._stamps: deque[float | None] = deque(maxlen=own.stream.stamps_kept)
 
     @property
     def followed(self) -> NDArray[np.bool_]:
@@ -175,15 +172,18 @@ class KeyStateTracker(Stateful):
         """Push a state, or keep it until the rate of the stream is known."""
         self._timed |= stamp is None
         if not self._timed and stamp is not None:
+            rates = self.task.detectors.stream
             self._waiting.append((state, stamp))
-            if len(self._waiting) < STAMPS_FOR_RATE:
+            if len(self._waiting) < rates.stamps_for_rate:
                 return []
             gaps = np.sort(np.diff([s for _, s in self._waiting]))
-            near = (gaps >= 0.5 * gaps[len(gaps) // 2]) & (gaps <= 1.5 * gaps[len(gaps) // 2])
+            (least, most), median = rates.usual, gaps[len(gaps) // 2]
+            near = (gaps >= least * median) & (gaps <= most * median)
             # Summed in order, as by the C++ follower.
             gap = float(np.where(near, gaps, 0.0).cumsum()[-1]) / max(near.sum(), 1)
             own, self._timed = self.task.detectors.timing.rate, True
-            if own is not None and gap > 0 and not 0.8 < own * gap < 1.25:
+            below, above = rates.same
+            if own is not None and gap > 0 and not below < own * gap < above:
                 self._filter = LiveFilter(self.task, 1, 1 / gap, self._follow_all)
         elif not self._waiting:
             return self._filter.push(state, self._row)

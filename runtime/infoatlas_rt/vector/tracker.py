@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.checks import as_choice, as_flag
 from ..live.filter import LiveFilter
-from ..live.subtasks import STALLED
 from ..live.task import Followable, Task, as_task
 from .episodes import VectorEpisodes
 
@@ -121,7 +120,7 @@ class VectorTracker(VectorEpisodes):
             "subtask": index,
             "subtask_progress": progress.astype(np.float32),
             "task_progress": total.astype(np.float32),
-            "subtask_stalled": waiting > STALLED,
+            "subtask_stalled": waiting > self.task.subtasks.stalled,
             "subtask_waiting": waiting.astype(np.float32),
         }
 

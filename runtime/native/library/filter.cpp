@@ -7,14 +7,8 @@
 namespace infoatlas::follow {
 namespace {
 
-constexpr double GAP = 0.5;  // seconds between two reports of one key state, at least
-constexpr double RISE = 1e-9;  // of a score; smaller ones are rounding
 constexpr double MOST_STRIDE = 1e15;
 constexpr int64_t FOREVER = int64_t{1} << 62;  // working steps
-
-int64_t gap_of(const Timing& timing) {
-  return std::max<int64_t>(1, std::llrint(std::min(GAP * timing.frequency, MOST_STRIDE)));
-}
 
 size_t values_of(const Task& task) {
   size_t count = task.detectors.coordinates.parts.size();
@@ -24,12 +18,12 @@ size_t values_of(const Task& task) {
 
 }  // namespace
 
-Pace pace(const Timing& timing, double rate) {
-  const double ratio = rate / timing.frequency;
+Pace pace(const Detectors& detectors, double rate) {
+  const double ratio = rate / detectors.timing.frequency;
   const auto rounded = [](double v) {
     return std::max<int64_t>(1, std::llrint(std::min(v, MOST_STRIDE)));
   };
-  return ratio >= 0.75 ? Pace{rounded(ratio), 1} : Pace{1, rounded(1 / ratio)};
+  return ratio >= detectors.stream.averaged ? Pace{rounded(ratio), 1} : Pace{1, rounded(1 / ratio)};
 }
 
 Filter::Filter(const Task& task, bool follow_all, int64_t most)
@@ -40,13 +34,12 @@ Filter::Filter(const Task& task, bool follow_all, int64_t most)
               width_),
       now_(values_of(task)), kept_(now_.size()), between_(now_.size()),
       earlier_(task.keystates.size()), middle_(earlier_.size()), score_(earlier_.size()),
-      free_(earlier_.size()), parts_(free_.size() * task.tools.size()),
-      gap_(gap_of(task.detectors.timing)) {
+      free_(earlier_.size()), parts_(free_.size() * task.tools.size()) {
   for (size_t k = 0; follow_all && k < followed.size(); ++k)
     followed[k] = std::isfinite(task.detectors.threshold[k]);
   tools.reserve(task.tools.size());
   for (const Tool& tool : task.tools) tools.emplace_back(tool);
-  found.reserve(followed.size() * static_cast<size_t>(most / std::max<int64_t>(gap_, 2) + 1));
+  found.reserve(followed.size() * static_cast<size_t>(most / std::max<int64_t>(task.detectors.gap, 2) + 1));
   reset();
 }
 
@@ -140,10 +133,10 @@ void Filter::detect() {
       if (tools[i].part < parts[i]) free_[k] %= FOREVER;  // a retry: a tool went back
       early = early || tools[i].part < earliest[i];
     }
-    const bool peak = middle > earlier_[k] + RISE && middle >= score_[k] - RISE &&
+    const bool peak = middle > earlier_[k] + own.rise && middle >= score_[k] - own.rise &&
                       middle > own.threshold[k] && std::isfinite(earlier_[k]);
     if (!followed[k] || !peak || early || at < free_[k]) continue;
-    free_[k] = at + gap_ + (own.once[k] ? FOREVER : 0);
+    free_[k] = at + own.gap + (own.once[k] ? FOREVER : 0);
     for (size_t i = 0; i < tools.size(); ++i) parts[i] = tools[i].part;
     found.push_back({sizeof(infoatlas_event), static_cast<int64_t>(k),
                      task_.keystates[k].c_str(), recorded, step, 0, 0,

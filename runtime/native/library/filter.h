@@ -17,7 +17,7 @@ struct Pace {
 constexpr int64_t MOST_PARTS = 100;  // bounds the time of a push, and the number of its events
 
 // The pace of a stream of `rate` states a second, for demonstrations of known rate.
-Pace pace(const Timing& timing, double rate);
+Pace pace(const Detectors& detectors, double rate);
 
 class Filter {
  public:
@@ -49,7 +49,7 @@ class Filter {
   Reals earlier_, middle_, score_;      // [K], of the last two steps and of the present one
   Indices free_;                        // [K]: working step from which it may be reported
   Indices parts_;                       // [K, tools]: parts at its report
-  int64_t working_ = -1, gap_;
+  int64_t working_ = -1;
 };
 
 }  // namespace infoatlas::follow

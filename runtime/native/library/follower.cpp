@@ -26,13 +26,10 @@ using infoatlas::follow::Filter;
 using infoatlas::follow::MOST_PARTS;
 using infoatlas::follow::Pace;
 using infoatlas::follow::Reals;
+using infoatlas::follow::StreamRate;
 using infoatlas::follow::Task;
 
 namespace {
-
-constexpr int64_t STAMPS_KEPT = 2000;    // stamps that are kept, of an episode's newest states
-constexpr int64_t STAMPS_FOR_RATE = 10;  // first states, from whose stamps the rate is estimated
-constexpr double STALLED = 3.0;  // times the longest usual time without progress: a stall
 
 #define TOO_SLOW "a state lasts more than 100 working steps of the demonstrations: push more often"
 
@@ -73,9 +70,10 @@ struct infoatlas_task {
 // One episode at a time, as KeyStateTracker.
 struct infoatlas_follower {
   infoatlas_follower(std::shared_ptr<const Task> own, Pace pace, bool known, bool all)
-      : task(std::move(own)), follow_all(all), timed(known),
-        filter(*task, all, known ? pace.parts : STAMPS_FOR_RATE * MOST_PARTS),
-        stamps(STAMPS_KEPT, 1), waiting(known ? 0 : (STAMPS_FOR_RATE - 1) * width()) {
+      : task(std::move(own)), rates(task->detectors.stream), follow_all(all), timed(known),
+        filter(*task, all, known ? pace.parts : rates.stamps_for_rate * MOST_PARTS),
+        stamps(rates.stamps_kept, 1), gaps(rates.stamps_for_rate - 1),
+        waiting(known ? 0 : (rates.stamps_for_rate - 1) * width()) {
     filter.reset(pace);
   }
 
@@ -85,28 +83,32 @@ struct infoatlas_follower {
   infoatlas_subtask subtask(size_t tool) const;
 
   std::shared_ptr<const Task> task;
+  const StreamRate& rates;
   bool follow_all, timed;  // timed: the rate is known
   Filter filter;
   infoatlas::Ring<double> stamps;
-  Reals waiting;        // states until the rate is known, [9, d]
+  Reals gaps;           // between the first stamps
+  Reals waiting;        // states until the rate is known
   int64_t held = 0;     // of them
   int64_t count = 0;    // states of the episode
 };
 
-// Sets the pace from the stamps of the first ten states; false if they give none.
+// Sets the pace from the stamps of the first states; false if they give none.
 bool infoatlas_follower::pace_of_stamps(double stamp) {
   const auto& timing = task->detectors.timing;
-  double gaps[STAMPS_FOR_RATE - 1];
-  for (int64_t i = 0; i + 1 < STAMPS_FOR_RATE; ++i)
-    gaps[i] = (i + 2 < STAMPS_FOR_RATE ? *stamps[i + 1] : stamp) - *stamps[i];
-  std::sort(std::begin(gaps), std::end(gaps));
-  const double middle = gaps[STAMPS_FOR_RATE / 2 - 1];
+  for (size_t i = 0; i < gaps.size(); ++i) {
+    const auto step = static_cast<int64_t>(i);
+    gaps[i] = (i + 1 < gaps.size() ? *stamps[step + 1] : stamp) - *stamps[step];
+  }
+  std::sort(gaps.begin(), gaps.end());
+  const double middle = gaps[gaps.size() / 2];
   double sum = 0, near = 0;  // without pauses and lost states
   for (double each : gaps)
-    if (each >= 0.5 * middle && each <= 1.5 * middle) sum += each, ++near;
+    if (each >= rates.usual.least * middle && each <= rates.usual.most * middle)
+      sum += each, ++near;
   const double gap = sum / std::max(near, 1.0), share = timing.rate * gap;
-  if (!(gap > 0) || (share > 0.8 && share < 1.25)) return true;
-  const Pace pace = infoatlas::follow::pace(timing, 1 / gap);
+  if (!(gap > 0) || (share > rates.same.least && share < rates.same.most)) return true;
+  const Pace pace = infoatlas::follow::pace(task->detectors, 1 / gap);
   if (pace.parts > MOST_PARTS || std::isinf(1 / gap)) return false;
   filter.reset(pace);
   return true;
@@ -115,7 +117,7 @@ bool infoatlas_follower::pace_of_stamps(double stamp) {
 // Takes a state, or keeps it until the rate of the stream is known; adds to `filter.found`.
 void infoatlas_follower::push(const double* state, double stamp) {
   *stamps[count++] = stamp;
-  timed = timed || std::isnan(stamp) || count == STAMPS_FOR_RATE;
+  timed = timed || std::isnan(stamp) || count == rates.stamps_for_rate;
   if (!timed) {
     std::copy_n(state, width(), waiting.data() + held++ * width());
     return;
@@ -125,7 +127,7 @@ void infoatlas_follower::push(const double* state, double stamp) {
   filter.push(state);
   const char* present = filter.tools.empty() ? "" : subtask(0).name;
   for (infoatlas_event& event : filter.found) {
-    event.stamp = *stamps[std::max(event.step, count - STAMPS_KEPT)];
+    event.stamp = *stamps[std::max(event.step, count - rates.stamps_kept)];
     event.detected_stamp = stamp;
     event.subtask = present;
   }
@@ -136,13 +138,14 @@ infoatlas_subtask infoatlas_follower::subtask(size_t tool) const {
   const auto& about = task->tools[tool];
   if (own.part < 0 || !(follow_all || about.followed[own.part]))
     return {sizeof(infoatlas_subtask), -1, "", "", "", "", 0, 0, 0, 0, 0};
-  const double before = about.before[own.part], after = about.before[own.part + 1];
+  const double before = about.model.before[own.part], after = about.model.before[own.part + 1];
   const double waited = static_cast<double>(own.waiting) / about.usual[own.part];
   const auto& part = task->parts[about.model.parts[own.part]];
   return {sizeof(infoatlas_subtask), about.model.parts[own.part], part.name.c_str(),
           part.tool.c_str(), part.reference.c_str(), part.held.c_str(), own.progress,
           before + own.progress * (after - before), waited,
-          static_cast<double>(own.inside) / task->detectors.timing.frequency, waited > STALLED};
+          static_cast<double>(own.inside) / task->detectors.timing.frequency,
+          waited > task->stalled};
 }
 
 infoatlas_status infoatlas_task_load(const char* path, infoatlas_task** task) {
@@ -184,7 +187,7 @@ infoatlas_status infoatlas_follower_new(const infoatlas_task* task, double rate,
     const bool same = std::isnan(timing.rate);
     require(rate == 0 || !same, given + ", and that of the demonstrations is unknown: find the "
             "key states with their rate, or push states at the same rate and pass 0");
-    const Pace pace = rate > 0 ? infoatlas::follow::pace(timing, rate) : Pace{timing.stride, 1};
+    const Pace pace = rate > 0 ? infoatlas::follow::pace(task->task->detectors, rate) : Pace{timing.stride, 1};
     require(pace.parts <= MOST_PARTS, given + ": " TOO_SLOW);
     *follower = new infoatlas_follower(task->task, pace, rate > 0 || same, follow_all != 0);
     return INFOATLAS_OK;
@@ -208,9 +211,10 @@ infoatlas_status infoatlas_follower_push(infoatlas_follower* follower, const dou
                     state[i], i);
   if (std::isinf(stamp))
     return refuse(INFOATLAS_INPUT_ERROR, "stamp is infinite: pass seconds, or NAN for none");
-  const bool tenth = !own.timed && own.held == STAMPS_FOR_RATE - 1 && !std::isnan(stamp);
+  const bool tenth = !own.timed && own.held == own.rates.stamps_for_rate - 1 && !std::isnan(stamp);
   if (tenth && !own.pace_of_stamps(stamp))
-    return refuse(INFOATLAS_INPUT_ERROR, "the first ten stamps: " TOO_SLOW);
+    return refuse(INFOATLAS_INPUT_ERROR, "the first %" PRId64 " stamps: " TOO_SLOW,
+                  own.rates.stamps_for_rate);
   own.filter.found.clear();
   own.push(state, stamp);
   *count = static_cast<int64_t>(own.filter.found.size());
@@ -256,7 +260,7 @@ infoatlas_status infoatlas_follower_describe(const infoatlas_follower* follower,
   if (missing({{follower, "follower"}, {info, "info"}}) || unknown_size(*info, "info"))
     return INFOATLAS_INPUT_ERROR;
   const size_t bytes = sizeof *follower + follower->filter.bytes() + follower->stamps.bytes() +
-                       8 * follower->waiting.size();
+                       8 * (follower->gaps.size() + follower->waiting.size());
   give({sizeof *info, follower->count - 1, static_cast<int64_t>(bytes),
         follower->filter.followed.data()}, *info);
   return INFOATLAS_OK;

@@ -151,7 +151,7 @@ const double* StepFeatures::compute(Ring<double>& recent, int64_t newest,
   double* made = made_.data();
   for (const Window& window : own_.windows) {
     const int64_t first = std::max<int64_t>(at - window.before, 0), last = at + window.after;
-    const bool few = at - first < std::min<int64_t>(2, window.before);
+    const bool few = at - first < std::min(own_.fewest, window.before);
     const auto past = static_cast<double>(std::max<int64_t>(at - first, 1));
     const auto next = static_cast<double>(window.after);
     for (size_t i = 0; i < q; ++i) {
@@ -160,7 +160,7 @@ const double* StepFeatures::compute(Ring<double>& recent, int64_t newest,
                            ((energy(at)[i] - energy(first)[i]) / past + own_.rest[i]);
       const double here = x(at)[column], scale = own_.scale[i], weight = own_.weight[i];
       const double before = here - x(first)[column], after = x(last)[column] - here;
-      made[i] = few ? 0.0 * weight : clipped(0.5 * std::log(ratio), 3) / 2 * weight;
+      made[i] = few ? 0.0 * weight : clipped(0.5 * std::log(ratio), own_.clip) / 2 * weight;
       made[q + i] = compressed(before / static_cast<double>(window.before) / scale) * weight;
       made[2 * q + i] = compressed(after / next / scale) * weight;
     }

@@ -4,60 +4,28 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <utility>
 
 namespace infoatlas::follow {
 namespace {
 
-constexpr double TEMPER = 0.15, ANYWHERE = 1e-6, CERTAIN = 0.9, NEAR = 0.5, CAP = 8.0;
-constexpr double NEAREST = 0.002, CLIP = 6.0;
-
-// First bins of the parts that may follow a part, with their probabilities.
-std::vector<std::pair<size_t, double>> ahead(const ProgressModel& model, const Indices& first,
-                                             int64_t part) {
-  std::vector<std::pair<size_t, double>> found;
-  double left = 1.0;
-  for (auto p = static_cast<size_t>(part + 1); p < first.size(); ++p) {
-    const bool last = p == first.size() - 1 || model.absent[p] <= 0;
-    const double share = last ? left : left * (1 - model.absent[p]);
-    if (share > 0) found.emplace_back(first[p], share);
-    if (last) break;
-    left *= model.absent[p];
-  }
-  return found;
-}
-
-// Probabilities of the next bin [K, K], and of the first [K].
-void make_chain(const ProgressModel& model, const Indices& part_of, Reals& chain, Reals& start) {
+// Probabilities of the next bin [K, K].
+void make_chain(const ProgressModel& model, const Indices& part_of, Reals& chain) {
   const size_t count = part_of.size();
-  Indices first(model.bins.size(), 0);
-  std::partial_sum(model.bins.begin(), model.bins.end() - 1, first.begin() + 1);
-  const auto ends = [&](size_t i) { return i + 1 == count || part_of[i + 1] != part_of[i]; };
+  for (size_t n = 0; n < model.probabilities.size(); ++n) {
+    const auto from = static_cast<size_t>(model.moves[2 * n]);
+    chain[from * count + static_cast<size_t>(model.moves[2 * n + 1])] = model.probabilities[n];
+  }
   for (size_t i = 0; i < count; ++i) {
     double* row = chain.data() + i * count;
-    const double go = std::min(1 / std::max(model.duration[i], 1.0), 0.6);
-    std::vector<std::pair<size_t, double>> next{{i + 1, 1.0}};
-    if (ends(i)) next = ahead(model, first, part_of[i]);
-    row[i] = next.empty() ? 1.0 : 1 - go;
-    for (const auto& [j, probability] : next) {
-      // A fast episode skips a bin, but only within the part that follows.
-      row[j] += 0.8 * go * probability;
-      row[ends(j) ? j : j + 1] += 0.2 * go * probability;
-    }
-    // To any bin of the present part or an earlier one: a retry, or a mistake.
-    const auto back = static_cast<size_t>(first[part_of[i]] + model.bins[part_of[i]]);
-    for (size_t j = 0; j < count; ++j) row[j] *= 1 - ANYWHERE;
-    for (size_t j = 0; j < back; ++j) row[j] += ANYWHERE / static_cast<double>(back);
+    size_t back = i + 1;  // bins of this part and the earlier ones
+    while (back < count && part_of[back] == part_of[i]) ++back;
+    for (size_t j = 0; j < count; ++j) row[j] *= 1 - model.anywhere;
+    for (size_t j = 0; j < back; ++j) row[j] += model.anywhere / static_cast<double>(back);
   }
-  for (const auto& [j, probability] : ahead(model, first, -1)) start[j] = probability;
 }
 
-double log_length(const double* v) {
-  return std::log(std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) + NEAREST);
-}
-
-double standardised(double v, double centre, double scale) {
-  return clipped((v - centre) / scale, CLIP);
+double log_length(const double* v, double resolution) {
+  return std::log(std::sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) + resolution);
 }
 
 double dot(const Reals& a, const Reals& b) {
@@ -75,9 +43,9 @@ size_t largest(const Reals& values) {
 }  // namespace
 
 ProgressFilter::ProgressFilter(const Tool& tool)
-    : model_(tool.model), limit_(tool.limit), count_(model_.duration.size()),
+    : model_(tool.model), limit_(tool.limit), count_(model_.start.size()),
       directions_(model_.offset.size()), pairs_(model_.pairs.size() / 6),
-      chain_(count_ * count_), start_(count_), half_(count_), belief_(count_), prior_(count_),
+      chain_(count_ * count_), half_(count_), belief_(count_), prior_(count_),
       square_(count_), features_(2 * model_.centre.size() + 5 * pairs_), z_(directions_),
       share_(model_.bins.size()), before_(share_), left_(model_.centre.size()), first_(3 * pairs_),
       recent_(model_.back + 1, model_.centre.size()) {
@@ -88,7 +56,7 @@ ProgressFilter::ProgressFilter(const Tool& tool)
       place_.push_back(bins > 1 ? static_cast<double>(i) / static_cast<double>(bins - 1) : 0.5);
     }
   }
-  make_chain(model_, part_of_, chain_, start_);
+  make_chain(model_, part_of_, chain_);
   for (size_t i = 0; i < count_; ++i) {
     const double* mean = model_.means.data() + i * directions_;
     half_[i] = 0.5 * std::inner_product(mean, mean + directions_, mean, 0.0);
@@ -104,7 +72,7 @@ void ProgressFilter::reset() {
 
 size_t ProgressFilter::bytes() const {
   size_t values = part_of_.size();
-  for (const Reals* own : {&chain_, &start_, &half_, &place_, &belief_, &prior_, &square_,
+  for (const Reals* own : {&chain_, &half_, &place_, &belief_, &prior_, &square_,
                            &features_, &z_, &share_, &before_, &left_, &first_})
     values += own->size();
   return 8 * values + recent_.bytes();
@@ -127,20 +95,20 @@ void ProgressFilter::project(const double* x, const double* past, const double* 
   bool leaves = steps_ == 0;
   for (size_t i = 0; i < p; ++i) {
     const double ratio = (x[i] - past[i]) / own.rms[i];
-    made[i] = standardised(x[i], own.centre[i], own.scale[i]);
+    made[i] = clipped((x[i] - own.centre[i]) / own.scale[i], own.clip);
     made[p + i] = compressed(ratio);
-    leaves = leaves || std::fabs(x[i] - left_[i]) > NEAR * own.rms[i];
+    leaves = leaves || std::fabs(x[i] - left_[i]) > own.near * own.rms[i];
   }
   if (leaves) std::copy_n(x, p, left_.begin());
   rests_ = leaves ? 0 : rests_ + 1;
   std::copy_n(between, 3 * pairs_, apart);
   for (size_t i = 0; i < pairs_; ++i) {
-    const double length = log_length(between + 3 * i);
+    const double length = log_length(between + 3 * i, own.resolution);
     apart[3 * pairs_ + i] = length;
-    apart[4 * pairs_ + i] = length - log_length(first_.data() + 3 * i);
+    apart[4 * pairs_ + i] = length - log_length(first_.data() + 3 * i, own.resolution);
   }
   for (size_t i = 0; i < 5 * pairs_; ++i)
-    apart[i] = standardised(apart[i], own.centre_between[i], own.scale_between[i]);
+    apart[i] = clipped((apart[i] - own.centre_between[i]) / own.scale_between[i], own.clip);
   std::fill(z_.begin(), z_.end(), 0.0);
   const double* row = own.projection.data();
   for (const double feature : features_)
@@ -150,15 +118,16 @@ void ProgressFilter::project(const double* x, const double* past, const double* 
 
 // Half squared distances from the bins, and the probabilities of the bins.
 void ProgressFilter::believe() {
-  const double cap = 0.5 * CAP * CAP * static_cast<double>(directions_), own = 0.5 * dot(z_, z_);
+  const double cap = 0.5 * model_.cap * model_.cap * static_cast<double>(directions_);
+  const double own = 0.5 * dot(z_, z_);
   for (size_t i = 0; i < count_; ++i) {
     const double* mean = model_.means.data() + i * directions_;
     const double shared = std::inner_product(z_.begin(), z_.end(), mean, 0.0);
     square_[i] = least(own + half_[i] - shared, cap);
   }
-  if (steps_ == 0) belief_ = start_;
+  if (steps_ == 0) belief_ = model_.start;
   share_of(belief_, before_);
-  prior_ = start_;
+  prior_ = model_.start;
   if (steps_ > 0) std::fill(prior_.begin(), prior_.end(), 0.0);
   for (size_t i = 0; steps_ > 0 && i < count_; ++i)
     for (size_t j = 0; j < count_; ++j) prior_[j] += belief_[i] * chain_[i * count_ + j];
@@ -166,7 +135,7 @@ void ProgressFilter::believe() {
   for (size_t i = 0; i < count_; ++i)
     if (prior_[i] > 0) nearest = least(nearest, square_[i]);
   for (size_t i = 0; i < count_; ++i) {
-    belief_[i] = prior_[i] > 0 ? prior_[i] * std::exp(-TEMPER * (square_[i] - nearest)) : 0;
+    belief_[i] = prior_[i] > 0 ? prior_[i] * std::exp(-model_.temper * (square_[i] - nearest)) : 0;
     total += belief_[i];
   }
   for (double& belief : belief_) belief /= total;
@@ -194,7 +163,7 @@ void ProgressFilter::share_of(const Reals& belief, Reals& share) const {
 void ProgressFilter::choose() {
   const size_t best = largest(share_);
   const auto likely = static_cast<int64_t>(best);
-  const int64_t now = likely < part && share_[best] < CERTAIN ? part : likely;
+  const int64_t now = likely < part && share_[best] < model_.certain ? part : likely;
   double total = 0, place = 0;
   for (size_t i = 0; i < count_; ++i) {
     if (part_of_[i] != now) continue;

@@ -30,7 +30,7 @@ class ProgressFilter {
   double limit_;
   size_t count_, directions_, pairs_;   // K, q, m
   Indices part_of_;                     // [K]
-  Reals chain_, start_, half_, place_;  // [K, K], [K], [K], [K]
+  Reals chain_, half_, place_;          // [K, K], [K], [K]
   Reals belief_, prior_, square_;       // [K]
   Reals features_, z_;                  // [f], [q]
   Reals share_, before_;                // [P]: of the parts, after the step and before it

@@ -36,6 +36,16 @@ struct Timing {
   double frequency;  // working steps a second
 };
 
+struct Range {
+  double least, most;
+};
+
+struct StreamRate {
+  int64_t stamps_kept, stamps_for_rate;
+  Range usual, same;
+  double averaged;
+};
+
 struct Window {
   int64_t before, after;
 };
@@ -44,18 +54,23 @@ struct Features {
   Indices columns;  // q
   std::vector<Window> windows;
   Reals scale, rest, centre, gain, weight;  // [q]
-  Window widest;                            // steps before and after on which features depend
+  double clip;
+  int64_t fewest;
+  Window widest;  // steps before and after on which features depend
   int64_t count() const { return static_cast<int64_t>(columns.size() * (3 * windows.size() + 1)); }
 };
 
 struct Detectors {
   Coordinates coordinates;
   Timing timing;
+  StreamRate stream;
   Features features;
   Reals coefficients;       // [K, f]
   Reals offset, threshold;  // [K]; infinite for a key state that is not common
   std::vector<bool> once, followed;
   Indices earliest;  // [K, tools], parts from which a key state is reported
+  int64_t gap;
+  double rise;
 };
 
 struct ProgressModel {
@@ -63,14 +78,17 @@ struct ProgressModel {
   int64_t back;
   Reals centre, scale, rms, centre_between, scale_between;  // [p] and [5 m]
   Reals projection, offset, means;                          // [f, q], [q], [K, q]
-  Reals duration, absent;                                   // [K], [P]
+  Reals before, start;                                      // [P + 1], [K]
+  Indices moves;                                            // [n, 2]
+  Reals probabilities;                                      // [n]
+  double anywhere, temper, certain, near, cap, clip, resolution;
 };
 
 struct Tool {
   ProgressModel model;
-  std::vector<bool> followed;  // [P]
-  Reals usual, before;         // [P], [P + 1]: share of the task's duration before each part, and 1
+  Reals usual;  // [P]
   double limit;
+  std::vector<bool> followed;  // [P]
 };
 
 struct Part {
@@ -82,6 +100,7 @@ struct Task {
   Detectors detectors;
   std::vector<Part> parts;
   std::vector<Tool> tools;
+  double stalled;
 };
 
 // The task of a file's text; `json::Malformed` with the reason if there is none.

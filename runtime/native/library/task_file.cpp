@@ -13,10 +13,9 @@ namespace {
 using json::Malformed;
 using json::Value;
 
-constexpr int64_t FORMAT = 6;
+constexpr int64_t FORMAT = 7;
 constexpr int64_t MOST_COLUMNS = 1 << 16, MOST_STEPS = 256, MOST_BINS = 1024;
-constexpr double NOMINAL = 20.0;  // working steps a second if the rate is not known
-constexpr double RECALL = 0.6, FALSE_REPORTS = 0.5, RIGHT = 0.8;  // streams/event_thresholds.py
+constexpr int64_t MOST_STAMPS = 1 << 20, MOST_WORKING_STEPS = int64_t{1} << 32;
 constexpr double NONE = std::numeric_limits<double>::quiet_NaN();
 
 void require(bool good, const std::string& what) {
@@ -70,6 +69,22 @@ Reals matrix(const Value& object, const char* name, size_t rows, size_t columns)
   });
 }
 
+double number(const Value& object, const char* name) {
+  return member(object, name, [](const Value& value) {
+    require(value.number() > 0, "a number above 0 is expected");
+    return value.number();
+  });
+}
+
+std::vector<bool> flags(const Value& object, const char* name, size_t count) {
+  return member(object, name, [&](const Value& value) {
+    std::vector<bool> found;
+    for (const Value& flag : value.array()) found.push_back(flag.boolean());
+    require(found.size() == count, std::to_string(count) + " truth values are expected");
+    return found;
+  });
+}
+
 int64_t integer(const Value& object, const char* name, int64_t least, int64_t most) {
   return member(object, name, [&](const Value& value) { return value.integer(least, most); });
 }
@@ -108,12 +123,10 @@ Group read_group(const Value& value, int64_t width) {
   const auto known = std::find_if(std::begin(KINDS), std::end(KINDS),
                                   [&](const auto& kind) { return kind.name == name; });
   require(known != std::end(KINDS), "kind: one of a rotation or an angle is expected");
-  Group group{known->kind, indices(value, "columns", width),
-              member(value, "turn", [](const Value& turn) { return turn.number(); })};
+  Group group{known->kind, indices(value, "columns", width), number(value, "turn")};
   const std::set<int64_t> different(group.columns.begin(), group.columns.end());
   require(group.columns.size() == known->size && different.size() == known->size,
           "columns: " + std::to_string(known->size) + " different ones are expected");
-  require(group.turn > 0, "turn: a number above 0 is expected");
   return group;
 }
 
@@ -137,11 +150,19 @@ Coordinates read_coordinates(const Value& value) {
 }
 
 Timing read_timing(const Value& value) {
-  Timing own{integer(value, "stride", 1, int64_t{1} << 32), NONE, NOMINAL};
-  own.rate = member(value, "rate", [](const Value& v) { return v.null() ? NONE : v.number(); });
-  if (!std::isnan(own.rate)) own.frequency = own.rate / static_cast<double>(own.stride);
-  require(own.frequency > 0, "rate: a number above 0 is expected");
-  return own;
+  return {integer(value, "stride", 1, MOST_WORKING_STEPS),
+          value["rate"].null() ? NONE : number(value, "rate"), number(value, "frequency")};
+}
+
+Range range(const Value& object, const char* name) {
+  const Reals found = reals(object, name, 2);
+  return {found[0], found[1]};
+}
+
+StreamRate read_stream(const Value& value) {
+  const int64_t first = integer(value, "stamps_for_rate", 2, MOST_STEPS);
+  return {integer(value, "stamps_kept", first, MOST_STAMPS), first, range(value, "usual"),
+          range(value, "same"), number(value, "averaged")};
 }
 
 Window read_window(const Value& value) {
@@ -160,6 +181,8 @@ Features read_features(const Value& value, size_t coordinates) {
   own.centre = reals(value, "centre", count);
   own.gain = reals(value, "gain", count);
   own.weight = reals(value, "weight", count);
+  own.clip = number(value, "clip");
+  own.fewest = integer(value, "fewest", 0, MOST_STEPS);
   own.widest = own.windows[0];
   for (const Window& window : own.windows)
     own.widest = {std::max(own.widest.before, window.before),
@@ -171,6 +194,7 @@ Detectors read_detectors(const Value& value, size_t count, size_t tools) {
   Detectors own;
   own.coordinates = member(value, "coordinates", read_coordinates);
   own.timing = member(value, "timing", read_timing);
+  own.stream = member(value, "stream", read_stream);
   const size_t width = own.coordinates.parts.size();
   own.features =
       member(value, "features", [&](const Value& v) { return read_features(v, width); });
@@ -178,18 +202,18 @@ Detectors read_detectors(const Value& value, size_t count, size_t tools) {
   own.coefficients = matrix(value, "coefficients", count, features);
   own.offset = reals(value, "offset", count);
   own.threshold = reals(value, "threshold", count, Needs::GAPS);
-  own.once = list(value, "once", [](const Value& v) { return v.boolean(); });
-  require(own.once.size() == count, "once: one for each key state is expected");
+  own.once = flags(value, "once", count);
+  own.followed = flags(value, "followed", count);
   own.earliest = rows(value, "earliest", tools, json::MOST_VALUES);
   require(own.earliest.size() == count * tools, "earliest: a row for each key state is expected");
-  const Reals recall = reals(value, "recall", count, Needs::GAPS);
-  const Reals false_reports = reals(value, "false_reports", count, Needs::GAPS);
-  reals(value, "delay", count, Needs::GAPS);
+  own.gap = integer(value, "gap", 1, MOST_WORKING_STEPS);
+  own.rise = number(value, "rise");
+  for (const char* name : {"recall", "delay", "false_reports"})
+    reals(value, name, count, Needs::GAPS);
   for (size_t k = 0; k < count; ++k) {
-    const bool good = recall[k] >= RECALL && false_reports[k] <= FALSE_REPORTS;
-    const bool common = !std::isnan(own.threshold[k]);
-    own.followed.push_back(common && (good || std::isnan(recall[k])));
-    if (!common) own.threshold[k] = std::numeric_limits<double>::infinity();
+    if (!std::isnan(own.threshold[k])) continue;
+    require(!own.followed[k], "threshold: a key state that is followed has none");
+    own.threshold[k] = std::numeric_limits<double>::infinity();
   }
   return own;
 }
@@ -216,23 +240,25 @@ ProgressModel read_model(const Value& value, const Coordinates& coordinates) {
   own.projection = matrix(value, "projection", 2 * p + m, q);
   own.offset = reals(value, "offset", q);
   own.means = matrix(value, "means", count, q);
-  own.duration = reals(value, "duration", count, Needs::POSITIVE);
-  own.absent = reals(value, "absent", own.parts.size());
-  return own;
-}
-
-// Share of the task's duration before each part, and 1.
-Reals shares(const ProgressModel& model) {
-  Reals ends{0.0};
-  auto next = model.duration.begin();
+  own.before = reals(value, "before", own.parts.size() + 1);
+  own.start = reals(value, "start", count);
   double total = 0;
-  for (const int64_t bins : model.bins) {
-    double time = 0;
-    for (int64_t i = 0; i < bins; ++i) time += *next++;
-    ends.push_back(total += time);
+  for (const double share : own.start) {
+    require(share >= 0, "start: numbers from 0 are expected");
+    total += share;
   }
-  for (double& end : ends) end /= total;
-  return ends;
+  require(total > 0, "start: a number above 0 is expected");
+  own.moves = rows(value, "moves", 2, static_cast<int64_t>(count));
+  own.probabilities = reals(value, "probabilities", own.moves.size() / 2, Needs::POSITIVE);
+  own.anywhere = number(value, "anywhere");
+  require(own.anywhere < 1, "anywhere: a number below 1 is expected");
+  own.temper = number(value, "temper");
+  own.certain = number(value, "certain");
+  own.near = number(value, "near");
+  own.cap = number(value, "cap");
+  own.clip = number(value, "clip");
+  own.resolution = number(value, "resolution");
+  return own;
 }
 
 Tool read_tool(const Value& value, const Coordinates& coordinates) {
@@ -240,11 +266,9 @@ Tool read_tool(const Value& value, const Coordinates& coordinates) {
   own.model =
       member(value, "model", [&](const Value& v) { return read_model(v, coordinates); });
   const size_t count = own.model.parts.size();
-  for (const double right : reals(value, "right", count, Needs::GAPS))
-    own.followed.push_back(std::isnan(right) || right >= RIGHT);
-  reals(value, "error", count, Needs::GAPS);
+  for (const char* name : {"right", "error"}) reals(value, name, count, Needs::GAPS);
   own.usual = reals(value, "usual", count, Needs::POSITIVE);
-  own.before = shares(own.model);
+  own.followed = flags(value, "followed", count);
   own.limit = member(value, "limit", [](const Value& v) {
     return v.null() ? std::numeric_limits<double>::infinity() : v.number();
   });
@@ -279,7 +303,7 @@ Task read_task(std::string_view file) {
   const Value value = json::parse(file);
   integer(value, "format", FORMAT, FORMAT);
   const auto name = [](const Value& v) { return v.text(); };
-  Task task{list(value, "keystates", name), list(value, "columns", name), {}, {}, {}};
+  Task task{list(value, "keystates", name), list(value, "columns", name), {}, {}, {}, 0};
   const size_t count = task.keystates.size();
   const size_t tools = member(value, "subtasks", [](const Value& subtasks) {
     return subtasks.null() ? 0 : subtasks["tools"].array().size();
@@ -294,6 +318,7 @@ Task read_task(std::string_view file) {
     task.parts = list(subtasks, "parts", read_part);
     task.tools =
         list(subtasks, "tools", [&](const Value& v) { return read_tool(v, coordinates); });
+    task.stalled = number(subtasks, "stalled");
     check_tools(task);
   });
   return task;

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from episodes import RATE, TASKS, pickcube, places, resampled
+from episodes import RATE, TASKS, pickcube, places
 from infoatlas_rt import KeyStateTracker, Task
 
 
@@ -120,19 +120,6 @@ def test_a_cube_left_behind_is_a_stall(task, episodes):
     assert stalled >= 27
 
 
-def test_a_retry_begins_the_part_anew(three):
-    """From the third place back to the first: the part is an earlier one again."""
-    (episode,), cuts = places(count=1, seed=9)
-    _, second, third, _ = cuts[0]
-    back = episode[second:third][::-1]
-    tracker = KeyStateTracker(three)
-    reported = follow(
-        tracker, np.concatenate([episode[:third], np.repeat(back, 2, axis=0), episode])
-    )
-    assert reported[third - 5].index == 1
-    assert reported[-1].index == 2 and reported[-1].progress > 0.8
-
-
 def test_a_pose_of_the_last_part_is_not_that_part_before_the_others(three):
     """The point rests, as the first thing it does, where all demonstrations pass at the end."""
     (episode,), _ = places(count=1, seed=20)
@@ -159,15 +146,3 @@ def test_a_rest_changes_no_part(three, share):
     rested = [now.index for now in follow(tracker, path)]
     assert np.mean(np.delete(rested, slice(at, at + len(rest))) != parts) < 0.1
     assert min(rested[at : at + len(rest)]) >= parts[at]
-
-
-@pytest.mark.parametrize("factor", [5.0, 2.0, 0.5])
-def test_other_rates_by_argument_and_by_stamps(task, episodes, grasps, factor):
-    """Streams of 100, 40 and 10 Hz, followed with demonstrations of 20 Hz."""
-    stream, rate = resampled(episodes[5], factor), 20 * factor
-    stamps = np.arange(len(stream)) / rate
-    for tracker in (KeyStateTracker(task, rate=rate), KeyStateTracker(task)):
-        reported = follow(tracker, stream, stamps)
-        carries = next(i for i, now in enumerate(reported) if now is not None and now.index == 1)
-        assert abs(stamps[carries] - grasps[5] / 20) <= 0.3
-        assert reported[-1].task_progress > 0.9 and not any(now and now.stalled for now in reported)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from episodes import TASKS, resampled
+from episodes import TASKS
 from infoatlas_rt import InputError, KeyStateTracker, Task
 from infoatlas_rt.live.coordinates import Coordinates, Follower
 from infoatlas_rt.live.quaternions import SIZES, Group
@@ -54,59 +54,11 @@ def test_it_is_causal(found):
         assert part == [event for event in whole if event.detected_step < cut]
 
 
-def test_reset_starts_a_new_episode(found):
-    (episode,), _ = demonstrations(count=1, seed=6)
-    tracker = KeyStateTracker(found)
-    first = follow(tracker, episode)
-    tracker.reset()
-    assert tracker.step == -1
-    assert follow(tracker, episode) == first
-
-
 def test_a_task_and_its_file_give_the_same_tracker(found):
     (episode,), _ = demonstrations(count=1, seed=7)
     expected = follow(KeyStateTracker(found), episode)
     for task in (FILE, str(FILE)):
         assert follow(KeyStateTracker(task), episode) == expected
-
-
-@pytest.mark.parametrize("factor", [5.0, 2.0, 0.5])
-def test_other_rates_by_argument_and_by_stamps(found, factor):
-    """Streams of 100, 40 and 10 Hz, followed with demonstrations of 20 Hz."""
-    (episode,), cuts = demonstrations(count=1, seed=12)
-    stream, rate = resampled(episode, factor), 20 * factor
-    stamps = np.arange(len(stream)) / rate
-    for tracker in (KeyStateTracker(found, rate=rate), KeyStateTracker(found)):
-        events = follow(tracker, stream, stamps)
-        assert [event.keystate for event in events] == [0, 1]
-        assert np.abs([event.stamp for event in events] - cuts[0] / 20).max() <= 0.25
-        assert all(e.stamp == stamps[e.step] for e in events)
-
-
-@pytest.mark.parametrize("rate", [60, 180, 220])
-def test_the_rate_by_stamps_in_milliseconds(found, rate):
-    tracker, expected = KeyStateTracker(found), KeyStateTracker(found, rate=rate)
-    (episode,), _ = demonstrations(count=1, seed=12)
-    stream = resampled(episode, rate / 20)
-    stamps = (np.arange(len(stream)) / rate).round(3)
-    stamps[4:] += 0.4  # a pause
-    events, other = (follow(one, stream, stamps) for one in (tracker, expected))
-    assert [event.step for event in events] == [event.step for event in other]
-    assert tracker._filter._stride == expected._filter._stride
-
-
-def test_a_bad_state_is_refused_and_the_episode_goes_on(found):
-    (episode,), _ = demonstrations(count=1, seed=9)
-    tracker, other = KeyStateTracker(found), KeyStateTracker(found)
-    events = []
-    for step, state in enumerate(episode):
-        if step == 12:
-            with pytest.raises(InputError, match="NaN"):
-                tracker.push(np.full_like(state, np.nan))
-            with pytest.raises(InputError, match=r"state has shape \(3,\).*6 coordinates"):
-                tracker.push(state[:3])
-        events += tracker.push(state)
-    assert events == follow(other, episode)
 
 
 def test_a_reused_array_is_no_rest(found):

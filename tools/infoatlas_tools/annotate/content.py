@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.live.timing import NOMINAL
 
 from ..keystates.contacts.event_names import END
 from ..keystates.coordinates import read_coordinates
 from ..keystates.key_states import KeyStates
+from ..keystates.motion.fit_timing import NOMINAL
 from ..keystates.motion.motion_scales import quanta
 from ..keystates.subtasks import Subtasks
 from ..keystates.trust.quality import IDLE, at_rest, dithers

@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_count
-from infoatlas_rt.live.timing import NOMINAL
 
 from ..trajectories import Trajectories, as_trajectories
 from .contacts.bodies import unnamed_positions
@@ -46,7 +45,7 @@ from .key_states import KeyStates
 from .kinds import Others, group, repeated
 from .labels import as_labels, spread_labels
 from .marks import Marks, episode_names
-from .motion.fit_timing import choose_timing
+from .motion.fit_timing import NOMINAL, choose_timing
 from .motion.motion_scales import (
     APART as CHANGES_APART,
     change_curves,

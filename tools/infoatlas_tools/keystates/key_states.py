@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.live.detectors import Detectors
 from infoatlas_rt.live.task import Task
-from infoatlas_rt.live.timing import NOMINAL
 
 from ..analysis import group_changes as grouped
 from ..analysis.group_changes import GroupChange
@@ -32,6 +31,7 @@ from .contacts.event_names import CONTACT, GRIPPER, LABEL
 from .contacts.keystate_steps import Steps
 from .fits.fit_live import fit_live
 from .fits.fit_subtasks import fit_subtasks
+from .motion.fit_timing import NOMINAL
 from .motion.working_steps import LAG, Recordings
 from .subtasks.of_keystates import subtasks_of
 from .subtasks.recorded_subtasks import Subtasks

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.live.timing import NOMINAL
 
 from ..keystates.discovery import discover_keystates
 from ..keystates.key_states import KeyStates
 from ..keystates.marks import Marks, episode_names, read_labels, write_marks
+from ..keystates.motion.fit_timing import NOMINAL
 from ..trajectories import Trajectories
 from .signals import Signals
 

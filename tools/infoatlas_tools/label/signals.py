@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.live.timing import NOMINAL
-
 from ..columns import short_name
 from ..keystates.contacts.bodies import find_bodies, find_grippers
+from ..keystates.motion.fit_timing import NOMINAL
 from ..trajectories import Trajectories
 
 LEVELS = 10_000  # of a value between the limits of its group

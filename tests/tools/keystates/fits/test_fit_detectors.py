@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from episodes import PICKCUBE, RATE, pickcube, retried
@@ -11,7 +9,7 @@ from infoatlas_rt import KeyStateTracker, Task
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.files.load import load_trajectories
 from regimes import demonstrations
-from task_parts import reach_and_carry, visits
+from task_parts import reach_and_carry, two_picks, visits
 
 
 def follow(tracker, states):
@@ -48,24 +46,6 @@ def test_a_key_state_is_reported_again_after_a_retry():
         tracker.reset()
         first, second = follow(tracker, retried(episode, grasp))
         assert (first.step, second.step) == (event.step, event.step + 2 * 27)
-
-
-def two_picks(rng, closed=False):
-    """Two objects carried to one place: states [T, 3], and steps at which the gripper switches."""
-    at = np.array([[0, 4], [0, -4]]) + rng.uniform(-1, 1, (2, 2))
-    stops = np.stack([np.zeros(2), at[0], [6, 0], at[1], [6, 0], np.zeros(2)])
-    place, grip, steps = [np.zeros(2)] * 10, [float(not closed)] * 10, []
-    for i, (a, b) in enumerate(pairwise(stops)):
-        length = int(rng.integers(35, 50))
-        u = (np.arange(length) + 1) / length
-        place += list(a + (b - a) * (3 * u**2 - 2 * u**3)[:, None])
-        to, now = float(i % 2), grip[-1]
-        grip += [1.0 if i in (0, 2) and t > 5 else now for t in range(length)]
-        if i < 4:
-            steps.append(len(grip))
-            place, grip = place + [b] * 10, grip + np.linspace(grip[-1], to, 10).tolist()
-    states = np.c_[np.array(place), grip]
-    return states + 0.01 * rng.standard_normal(states.shape), np.array(steps)
 
 
 def test_equal_motions_are_told_apart_by_the_sub_task():
@@ -113,7 +93,7 @@ def test_unreliable_key_states_are_reported_only_on_request():
 def test_what_is_not_shared_or_not_judged_survives(tmp_path):
     states, _ = visits(count=1, seed=2)
     own = discover_keystates(states, count=2).follow()
-    own.detectors.threshold[0] = np.inf
+    own.detectors.threshold[0], own.detectors.followed[0] = np.inf, False
     own.save(tmp_path / "task.json")
     again = Task.load(tmp_path / "task.json")
     for name in ("threshold", "recall", "delay", "false_reports"):

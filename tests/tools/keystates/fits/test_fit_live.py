@@ -11,13 +11,13 @@ from episodes import TASKS
 from infoatlas_rt import Task
 from infoatlas_rt.live.json_file import plain
 from infoatlas_rt.live.timing import Timing
-from infoatlas_rt.streams.event_thresholds import KEYSTATE_GAP
 from infoatlas_tools import discover_keystates
+from infoatlas_tools.keystates.fits import fit_live
 from infoatlas_tools.keystates.fits.fit_live import _judge, _spaced, maxima
 from task_files import make
 
-TIMING = Timing(1, 20.0)
-GAP = TIMING.steps(KEYSTATE_GAP)
+TIMING = Timing(1, 20.0, 20.0)
+GAP = TIMING.steps(fit_live.GAP)
 
 
 def scores(rng, count, height):

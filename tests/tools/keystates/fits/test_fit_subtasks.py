@@ -55,7 +55,7 @@ def test_it_is_judged_by_demonstrations_left_out(task):
         f"{time:.1f} s without progress" for time in seconds
     ]
     assert "key state 1" in text
-    poor = replace(task.subtasks, tools=(replace(tool, right=np.array([1, 0.5])),))
+    poor = replace(task.subtasks, tools=(replace(tool, followed=np.array([True, False])),))
     lines = [poor.describe(20, follow_all).splitlines()[1] for follow_all in (False, True)]
     assert ["stalled" in line for line in lines] == [False, True]
 
@@ -120,27 +120,6 @@ def test_a_saved_file_gives_the_same_tracker(demos, task, tmp_path):
     assert tracker.task.subtasks.parts == task.subtasks.parts
     found.save(tmp_path / "task.json")
     assert KeyStateTracker(tmp_path / "task.json").subtask_states == ()
-
-
-def test_two_tools():
-    """Each tool has its own state; the first one is that of the tracker."""
-    states, one = visits(seed=1)
-    found = discover_keystates(packed(states), count=2)
-    both = replace(
-        one,
-        parts=(
-            *one.parts,
-            Subtask("other", one.parts[0].start, one.parts[1].end),
-            Subtask("other", one.parts[2].start, one.parts[2].end),
-        ),
-    )
-    tracker = KeyStateTracker(found.follow(both))
-    (episode,), _ = visits(count=1, seed=7)
-    follow(tracker, episode)
-    first, second = tracker.subtask_states
-    assert tracker.subtask == first
-    assert (first.tool, first.index, second.tool, second.index) == ("tool", 2, "other", 4)
-    assert second.name == "other: part 2"
 
 
 def test_positions_by_columns_are_those_by_name():

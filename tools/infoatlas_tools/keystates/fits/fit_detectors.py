@@ -45,6 +45,8 @@ def make_features(
         np.mean([s[0, columns] for s in states], axis=0),
         2 * weight / spread,
         weight,
+        clip=3.0,  # a resting coordinate that moves: a factor of 400, which any energy exceeds
+        fewest=2,  # one increment alone is mostly noise
     )
 
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.live.coordinates import Coordinates
 from infoatlas_rt.live.detectors import Detectors
-from infoatlas_rt.live.timing import Timing
-from infoatlas_rt.streams.event_thresholds import KEYSTATE_GAP, KEYSTATE_RISE
+from infoatlas_rt.live.timing import StreamRate, Timing
 
 from ..contacts.keystate_steps import Steps
 from ..motion.working_steps import Recordings
@@ -25,6 +24,10 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 THRESHOLDS = np.linspace(0.1, 1.0, 19)
+GAP = 0.5  # seconds between two reports of one key state, at least
+RISE = 1e-9  # increase of a score; smaller ones are rounding, as while a robot rests
+RECALL = 0.6  # recall from which a key state is followed
+FALSE_REPORTS = 0.5  # false reports an episode up to which it is followed
 PRIOR = 0.5  # one more demonstration counts: half of a hit, and half of a false report
 FOLDS = 10
 JUDGED = 40  # demonstrations, at most
@@ -66,9 +69,18 @@ def fit_live(
                 [s[:, j] for s in scores], steps[:, j], at, timing, wait / timing.frequency
             )
     own = recordings.coordinates
+    stream = StreamRate(
+        stamps_kept=2000,  # 2 s at 1 kHz: a key state is reported within half a second
+        stamps_for_rate=10,  # half a second at 20 Hz, before any report
+        usual=(0.5, 1.5),
+        same=(0.8, 1.25),  # demonstrations differ as much in their speed
+        averaged=0.75,  # one state a working step for every ratio from there to 1.5
+    )
+    good = np.isnan(recall) | ((recall >= RECALL) & (false <= FALSE_REPORTS))
     return Detectors(
-        Coordinates(own.width, own.groups, own.parts), timing, features, coefficients, offset,
-        threshold, once, earliest[:, : 0 if followed is None else None], recall, delay, false,
+        Coordinates(own.width, own.groups, own.parts), timing, stream, features, coefficients,
+        offset, threshold, once, earliest[:, : 0 if followed is None else None], recall, delay,
+        false, np.isfinite(threshold) & good, timing.steps(GAP), RISE,
     )  # fmt: skip
 
 
@@ -94,7 +106,7 @@ def _judge(
     within the time that two reports are apart at least. A demonstration is judged with the settings
     that the others choose.
     """
-    gap, count = timing.steps(KEYSTATE_GAP), len(scores)
+    gap, count = timing.steps(GAP), len(scores)
     peaks = [maxima(score) for score in scores]
     # Parts of the tools in which the key state of each demonstration can be reported. Of two
     # demonstrations, the other one alone does not show how they vary.
@@ -173,7 +185,7 @@ def _best(hits: Any, reports: Float, there: NDArray[np.bool_]) -> tuple[int, int
 
 def maxima(score: Float) -> Int:
     """Steps at which a score [T] is larger than before and not smaller than after."""
-    low = score - KEYSTATE_RISE
+    low = score - RISE
     inner = np.flatnonzero((low[1:-1] > score[:-2]) & (score[1:-1] >= low[2:])) + 1
     return np.asarray(inner, np.int64)
 

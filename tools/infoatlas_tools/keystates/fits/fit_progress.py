@@ -70,15 +70,25 @@ def fit_progress(examples: Sequence[Example], parts: Int, pairs: Int, back: int)
     truths = [e.truth() for e in examples]
     part, share = (np.concatenate([t[i] for t in truths]) for i in (0, 1))
     label = first[part] + np.minimum((share * bins[part]).astype(np.int64), bins[part] - 1)
-    long = with_lengths(between, start)
+    resolution = 0.002  # metres
+    long = with_lengths(between, start, resolution)
     scale, scale_between = _deviation(x), _deviation(long)
     noise = sensor_noise([example.x for example in examples], x.shape[1])
     rms = np.maximum(np.sqrt(((x - before) ** 2).mean(axis=0)), ABOVE_NOISE * noise)
+    duration, absent = np.maximum(median / bins, 1.0), 1 - there.mean(axis=0)
+    chain = _chain(bins, duration, absent)
+    time = np.bincount(np.repeat(np.arange(len(bins)), bins), np.repeat(duration, bins))
+    moves = np.argwhere(chain > 0)
+    start_of = np.zeros(len(chain))
+    for j, probability in _ahead(first, absent, -1).items():
+        start_of[j] = probability
     model = ProgressModel(
         parts, bins, pairs, back, x.mean(axis=0), scale,
         np.where(rms > 1e-9 * scale, rms, scale), long.mean(axis=0), scale_between,
         np.empty((0, 0)), np.empty(0), np.empty((0, 0)),
-        np.repeat(np.maximum(median / bins, 1.0), bins), 1 - there.mean(axis=0),
+        np.concatenate([[0.0], np.cumsum(time) / time.sum()]), start_of, moves,
+        chain[moves[:, 0], moves[:, 1]],
+        anywhere=1e-6, temper=0.15, certain=0.9, near=0.5, cap=8.0, clip=6.0, resolution=resolution,
     )  # fmt: skip
     features = model.features(x, before, between, start)
     projection, means = _discriminants(features, label, int(bins.sum()))
@@ -86,6 +96,35 @@ def fit_progress(examples: Sequence[Example], parts: Int, pairs: Int, back: int)
     return ProgressModel(
         **{**vars(model), "projection": projection, "offset": offset, "means": means - offset}
     )
+
+
+def _chain(bins: Int, duration: Float, absent: Float) -> Float:
+    """Probabilities of the next bin [K, K], from those of the parts [P]."""
+    last = np.cumsum(bins) - 1
+    first, part = last - bins + 1, np.repeat(np.arange(len(bins)), bins)
+    chain = np.zeros((len(part), len(part)))
+    for i, p in enumerate(part.tolist()):
+        go = min(float(1 / duration[p]), 0.6)  # a bin lasts more than one step
+        ahead = _ahead(first, absent, p) if i == last[p] else {i + 1: 1.0}
+        chain[i, i] = 1 - go if ahead else 1.0
+        for j, probability in ahead.items():
+            # A fast episode skips a bin, but only within the part that follows.
+            beyond = j + 1 if j < last[part[j]] else j
+            chain[i, j] += 0.8 * go * probability
+            chain[i, beyond] += 0.2 * go * probability
+    return chain
+
+
+def _ahead(first: Int, absent: Float, part: int) -> dict[int, float]:
+    """First bins of the parts that may follow a part, with their probabilities."""
+    found, left = {}, 1.0
+    for p in range(part + 1, len(first)):
+        if p == len(first) - 1 or absent[p] <= 0:
+            found[int(first[p])] = left
+            break
+        found[int(first[p])] = left * (1 - float(absent[p]))
+        left *= float(absent[p])
+    return {j: share for j, share in found.items() if share > 0}
 
 
 def _discriminants(features: Float, label: Int, count: int) -> tuple[Float, Float]:

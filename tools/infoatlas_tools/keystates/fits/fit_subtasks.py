@@ -30,6 +30,7 @@ BACK = 0.25  # seconds over which velocities are taken
 ASIDE = 0.25  # seconds on either side of a cut that are not judged
 USUAL_SHARE = 0.1  # of the median demonstration: lower limit of the usual time
 BORROWED = 0.5  # of the longest time in any part: lower limit, as few demonstrations vary little
+RIGHT = 0.8  # share of right steps from which a sub-task is followed
 # Quantile of the distances from bins in held-out demonstrations: states farther away are unlike the
 # demonstrations, and do not count as progress.
 TYPICAL = 0.99
@@ -82,7 +83,7 @@ def fit_subtasks(
         Part(name, part.tool, part.reference, part.held)
         for name, part in zip(subtasks.names, subtasks.parts, strict=True)
     ]
-    return LiveSubtasks(tuple(parts), tuple(tools)), live
+    return LiveSubtasks(tuple(parts), tuple(tools), stalled=3.0), live
 
 
 def _positions(subtasks: Subtasks, names: Sequence[str]) -> dict[str, list[int]]:
@@ -161,7 +162,8 @@ def _fit_tool(
             np.maximum.at(usual, row[:, 0].astype(np.int64), row[:, 2])
     median = float(np.median([len(example.x) for example in examples]))
     usual = np.maximum(usual, max(BORROWED * usual.max(), USUAL_SHARE * median, 1.0))
-    return ToolProgress(model, right, error, usual, limit), followed
+    good = np.isnan(right) | (right >= RIGHT)
+    return ToolProgress(model, right, error, usual, limit, good), followed
 
 
 def _left_out(

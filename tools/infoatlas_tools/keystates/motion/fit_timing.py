@@ -13,6 +13,7 @@ Float = NDArray[np.float64]
 
 FASTEST = 30.0  # working steps a second, at most
 COHERENT = 8  # working steps over which motion keeps half of its autocovariance, at most
+NOMINAL = 20.0  # working steps a second if the rate is not known
 WORKING_STEPS = 60  # working steps of a demonstration, at least, if the rate is not known
 LONGEST_LAG = 64  # largest lag of the autocovariance, in recorded steps
 
@@ -27,12 +28,12 @@ def choose_timing(
     working steps (median over coordinates), and demonstrations have 60 working steps or more.
     """
     if stride is not None:
-        return Timing(stride, rate)
+        return _timing(stride, rate)
     if rate is not None:
-        return Timing(max(1, int(np.ceil(rate / FASTEST - 0.01))), rate)
+        return _timing(max(1, int(np.ceil(rate / FASTEST - 0.01))), rate)
     increments = [np.diff(s, axis=0) for s in states if len(s) > LONGEST_LAG // 4]
     if not increments:
-        return Timing(1, None)
+        return _timing(1, None)
     width, count = increments[0].shape[1], np.zeros(LONGEST_LAG)
     covariance = np.zeros((LONGEST_LAG, width))
     for d in increments:
@@ -44,4 +45,8 @@ def choose_timing(
     kept = (covariance[2:] >= 0.5 * top) & (count[2:, None] > 0)
     coherent = 2 + np.where(kept.all(axis=0), len(kept), kept.argmin(axis=0))
     most = int(np.median([len(s) for s in states])) // WORKING_STEPS
-    return Timing(max(1, min(int(np.median(coherent)) // COHERENT, most)), None)
+    return _timing(max(1, min(int(np.median(coherent)) // COHERENT, most)), None)
+
+
+def _timing(stride: int, rate: float | None) -> Timing:
+    return Timing(stride, rate, NOMINAL if rate is None else rate / stride)

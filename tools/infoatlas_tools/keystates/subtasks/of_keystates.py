@@ -11,12 +11,12 @@ import numpy as np
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
-from infoatlas_rt.live.timing import NOMINAL
 
 from ...trajectories import Trajectories
 from ..contacts.contact_events import Evidence
 from ..contacts.event_names import LABEL, MOTION
 from ..contacts.keystate_steps import Steps
+from ..motion.fit_timing import NOMINAL
 from .cuts import make_cuts
 from .recorded_subtasks import Subtasks
 from .seen_objects import camera_subtasks
