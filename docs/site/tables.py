@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / folder) for folder in ("runtime", "tools", "export")]
 
-from infoatlas_rt.cli.arguments import described  # noqa: E402
+from infoatlas_rt.cli.arguments import describe_argument  # noqa: E402
 from infoatlas_rt.cli.main import (  # noqa: E402
     DESCRIPTION,
     EXIT_CODES,
@@ -97,7 +97,7 @@ def _rows(parser: argparse.ArgumentParser, *, shared: bool) -> Iterator[tuple[st
             yield f"*{group.title}*", ""
         for action in actions:
             # Markdown takes [a][b] for a link.
-            yield f"`{_written(action)}`", described(action).replace("][", "]\\[")
+            yield f"`{_written(action)}`", describe_argument(action).replace("][", "]\\[")
 
 
 def _written(action: argparse.Action) -> str:

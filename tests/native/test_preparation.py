@@ -16,7 +16,7 @@ from infoatlas_rt import Estimator
 from infoatlas_rt.backends.choice import make_backend
 from infoatlas_rt.estimation import slicing
 from infoatlas_rt.estimation.canonical import Canonical, canonicalise, score_table, standardise
-from infoatlas_rt.estimation.prepare import checked
+from infoatlas_rt.estimation.prepare import check_samples
 from infoatlas_rt.models import model_file
 from inputs import REGIMES
 
@@ -219,7 +219,7 @@ def test_estimates(regime, model, n):
     assert backend.provider == "native"
     assert (found.rank_x, found.saturated) == (wanted.rank_x, wanted.saturated)
     assert found.gaussian == pytest.approx(wanted.gaussian, abs=1e-6)
-    prepared = estimator.prepare(checked(x, y, "native"))
+    prepared = estimator.prepare(check_samples(x, y, "native"))
     if has_copies(canonicalise(*prepared.slices(slice(0, 1)), estimator.model_file.dim)):
         assert found.mi == pytest.approx(wanted.mi, abs=wanted.stderr)
         return

@@ -25,7 +25,7 @@ def test_auto_takes_it(caplog):
         estimator = Estimator(provider="auto")
     assert estimator.backend.provider == "native"
     assert "'auto' chooses 'native'" in caplog.text
-    assert choice.installed()["auto"] == "native"
+    assert choice.find_libraries()["auto"] == "native"
 
 
 def test_the_page(capsys):

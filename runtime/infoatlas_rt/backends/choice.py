@@ -71,7 +71,7 @@ def make_backend(model: ModelFile, provider: str = "auto", threads: int | None =
 def _automatic(model: ModelFile, threads: int | None) -> Backend:
     """The first of "cuda", "native" and "cpu" that starts; otherwise ProviderError with advice."""
     from .native import BUILD_ENGINE, NOT_BUILT, is_installed, left_out
-    from .onnxruntime import EXECUTION, INSTALL_ONNXRUNTIME, has_cuda, offered
+    from .onnxruntime import EXECUTION, INSTALL_ONNXRUNTIME, has_cuda, list_providers
 
     missing = list[str]()
     there = {"cuda": has_cuda(), "native": is_installed()}
@@ -89,7 +89,7 @@ def _automatic(model: ModelFile, threads: int | None) -> Backend:
         return backend
     if not there["native"]:
         missing.append(f"{NOT_BUILT}: {BUILD_ENGINE}")
-    if EXECUTION["cpu"] not in offered():
+    if EXECUTION["cpu"] not in list_providers():
         why = re.sub("(, or|;) use provider='cpu'", "", "; ".join(missing))
         raise ProviderError(
             f"no engine for {model.path}: get ONNX Runtime with {INSTALL_ONNXRUNTIME}; or: {why}"
@@ -105,12 +105,12 @@ def _warn_once(text: str) -> None:
     log.warning("%s, or choose provider='cpu', which does not warn", text)
 
 
-def installed() -> dict[str, str]:
+def find_libraries() -> dict[str, str]:
     """Library of each provider on this machine, or why it cannot be used; none is started."""
     from .native import load_native
-    from .onnxruntime import EXECUTION, INSTALL_ONNXRUNTIME, offered
+    from .onnxruntime import EXECUTION, INSTALL_ONNXRUNTIME, list_providers
 
-    there = offered()
+    there = list_providers()
     found = {}
     for provider, execution in EXECUTION.items():
         found[provider] = execution if execution in there else f"no {execution} is installed"

@@ -32,7 +32,7 @@ INSTALL_ONNXRUNTIME = "pip install 'infoatlas-rt[cpu]' (in a checkout: '.[cpu]')
 CALL_PAIRS = 16_000
 
 
-def offered() -> list[str]:
+def list_providers() -> list[str]:
     """Execution providers of the ONNX Runtime that is installed, not loaded; empty if none is."""
     try:
         import onnxruntime

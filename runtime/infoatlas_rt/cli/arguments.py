@@ -15,7 +15,7 @@ class HelpFormatter(argparse.HelpFormatter):
     """Adds the default of an option to its help, and keeps the lines of a listing."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
-        return described(action)
+        return describe_argument(action)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         if "\n  " in text:
@@ -23,12 +23,12 @@ class HelpFormatter(argparse.HelpFormatter):
         return textwrap.fill(" ".join(text.split()), width, break_on_hyphens=False)
 
 
-def listing(title: str, lines: list[str]) -> str:
+def format_list(title: str, lines: list[str]) -> str:
     """A title with indented lines, for the end of a help text."""
     return "\n  ".join([f"{title}:", *lines])
 
 
-def described(action: argparse.Action) -> str:
+def describe_argument(action: argparse.Action) -> str:
     """The help of an argument, with its default if a user could write that."""
     text, default = action.help or "", action.default
     if isinstance(default, bool) or default in (None, "", argparse.SUPPRESS):

@@ -20,11 +20,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> None:
-    from ..backends.choice import installed
+    from ..backends.choice import find_libraries
     from ..models.model_file import load
 
     model_file = load(arguments.model)
-    values = {**model_file.to_dict(), "providers": installed()}
+    values = {**model_file.to_dict(), "providers": find_libraries()}
     if not write_json(arguments.json, values):
         rows = []
         for key, value in values.items():

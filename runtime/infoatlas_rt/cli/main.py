@@ -22,7 +22,7 @@ from typing import Any
 from .. import __version__
 from ..errors import InfoAtlasError, InputError, OutputError
 from . import bench, info
-from .arguments import HelpFormatter, listing
+from .arguments import HelpFormatter, format_list
 from .console import drop_output, open_output
 
 OWN = {"bench": bench, "info": info}  # commands that every installation has
@@ -125,7 +125,7 @@ def make_parser(commands: Mapping[str, Any]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="infoatlas-rt",
         description=DESCRIPTION,
-        epilog=listing("exit codes", [f"{code}: {text}" for code, text in EXIT_CODES.items()]),
+        epilog=format_list("exit codes", [f"{code}: {text}" for code, text in EXIT_CODES.items()]),
         formatter_class=HelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"infoatlas-rt {__version__}")
@@ -135,7 +135,7 @@ def make_parser(commands: Mapping[str, Any]) -> argparse.ArgumentParser:
             name,
             help=module.HELP,
             description=module.DESCRIPTION,
-            epilog=listing("examples", [f"infoatlas-rt {line}" for line in module.EXAMPLES]),
+            epilog=format_list("examples", [f"infoatlas-rt {line}" for line in module.EXAMPLES]),
             formatter_class=HelpFormatter,
             allow_abbrev=False,  # --episode would be --episode-column
         )

@@ -103,7 +103,7 @@ def entropy(counts: NDArray[np.int64]) -> float:
     return float(-(share * np.log(share) / -np.expm1(n * np.log1p(-share))).sum())
 
 
-def bounded(values: NDArray[np.floating[Any]], ceiling: Any) -> NDArray[np.float64]:
+def clip_to_bounds(values: NDArray[np.floating[Any]], ceiling: Any) -> NDArray[np.float64]:
     """Clip values to `FLOOR` and a ceiling (one, or one for each), nats, in float64."""
     return np.clip(values.astype(np.float64), FLOOR, ceiling)
 

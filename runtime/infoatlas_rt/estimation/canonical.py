@@ -39,7 +39,7 @@ class Canonical(NamedTuple):
     saturated: Array  # [S] bool, a correlation reached the bound that n samples can resolve
 
 
-def rounded(x: Array, resolution: Array) -> Array:
+def round_samples(x: Array, resolution: Array) -> Array:
     """Samples [n, d] in multiples of a resolution [d], where it is above 0.
 
     This removes the jitter of a robot at rest.

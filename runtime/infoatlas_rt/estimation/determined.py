@@ -18,7 +18,7 @@ from .prepare import Samples
 LEAST = 1.0  # nats; an estimate below it is not that of a function
 MOST = 2_000  # samples that are compared; of more, evenly spaced ones
 POINTS = 64  # of these are predicted
-WIDER = 4
+WIDER = 4  # times as many neighbours, further away: the error of a function grows with them
 DISTINCT = 0.9  # least share of different values of a coordinate that can be a function
 PRECISE = 0.2  # largest error that counts, in deviations
 # Samples in order of time that are this share of all apart, or closer, are no neighbours: they are
@@ -28,7 +28,7 @@ RECENT = 0.1
 Matrix = NDArray[np.float64]
 
 
-def determined(samples: Samples, time_series: bool) -> bool:
+def is_determined(samples: Samples, time_series: bool) -> bool:
     """Whether a coordinate of one side is a smooth function of the other, as far as n can resolve.
 
     False if values repeat or are rounded: the entropy bounds the information then.

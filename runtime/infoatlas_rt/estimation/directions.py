@@ -26,7 +26,7 @@ from ..models.model_file import ModelFile
 from .bounds import repeats
 from .canonical import RANK_TOLERANCE, normal_scores
 from .large_samples import Evaluate, Timed, average, split
-from .prepare import Samples, round_to, varying, without_redundant
+from .prepare import Samples, drop_constants, round_to, without_redundant
 from .result import Estimate
 from .shuffling import largest_group
 from .slicing import GRID
@@ -40,8 +40,10 @@ LARGEST_SEARCH = 20_000  # samples that the directions are found in: bounds time
 RIDGE = 0.05  # added to the variances of normal scores, which are about 1
 
 
-def reduced(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -> Timed:
-    """Estimate I(x; y), by directions if a side has more than D coordinates that `used` keeps.
+def estimate_by_directions(
+    samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate
+) -> Timed:
+    """Estimate I(x; y), by directions if `drop_redundant` keeps more than D of a side.
 
     Samples on a GPU are copied to the host, where the directions are found. `seed` is that of the
     halves, and `evaluate` estimates samples unsliced. The seconds are without those of the
@@ -52,7 +54,7 @@ def reduced(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -
     InputError
         A half has fewer samples than the model's n_min, or a group is too large for its half.
     """
-    samples, left_out = used(samples, model.dim)
+    samples, left_out = drop_redundant(samples, model.dim)
     x, y = to_host(samples.x), to_host(samples.y)
     if max(x.shape[1], y.shape[1]) <= model.dim:
         found, seconds = evaluate(samples)
@@ -70,7 +72,7 @@ def reduced(samples: Samples, model: ModelFile, seed: int, evaluate: Evaluate) -
     return replace(found, **left_out), seconds
 
 
-def used(samples: Samples, dim: int) -> tuple[Samples, dict[str, Any]]:
+def drop_redundant(samples: Samples, dim: int) -> tuple[Samples, dict[str, Any]]:
     """If a side has more than `dim` coordinates: both without constant and redundant ones.
 
     The latter are the fields of `Estimate`. A side that is constant keeps one coordinate.
@@ -80,7 +82,7 @@ def used(samples: Samples, dim: int) -> tuple[Samples, dict[str, Any]]:
     sides, left_out = [], dict[str, Any]()
     for name in ("x", "y"):
         side = round_to(getattr(samples, f"resolution_{name}"), getattr(samples, name), name)
-        kept, constant = varying(side)
+        kept, constant = drop_constants(side)
         still = len(constant) == side.shape[1]
         kept, out = without_redundant(kept, not still, constant, None)
         sides.append(kept[:, :1] if still else kept)

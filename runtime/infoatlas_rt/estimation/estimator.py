@@ -17,13 +17,13 @@ from ..inputs.checks import as_choice, as_count
 from ..models import model_file
 from . import slicing
 from .bounds import warn_of_copies
-from .determined import LEAST, determined
-from .directions import WAYS, reduced
+from .determined import LEAST, is_determined
+from .directions import WAYS, estimate_by_directions
 from .forward import forward
 from .large_samples import Timed, by_parts
-from .prepare import Prepared, Samples, check_lengths, checked, prepare
+from .prepare import Prepared, Samples, check_lengths, check_samples, prepare
 from .result import Estimate
-from .standard_error import calibrated
+from .standard_error import add_standard_error
 
 LEFT_OUT = "constant_x", "constant_y", "redundant_x", "redundant_y"
 
@@ -205,7 +205,7 @@ class Estimator:
         """
         start = perf_counter()
         provider = self.backend.provider
-        samples = checked(x, y, provider, time_series, resolution_x, resolution_y, groups)
+        samples = check_samples(x, y, provider, time_series, resolution_x, resolution_y, groups)
         found = self._estimate(samples, start)
         if found.directions == "random" and self.k is self.slices is None and self.sides == "auto":
             out = {name: getattr(found, name) for name in LEFT_OUT}
@@ -218,7 +218,7 @@ class Estimator:
             warn_of_copies(samples.x, samples.y)
         if found.k is None and not found.saturated and found.mi > LEAST:
             in_order = samples.time_series or found.autocorrelated
-            return replace(found, saturated=determined(samples, in_order))
+            return replace(found, saturated=is_determined(samples, in_order))
         return found
 
     def estimate_checked(self, samples: Samples) -> Estimate:
@@ -278,7 +278,7 @@ class Estimator:
         if self.directions == "random":
             found, seconds = unsliced_or_sliced(samples)
         else:
-            found, seconds = reduced(samples, model, self.seed, unsliced_or_sliced)
+            found, seconds = estimate_by_directions(samples, model, self.seed, unsliced_or_sliced)
         total = perf_counter() - start
         preparation = total - sum(seconds.values())
         self.seconds = {**seconds, "slicing": seconds["slicing"] + preparation, "total": total}
@@ -302,7 +302,7 @@ class Estimator:
         values, seconds = found
         values |= {"stderr": math.nan, "provider": backend.provider, "model": model.name}
         values |= {"seed": self.seed, "directions": None if values["k"] is None else "random"}
-        return calibrated(Estimate(**values), model), seconds
+        return add_standard_error(Estimate(**values), model), seconds
 
     def _slicing(self) -> dict[str, Any]:
         """Keyword arguments of `slicing.plan`."""

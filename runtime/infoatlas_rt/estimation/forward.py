@@ -20,7 +20,7 @@ from ..backends.interface import Backend, Preparing
 from ..errors import ModelError
 from ..inputs.gpu_arrays import array_namespace, beside, contiguous, to_host
 from ..models.model_file import ModelFile
-from .bounds import bounded
+from .bounds import clip_to_bounds
 from .canonical import Canonical, Side, canonicalise, pair, score_table, whiten
 from .parallel import run_jobs
 from .prepare import Prepared, batches
@@ -73,7 +73,7 @@ def forward(prepared: Prepared, estimator: Evaluator) -> tuple[Estimate, dict[st
         if not prepared.degenerate:
             outputs = backend.run(x, y, prepared.shifts, prepared.sequence)
             values, local, effect, predicted[chunk] = outputs
-            per_slice[chunk] = bounded(values, ceiling)
+            per_slice[chunk] = clip_to_bounds(values, ceiling)
             change = per_slice[chunk] - values  # nearly always 0
             clipped |= bool(change.any())
             pointwise += local.sum(axis=0, dtype=np.float64) + change.sum()
@@ -148,7 +148,7 @@ def window_means(windows: Sequence[Prepared], estimator: Evaluator) -> NDArray[n
         x, y = _canonical_windows(sliced, estimator.model_file.dim)
         values = estimator.backend.run(x, y, first.shifts, first.sequence)[0]
         for row, own in zip(rows[batch], values.reshape(-1, every.stop), strict=True):
-            means[row] = bounded(own, windows[row].ceiling).mean()
+            means[row] = clip_to_bounds(own, windows[row].ceiling).mean()
     return means
 
 
@@ -209,7 +209,7 @@ def pairing_means(
         if prepared.repeats is not None:  # (of slices of one pairing, one after the other)
             each = [prepared.repeats.ceiling(pairings[i]) for i in range(batch.start, batch.stop)]
             ceilings = np.repeat(each, width)
-        values[batch] += bounded(mi, ceilings).reshape(-1, width).sum(axis=1) / slices
+        values[batch] += clip_to_bounds(mi, ceilings).reshape(-1, width).sum(axis=1) / slices
         done += len(mi)
         if progress is not None:
             progress(done, len(values) * slices)

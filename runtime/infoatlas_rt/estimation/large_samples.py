@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..models.model_file import ModelFile
-from .prepare import Samples, autocorrelated, varying
+from .prepare import Samples, autocorrelated, drop_constants
 from .result import Estimate
 from .shuffling import largest_group
 from .standard_error import with_error
@@ -119,7 +119,7 @@ def average(
         rank_y=float(mean("rank_y")),
         autocorrelated=not samples.time_series
         and samples.groups is None
-        and autocorrelated(varying(samples.x)[0], varying(samples.y)[0]),
+        and autocorrelated(drop_constants(samples.x)[0], drop_constants(samples.y)[0]),
         constant_x=_in_all(one.constant_x for one in found),
         constant_y=_in_all(one.constant_y for one in found),
         redundant_x=_in_all(one.redundant_x for one in found),

@@ -16,11 +16,11 @@ from ..inputs.gpu_arrays import Array, array_namespace, beside, contiguous, on_g
 from ..models.model_file import LEAST_SHIFTS, ModelFile
 from . import slicing
 from .bounds import Repeats, repeats
-from .canonical import clip_outliers, rounded, standardise
+from .canonical import clip_outliers, round_samples, standardise
 from .redundancy import redundant
 from .shuffling import shuffle
 
-MAX_SAMPLES = 1_000_000
+MAX_SAMPLES = 1_000_000  # in one call; the arrays of more take gigabytes
 # Pairs of samples (slices x samples x shifts) in one call of the backend, which bounds its memory.
 CHUNK_PAIRS = 1_000_000
 AUTOCORRELATED = 0.25  # product of the two sides' autocorrelations; about 1/n if independent
@@ -28,7 +28,7 @@ AUTOCORRELATED = 0.25  # product of the two sides' autocorrelations; about 1/n i
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Checked samples: what `checked` makes of the arguments of `Estimator.estimate`.
+    """Checked samples: what `check_samples` makes of the arguments of `Estimator.estimate`.
 
     Code of this package also makes them of its own arrays.
 
@@ -76,7 +76,7 @@ class Samples:
         return replace(self, **changed)
 
 
-def checked(
+def check_samples(
     x: Any,
     y: Any,
     provider: str,
@@ -244,8 +244,8 @@ def prepare(samples: Samples, plan: slicing.Slicing, *, shifts: int, seed: int) 
     n, groups = len(samples), samples.groups
     shifts = min(shifts, n - 1, max(LEAST_SHIFTS, CHUNK_PAIRS // n))
     order, place, offsets = shuffle(n, shifts, seed, groups)
-    x, constant_x = varying(round_to(samples.resolution_x, samples.x, "x"))
-    y, constant_y = varying(round_to(samples.resolution_y, samples.y, "y"))
+    x, constant_x = drop_constants(round_to(samples.resolution_x, samples.x, "x"))
+    y, constant_y = drop_constants(round_to(samples.resolution_y, samples.y, "y"))
     if constant_x or constant_y:
         plan = slicing.without_constants(plan, x.shape[1], y.shape[1], seed)
     degenerate = bool((x == x[0]).all() or (y == y[0]).all())
@@ -288,7 +288,7 @@ def round_to(step: NDArray[np.float64] | None, samples: Array, name: str) -> Arr
         return samples
     xp = array_namespace(samples)
     with np.errstate(over="ignore", invalid="ignore"):
-        found = rounded(samples, beside(step, samples))
+        found = round_samples(samples, beside(step, samples))
     if not xp.all(xp.isfinite(found)):
         raise InputError(
             f"resolution_{name} {step[step > 0].min():g} is too small for values up to "
@@ -349,7 +349,7 @@ def without_redundant(
     return contiguous(side[:, beside(kept, side)]), tuple(out.tolist())
 
 
-def varying(samples: Array) -> tuple[Array, tuple[int, ...]]:
+def drop_constants(samples: Array) -> tuple[Array, tuple[int, ...]]:
     """Samples [n, d] without constant coordinates (unless all are), and the constant ones."""
     same = to_host((samples == samples[0]).all(axis=0))
     constant = tuple(np.flatnonzero(same).tolist())

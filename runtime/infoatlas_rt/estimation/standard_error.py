@@ -196,10 +196,10 @@ def with_error(
     noise, effective = sampling_noise(
         found.influence, found.per_slice, time_series=time_series, groups=groups
     )
-    return calibrated(replace(found, noise=noise, effective_samples=effective), model)
+    return add_standard_error(replace(found, noise=noise, effective_samples=effective), model)
 
 
-def calibrated(found: Estimate, model: ModelFile) -> Estimate:
+def add_standard_error(found: Estimate, model: ModelFile) -> Estimate:
     """An estimate with its standard error, from its other fields."""
     if found.degenerate:
         return replace(found, stderr=0.0)

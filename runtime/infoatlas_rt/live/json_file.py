@@ -16,7 +16,7 @@ from ..errors import InputError
 
 T = TypeVar("T")
 
-TASK_FORMAT = 7
+TASK_FORMAT = 7  # grows with each change of the file's fields
 
 
 def write(path: str | os.PathLike[str], task: Any) -> None:

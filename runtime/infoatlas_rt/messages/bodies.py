@@ -9,7 +9,15 @@ from typing import Any
 
 from ..errors import InputError
 from .field_syntax import Leaf
-from .identity import ANY, BODIES_LISTED, PassedOver, Place, keys_of, telling, values
+from .identity import (
+    ANY,
+    BODIES_LISTED,
+    PassedOver,
+    Place,
+    find_distinguishing_keys,
+    keys_of,
+    values,
+)
 from .schema import Schema
 
 RECENT, MAJORITY = 20, 15  # a body is used if MAJORITY of the RECENT last messages are of it
@@ -43,9 +51,9 @@ class Bodies:
         if self.watch is not None:
             self.watch.forget()
 
-    def shown(self) -> str:
+    def describe(self) -> str:
         """The identity of the states that was not requested."""
-        return "" if self.watch is None else self.watch.shown()
+        return "" if self.watch is None else self.watch.describe()
 
     def check_choice(self, message: Any) -> None:
         """Raise PassedOver if a message is of another body than the requested one."""
@@ -56,7 +64,7 @@ class Bodies:
             own = ", ".join(f"{key}={value}" for key, value in zip(keys, found, strict=True))
             raise PassedOver(f"a message of {own}", "not asked for")
 
-    def missing(self, message: Any) -> InputError:
+    def explain_missing(self, message: Any) -> InputError:
         """Why requested elements are not in a message."""
         absent = [place.path for place in self._chosen if not place.there(message)]
         if len(absent) == len(self._chosen):
@@ -116,11 +124,11 @@ class Watch:
             seen = Counter(self._part(each, i) for each in self._seen)
             if len(seen) > 1:
                 own = self._part(body, i)
-                differs = {keys[j]: own[j] for j in telling(keys, seen)}
+                differs = {keys[j]: own[j] for j in find_distinguishing_keys(keys, seen)}
                 texts.append(place.write({**place.wanted, **differs}))
         return " and ".join(texts)
 
-    def shown(self) -> str:
+    def describe(self) -> str:
         """The complete identity of the states."""
         texts = []
         for i, place in enumerate(self.places):

@@ -102,7 +102,7 @@ class Extractor(Stateful):
 
         Joints with names are the same, independent of the frame in the header.
         """
-        return "" if self._has_names else self._bodies.shown()
+        return "" if self._has_names else self._bodies.describe()
 
     def _check_joints(self) -> None:
         wanted = ", ".join(self.joints)
@@ -158,7 +158,7 @@ class Extractor(Stateful):
             if bodies.watch is not None and bodies.watch.takes_over(message):
                 state = self._read_body_of(message)
         except Missing:
-            raise self._bodies.missing(message) from None
+            raise self._bodies.explain_missing(message) from None
         except (AttributeError, IndexError) as error:
             raise InputError(
                 f"{', '.join(self.fields)}: not in this message, {type(message).__name__} "

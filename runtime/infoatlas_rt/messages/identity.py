@@ -163,7 +163,7 @@ class Place:
         return f"{self.array}[{','.join(f'{key}={value}' for key, value in identity.items())}]"
 
 
-def telling(keys: Sequence[str], bodies: Counter[tuple[Any, ...]]) -> list[int]:
+def find_distinguishing_keys(keys: Sequence[str], bodies: Counter[tuple[Any, ...]]) -> list[int]:
     """The first key that distinguishes all bodies, or all keys that differ."""
     columns = [{body[i] for body in bodies} for i in range(len(keys))]
     for i, column in enumerate(columns):

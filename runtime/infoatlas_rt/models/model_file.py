@@ -44,8 +44,8 @@ LEAST_SHIFTS = 4  # minimum number of cyclic shifts that the graph accepts
 ESTIMATE_KINDS = ("whole", "sliced")
 POWERS = ("predicted", "beyond")
 CONSTANTS = ("noise", "spread", "ceiling", "few", *POWERS)
-LARGEST_CONSTANT = 1000.0
-LARGEST_POWER = 4.0
+LARGEST_CONSTANT = 1000.0  # nats or a factor, far above any fitted one: a damaged file has more
+LARGEST_POWER = 4.0  # the same for exponents
 LARGEST_FILE = 2**31  # bytes, the limit of protocol buffers
 LONGEST_TEXT = 200  # characters of a name, a version, a licence, ...
 

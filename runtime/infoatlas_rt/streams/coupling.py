@@ -41,7 +41,7 @@ from .events import COUPLED, DECOUPLED, Event
 from .motions import REST, KnownMotions, LearnedMotions
 from .sliding_window import SlidingWindow
 
-WINDOW = 32
+WINDOW = 32  # steps, as few as the models accept: a short window detects soon
 
 
 class CouplingDetector(Stateful):
@@ -213,7 +213,7 @@ class CouplingDetector(Stateful):
         x, y, steps = samples
         motions = Samples(*self._motions.with_noise(x, y, self.coupled), time_series=True)
         estimate = self.estimator.estimate_checked(motions)
-        found = self.latest = self.window.dated(estimate, steps)
+        found = self.latest = self.window.stamp_estimate(estimate, steps)
         rest = self._motions.rest
         if self.coupled and rest >= REST:
             return [self._change(found, int(steps[-rest]))]

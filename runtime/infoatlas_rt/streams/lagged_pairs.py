@@ -89,7 +89,7 @@ class PairWindow(Stateful):
         """Stamp of a step of the window, seconds; NaN of a hole."""
         return float(self._stamps[step])
 
-    def paused(self, seconds: float) -> bool:
+    def has_pause(self, seconds: float) -> bool:
         """Whether a pause of more than `seconds`, and of `PAUSE` steps, is within the window."""
         reach = self.window + self.lag + self.history - 1
         stamps = self._stamps[np.arange(self.step - reach, self.step)]

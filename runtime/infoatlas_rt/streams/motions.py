@@ -25,8 +25,8 @@ from ..errors import InputError
 from ..inputs.checks import as_resolution
 from .resolution import FINEST, RETURNS, RestingNoise
 
-JITTER = 0.03
-REST = 6
+JITTER = 0.03  # added noise, as a share of the third largest increment of a window
+REST = 6  # steps without motion after which a side is at rest
 CLEAR = 6.0  # resolutions by which a coupled side would have moved at least
 
 Array = NDArray[np.float64]

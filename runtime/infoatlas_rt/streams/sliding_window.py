@@ -210,14 +210,14 @@ class SlidingWindow(Stateful):
             return pairs.samples()
         return None
 
-    def dated(
+    def stamp_estimate(
         self, estimate: Estimate, steps: NDArray[np.int64], at_rest: bool = False
     ) -> WindowEstimate:
         """An estimate of `samples`, with the stamp of the newest state."""
         self.reason = "degenerate" if estimate.degenerate else "ok"
         assert self.newest is not None
         local, fill = float(estimate.pointwise[-1]), len(steps) / self.length
-        paused = self._pairs.paused(self.reset_after)
+        paused = self._pairs.has_pause(self.reset_after)
         return WindowEstimate(self.newest, estimate, local, fill, self.lag, steps, at_rest, paused)
 
     def estimate(self, estimator: Estimator, *, anyway: bool = False) -> WindowEstimate | None:
@@ -230,7 +230,7 @@ class SlidingWindow(Stateful):
         pairs = Samples(x, y, True, self._resolution_x, self._resolution_y, redundant=left_out)
         sides = zip(self._rests, (x, y[:, : y.shape[1] // self.history]), strict=False)
         at_rest = any(rest.within(side) for rest, side in sides)
-        return self.dated(estimator.estimate_checked(pairs), steps, at_rest)
+        return self.stamp_estimate(estimator.estimate_checked(pairs), steps, at_rest)
 
     def _fit_resolution(self, d: int, past: int) -> None:
         """Resolutions of both sides, [d] and [history past], once the dimensions are known."""

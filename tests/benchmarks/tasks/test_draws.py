@@ -7,7 +7,7 @@ from benchmarks.tasks.blind import BLIND
 from benchmarks.tasks.blind_second import BLIND_SECOND
 from benchmarks.tasks.more_families import MORE
 from benchmarks.tasks.unseen import UNSEEN
-from infoatlas_rt.estimation.determined import determined
+from infoatlas_rt.estimation.determined import is_determined
 from infoatlas_rt.estimation.prepare import Samples
 
 # Widths of x and y.
@@ -48,4 +48,4 @@ def test_draws(family, widths, mean):
 @pytest.mark.parametrize("family", MEASURED, ids=lambda family: family.name)
 def test_no_family_is_taken_for_a_function(family):
     x, y = (np.ascontiguousarray(side, np.float64) for side in family.draw(500, 3))
-    assert not determined(Samples(x, y), family.kind == "process")
+    assert not is_determined(Samples(x, y), family.kind == "process")

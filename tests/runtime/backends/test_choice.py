@@ -162,7 +162,7 @@ def test_auto_takes_the_cpu_where_there_is_nothing_else(model, no_package, caplo
         assert make_backend(model, "auto").provider == "cpu"
     for line in ("over 'cuda', which is not", "over 'native', which is not", "chooses 'cpu'"):
         assert line in caplog.text
-    found = choice.installed()
+    found = choice.find_libraries()
     assert tuple(found) == choice.PROVIDERS and found["auto"] == "cpu"
     assert found["cpu"] == "CPUExecutionProvider" and "not built" in found["native"]
 
@@ -173,7 +173,7 @@ def test_auto_is_the_default_and_takes_native_before_the_cpu(model, package, cap
     assert Estimator().backend.provider == "native"
     assert make_parser(OWN).parse_args(["bench"]).provider == "auto"
     assert "'auto' chooses 'native'" in caplog.text
-    assert choice.installed()["auto"] == "native"
+    assert choice.find_libraries()["auto"] == "native"
 
 
 def test_auto_needs_no_onnxruntime(model, package, monkeypatch):
@@ -200,7 +200,7 @@ def test_a_broken_onnxruntime_does_not_stop_the_engine(model, package, monkeypat
     left.__spec__ = ModuleSpec("onnxruntime", None, is_package=True)
     monkeypatch.setitem(sys.modules, "onnxruntime", left)
     assert make_backend(model).provider == "native"
-    assert choice.installed()["auto"] == "native"
+    assert choice.find_libraries()["auto"] == "native"
     assert "ONNX Runtime is broken" in caplog.text
     with pytest.raises(ProviderError, match="cannot be imported"):
         make_backend(model, "cpu")
@@ -226,7 +226,7 @@ def test_without_any_engine_all_ways_to_get_one_are_named(model, no_package, mon
     for part in ("edge.onnx", "'infoatlas-rt[cpu]'", "not built", "C++20 compiler"):
         assert part in str(raised.value)
     assert "provider='cpu'" not in str(raised.value)
-    found = choice.installed()
+    found = choice.find_libraries()
     assert found["auto"].startswith("none") and "'.[cpu]'" in found["cpu"]
     assert "not built" in found["native"]
 
@@ -255,6 +255,6 @@ def test_auto_takes_cuda_first(model, cuda, package, monkeypatch):
     assert backend.provider == "cuda" and isinstance(backend, Preparing)  # by the C++ engine
     monkeypatch.setattr(Engine, "refuses", RuntimeError("no such graph"))
     assert not isinstance(make_backend(model, "cuda"), Preparing)
-    found = choice.installed()
+    found = choice.find_libraries()
     assert found["auto"] == "cuda if it starts, else native"
     assert found["cuda"] == "CUDAExecutionProvider" and "no Tensorrt" in found["tensorrt"]

@@ -8,7 +8,7 @@ import pytest
 
 from infoatlas_rt import Estimator
 from infoatlas_rt.estimation import forward
-from infoatlas_rt.estimation.bounds import FLOOR, bounded, entropy, repeats
+from infoatlas_rt.estimation.bounds import FLOOR, clip_to_bounds, entropy, repeats
 from infoatlas_rt.models import model_file
 
 
@@ -99,10 +99,10 @@ def test_copies_of_rows_are_reported(estimator, caplog):
 
 def test_bounded():
     np.testing.assert_array_equal(
-        bounded(np.float32([-2, -0.0625, 0.3]), 0.2), [FLOOR, -0.0625, 0.2]
+        clip_to_bounds(np.float32([-2, -0.0625, 0.3]), 0.2), [FLOOR, -0.0625, 0.2]
     )
     x = np.float32([-0.05, 1e-3, 7.1])
-    np.testing.assert_array_equal(bounded(x, math.inf), x)
+    np.testing.assert_array_equal(clip_to_bounds(x, math.inf), x)
 
 
 @pytest.fixture(scope="module", params=model_file.available())
@@ -141,9 +141,9 @@ def test_the_bound_of_classes_is_no_alarm(estimator, monkeypatch):
 
     def spy(values, ceiling):
         unbounded.append(float(values.mean()))
-        return bounded(values, ceiling)
+        return clip_to_bounds(values, ceiling)
 
-    monkeypatch.setattr(forward, "bounded", spy)
+    monkeypatch.setattr(forward, "clip_to_bounds", spy)
     errors = []
     for number, (levels, kept, n) in enumerate(product((2, 4), (0, 0.3, 0.6, 1), (300, 700, 1500))):
         rng = np.random.default_rng(number)

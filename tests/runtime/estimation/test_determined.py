@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.estimation.determined import determined
+from infoatlas_rt.estimation.determined import is_determined
 from infoatlas_rt.estimation.prepare import Samples
 
 rng = np.random.default_rng(0)
@@ -32,19 +32,19 @@ def test_softmax_is_flagged(swapped):
     ],
 )
 def test_noise_and_repeated_values_are_not(y):
-    assert not determined(Samples(logits, y), time_series=False)
+    assert not is_determined(Samples(logits, y), time_series=False)
 
 
 def test_a_slow_series_determines_no_other():
     series = np.cumsum(rng.standard_normal((4, 800)), axis=1)
     x, y = np.split(np.array([np.convolve(s, np.hanning(60), "valid") for s in series]).T, [3], 1)
-    assert determined(Samples(x, y), time_series=False)
-    assert not determined(Samples(x, y), time_series=True)
+    assert is_determined(Samples(x, y), time_series=False)
+    assert not is_determined(Samples(x, y), time_series=True)
     groups = np.repeat(np.arange(8), len(x) // 8 + 1)[: len(x)]
-    assert not determined(Samples(x, y, groups=groups), time_series=False)
+    assert not is_determined(Samples(x, y, groups=groups), time_series=False)
 
 
 def test_every_sample_of_many_need_not_be_compared():
     x = rng.standard_normal((12_000, 2))
-    assert determined(Samples(x, np.sin(3 * x)), time_series=False)
-    assert not determined(Samples(x, np.sin(3 * x), resolution_x=np.ones(2)), time_series=False)
+    assert is_determined(Samples(x, np.sin(3 * x)), time_series=False)
+    assert not is_determined(Samples(x, np.sin(3 * x), resolution_x=np.ones(2)), time_series=False)

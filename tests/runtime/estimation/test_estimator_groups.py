@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import InputError
-from infoatlas_rt.estimation.prepare import checked
+from infoatlas_rt.estimation.prepare import check_samples
 from infoatlas_rt.estimation.standard_error import clustered_variance
 
 
@@ -131,8 +131,8 @@ def test_labels_are_only_names(estimator):
 def test_a_time_series_in_groups(estimator, monkeypatch):
     """The order of time reaches the graph, and the error is clustered."""
     x, y, groups = pooled(4)
-    plain = estimator.prepare(checked(x, y, "cpu", groups=groups))
-    series = estimator.prepare(checked(x, y, "cpu", time_series=True, groups=groups))
+    plain = estimator.prepare(check_samples(x, y, "cpu", groups=groups))
+    series = estimator.prepare(check_samples(x, y, "cpu", time_series=True, groups=groups))
     np.testing.assert_array_equal(series.order[series.sequence], np.arange(len(x)))
     np.testing.assert_array_equal(series.order, plain.order)
     monkeypatch.setattr(estimator, "backend", Positions())

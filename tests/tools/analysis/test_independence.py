@@ -13,7 +13,7 @@ from gpus import needs_gpu
 from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.cli import main
 from infoatlas_rt.estimation import prepare
-from infoatlas_rt.estimation.prepare import checked
+from infoatlas_rt.estimation.prepare import check_samples
 from infoatlas_tools import independence_test
 from infoatlas_tools.analysis.independence import Pairings
 from pictures import series, words
@@ -82,7 +82,7 @@ def test_groups_are_exchanged_as_a_whole(estimator):
     x, y = trajectories(np.random.default_rng(1))
     order = np.random.default_rng(2).permutation(48)
     groups = np.arange(12).repeat(4)[order]
-    prepared = estimator.prepare(checked(x[order], y[order], "cpu", groups=groups))
+    prepared = estimator.prepare(check_samples(x[order], y[order], "cpu", groups=groups))
     own = groups[prepared.order]
     pairings = Pairings(prepared, 5, False, 0)
     for pairing in (pairings[number] for number in range(1, 6)):

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.estimation.bounds import bounded, warn_of_copies
+from infoatlas_rt.estimation.bounds import clip_to_bounds, warn_of_copies
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.result import Estimate
@@ -209,7 +209,7 @@ def conditional(
     if degenerate:
         mi, influence, pointwise = 0.0, np.zeros(len(x)), np.zeros(len(x))
     ceiling = min(entropy_given(x, given), entropy_given(y, given))
-    bound = float(bounded(np.array(mi), ceiling))
+    bound = float(clip_to_bounds(np.array(mi), ceiling))
     mi, pointwise = bound, pointwise + (bound - mi)
     statistics, p_value = np.full(1, np.nan), 1.0 if degenerate else np.nan
     if least_p(mi, count) > level:

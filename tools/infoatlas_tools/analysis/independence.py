@@ -27,7 +27,7 @@ from infoatlas_rt.estimation.bounds import warn_of_copies
 from infoatlas_rt.estimation.canonical import normal_scores
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.forward import pairing_means
-from infoatlas_rt.estimation.prepare import Prepared, checked
+from infoatlas_rt.estimation.prepare import Prepared, check_samples
 from infoatlas_rt.estimation.result import SIMILAR_ROWS
 from infoatlas_rt.inputs.checks import as_count
 from infoatlas_rt.inputs.gpu_arrays import Array, array_namespace, beside
@@ -185,7 +185,7 @@ def independence_test(
     count = as_count(permutations, "permutations", 1, 10**7)
     estimator = as_estimator(estimator)
     provider = estimator.backend.provider
-    samples = checked(x, y, provider, time_series, resolution_x, resolution_y, groups)
+    samples = check_samples(x, y, provider, time_series, resolution_x, resolution_y, groups)
     if not time_series and groups is None:
         warn_of_copies(samples.x, samples.y)
     prepared = estimator.prepare(samples)

@@ -15,7 +15,14 @@ from typing import Any, NamedTuple
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.field_syntax import names_of
 from infoatlas_rt.messages.fields import Extractor
-from infoatlas_rt.messages.identity import ANY, BODIES_LISTED, Place, keys_of, telling, values
+from infoatlas_rt.messages.identity import (
+    ANY,
+    BODIES_LISTED,
+    Place,
+    find_distinguishing_keys,
+    keys_of,
+    values,
+)
 from infoatlas_rt.messages.receiver import Receiver
 from infoatlas_rt.messages.schema import Schema
 
@@ -218,7 +225,7 @@ def _listing(place: Place, bodies: Counter[tuple[Any, ...]]) -> str:
     """Text: how to choose each body, and its number of messages."""
     keys = (place.names, *place.keys) if place.names else place.keys
     asked = [keys.index(key) for key in place.wanted if key in keys]
-    shown = dict.fromkeys([*asked, *telling(keys, bodies)])
+    shown = dict.fromkeys([*asked, *find_distinguishing_keys(keys, bodies)])
     texts: Counter[str] = Counter()
     for body, count in bodies.items():
         texts[place.write({keys[i]: body[i] for i in shown})] += count
