@@ -16,6 +16,7 @@ Image = NDArray[np.float32]
 WIDTH = 256  # pixels of the images: smaller objects are lost below
 FIRST = 0.1  # seconds whose median is the first image: later ones may show the arm on its way
 SHARED = 600  # images of the background in all, which bounds the memory
+EACH = 20  # images of one demonstration for the background, at most
 ALIKE = 0.3  # correlation of edges: 0.6 from a fixed camera, 0.1 from one on a wrist
 BLUR = 0.8  # pixels: less noise of an image
 REACH = 0.06  # of the width: largest shift of the camera that is looked for
@@ -38,7 +39,7 @@ class Scene:
 def read_scene(camera: Camera, rate: float) -> Scene:
     """First images and background of a camera's demonstrations; the rate is in Hz."""
     count = len(camera.lengths)
-    each = max(2, min(20, SHARED // count))  # more images show the same background
+    each = max(2, min(EACH, SHARED // count))
     start, images, later = [], [], []
     for i, length in enumerate(camera.lengths.tolist()):
         opening = np.unique(np.linspace(0, min(FIRST * rate, length - 1), 3).astype(int))
