@@ -14,7 +14,7 @@ from infoatlas_rt.messages.sync import Synchroniser
 from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
 from infoatlas_tools import independence_test
-from infoatlas_tools.curves.ensemble_curve import ensemble_pairs, mi_curve
+from infoatlas_tools.curves.ensemble_curve import mi_curve
 from infoatlas_tools.trajectories import Trajectories
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -95,10 +95,8 @@ ARGUMENTS = {
     "mode": (lambda v: mi_curve(STEPPED, ESTIMATOR, mode=v), never),
     "points": (lambda v: mi_curve(STEPPED, ESTIMATOR, points=v), count(2, 10**4)),
     "lengths": (lambda v: Trajectories(X, v), never),
-    "lengths of pairs": (lambda v: ensemble_pairs(X, v, 2), never),
     "states": (lambda v: Trajectories(v, [3]), never),
     "rate": (lambda v: Trajectories(X, [len(X)], rate=v), or_none(positive)),
-    "at": (lambda v: ensemble_pairs(X, [20, 20], v), lambda v: real(v) and float(v).is_integer()),
     "mi": (lambda v: DETECTOR.update(v, noise=0.1), lambda v: real(v) and abs(v) <= 1e100),
     "noise": (lambda v: DETECTOR.update(1.0, noise=v), lambda v: real(v) and 0 <= v <= 1e100),
     "kinds": (lambda v: ExtremumDetector(v, delay=1), never),

@@ -7,7 +7,7 @@ import pytest
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
-from infoatlas_tools.curves.ensemble_curve import ensemble_pairs
+from infoatlas_tools.curves.ensemble_curve import _normalised, ensemble_pairs
 
 LENGTHS = np.array([5, 9, 3, 20])
 
@@ -17,38 +17,31 @@ def trajectories() -> np.ndarray:
     return np.array([[i, t] for i, length in enumerate(LENGTHS) for t in range(length)], float)
 
 
+def pairs_at(step, lag=2, history=1):
+    return ensemble_pairs(trajectories(), LENGTHS, np.broadcast_to(step, 4), lag, history)
+
+
 def test_raw_steps():
-    x, y, who = ensemble_pairs(trajectories(), LENGTHS, 4, lag=2, history=3)
+    x, y, who = pairs_at(4, history=3)
     np.testing.assert_array_equal(who, [0, 1, 3])
     np.testing.assert_array_equal(x, [[0, 4], [1, 4], [3, 4]])
     np.testing.assert_array_equal(y[1], [1, 2, 1, 1, 1, 0])
-    assert len(ensemble_pairs(trajectories(), LENGTHS, 3, lag=2, history=3).x) == 0
-    assert len(ensemble_pairs(trajectories(), LENGTHS, 20).x) == 0
+    assert len(pairs_at(3, history=3).x) == len(pairs_at(20).x) == 0
 
 
 def test_normalised_time_takes_original_steps():
-    for at in np.linspace(0, 1, 17):
-        x, y, who = ensemble_pairs(trajectories(), LENGTHS, at, lag=2, normalised=True)
+    steps, position = _normalised(LENGTHS, 2, 17)
+    assert position[0] < position[-1] == 1 and (np.diff(position) > 0).all()
+    for step, at in zip(steps, np.linspace(0, 1, 17), strict=True):
+        x, y, who = pairs_at(step)
         np.testing.assert_array_equal(who, [0, 1, 2, 3])
         np.testing.assert_array_equal(x - y, [[0, 2]] * 4)  # the same trajectory, lag steps apart
         fraction = (x[:, 1] - 2) / np.maximum(LENGTHS - 3, 1)
         assert (np.abs(fraction - at) * np.maximum(LENGTHS - 3, 1))[LENGTHS > 3].max() < 0.5001
-    first = ensemble_pairs(trajectories(), LENGTHS, 0.0, lag=2, history=2, normalised=True)
-    np.testing.assert_array_equal(first.samples, [0, 1, 3])  # three steps are too few
-    np.testing.assert_array_equal(first.x[:, 1], 3)
-    last = ensemble_pairs(trajectories(), LENGTHS, 1.0, normalised=True)
-    np.testing.assert_array_equal(last.x[:, 1], LENGTHS - 1)
-
-
-def test_ensemble_refuses_what_does_not_fit():
-    with pytest.raises(InputError, match="lengths sum to 36"):
-        ensemble_pairs(trajectories(), LENGTHS - [1, 0, 0, 0], 2)
-    for far in (-(10**30), -1, 10**30):  # no trajectory has such a step
-        assert len(ensemble_pairs(trajectories(), LENGTHS, far).x) == 0
-    with pytest.raises(InputError, match=r"at=1\.5"):
-        ensemble_pairs(trajectories(), LENGTHS, 1.5, normalised=True)
-    with pytest.raises(InputError, match="lag is 0"):
-        ensemble_pairs(trajectories(), LENGTHS, 1, lag=0)
+    first, last = _normalised(LENGTHS, 3, 17)[0][[0, -1]]
+    np.testing.assert_array_equal(pairs_at(first, history=2).samples, [0, 1, 3])  # three: too few
+    np.testing.assert_array_equal(pairs_at(first, history=2).x[:, 1], 3)
+    np.testing.assert_array_equal(last, LENGTHS - 1)
 
 
 @pytest.mark.parametrize("same_step", [False, True])

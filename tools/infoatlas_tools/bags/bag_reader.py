@@ -21,8 +21,8 @@ IDL_RULE = "=" * 80 + "\n"  # before each definition, in MCAP
 MSG, IDL = ("ros1msg", "ros2msg"), ("ros2idl", "omgidl")
 
 
-class BagReader:
-    """An open bag; `source`, `channels` and `missing` are those of `BagFiles`.
+class BagReader(BagFiles):
+    """An open bag with its types.
 
     `unreadable` has why messages of a channel cannot be decoded, by index in `channels`. The
     `typestore` has the types of the bag's definitions, or those of the newest distribution if it
@@ -37,8 +37,7 @@ class BagReader:
                 "bags are read with rosbags, which is not installed: pip install "
                 "'infoatlas-rt[bags]'"
             ) from error
-        self._files = BagFiles(source)
-        self.channels, self.missing = self._files.channels, self._files.missing
+        super().__init__(source)
         self.unreadable: dict[int, str] = {}
         try:
             self.typestore = self._types()
@@ -46,17 +45,14 @@ class BagReader:
             self.close()
             raise
 
-    def close(self) -> None:
-        self._files.close()
-
-    def messages(self, topics: Collection[str]) -> Iterator[tuple[str, int, Any]]:
+    def decoded(self, topics: Collection[str]) -> Iterator[tuple[str, int, Any]]:
         """Topic, time of arrival (ns) and message, in the order of their arrival."""
         chosen = {
             i
             for i, channel in enumerate(self.channels)
             if channel.topic in topics and i not in self.unreadable
         }
-        for time, place, data in self._files.messages(chosen):
+        for time, place, data in self.messages(chosen):
             yield self.channels[place].topic, time, self._decode(data, self.channels[place])
 
     def _decode(self, data: bytes, channel: Channel) -> Any:

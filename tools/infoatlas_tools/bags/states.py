@@ -183,7 +183,7 @@ class Bag:
             sides.setdefault(topic, []).append(side)
         found = 0
         with reading(self.path):
-            for topic, nanoseconds, message in self._reader.messages(sides):
+            for topic, nanoseconds, message in self._reader.decoded(sides):
                 for side in sides[topic]:
                     yield side, nanoseconds / 1e9, message
                     found += 1

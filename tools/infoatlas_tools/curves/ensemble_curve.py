@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
@@ -24,10 +24,10 @@ from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.redundancy import redundant
 from infoatlas_rt.estimation.result import Estimate
-from infoatlas_rt.inputs.checks import as_choice, as_count, as_flag, as_number
+from infoatlas_rt.inputs.checks import as_choice, as_count, as_flag
 from infoatlas_rt.streams.extrema import POINTS, Extremum, ExtremumDetector
 
-from ..trajectories import Trajectories, as_lengths, as_trajectories
+from ..trajectories import Trajectories, as_trajectories
 
 MODES = ("auto", "raw", "normalised")
 
@@ -208,27 +208,25 @@ def mi_curve(
         left_out = _constant_or_redundant(states, lengths, history, estimator)
         states, dropped = states[:, ~left_out], tuple(np.flatnonzero(left_out).tolist())
     if mode == "raw":
-        moments = np.arange(reach, np.sort(lengths)[-estimator.model_file.n_min])
-        position = moments.astype(np.float64)
+        position = np.arange(reach, np.sort(lengths)[-estimator.model_file.n_min], dtype=np.float64)
+        steps = np.repeat(position.astype(np.int64)[:, None], len(lengths), axis=1)
     else:
-        moments, position = _normalised(lengths, reach, points)
+        steps, position = _normalised(lengths, reach, points)
     members: list[NDArray[np.int64]] = []  # trajectories of each point
 
     def jobs() -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        for at in moments:
-            x, y, who = ensemble_pairs(
-                states, lengths, at, lag=lag, history=history, normalised=mode == "normalised"
-            )
+        for step in steps:
+            x, y, who = ensemble_pairs(states, lengths, step, lag, history)
             members.append(who)
             yield x, y
 
     estimates: list[Estimate] = []
-    influence = np.full((len(moments), len(lengths)), np.nan)
+    influence = np.full((len(steps), len(lengths)), np.nan)
     for i, estimate in enumerate(run_jobs(_estimate, estimator, jobs(), executor)):
         estimates.append(estimate)
         influence[i, members[i]] = estimate.influence
         if progress is not None:
-            progress(i + 1, len(moments))
+            progress(i + 1, len(steps))
     one = estimates[0]
     slices = "unsliced" if one.k is None else f"{one.slices} slices of {one.k} dimensions"
     names = ("mi", "stderr", "noise", "samples", "per_slice", "saturated")
@@ -287,55 +285,34 @@ def _constant_or_redundant(
 
 def _normalised(
     lengths: NDArray[np.int64], reach: int, points: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Moments [T] from 0 to 1, as of `ensemble_pairs`, and their mean positions [T]."""
-    moments = np.linspace(0, 1, points)
-    present = lengths[lengths > reach]
-    step = reach + np.rint(moments[:, None] * (present - 1 - reach))
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Steps [T, N] of each trajectory, from its first with a past to its last; mean fractions [T].
+
+    They are the original steps that are nearest to `points` even fractions of this time.
+    """
+    steps = reach + np.rint(np.linspace(0, 1, points)[:, None] * (lengths - 1 - reach))
+    present = np.flatnonzero(lengths > reach)
     # Where all trajectories are shorter than `points`, neighbouring moments can be one step.
-    new = np.r_[True, (step[1:] != step[:-1]).any(axis=1)]
-    return moments[new], (step[new] / (present - 1)).mean(axis=1)
+    steps = steps[np.r_[True, (np.diff(steps[:, present], axis=0) != 0).any(axis=1)]]
+    position = (np.take(steps, present, axis=1) / (lengths[present] - 1)).mean(axis=1)
+    return steps.astype(np.int64), position
 
 
 def ensemble_pairs(
     states: NDArray[Any],
-    lengths: ArrayLike,
-    at: float,
-    *,
-    lag: int = 2,
-    history: int = 1,
-    normalised: bool = False,
+    lengths: NDArray[np.int64],
+    step: NDArray[np.int64],
+    lag: int,
+    history: int,
 ) -> Pairs:
     """Pairs over trajectories at one moment, of states [sum(lengths), d] end to end.
 
-    The moment is step t (raw). With `normalised`, it is the fraction of the way from the first step
-    that has a past (0) to the last step (1) of each trajectory. The nearest original step is used,
-    and its partner `lag` original steps before it. Normalised time needs the length of a
-    trajectory, so it is for recorded data. `history` is the number of past states that are stacked.
-
-    There is one pair of each trajectory that reaches step t; with `normalised`, of each that is
-    longer than lag + history - 1 steps. InputError if an argument is out of range, or the lengths
-    do not fit.
+    The moment is a step of each trajectory [N], and its partner is `lag` steps before it. `history`
+    is the number of past states that are stacked. There is one pair of each trajectory that has all
+    of these steps.
     """
-    reach = as_count(lag, "lag", 1) + as_count(history, "history", 1) - 1
-    if getattr(states, "ndim", None) != 2:
-        raise InputError(
-            f"states ({type(states).__name__}) have shape {np.shape(states)}: pass an array "
-            "[sum(lengths), d], trajectories end to end"
-        )
-    lengths = as_lengths(lengths, len(states))
-    moment = as_number(at, "at")
-    if as_flag(normalised, "normalised") and not 0 <= moment <= 1:
-        raise InputError(f"at={at} with normalised time: pass a fraction from 0 to 1")
-    if not normalised and not moment.is_integer():
-        raise InputError(f"at={at} is no step: pass an integer, or normalised=True")
-    starts = np.cumsum(lengths) - lengths
-    if normalised:
-        step = reach + np.rint(moment * (lengths - 1 - reach)).astype(np.int64)
-        present = np.flatnonzero(lengths > reach)
-    else:
-        step = np.full(len(lengths), int(np.clip(moment, -1, len(states))))
-        present = np.flatnonzero((lengths > step) & (step >= reach))
-    rows = (starts + step)[present]
+    reach = lag + history - 1
+    present = np.flatnonzero((lengths > step) & (lengths > reach) & (step >= reach))
+    rows = (np.cumsum(lengths) - lengths + step)[present]
     past = rows[:, None] - (lag + np.arange(history))
     return Pairs(states[rows], states[past].reshape(len(rows), history * states.shape[1]), present)
