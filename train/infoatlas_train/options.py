@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from infoatlas_train.config import PRESETS
-from infoatlas_train.model.objective import OBJECTIVES
 
 LOCAL = ("out", "init", "quiet", "threads", "resume")  # not in recipes or checkpoints
-FROM_RECIPES = ("sizes", "atlas", "held_out")  # only in recipes: they have no flag
+# Only in recipes: they have no flag.
+FROM_RECIPES = ("objective", "shifts", "average", "sizes", "atlas", "held_out")
 HELD_OUT = {50: 96, 100: 96, 500: 96, 2000: 96}  # sample size -> datasets
 
 
@@ -45,14 +45,14 @@ class Options:
     batch: int = field(default=64, metadata={"help": "most datasets of a batch"})
     tokens: int = field(default=8192, metadata={"help": "most datasets times samples of a batch"})
     accumulate: int = field(default=1, metadata={"help": "batches of a step in each process"})
-    objective: str = field(default="distilled", metadata={"choices": OBJECTIVES})
-    shifts: int = field(default=6, metadata={"help": "product pairs per sample in the readout"})
+    objective: str = "distilled"  # one of OBJECTIVES of `model/objective.py`
+    shifts: int = 6  # product pairs per sample in the readout
     lr: float = 1.5e-3
     warmup: int = 100
     decay: float = field(
         default=0.3, metadata={"help": "share of the steps in which the learning rate decays"}
     )
-    average: float = field(default=0.998, metadata={"help": "decay of the averaged weights"})
+    average: float = 0.998  # decay of the averaged weights
     evaluate: int = field(default=200, metadata={"help": "steps between held-out evaluations"})
     precision: str = field(
         default="32-true", metadata={"help": "of Lightning Fabric, e.g. bf16-mixed"}

@@ -271,9 +271,3 @@ def test_the_largest_value_at_an_end(capsys, significant, end):
     lags = {"scans": [scan], "seconds": 0.1, "step": 0.1, "span": 9.0}
     bag_text._print_lags({"lags": lags, "topics": [{"name": "/a"}, {"name": "/b"}]})
     assert ("at an end: try longer --lags" in capsys.readouterr().out) == end
-
-
-def test_lags_need_two_topics(path, capsys):
-    command = ["bag", str(path), "--topic", "/object", "--lags", "0.5"]
-    assert main.main(command) == 2
-    assert "--lags compares two topics: give --with-topic too" in capsys.readouterr().err

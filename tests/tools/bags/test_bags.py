@@ -413,6 +413,7 @@ def test_command_with_two_topics(bags, tmp_path, capsys):
         (("--topic", "/x"), "has no topic '/x'. It has .*/joint_states .sensor_msgs/msg/JointS"),
         (("--topic", "/joint_states", "--field", "x"), "there is no 'x'.*position .float64"),
         (("--topic", "/tool_pose", "--with-field", "x"), "give both"),
+        (("--topic", "/tool_pose", "--lags", "1"), "--lags compares two topics: give --with-topic"),
         (("--topic", "/tool_pose", "--with-topic", "/tool_pose"), "--with-topic is --topic"),
         (("--topic", "/tool_pose", "--window", "999"), "no estimate .*filling.*shorter window"),
         (
