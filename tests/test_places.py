@@ -18,6 +18,7 @@ SOURCES = {
 # Tests of what several folders do together.
 EVERYWHERE = {
     "runtime/test_copies.py",  # all that can be pushed to
+    "runtime/live/test_streams.py",  # the cases of tests/streams
     "runtime/models/test_accuracy.py",  # the shipped models
     "runtime/models/test_golden.py",
     "tools/test_api.py",  # public names of both packages
