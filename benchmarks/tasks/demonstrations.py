@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Event:
+class TrueEvent:
     """A moment of a trajectory: the first or the last step at which a flag is true.
 
     A trajectory lacks the event if the flag is never true, or if its last step is the end of the
@@ -31,20 +31,24 @@ class Event:
     meaning: str
 
 
-GRASP = Event("grasp", "is_grasped", "first", "both fingers press on the object")
-RELEASE = Event("release", "is_grasped", "last", "the last step at which they do")
-CONTACT = Event("contact", "has_moved", "first", "the object is 3 mm from where it lay")
-ALIGNED = Event("aligned", "aligned", "first", "on the axis of the hole, before it is pushed in")
-TAKEN = Event("taken", "is_grasped_b", "first", "both fingers of the other arm touch the object")
-PADS = Event("grasp", "both_pads", "first", "both pads of the fingers touch the object")
-TOUCH = Event("contact", "touch", "first", "the hand touches the object")
-MOVED = Event("moved", "has_moved", "first", "the object is 3 mm from where it lay")
-NAIL = Event("nail", "has_moved2", "first", "the nail is 3 mm from where it was")
+GRASP = TrueEvent("grasp", "is_grasped", "first", "both fingers press on the object")
+RELEASE = TrueEvent("release", "is_grasped", "last", "the last step at which they do")
+CONTACT = TrueEvent("contact", "has_moved", "first", "the object is 3 mm from where it lay")
+ALIGNED = TrueEvent(
+    "aligned", "aligned", "first", "on the axis of the hole, before it is pushed in"
+)
+TAKEN = TrueEvent(
+    "taken", "is_grasped_b", "first", "both fingers of the other arm touch the object"
+)
+PADS = TrueEvent("grasp", "both_pads", "first", "both pads of the fingers touch the object")
+TOUCH = TrueEvent("contact", "touch", "first", "the hand touches the object")
+MOVED = TrueEvent("moved", "has_moved", "first", "the object is 3 mm from where it lay")
+NAIL = TrueEvent("nail", "has_moved2", "first", "the nail is 3 mm from where it was")
 BINS = ("milk", "bread", "cereal", "can")
 NUTS = ("square_nut", "round_nut")
 
 
-def each(things: tuple[str, ...]) -> tuple[Event, ...]:
+def each(things: tuple[str, ...]) -> tuple[TrueEvent, ...]:
     """Grasp and release of each object."""
     return tuple(
         replace(event, name=f"{event.name} {thing}", flag=f"{event.flag}_{thing}")
@@ -61,7 +65,7 @@ class Task:
     ----------
     title : str
     path : Path
-    events : tuple of Event
+    events : tuple of TrueEvent
         In order of time, if `ordered`. Empty: the file lists them.
     chosen_on : bool
         Settings of methods other than `auto` were chosen on this task.
@@ -77,7 +81,7 @@ class Task:
 
     title: str
     path: Path
-    events: tuple[Event, ...] = ()
+    events: tuple[TrueEvent, ...] = ()
     chosen_on: bool = False
     people: bool = False
     rate: float = 20.0
@@ -100,7 +104,7 @@ TASKS = {
 }
 
 
-def scripted(title: str, file: str, events: tuple[Event, ...], ordered: bool = True) -> Task:
+def scripted(title: str, file: str, events: tuple[TrueEvent, ...], ordered: bool = True) -> Task:
     """A task of Meta-World; a step is five steps of its simulator, 1/80 s."""
     return Task(title, DATA / f"{file}.npz", events, rate=80.0, ordered=ordered)
 
@@ -196,7 +200,7 @@ def load(task: str, number: int | None = None) -> Demonstrations:
     return demonstrations if number is None else demonstrations.subset(slice(number))
 
 
-def read(path: Path, events: tuple[Event, ...] = (), truth: str = "event") -> Demonstrations:
+def read(path: Path, events: tuple[TrueEvent, ...] = (), truth: str = "event") -> Demonstrations:
     """Demonstrations from a file like those of the tasks.
 
     `events` are computed from the flags in the file. Without any, they are those that the file
@@ -223,7 +227,7 @@ def read(path: Path, events: tuple[Event, ...] = (), truth: str = "event") -> De
     )
 
 
-def when(event: Event, flag: NDArray[np.bool_]) -> float:
+def when(event: TrueEvent, flag: NDArray[np.bool_]) -> float:
     """The step of an event, from a flag [T] of one trajectory; NaN if it did not happen."""
     steps = np.flatnonzero(flag)
     if event.which == "first":

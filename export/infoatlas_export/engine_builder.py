@@ -133,7 +133,7 @@ def _failure(title: str, order: Order, reason: str) -> str:
             f"({reason}): leave out --workspace, or pass a narrower --profile"
         )
     return (
-        f"{title} cannot build {order.name}: {reason}; if memory is short, close other programs, "
+        f"{title} cannot build {order.name}: {reason}; if out of memory, close other programs, "
         "or pass a narrower --profile"
     )
 

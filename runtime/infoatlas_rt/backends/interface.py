@@ -78,7 +78,7 @@ class Preparing(Protocol):
 
 
 @runtime_checkable
-class Estimating(Protocol):
+class SampleEstimator(Protocol):
     """An engine that also makes complete estimates, with its own preparation of samples."""
 
     def estimate(

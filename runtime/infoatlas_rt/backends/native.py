@@ -64,7 +64,7 @@ class NativeBackend:
     fewer than requested, a warning is logged.
 
     ProviderError if the engine was not built, has another interface, or does not support the graph
-    of this model; ModelError if memory is short.
+    of this model; ModelError if out of memory.
     """
 
     provider = "native"
@@ -101,7 +101,7 @@ class NativeBackend:
     def run(
         self, x: Floats, y: Floats, shifts: Indices, sequence: Indices
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Evaluate the model, as described in `Backend.run`; ModelError if memory is short."""
+        """Evaluate the model, as described in `Backend.run`; ModelError if out of memory."""
         inputs = map(np.ascontiguousarray, (x, y, shifts, sequence))
         what = f"evaluate the model for {x.shape[1]} samples in {x.shape[0]} slices"
         found: tuple[Floats, Floats, Floats, Floats] = self._call(what, self._engine.run, *inputs)
@@ -115,7 +115,7 @@ class NativeBackend:
         projections_y: NDArray[np.float64] | None,
         score_table: NDArray[np.float64],
     ) -> tuple[NDArray[Any], ...]:
-        """Slices in canonical form, as described in `Preparing`; ModelError if memory is short."""
+        """Slices in canonical form, as described in `Preparing`; ModelError if out of memory."""
         projections = [
             None if side is None else np.ascontiguousarray(np.swapaxes(side, -1, -2))
             for side in (projections_x, projections_y)
@@ -130,7 +130,7 @@ class NativeBackend:
     def estimate(
         self, settings: Mapping[str, int], *samples: Any
     ) -> tuple[dict[str, Any], dict[str, float]] | None:
-        """A complete estimate, as described in `Estimating`; ModelError if memory is short."""
+        """A complete estimate, as described in `SampleEstimator`; ModelError if out of memory."""
         # Each call has one of its own, which is kept, because it has projections and memory.
         x, y = samples[:2]
         if len(self._free) > KEPT_WIDTHS:
@@ -151,13 +151,13 @@ class NativeBackend:
         return found
 
     def _call(self, what: str, function: Any, *inputs: Any) -> Any:
-        """Result of a function of the engine; ModelError if memory is short."""
+        """Result of a function of the engine; ModelError if out of memory."""
         try:
             if os.getpid() != self._process:
                 self._check_threads()
             return function(*inputs)
         except (MemoryError, RuntimeError) as error:
-            reason = "memory is short" if isinstance(error, MemoryError) else error
+            reason = "out of memory" if isinstance(error, MemoryError) else error
             raise ModelError(
                 f"the native engine cannot {what}: {reason}; pass fewer samples, slices or shifts"
             ) from error

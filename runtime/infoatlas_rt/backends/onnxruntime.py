@@ -176,7 +176,7 @@ class OnnxRuntimeBackend:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         return ModelError(
             f"ONNX Runtime cannot evaluate the model for {shape[1]} samples in {shape[0]} slices "
-            f"on {self.provider}: {first}. If memory is short, pass fewer samples, slices or "
+            f"on {self.provider}: {first}. If out of memory, pass fewer samples, slices or "
             "shifts; else export the model again, and please report"
         )
 

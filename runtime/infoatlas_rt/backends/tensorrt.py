@@ -102,7 +102,7 @@ class TensorRTBackend:
         """Evaluate the graph, as described in `Backend.run`.
 
         InputError if no profile of the engine is for so many samples or shifts; ModelError if the
-        library cannot evaluate the engine, most often because the GPU's memory is short.
+        library cannot evaluate the engine, most often because the GPU is out of memory.
         """
         slices, n = x.shape[:2]
         results = []
@@ -261,6 +261,6 @@ class TensorRTBackend:
     def _failure(self, shape: Shape, reason: str = "") -> ModelError:
         return ModelError(
             f"{self._title} cannot evaluate the model for {shape[1]} samples in {shape[0]} slices "
-            f"with {shape[2]} shifts: {reason}{self._messages.take()}; if memory is short, pass "
+            f"with {shape[2]} shifts: {reason}{self._messages.take()}; if out of memory, pass "
             f"fewer of them, else {REBUILD}"
         )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..backends.choice import make_backend
-from ..backends.interface import Backend, Estimating
+from ..backends.interface import Backend, SampleEstimator
 from ..errors import InputError, ModelError
 from ..inputs.checks import as_choice, as_count
 from ..models import model_file
@@ -288,7 +288,7 @@ class Estimator:
         """The estimate by an engine with its own preparation; None if that cannot be used."""
         backend, model = self.backend, self.model_file
         on_host = isinstance(samples.x, np.ndarray)
-        if samples.groups is not None or not on_host or not isinstance(backend, Estimating):
+        if samples.groups is not None or not on_host or not isinstance(backend, SampleEstimator):
             return None
         settings = {"n_min": model.n_min, "n_max": model.n_max, "default_shifts": model.shifts}
         settings |= {"pairs": model.pairs, "k": self.k or 0, "slices": self.slices or 0}

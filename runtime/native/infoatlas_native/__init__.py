@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from infoatlas_native import _engine
 
-__all__ = ["CODE", "INTERFACE", "Engine", "Estimating", "__version__"]
+__all__ = ["CODE", "INTERFACE", "Engine", "SampleEstimator", "__version__"]
 
 __version__ = version("infoatlas-rt")
 # Version of this interface; infoatlas_rt/backends/native.py has the same number.
@@ -200,8 +200,8 @@ class Engine:
         self._engine.canonicalise(x, y, projections_x, projections_y, score_table, *out)
         return out
 
-    def estimating(self, **settings: int) -> Estimating:
-        """Make what estimates from samples with this engine.
+    def estimating(self, **settings: int) -> SampleEstimator:
+        """Make an estimator that also prepares the samples.
 
         Parameters
         ----------
@@ -209,10 +209,10 @@ class Engine:
             n_min, n_max, default_shifts, pairs: of the model's metadata; k, slices, sides (0 to 3:
             auto, both, x, y), shifts, seed: as in `Estimator`, 0 for the default.
         """
-        return Estimating(_engine.Estimating(self._engine, **settings))
+        return SampleEstimator(_engine.Estimating(self._engine, **settings))
 
 
-class Estimating:
+class SampleEstimator:
     """Estimates from samples, as infoatlas_rt.estimation does. One thread at a time may use it."""
 
     def __init__(self, estimating: _engine.Estimating) -> None:

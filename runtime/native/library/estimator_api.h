@@ -1,4 +1,4 @@
-// What the handles of infoatlas.h hold.
+// Definitions of the handles of infoatlas.h.
 #pragma once
 
 #include <infoatlas/infoatlas.h>

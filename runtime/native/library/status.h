@@ -61,7 +61,7 @@ infoatlas_status guarded(F f) noexcept {
   } catch (const FileError& error) {
     return refuse(INFOATLAS_FILE_ERROR, "%s", error.what());
   } catch (const std::bad_alloc&) {
-    return refuse(INFOATLAS_MEMORY_ERROR, "memory is short: free some, or use smaller sizes");
+    return refuse(INFOATLAS_MEMORY_ERROR, "out of memory: free some, or use smaller sizes");
   } catch (const std::exception& error) {
     return refuse(INFOATLAS_FAULT, "%s", error.what());
   } catch (...) {

@@ -118,7 +118,7 @@ struct Engine::Parts {
         auto made = std::make_unique<Team>(threads);
         (void)team.release();  // null, or the parent's
         team = std::move(made);
-      } catch (...) {  // memory is short: the next call tries again, and waiting calls go on
+      } catch (...) {  // out of memory: the next call tries again, and waiting calls go on
         process.store(found);
         throw;
       }

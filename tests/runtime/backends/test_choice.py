@@ -153,7 +153,7 @@ def test_native_does_not_take_the_model(model, package, monkeypatch):
 def test_native_runs_out_of_memory(model, package, monkeypatch):
     estimator = Estimator(provider="native")
     monkeypatch.setattr(Engine, "refuses", MemoryError("std::bad_alloc"))
-    with pytest.raises(RuntimeError, match="estimate from 50 samples: memory is short"):
+    with pytest.raises(RuntimeError, match="estimate from 50 samples: out of memory"):
         estimator.estimate(*np.random.default_rng(0).random((2, 50)))
 
 

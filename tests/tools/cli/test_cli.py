@@ -128,17 +128,19 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     head = r"\d key states of 30 demonstrations at 20 Hz, up to 2 in each\n  key state +med"
     assert re.match(head, text)
     assert re.search(r"^  grasp cube +\d+ \(\d+ to \d+\) +30/30  contact seen$", text, re.M)
-    assert "Trust (0%: as evenly spaced steps, 100%: all): " in text and "Details (rank" in text
+    assert (
+        "Agreement with contacts and switches, beyond chance: " in text and "Details (found" in text
+    )
     assert "Live, in demonstrations left out" in text
     assert str(saved) in text
     result = json.loads(target.read_text())
-    states = sorted(result["keystates"], key=lambda state: state["rank"])
+    states = sorted(result["keystates"], key=lambda state: -state["strength"])
     first, second = states[:2]
     assert first["strength"] > second["strength"] and first["shared"] and first["followed"]
     assert first["groups"][0]["before"] < 0.3 < 0.5 < first["groups"][0]["after"]
     assert re.search(rf"^{first['name']}, tool and cube: 0\.\d ± .* nats, made$", text, re.M)
     assert {len(state["steps"]) for state in states} == {30}
-    assert first["name"] == "grasp cube" and first["sure"] == "contact seen"
+    assert first["name"] == "grasp cube" and first["source"] == "contact"
     assert result["met"] > 0.5 and first["reproduced"] > 0.3 and result["warnings"] == []
     assert len(result["quality"]) == 30
     assert near_grasps(result, thirty) == 1

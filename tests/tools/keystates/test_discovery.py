@@ -14,6 +14,7 @@ from hands import RATE, carrying
 from infoatlas_rt import InputError
 from infoatlas_tools import discover_keystates
 from infoatlas_tools.keystates.motion.motion_scales import bursts
+from infoatlas_tools.keystates.summary import agreement, how_sure
 from infoatlas_tools.trajectories import Trajectories
 from regimes import demonstrations
 
@@ -62,9 +63,9 @@ def test_known_phases_are_found_to_within_a_step():
     found = discover_keystates(states, count=2)
     assert found.steps.shape == (12, 2)
     assert np.abs(found.steps - (cuts - 1)).max() <= 1
-    assert found.reproduced.min() > 0.3 and "found again" in found.trust
+    assert found.reproduced.min() > 0.3 and "by the motion alone" in str(found)
     assert np.isnan(found.met) and "show no contact" in found.warnings[0]
-    assert [found.sure(j) for j in range(2)] == ["repeats", "repeats"]
+    assert how_sure(found.found, found.reproduced) == ["repeats"] * 2
 
 
 def test_steps_ascend_and_leave_out_the_ends():
@@ -112,7 +113,7 @@ def test_increments_below_the_resolution_are_rest():
     jitter = [s + 1e-3 * rng.standard_normal(s.shape) for s in states]
     found = discover_keystates(Trajectories(jitter, resolution=5e-3), count=2)
     assert np.abs(found.steps - (cuts - 1)).max() <= 1
-    assert (found.recordings.coordinates.rest >= 5e-3).all()
+    assert (found.recordings.coordinates.least >= 5e-3).all()
     with pytest.raises(InputError, match="resolution is -1"):
         discover_keystates(Trajectories(states, resolution=-1))
 
@@ -189,7 +190,9 @@ def test_gripper_events_are_found_and_said_to_be_reproduced():
     switches = [j for j, source in enumerate(found.found.source) if source == "gripper"]
     assert [found.name(j) for j in switches] == ["gripper closes", "gripper opens"]
     assert (found.reproduced[switches] > 0.3).all() and found.met > 0.5 and found.warnings == ()
-    assert [found.sure(j) for j in switches] == ["switch seen"] * 2
+    assert (
+        np.array(how_sure(found.found, found.reproduced))[switches].tolist() == ["switch seen"] * 2
+    )
     assert (found.steps.count(axis=1) <= 4).all()
 
 
@@ -248,7 +251,7 @@ def test_even_motion_has_no_key_state():
     for dtype, count in product((np.float64, np.float32), ("auto", 3)):
         found = discover_keystates([line.astype(dtype) + i for i in range(5)], count=count)
         assert found.steps.shape == (5, 0)
-        assert "show no contact" in found.warnings[0] and not found.trust
+        assert "show no contact" in found.warnings[0] and "Agreement" not in str(found)
 
 
 def test_the_gripper_alone_decides_where_it_is_named():
@@ -287,7 +290,7 @@ def test_both_switches_of_a_binary_gripper_among_smooth_motion():
         found = discover_keystates(Trajectories(states, rate=20, gripper=gripper), count=count)
         assert found.steps.shape == (12, 2) and not found.warnings
         assert np.abs(found.steps - events).max() <= 2
-        assert [found.sure(j) for j in (0, 1)] == ["switch seen"] * 2
+        assert how_sure(found.found, found.reproduced) == ["switch seen"] * 2
 
 
 def test_one_and_two_demonstrations():
@@ -329,16 +332,16 @@ def test_contacts_of_bodies_are_named_and_believed():
     steps = told(found)
     assert list(steps) == ["cube begins to move", "cube comes to rest"]
     assert near(np.transpose(list(steps.values())), cuts)
-    assert found.met == 1 and found.warnings == () and ": 100% of the contacts" in found.trust
-    assert [found.sure(j) for j in range(2)] == ["contact seen"] * 2
+    assert found.met == 1 and found.warnings == ()
+    assert "Agreement with contacts and switches, beyond chance: 1.00 (0: as" in str(found)
+    assert how_sure(found.found, found.reproduced) == ["contact seen"] * 2
 
 
-def test_trust_counts_each_kind_from_0_to_1_and_no_switches_left_out_by_labels():
-    data, cuts = carried()
+def test_agreement_counts_each_kind_from_0_to_1():
+    data, _ = carried()
     found = replace(discover_keystates(data, count=2), reproduced=np.array([1.0, -4.0]))
-    assert ", and 50% of the key states are found again" in found.trust
-    labelled = discover_keystates(data, labels={0: [int(cuts[0][0])], 1: [int(cuts[1][0])]})
-    assert "found again" in labelled.trust and "contacts and switches" not in labelled.trust
+    (text,) = agreement(found.found, found.met, found.reproduced)
+    assert text.endswith("; between demonstrations, by the motion alone, beyond chance: 0.50.")
 
 
 def test_states_of_a_tool_alone_say_that_they_are_guesses():

@@ -69,7 +69,7 @@ def conditional_mutual_information(
         uses a long-run variance. The test shifts the residuals of the slower side cyclically,
         which keeps the autocorrelation of both. Given z, both have to be stationary.
     permutations : int
-        B, surrogates of the test; 0 leaves it out. With 199 the smallest p-value is 0.005. Fewer
+        B, permutations of the test; 0 leaves it out. With 199 the smallest p-value is 0.005. Fewer
         are drawn if they show that p is above 0.05.
 
     Returns
@@ -79,7 +79,7 @@ def conditional_mutual_information(
     Notes
     -----
     Both sides are replaced by their residuals after a smooth regression on z, and the test detects
-    any dependence of the residuals: linear, of other form, or different at each z. Surrogates of
+    any dependence of the residuals: linear, of other form, or different at each z. Permutations of
     one side are its regression plus residuals that are permuted among samples with similar z (cells
     of at least 8, or the classes of a discrete z), or shifted in time; they are fitted anew. So the
     level is right in the limit of many samples, if z acts smoothly (measured on fourteen null
@@ -141,7 +141,7 @@ def transfer_entropy(
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     permutations : int
-        B, surrogates of the test, which shift the residuals of the slower side cyclically within
+        B, permutations of the test, which shift the residuals of the slower side cyclically within
         trajectories; 0 leaves it out. With 199 the smallest p-value is 0.005. Fewer are drawn if
         they show that p is above 0.05.
 

@@ -35,7 +35,7 @@ class ConditionalEstimate:
         0 and standard deviation 1 over all pairings; NaN without a test. It is not `mi`: a test can
         detect dependence that the estimate is too coarse to show.
     null : [B] float64
-        Statistics of the surrogates: `permutations`, or fewer if the p-value is above 0.05.
+        Statistics of the permuted samples: `permutations`, or fewer if the p-value is above 0.05.
     pointwise : [n] float64
         Nats; local conditional information of each sample, in the order of the input; its mean is
         `mi`.
@@ -48,7 +48,7 @@ class ConditionalEstimate:
     effective_samples : float
         Independent samples that would give the same variance.
     seed : int
-        Seed of the shuffle, the shifts, the surrogates and the features of the test.
+        Seed of the shuffle, the shifts, the permutations and the features of the test.
     provider : str
         What evaluated the model, as "cpu" or "native".
     model : str
@@ -111,7 +111,7 @@ class ConditionalEstimate:
         return require_pandas("to_frame()").DataFrame([self.to_dict()])
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the statistic of the test on a histogram of the surrogates.
+        """Draw the statistic of the test on a histogram of the permuted samples.
 
         The title has the estimate with its 90% interval.
 
@@ -131,9 +131,9 @@ class ConditionalEstimate:
         """
         ax = axes_of(ax)
         if len(self.null):
-            ax.hist(self.null, bins=30, color="0.75", label=f"{len(self.null)} surrogates")
+            ax.hist(self.null, bins=30, color="0.75", label=f"{len(self.null)} permutations")
             ax.axvline(self.statistic, color="tab:blue", label=f"given, p = {self.p_value:.3g}")
         ax.set_title(f"{self.question} = {self.mi:.3f} ± {INTERVAL * self.stderr:.3f} nats")
-        ax.set(xlabel="statistic of the test", ylabel="surrogates")
+        ax.set(xlabel="statistic of the test", ylabel="permutations")
         ax.legend(frameon=False)
         return ax

@@ -1,23 +1,23 @@
-"""Test of conditional independence of x and y given z: residuals, features of them, surrogates.
+"""Test of conditional independence of x and y given z: residuals, features of them, permutations.
 
 Each side is replaced by its residuals after a smooth regression on z, whose distances follow the
 directions in which the side varies most (Radhakrishnan et al. 2024). What the regressions of both
 sides miss in common counts as dependence. So they are on values or on ranks of z, whichever predict
 better: a function of a sum of values is not smooth in their ranks, which have noise.
 
-The statistic is the larger of two measures, each standardised over all surrogates. One is the
+The statistic is the larger of two measures, each standardised over all permutations. One is the
 linear association of the residuals. The other is that of random Fourier features of the residuals
 (of one side together with z). It is large for any kind of dependence (Rahimi and Recht 2007;
 Strobl, Zhang and Visweswaran 2019). The features are regressed on z once more, so what the mean of
 a feature owes to z does not count.
 
-A surrogate of one side is its regression plus rearranged residuals, and is treated as the side was:
+A permutation of one side is its regression plus permuted residuals, and is treated as the side was:
 fitted anew, and so on (Freedman and Lane 1983). So it has the same errors of the regression.
 Residuals of independent samples are permuted among samples with similar z (Runge 2018; Kim et al.
 2022). Residuals of a time series are shifted cyclically, which keeps the autocorrelation of both
 sides; if z is discrete, among the samples of each class. A shift moves the slower side. A slow z
 removes slow parts of both residuals; shifted fast ones would lack such parts where the slow ones
-have them, so the surrogates would vary too little.
+have them, so the permutations would vary too little.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LANDMARKS = 100  # samples of z at which a regression has Gaussian bumps, at mos
 WIDTHS = (0.3, 0.7, 1.5)  # of the bumps, in deviations of z
 PENALTIES = 10.0 ** np.arange(-4, 4.1, 0.5)
 # The penalty, as a share of the one that predicts best. With less penalty the regression has less
-# bias, which would count as dependence, and more variance, which surrogates have as well.
+# bias, which would count as dependence, and more variance, which permutations have as well.
 UNDERSMOOTHED = 0.1
 ROUNDS = 2  # of metrics from the gradient of the regression before
 Z_FREQUENCY = 0.5  # of the features of z
@@ -105,9 +105,9 @@ def conditional_statistics(
     seed: int,
     level: float,
 ) -> tuple[Matrix, Matrix]:
-    """Both measures of dependence [1 + B] of checked samples and of B <= `count` surrogates.
+    """Both measures of dependence [1 + B] of checked samples and of B <= `count` permutations.
 
-    The surrogates end as soon as so many have a larger statistic that the p-value of all would be
+    The permutations end as soon as so many have a larger statistic that the p-value of all would be
     above `level` in any case (Besag and Clifford 1991).
 
     `trajectory` [n] numbers the trajectories of time series, in ascending order; None for

@@ -35,7 +35,7 @@ ENDS = ("start", "end")
 ELSEWHERE = 15.0  # times the median distance from where most end: a part ends elsewhere
 
 
-class Event(NamedTuple):
+class KeyStateStep(NamedTuple):
     """A key state of one demonstration."""
 
     demonstration: int
@@ -101,7 +101,7 @@ class Annotations:
         return found
 
     def trimmed(self) -> Annotations:
-        """The same without the steps at either end while nothing moves and no action changes."""
+        """Without the first and last steps at which nothing moves and no action changes."""
         bounds = []
         if self.actions is not None:
             steps = [np.diff(own, axis=0) for own in self.actions]
@@ -274,14 +274,14 @@ class Annotations:
             found.setdefault(order, []).append(episode)
         return dict(sorted(found.items(), key=lambda one: -len(one[1])))
 
-    def events(self, demonstration: int | None = None) -> list[Event]:
+    def events(self, demonstration: int | None = None) -> list[KeyStateStep]:
         """Key states of all demonstrations, or of one, in order of time."""
         steps = self.keystates.steps
         which, columns = np.nonzero(~np.ma.getmaskarray(steps))
         if self.first is not None:
             steps = (steps - self.first[:, None]).clip(0, self.lengths[:, None] - 1)
         found = [
-            Event(i, int(steps[i, j]), self.keystates.name(j), j)
+            KeyStateStep(i, int(steps[i, j]), self.keystates.name(j), j)
             for i, j in zip(which.tolist(), columns.tolist(), strict=True)
             if demonstration in (None, i)
         ]
@@ -297,7 +297,7 @@ class Annotations:
     def idle(self, demonstration: int) -> NDArray[np.bool_]:
         """Whether every coordinate is at rest at each step [T]."""
         recordings = self.keystates.recordings
-        still = at_rest(recordings.changes, recordings.states[demonstration])
+        still = at_rest(recordings.scales, recordings.states[demonstration])
         length = int(self.keystates.trajectories.lengths[demonstration])
         found = np.zeros(length, bool)
         own = np.repeat(np.r_[still, still[-1:]], recordings.timing.stride)[:length]

@@ -70,8 +70,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--trim",
         action="store_true",
-        help="leave out frames at the ends of a LeRobot data set at which nothing moves and no "
-        "action changes",
+        help="remove frames at the start and end of each episode of a LeRobot data set in which "
+        "nothing moves and no action changes",
     )
     parser.add_argument(
         "--language",
@@ -147,7 +147,7 @@ def run(arguments: Namespace) -> None:
     if arguments.out or arguments.in_place:
         written, notes = write(annotations, arguments, name)
     if arguments.qa and not FORMATS[name].quality and written:
-        notes.append(f"{name} has no place for the result of --qa")
+        notes.append(f"{name} cannot store the result of --qa")
     if picture is not None:
         picture.savefig(arguments.plot)
     result = {

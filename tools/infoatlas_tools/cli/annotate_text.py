@@ -8,6 +8,7 @@ from typing import Any
 from infoatlas_rt.cli.console import table
 
 from ..annotate.content import Annotations
+from ..keystates.summary import agreement
 from ..presentation import counted
 
 LISTED = 10  # orders, at most
@@ -72,8 +73,12 @@ def print_annotations(
         )
         if not arguments.plot:
             print("--plot FILE shows these objects, and --object-name 1=bottle names one.")
-    trust = [annotations.keystates.trust] if annotations.keystates.trust else []
-    for text in (*trust, *result["notes"], *result["warnings"]):
+    found = annotations.keystates
+    for text in (
+        *agreement(found.found, found.met, found.reproduced),
+        *result["notes"],
+        *result["warnings"],
+    ):
         print(text)
     if arguments.qa or arguments.format == "splits":
         for number, (order, own) in enumerate(list(annotations.orders.items())[:LISTED], start=1):

@@ -29,7 +29,7 @@ def add_discovery(parser: ArgumentParser) -> None:
         "--label",
         action="append",
         metavar="DEMO:STEPS",
-        help="known steps of a demonstration, as 0:75,150 or 0:grasp=75,release=150: the safe way; "
+        help="known steps of a demonstration, as 0:75,150 or 0:grasp=75,release=150; "
         "the same kinds are found in the others. Give it for one to three demonstrations, with the "
         "same names, or once with a .json file that infoatlas-rt label wrote, or of {demo: {name: "
         "step}}. DEMO is the number of the "

@@ -41,17 +41,16 @@ def print_keystates(
 
 
 def _print_details(found: KeyStates) -> None:
-    """Print ranks, how often detectors find key states again, and unusual demonstrations."""
+    """Print strengths, how often detectors find key states again, and unusual demonstrations."""
     stride = found.recordings.timing.stride
     again = found.reproduced.tolist()
     table(
-        "Details (rank: by strength; found again: by detectors of other demonstrations, 0% for "
-        "evenly spaced steps)",
-        ("key state", "rank", "found again"),
+        "Details (found again: by detectors of other demonstrations, 0% for evenly spaced steps)",
+        ("key state", "strength", "found again"),
         [
-            (name, str(rank), "-" if share != share else f"{share:.0%}" if share > 0 else "no")
-            for name, rank, share, shared in zip(
-                found.found.names, found.rank.tolist(), again, found.shared, strict=True
+            (name, f"{own:.2f}", "-" if share != share else f"{share:.0%}" if share > 0 else "no")
+            for name, own, share, shared in zip(
+                found.found.names, found.strength.tolist(), again, found.shared, strict=True
             )
             if shared
         ],

@@ -20,7 +20,7 @@ from ..keystates.subtasks import WORLD, Subtask
 from . import arm, transform as move
 from .scene import Scene
 from .sources import Generated, Sources, poses
-from .tasks import TASKS, Task
+from .tasks import TASKS, SimulatorTask
 
 Float = NDArray[np.float64]
 FIRST_SEED = 500_000  # no demonstration's and no evaluation's
@@ -253,7 +253,7 @@ class _Attempt:
             self.grasped.append(bool(near and not first and self.scene.grasped(name)))
 
 
-def _checked(parts: Subtasks | None, sources: Sources, task: Task) -> tuple[Subtask, ...]:
+def _checked(parts: Subtasks | None, sources: Sources, task: SimulatorTask) -> tuple[Subtask, ...]:
     lengths = np.asarray(sources.lengths)
     if parts is None:
         whole = np.zeros_like(lengths), lengths

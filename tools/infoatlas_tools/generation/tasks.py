@@ -62,7 +62,7 @@ TOOL = Column("tool", lambda env: _pose(env.agent.tcp._objs[0].entity), 7)
 
 
 @dataclass(frozen=True)
-class Task:
+class SimulatorTask:
     """A task of ManiSkill.
 
     Attributes
@@ -100,7 +100,7 @@ class Task:
 
 
 TASKS = {
-    "PickCube-v1": Task(
+    "PickCube-v1": SimulatorTask(
         "pick_cube",
         (
             TOOL,
@@ -113,7 +113,7 @@ TASKS = {
         {"cube": "cube"},
         flag=True,
     ),
-    "StackCube-v1": Task(
+    "StackCube-v1": SimulatorTask(
         "stack_cube",
         (
             TOOL,
@@ -126,14 +126,14 @@ TASKS = {
         ("cube_a", "cube_b"),
         {"cube_a": "cubeA"},
     ),
-    "PullCubeTool-v1": Task(
+    "PullCubeTool-v1": SimulatorTask(
         "pull_cube_tool",
         (TOOL, _body("cube", "cube"), _body("hook", "l_shape_tool")),
         ("hook", "cube"),
         {"hook": "l_shape_tool"},
         "pose",
     ),
-    "PlaceSphere-v1": Task(
+    "PlaceSphere-v1": SimulatorTask(
         "place_sphere",
         (TOOL, _place("bin", "bin"), _body("sphere", "obj"), _way("tool_to_sphere", "tool", "obj")),
         ("sphere", "bin"),
@@ -141,7 +141,7 @@ TASKS = {
         "position",
         flag=True,
     ),
-    "PlugCharger-v1": Task(
+    "PlugCharger-v1": SimulatorTask(
         "plug_charger",
         (
             TOOL,
@@ -153,7 +153,7 @@ TASKS = {
         {"charger": "charger"},
         "pose",
     ),
-    "PegInsertionSide-v1": Task(
+    "PegInsertionSide-v1": SimulatorTask(
         "peg_insertion_side",
         (
             TOOL,
@@ -167,10 +167,10 @@ TASKS = {
         "pose",
         held_filter=0.15,
     ),
-    "LiftPegUpright-v1": Task(
+    "LiftPegUpright-v1": SimulatorTask(
         "lift_peg_upright", (TOOL, _body("peg", "peg")), ("peg",), {"peg": "peg"}, "pose"
     ),
-    "StackPyramid-v1": Task(
+    "StackPyramid-v1": SimulatorTask(
         ".pyramid",
         (
             TOOL,
@@ -190,7 +190,7 @@ TASKS = {
 }
 
 
-def column_names(task: Task) -> tuple[str, ...]:
+def column_names(task: SimulatorTask) -> tuple[str, ...]:
     """Names of the columns of a task's states."""
     names = [f"{joint}.{kind}" for kind in ("position", "velocity") for joint in JOINTS]
     for column in task.columns:

@@ -50,7 +50,7 @@ from .motion.motion_scales import (
     APART as CHANGES_APART,
     change_curves,
     find_pauses,
-    fit_changes,
+    fit_scales,
     peaks,
 )
 from .motion.working_steps import Recordings
@@ -135,8 +135,8 @@ def discover_keystates(
         )
     frequency = given.rate or NOMINAL * timing.stride
     working = [timing.average(s) for s in paths]
-    changes = fit_changes(working, timing, coordinates.scale, coordinates.rest)
-    recordings = Recordings(coordinates, changes, working)
+    scales = fit_scales(working, timing, coordinates.scale, coordinates.least)
+    recordings = Recordings(coordinates, scales, working)
     states = np.split(repaired, np.cumsum(lengths)[:-1])
     rotations = [column for turned in coordinates.groups for column in turned.columns]
     evidence = find_evidence(
@@ -171,9 +171,9 @@ def discover_keystates(
         trajectories=replace(given, states=repaired),
         recordings=recordings,
         evidence=evidence,
-        quality=assess(changes, working, evidence, found, outliers, *faults),
+        quality=assess(scales, working, evidence, found, outliers, *faults),
         labels=labelled,
-        reproduced=reproduced(changes, working, np.where(found.shared, reached, np.nan)),
+        reproduced=reproduced(scales, working, np.where(found.shared, reached, np.nan)),
         met=met(evidence.events, found.steps, lengths, frequency, bool(labelled)),
         notes=(*notes, *(() if evidence.bodies else unnamed_positions(given.names))),
     )
@@ -222,7 +222,7 @@ def _others(
     Pauses need contacts or switches beside them, or else they take their places.
     """
     unit = tempo([len(s) for s in states], frequency) * frequency
-    curves = change_curves(recordings.changes, paths, frequency)
+    curves = change_curves(recordings.scales, paths, frequency)
     pauses: list[list[int]] = [[] for _ in paths]
     if any(evidence.events) and evidence.columns:
         pauses = find_pauses(states, evidence.columns, unit, APART * unit)
@@ -258,7 +258,7 @@ def _columns(
                 free.append(step)
         steps = np.array(free, np.int64)
         at = np.minimum(steps // timing.stride, recordings.lengths[i] - 1)
-        signature = recordings.changes.signatures(recordings.states[i], at)
+        signature = recordings.scales.signatures(recordings.states[i], at)
         filled.append(Others(steps, 1 / np.arange(1.0, len(steps) + 1), signature))
     kinds = group(filled, lengths)
     columns = list(entries)
@@ -292,7 +292,7 @@ def _automatic(found: Steps, recordings: Recordings) -> Steps:
     others = found.shared & ~seen
     top = found.strength[others].max(initial=0.0)
     strong = others & (found.strength >= DOMINANT * top)
-    bursts = top > 0 and has_bursts(recordings.states, recordings.coordinates.rest)
+    bursts = top > 0 and has_bursts(recordings.states, recordings.coordinates.least)
     return found.take(np.flatnonzero(strong) if bursts else np.arange(0))
 
 

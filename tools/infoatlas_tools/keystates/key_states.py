@@ -25,9 +25,7 @@ from ..analysis.group_changes import GroupChange
 from ..presentation import counted
 from ..trajectories import Trajectories
 from . import summary as tables
-from .contacts.contact import tempo
-from .contacts.contact_events import NEAR, Evidence
-from .contacts.event_names import CONTACT, GRIPPER, LABEL
+from .contacts.contact_events import Evidence
 from .contacts.keystate_steps import Steps
 from .fits.fit_live import fit_live
 from .fits.fit_subtasks import fit_subtasks
@@ -37,8 +35,6 @@ from .subtasks.of_keystates import subtasks_of
 from .subtasks.recorded_subtasks import Subtasks
 from .trust.quality import Quality
 from .trust.trust import reasons
-
-REPEATS = 0.3  # share of a key state that is found again above chance, from which it repeats
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +59,9 @@ class KeyStates:
         Share of each key state that detectors fitted to other demonstrations find again within
         0.25 s, corrected for that of evenly spaced steps; NaN with one demonstration.
     met : float
-        Share of the contacts and switches that a key state meets within 0.25 s, corrected for that
+        Share of the contacts and switches that have a key state within 0.25 s, corrected for that
         of evenly spaced steps; NaN if the states show none. With labels, the share of the key
-        states that meet a contact or a switch.
+        states that are within 0.25 s of a contact or a switch.
     notes : tuple of str
         Sentences about what the search recognised, left out or replaced.
     """
@@ -107,20 +103,13 @@ class KeyStates:
 
     @property
     def shared(self) -> NDArray[np.bool_]:
-        """False for columns that gather events like no other [K]."""
+        """False for the column of changes that match no others [K]."""
         return self.found.shared
 
     @property
     def order(self) -> NDArray[np.int64]:
         """Columns from the strongest to the weakest [K]; those that are not shared come last."""
         return np.lexsort((-self.strength, ~self.shared)).astype(np.int64)
-
-    @property
-    def rank(self) -> NDArray[np.int64]:
-        """Rank of each column by strength, 1 for the strongest [K]."""
-        rank = np.empty_like(self.order)
-        rank[self.order] = np.arange(1, len(self.order) + 1)
-        return rank
 
     @cached_property
     def detectors(self) -> Detectors:
@@ -145,7 +134,6 @@ class KeyStates:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe values; "keystates" is a list with a dict for each column of `steps`."""
-        rank = self.rank
         return {
             "stride": self.recordings.timing.stride,
             "rate": self.trajectories.rate,
@@ -157,13 +145,11 @@ class KeyStates:
             "keystates": [
                 {
                     "steps": self.steps[:, column].tolist(),
-                    "rank": int(rank[column]),
                     "strength": float(self.strength[column]),
                     "kind": int(self.kind[column]),
                     "name": self.name(column),
                     "source": self.found.source[column],
                     "shared": bool(self.shared[column]),
-                    "sure": self.sure(column),
                     **tables.finite({"reproduced": float(self.reproduced[column])}),
                 }
                 for column in range(self.steps.shape[1])
@@ -198,45 +184,6 @@ class KeyStates:
             for own in self.quality
         )
         return replace(self, found=replace(self.found, events=events), quality=quality)
-
-    def sure(self, column: int) -> str:
-        """How sure a key state is: what it rests on.
-
-        "contact seen", "switch seen" or "labelled in 3, followed in 23"; other changes of the
-        motion: "repeats" if detectors fitted to other demonstrations find it again, "unsure" if
-        not.
-
-        Parameters
-        ----------
-        column : int
-            Column of `steps`.
-        """
-        words = {CONTACT: "contact seen", GRIPPER: "switch seen"}
-        if self.found.certainty is not None:
-            sure = self.found.certainty[~np.ma.getmaskarray(self.steps)[:, column], column]
-            labelled = int((sure == 1).sum())
-            words[LABEL] = f"labelled in {labelled}, followed in {len(sure) - labelled}"
-        repeats = self.shared[column] and self.reproduced[column] >= REPEATS
-        return words.get(self.found.source[column], "repeats" if repeats else "unsure")
-
-    @property
-    def trust(self) -> str:
-        """How far the key states can be trusted, as a sentence; "" if nothing is known."""
-        again = np.maximum(self.reproduced[self.shared], 0)  # NaN stays
-        rate = self.trajectories.rate or NOMINAL * self.recordings.timing.stride
-        near = NEAR * tempo(self.trajectories.lengths, rate)
-        meets = f"of the contacts and switches have a key state within {near:.2g} s"
-        if self.labels:  # a person has chosen among them
-            meets = f"of the key states are within {near:.2g} s of a contact or a switch"
-        shares = {
-            meets: max(self.met, 0.0),
-            "of the key states are found again in other demonstrations by the motion alone": (
-                float(np.nanmean(again)) if np.isfinite(again).any() else np.nan
-            ),
-        }
-        found = [f"{share:.0%} {what}" for what, share in shares.items() if share == share]
-        scale = "0%: as evenly spaced steps, 100%: all"
-        return f"Trust ({scale}): {', and '.join(found)}." if found else ""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -397,17 +344,15 @@ class KeyStates:
         self.follow(subtasks).save(path)
 
     def __str__(self) -> str:
-        sure = [self.sure(j) for j in range(self.steps.shape[1])]
         rate = "" if self.trajectories.rate is None else f" at {self.trajectories.rate:g} Hz"
         most = int(self.steps.count(axis=1).max(initial=0))
         shared = counted(int(self.shared.sum()), "key state")
         head = f"{shared} of {counted(len(self.steps), 'demonstration')}{rate}"
-        trust = [self.trust] if self.trust else []
         return "\n".join(
             [
                 f"{head}, up to {most} in each",
-                *tables.lines(self.found, sure),
-                *trust,
+                *tables.lines(self.found, self.reproduced),
+                *tables.agreement(self.found, self.met, self.reproduced),
                 *self.warnings,
             ]
         )

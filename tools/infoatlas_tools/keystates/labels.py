@@ -61,7 +61,7 @@ def spread_labels(
     steps = np.minimum(marked // timing.stride, lengths[:, None] - 1)
     known = np.where(said[:, first], steps, np.inf)
     some = np.flatnonzero(said.any(axis=1)).tolist()
-    features = make_features(recordings.changes, states, CENTRED)
+    features = make_features(recordings.scales, states, CENTRED)
     rows = {i: features.compute(states[i]) for i in some}
     coefficients, offset = fit_detectors(list(rows.values()), known[some])
     place = np.nanmean(steps[some] / lengths[some, None], axis=0)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..presentation import counted, require_pandas
-from .contacts.event_names import What
+from .contacts.event_names import CONTACT, GRIPPER, LABEL, What
 from .contacts.keystate_steps import Steps
+
+REPEATS = 0.3  # share of a key state that is found again above chance, from which it repeats
 
 
 def finite(values: dict[str, Any]) -> dict[str, Any]:
@@ -39,11 +41,48 @@ def data_frame(found: Steps, rate: float | None) -> Any:
     )
 
 
-def lines(found: Steps, sure: Sequence[str]) -> list[str]:
+def agreement(found: Steps, met: float, reproduced: NDArray[np.float64]) -> list[str]:
+    """A sentence on how far the key states agree with contacts and with the motion; or none.
+
+    `met` and `reproduced` are those of `KeyStates`.
+    """
+    again = np.maximum(reproduced[found.shared], 0)  # NaN stays
+    shares = {
+        "with contacts and switches": max(met, 0.0),
+        "between demonstrations, by the motion alone": (
+            float(np.nanmean(again)) if np.isfinite(again).any() else np.nan
+        ),
+    }
+    known = [
+        f"{what}, beyond chance: {share:.2f}" for what, share in shares.items() if share == share
+    ]
+    scale = " (0: as evenly spaced steps, 1: all)"
+    return [f"Agreement {'; '.join([known[0] + scale, *known[1:]])}."] if known else []
+
+
+def how_sure(found: Steps, reproduced: NDArray[np.float64]) -> list[str]:
+    """What each column rests on.
+
+    "contact seen", "switch seen" or "labelled in 3, followed in 23"; other changes of the motion:
+    "repeats" if detectors fitted to other demonstrations find it again, "unsure" if not.
+    """
+    texts = []
+    for column, (source, own) in enumerate(zip(found.source, found.steps.T, strict=True)):
+        repeats = found.shared[column] and reproduced[column] >= REPEATS
+        words = {CONTACT: "contact seen", GRIPPER: "switch seen"}
+        if source == LABEL and found.certainty is not None:
+            given = int((found.certainty[:, column][~np.ma.getmaskarray(own)] == 1).sum())
+            words[LABEL] = f"labelled in {given}, followed in {own.count() - given}"
+        texts.append(words.get(source, "repeats" if repeats else "unsure"))
+    return texts
+
+
+def lines(found: Steps, reproduced: NDArray[np.float64]) -> list[str]:
     """A line for each column, below a header; none without columns.
 
     Columns that are not shared are counted in one line.
     """
+    sure = how_sure(found, reproduced)
     rows = [("key state", "median step (quartiles)", "in demonstrations", "how sure")]
     for column, (name, word) in enumerate(zip(found.names, sure, strict=True)):
         own = found.steps[:, column].compressed()

@@ -1,1 +1,1 @@
-"""The page to look, mark and correct: key states of all demonstrations in a browser."""
+"""A page to view, mark and correct demonstrations."""

@@ -1,4 +1,4 @@
-"""The server of the page: on 127.0.0.1 alone, for who has the token, and no other origin."""
+"""The server of the page: reachable from this machine only, by pages that have the token."""
 
 from __future__ import annotations
 

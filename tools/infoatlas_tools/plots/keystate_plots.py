@@ -58,8 +58,8 @@ def raster_figure(found: KeyStates, *, title: str = "") -> Figure:
         note += "; key states meet no more contacts and switches than evenly spaced steps"
     elif found.met == found.met and not found.labels:
         note += (
-            f"; contacts and switches with a key state: {found.met:.0%} "
-            "(0%: as evenly spaced steps)"
+            f"; agreement with contacts and switches, beyond chance: {found.met:.2f} "
+            "(0: as evenly spaced steps)"
         )
     heading = counted(int(found.shared.sum()), "key state")
     draw_heading(figure, heading, note, title=title)

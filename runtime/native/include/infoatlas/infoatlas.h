@@ -61,7 +61,7 @@ typedef enum infoatlas_status {
   INFOATLAS_NONE = 1,         /* there is no result yet, which is no error */
   INFOATLAS_INPUT_ERROR = 2,  /* an argument cannot be used */
   INFOATLAS_FILE_ERROR = 3,   /* a file cannot be used, or a model has values that are not finite */
-  INFOATLAS_MEMORY_ERROR = 4, /* memory is short */
+  INFOATLAS_MEMORY_ERROR = 4, /* out of memory */
   INFOATLAS_FAULT = 5         /* a defect of this library: please report it */
 } infoatlas_status;
 

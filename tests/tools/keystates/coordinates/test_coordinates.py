@@ -495,7 +495,7 @@ def test_faults_are_replaced(value, length):
         else:
             np.testing.assert_array_equal(path, before)
     np.testing.assert_allclose(made.scale, clean.scale, rtol=0.05)
-    np.testing.assert_allclose(made.rest, clean.rest, rtol=0.05)
+    np.testing.assert_allclose(made.least, clean.least, rtol=0.05)
 
 
 def test_faults_in_several_demonstrations():
@@ -618,7 +618,7 @@ def test_scale_of_late_motion_does_not_collapse():
         s[397:, 1] += (0.1, 0.2, 0.3)
     made, _, _, _ = read(states)
     assert made.scale[1] == pytest.approx(0.3, rel=0.01)
-    assert made.rest[1] == pytest.approx(3e-5, rel=0.01)
+    assert made.least[1] == pytest.approx(3e-5, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -650,7 +650,7 @@ def test_switches_are_exact():
     states = [np.repeat([[0.0], [1.0], [0.0], [0.5]], 10, axis=0) for _ in range(3)]
     made, _, paths, _ = read(states)
     increments = np.diff(paths[0], axis=0)
-    assert made.rounding[0] == 0 and made.rest[0] < 0.5
+    assert made.rounding[0] == 0 and made.least[0] < 0.5
     np.testing.assert_array_equal(tied(increments, made.rounding), increments)
 
 
@@ -658,8 +658,8 @@ def test_resolution_is_rest():
     tool = turning()
     resolution = [1e-3, 0, 0, 2e-3, 2e-3, 2e-3, 2e-3]
     made, _, _, _ = read(joined(tool), resolution=resolution)
-    np.testing.assert_array_equal(made.rest[[0, 3, 4, 5]], [1e-3, 4e-3, 4e-3, 4e-3])
-    assert made.rest[1] == pytest.approx(1e-4 * made.scale[1])
+    np.testing.assert_array_equal(made.least[[0, 3, 4, 5]], [1e-3, 4e-3, 4e-3, 4e-3])
+    assert made.least[1] == pytest.approx(1e-4 * made.scale[1])
 
 
 # ---------------------------------------------------------------- running episodes, files, data

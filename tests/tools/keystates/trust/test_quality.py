@@ -247,7 +247,7 @@ def test_rest_with_the_steps_of_an_encoder():
     found = discover_keystates(Trajectories(states, names=("a", "b", "c"), rate=20.0), 2)
     recordings = found.recordings
     for own in recordings.states:
-        still = at_rest(recordings.changes, own)
+        still = at_rest(recordings.scales, own)
         stride = recordings.timing.stride
         assert abs(stride * np.flatnonzero(~still)[0] - 60) <= 4 * stride
         assert not still[60 // stride + 4 :].any()
@@ -262,10 +262,10 @@ def test_rest_of_a_joint_that_hardly_moves():
         path[:, 2] += 0.3 * step * rng.normal(size=340) * (rng.random(340) < 0.4)
         states.append(np.round(path / step) * step)
     found = discover_keystates(Trajectories(states, names=("a", "b", "c"), rate=20.0), 2)
-    changes = found.recordings.changes
-    assert changes.noise[2] == 0 and changes.quantum[2] == pytest.approx(step)
+    scales = found.recordings.scales
+    assert scales.noise[2] == 0 and scales.quantum[2] == pytest.approx(step)
     for own in found.recordings.states:
-        moving = np.flatnonzero(~at_rest(changes, own))
+        moving = np.flatnonzero(~at_rest(scales, own))
         assert 86 <= moving[0] <= 94 and 246 <= moving[-1] <= 254
         assert len(moving) > 150
 

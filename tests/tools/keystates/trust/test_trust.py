@@ -64,13 +64,13 @@ def test_noise_has_no_bursts(kind):
 def test_true_steps_are_found_again_and_random_ones_are_not():
     states, cuts = demonstrations(count=16)
     recordings = discover_keystates(states, count=1).recordings
-    changes, working = recordings.changes, recordings.states
-    true = reproduced(changes, working, cuts.astype(float))
+    scales, working = recordings.scales, recordings.states
+    true = reproduced(scales, working, cuts.astype(float))
     lengths = np.array([len(s) for s in working])
     random = np.random.default_rng(0).uniform(0.1, 0.9, (16, 2)) * lengths[:, None]
     assert true.min() > 0.25
-    assert reproduced(changes, working, random.round()).max() < 0.1
+    assert reproduced(scales, working, random.round()).max() < 0.1
     some = np.where(np.arange(16)[:, None] < 8, cuts, np.nan)  # half of them lack both
-    assert np.isfinite(reproduced(changes, working, some)).all()
-    assert np.isnan(reproduced(changes, working[:1], cuts[:1].astype(float))).all()
-    assert np.isnan(reproduced(changes, working, np.full((16, 1), np.nan))).all()
+    assert np.isfinite(reproduced(scales, working, some)).all()
+    assert np.isnan(reproduced(scales, working[:1], cuts[:1].astype(float))).all()
+    assert np.isnan(reproduced(scales, working, np.full((16, 1), np.nan))).all()

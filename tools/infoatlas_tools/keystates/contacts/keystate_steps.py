@@ -22,7 +22,7 @@ class Steps:
     strength: NDArray[np.float64]  # [K]
     events: tuple[EventKind, ...]  # what happens at each column; no two are equal
     kind: NDArray[np.int64]  # [K]; columns with the same number are one kind of event, repeated
-    shared: NDArray[np.bool_]  # [K]; False for columns that gather events like no other
+    shared: NDArray[np.bool_]  # [K]; False for the column of changes that match no others
     # [N, K], with labels: estimated probability that a step is within 0.25 s of where a person
     # would mark it; 1 for labels.
     certainty: NDArray[np.float64] | None = None

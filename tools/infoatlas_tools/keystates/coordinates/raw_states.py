@@ -48,7 +48,7 @@ class ReadCoordinates(Coordinates):
     scale: Float
     # [p]: smaller increments over one step are rest. The largest one of: rounding of the number
     # format, 1e-4 of `scale` (the largest of a rotation), and the resolution, if given.
-    rest: Float
+    least: Float
     # [p]: increments that differ by no more than this may differ by rounding alone
     # (`rounding.tied`). 0 if values are exact, as those of switches.
     rounding: Float

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.live.motion_features import Features
 
-from ..motion.motion_scales import Changes
+from ..motion.motion_scales import MotionScales
 
 Float = NDArray[np.float64]
 
@@ -29,19 +29,19 @@ LEAST_BURST = 0.3  # nats: weight of a coordinate that never rests
 
 
 def make_features(
-    changes: Changes, states: Sequence[Float], windows: tuple[tuple[float, float], ...]
+    scales: MotionScales, states: Sequence[Float], windows: tuple[tuple[float, float], ...]
 ) -> Features:
     """Features of the coordinates with the largest bursts; windows in seconds."""
-    columns = np.sort(np.argsort(-changes.burst, kind="stable")[:COORDINATES])
-    columns = columns[changes.rms[columns] > 0]
-    weight = np.maximum(changes.burst[columns], LEAST_BURST)
-    spread = np.maximum(changes.spread[columns], 1e-300)
-    steps = changes.timing.steps
+    columns = np.sort(np.argsort(-scales.burst, kind="stable")[:COORDINATES])
+    columns = columns[scales.rms[columns] > 0]
+    weight = np.maximum(scales.burst[columns], LEAST_BURST)
+    spread = np.maximum(scales.spread[columns], 1e-300)
+    steps = scales.timing.steps
     return Features(
         columns,
         tuple((steps(before, 2), steps(after, 2)) for before, after in windows),
-        changes.rms[columns],
-        changes.rest[columns] + 1e-300,
+        scales.rms[columns],
+        scales.rest_energy[columns] + 1e-300,
         np.mean([s[0, columns] for s in states], axis=0),
         2 * weight / spread,
         weight,

@@ -51,7 +51,7 @@ def fit_live(
     masked = np.ma.getmaskarray(found.steps) | ~found.common
     limit = recordings.lengths[:, None] - 1
     steps = np.where(masked, np.nan, np.minimum(found.steps.filled(0) // timing.stride, limit))
-    features = make_features(recordings.changes, states, AHEAD)
+    features = make_features(recordings.scales, states, AHEAD)
     some = np.sort(np.random.default_rng(0).permutation(len(states))[:JUDGED])
     rows = [features.compute(states[i]) for i in some]
     steps = steps[some]

@@ -37,7 +37,7 @@ TESTED = 8  # increments that are tested for being multiples of one, at least
 
 
 @dataclass(frozen=True, eq=False)
-class Changes:
+class MotionScales:
     """Scales of the motion of demonstrations, in working steps; of each coordinate [p]."""
 
     timing: Timing
@@ -49,7 +49,7 @@ class Changes:
     quantum: Float  # step of a quantised coordinate, in recorded values; else 0
 
     @property
-    def rest(self) -> Float:
+    def rest_energy(self) -> Float:
         """Energy of increments at rest [p]."""
         return (AT_REST * self.rms) ** 2 + (1e-5 * self.spread) ** 2 + 2 * self.noise**2 + 1e-300
 
@@ -72,10 +72,10 @@ class Changes:
             before = motion[first:t] if t > first else motion[:1]
             after = motion[t:last] if last > t else motion[-1:]
             energy = (before**2).mean(axis=0), (after**2).mean(axis=0)
-            e = 0.5 * np.log((energy[1] + self.rest) / (energy[0] + self.rest))
+            e = 0.5 * np.log((energy[1] + self.rest_energy) / (energy[0] + self.rest_energy))
             e = e.clip(-3.0, 3.0)
             turn = after.mean(axis=0) - before.mean(axis=0)
-            turn /= np.sqrt(sum(energy) / 2 + np.maximum(self.rest, 1e-300))
+            turn /= np.sqrt(sum(energy) / 2 + np.maximum(self.rest_energy, 1e-300))
             moved = (states[last] - states[first]) / np.maximum(self.spread, 1e-300)
             row[:] = np.concatenate(
                 [e * root, turn * np.sqrt(np.log(np.cosh(e))) * root, 3 * moved * root]
@@ -84,16 +84,18 @@ class Changes:
         return np.asarray(found / np.maximum(norm, 1e-12))
 
 
-def fit_changes(states: Sequence[Float], timing: Timing, spread: Float, rest: Float) -> Changes:
+def fit_scales(
+    states: Sequence[Float], timing: Timing, spread: Float, least: Float
+) -> MotionScales:
     """Scales of the motion of demonstrations, from their working steps [T, p].
 
-    `spread` [p] is the range of each coordinate. Increments below `rest` [p] are rest.
+    `spread` [p] is the range of each coordinate. Increments below `least` [p] are rest.
     """
     motion = [np.diff(s, axis=0) for s in states if len(s) > 1] or [np.zeros((1, len(spread)))]
     noise = sensor_noise(states, len(spread))
     rms = np.sqrt(np.mean(np.concatenate(motion) ** 2, axis=0))
-    burst = bursts(motion, 4 * noise**2 + rest**2)
-    return Changes(timing, spread, rms, noise, burst, rest, timing.stride * quanta(motion))
+    burst = bursts(motion, 4 * noise**2 + least**2)
+    return MotionScales(timing, spread, rms, noise, burst, least, timing.stride * quanta(motion))
 
 
 def sensor_noise(states: Sequence[Float], width: int) -> Float:
@@ -133,14 +135,14 @@ def bursts(motion: Sequence[Float], quiet: Float) -> Float:
     return np.asarray(total / np.maximum(count, 1))
 
 
-def change_curves(changes: Changes, paths: Sequence[Float], frequency: float) -> list[Float]:
+def change_curves(scales: MotionScales, paths: Sequence[Float], frequency: float) -> list[Float]:
     """How sharply the motion changes at each recorded step [T] of each demonstration.
 
     The sum over the STRONGEST coordinates of the weighted second difference, as a multiple of the
     rms increment. `paths` [T, p] are in recorded steps, `frequency` (Hz) of them a second.
     """
-    noise = np.sqrt(6) * sensor_noise(paths, len(changes.rms))
-    scale = changes.weight / np.maximum(changes.rms, 1e-300)
+    noise = np.sqrt(6) * sensor_noise(paths, len(scales.rms))
+    scale = scales.weight / np.maximum(scales.rms, 1e-300)
     curves = []
     for path in paths:
         curve = np.zeros(len(path))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.live.timing import Timing
 
 from ..coordinates import ReadCoordinates
-from .motion_scales import Changes
+from .motion_scales import MotionScales
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -23,12 +23,12 @@ class Recordings:
     """Demonstrations in the form that is searched for key states."""
 
     coordinates: ReadCoordinates
-    changes: Changes
+    scales: MotionScales
     states: list[Float]  # working steps [T, p] of each
 
     @property
     def timing(self) -> Timing:
-        return self.changes.timing
+        return self.scales.timing
 
     @property
     def lengths(self) -> Int:

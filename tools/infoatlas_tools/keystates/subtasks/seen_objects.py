@@ -1,7 +1,7 @@
 """The reference object of each part, by a camera: points that inform about the joints at a cut.
 
 A part is about the object whose point in the first images has the most information about the
-joints at the part's end. The object is named if points of shuffled demonstrations hardly ever have
+joints at the part's end. The object is named if points of permuted demonstrations hardly ever have
 as much, and no other informative object comes near it.
 """
 
@@ -19,7 +19,7 @@ from infoatlas_rt.errors import InputError
 
 from ...cameras.camera import Camera
 from ...cameras.images import FEWEST, MOVING
-from ...cameras.information import components, information, jackknife, shuffled
+from ...cameras.information import components, information, jackknife, permuted
 from ...cameras.objects import ImageObject, colour_of, find_objects, locate, unusual
 from ...cameras.scene import Scene, read_between, read_scene, same_view
 from ..contacts.contact_events import JOINED
@@ -33,7 +33,7 @@ Int = NDArray[np.int64]
 
 WARNED = 20  # demonstrations, below which references may be missed
 LEAST = 0.2  # nats of a reference
-LEVEL = 0.01  # share of shuffles in which some object has as much information, at most
+LEVEL = 0.01  # share of permutations in which some object has as much information, at most
 GREY = 2.0  # delta E: images whose colours vary less are grey
 
 
@@ -42,7 +42,7 @@ class Measured(NamedTuple):
 
     nats: float
     stderr: float
-    chance: Float  # nats of shuffled demonstrations
+    chance: Float  # nats of permuted demonstrations
     odd: int = -1  # the demonstration without which the information is clear, if one spoils it
 
 
@@ -169,7 +169,7 @@ def _measure(points: Float, joints: Sequence[Float], steps: Int) -> Measured:
     nats, (stderr, without) = information(x, y), jackknife(x, y)
     spoils = np.arange(len(rows)) == without.argmax()
     odd = nats <= Z * stderr and without.max() > Z * jackknife(x[~spoils], y[~spoils])[0]
-    return Measured(nats, stderr, shuffled(x, y), int(rows[spoils][0]) if odd else -1)
+    return Measured(nats, stderr, permuted(x, y), int(rows[spoils][0]) if odd else -1)
 
 
 def _choose(

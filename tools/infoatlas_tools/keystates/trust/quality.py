@@ -13,7 +13,7 @@ from ..contacts.contact_events import SHORT, Event, Evidence
 from ..contacts.event_names import LABEL, EventKind, What
 from ..contacts.gripper import Switch
 from ..contacts.keystate_steps import Steps
-from ..motion.motion_scales import Changes
+from ..motion.motion_scales import MotionScales
 
 Float = NDArray[np.float64]
 
@@ -79,7 +79,7 @@ class Quality:
 
 
 def assess(
-    changes: Changes,
+    scales: MotionScales,
     states: Sequence[Float],
     evidence: Evidence,
     found: Steps,
@@ -118,7 +118,7 @@ def assess(
     attempts = find_attempts(evidence)
     assessed = []
     for i, s in enumerate(states):
-        still = at_rest(changes, s)
+        still = at_rest(scales, s)
         assessed.append(
             Quality(
                 () if faults[i] else attempts[i],
@@ -155,14 +155,14 @@ def _orders(seen: Sequence[Sequence[EventKind]]) -> list[str]:
     return found
 
 
-def at_rest(changes: Changes, states: Float) -> NDArray[np.bool_]:
+def at_rest(scales: MotionScales, states: Float) -> NDArray[np.bool_]:
     """Whether no coordinate moves from each working step [T, p] to the next [T - 1].
 
     Most of the steps nearest to a step decide, because sensor noise exceeds any limit at times.
     """
-    limit = np.maximum(np.sqrt(changes.rest) * IDLE / 0.1, 3 * np.sqrt(2) * changes.noise)
-    rests = np.abs(np.diff(states, axis=0)) <= np.maximum(limit, changes.least)
-    still = (rests | dithers(states, changes.quantum, changes.timing.frequency)).all(axis=1)
+    limit = np.maximum(np.sqrt(scales.rest_energy) * IDLE / 0.1, 3 * np.sqrt(2) * scales.noise)
+    rests = np.abs(np.diff(states, axis=0)) <= np.maximum(limit, scales.least)
+    still = (rests | dithers(states, scales.quantum, scales.timing.frequency)).all(axis=1)
     if len(still) <= NEAREST:
         return np.asarray(still)
     padded = np.pad(still, NEAREST, "reflect")

@@ -36,7 +36,7 @@ def recording_faults(coordinates: ReadCoordinates, paths: Sequence[Float]) -> li
     plain = np.array([group < 0 for group, _ in coordinates.parts])
     motion = [np.diff(path, axis=0) for path in paths]
     rms = np.sqrt(np.mean(np.concatenate(motion) ** 2, axis=0))
-    moves = np.maximum(AT_REST * rms, coordinates.rest)
+    moves = np.maximum(AT_REST * rms, coordinates.least)
     rests = np.median([_frozen(own, np.full(len(rms), -1.0))[1] for own in motion], axis=0)
     moves[plain & (rests <= 1)] = -1.0
     rows = [_frozen(own, moves) for own in motion]

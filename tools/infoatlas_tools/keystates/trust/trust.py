@@ -13,7 +13,7 @@ from ..contacts.contact_events import NEAR, Event, Evidence
 from ..contacts.event_names import CONTACT, GRIPPER
 from ..contacts.keystate_steps import Steps
 from ..fits.fit_detectors import CENTRED, fit_detectors, make_features
-from ..motion.motion_scales import Changes, bursts
+from ..motion.motion_scales import MotionScales, bursts
 from .quality import extra_closings
 
 Float = NDArray[np.float64]
@@ -22,9 +22,9 @@ Int = NDArray[np.int64]
 ROOM = 0.05  # above chance, at least: a share within it of 1 counts as 1
 HALVED = 24  # demonstrations that are split, at most
 FOUND_AGAIN = 0.25  # seconds within which a key state counts as found again
-SURROGATES = 19
-LOOKED_AT = 8  # demonstrations that are compared with surrogates, at most
-MARGIN = 1.1  # factor by which bursts have to exceed those of every surrogate
+COPIES = 19  # with random phases
+LOOKED_AT = 8  # demonstrations that are compared with copies, at most
+MARGIN = 1.1  # factor by which bursts have to exceed those of every copy
 LOW = 0.2  # share of contacts and switches that key states meet above chance: less is a warning
 WIDE = 0.5  # of a demonstration, between the quartiles of a key state: more is a warning
 
@@ -61,7 +61,7 @@ def _beyond(share: Any, chance: Any) -> Any:
 
 def reasons(found: Steps, evidence: Evidence, share: float, lengths: Int) -> tuple[str, ...]:
     """Reasons not to rely on key states without labels, as sentences; `share` is that of `met`."""
-    ways = "labels of two demonstrations, the safe way; "
+    ways = "labels of two demonstrations; "
     if not evidence.grippers:
         ways += "the column of a gripper; "
     ways += "positions of objects with names such as cube.x"
@@ -73,8 +73,8 @@ def reasons(found: Steps, evidence: Evidence, share: float, lengths: Int) -> tup
         )
     if share < LOW:
         return (
-            f"These key states meet hardly more contacts and switches than evenly spaced steps do "
-            f"({share:.0%} beyond them). What helps: {ways}; a larger count.",
+            "Few contacts have a key state near them, hardly more than near evenly spaced steps "
+            f"(agreement beyond chance: {share:.2f}). What helps: {ways}; a larger count.",
         )
     place = found.steps / np.maximum(lengths[:, None] - 1, 1)
     switches = place[:, [source == GRIPPER for source in found.source]]
@@ -107,7 +107,7 @@ def reasons(found: Steps, evidence: Evidence, share: float, lengths: Int) -> tup
     return tuple(texts)
 
 
-def reproduced(changes: Changes, states: Sequence[Float], steps: Float) -> Float:
+def reproduced(scales: MotionScales, states: Sequence[Float], steps: Float) -> Float:
     """Share [K] of each key state that detectors fitted to other demonstrations find, above chance.
 
     It is found again if a detection is within 0.25 s, and corrected for as many evenly spaced steps
@@ -121,11 +121,11 @@ def reproduced(changes: Changes, states: Sequence[Float], steps: Float) -> Float
     lengths = np.array([len(s) for s in states])
     chance = max(1, round(float((~np.isnan(steps)).sum(axis=1).mean())))
     evenly = np.rint(np.arange(1, chance + 1) * (lengths[:, None] - 1) / (chance + 1))
-    features = make_features(changes, states, CENTRED)
+    features = make_features(scales, states, CENTRED)
     compared = np.sort(np.random.default_rng(0).permutation(len(states))[:HALVED])
     rows = {i: features.compute(states[i]) for i in compared.tolist()}
     both = np.concatenate([steps, evenly], axis=1)
-    near, hits = changes.timing.steps(FOUND_AGAIN), np.full((0, both.shape[1]), np.nan)
+    near, hits = scales.timing.steps(FOUND_AGAIN), np.full((0, both.shape[1]), np.nan)
     for held in _halves(compared):
         fitted = np.setdiff1d(compared, held)
         coefficients, offset = fit_detectors([rows[i] for i in fitted.tolist()], both[fitted])
@@ -146,13 +146,13 @@ def _halves(compared: Int) -> list[Int]:
     return [np.sort(mixed[: len(mixed) // 2]), np.sort(mixed[len(mixed) // 2 :])]
 
 
-def has_bursts(states: Sequence[Float], rest: Float) -> bool:
+def has_bursts(states: Sequence[Float], least: Float) -> bool:
     """Whether motion is more intermittent than stationary motion of the same spectrum.
 
     Under the null hypothesis, the Fourier phases of the increments are random, with the same phases
     in all coordinates. White noise, random walks and a single smooth motion do not reject it. The
-    two largest b (`changes.py`) are compared with those of 19 surrogates, in up to 8
-    demonstrations.
+    two largest b (`motion_scales.py`) are compared with those of 19 copies with random phases, in
+    up to 8 demonstrations.
     """
     rng = np.random.default_rng(0)
     motion = [np.diff(s, axis=0) for s in states if len(s) > 8][:LOOKED_AT]
@@ -160,13 +160,13 @@ def has_bursts(states: Sequence[Float], rest: Float) -> bool:
         return False
 
     def largest(of: Sequence[Float]) -> float:
-        return float(np.sort(bursts(of, rest**2))[-2:].mean())
+        return float(np.sort(bursts(of, least**2))[-2:].mean())
 
-    null = max(largest([_surrogate(d, rng) for d in motion]) for _ in range(SURROGATES))
+    null = max(largest([_with_random_phases(d, rng) for d in motion]) for _ in range(COPIES))
     return largest(motion) > MARGIN * null
 
 
-def _surrogate(motion: Float, rng: np.random.Generator) -> Float:
+def _with_random_phases(motion: Float, rng: np.random.Generator) -> Float:
     """Increments with the same spectrum and random phases."""
     spectrum = np.fft.rfft(motion, axis=0)
     turn = np.exp(2j * np.pi * rng.random(len(spectrum)))[:, None]
