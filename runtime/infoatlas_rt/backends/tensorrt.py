@@ -102,7 +102,7 @@ class TensorRTBackend:
         """Evaluate the graph, as described in `Backend.run`.
 
         InputError if no profile of the engine is for so many samples or shifts; ModelError if the
-        library cannot evaluate the engine, most often because the GPU is out of memory.
+        library cannot evaluate the engine, most often for lack of memory.
         """
         slices, n = x.shape[:2]
         results = []
