@@ -341,7 +341,7 @@ def test_agreement_counts_each_kind_from_0_to_1():
     data, _ = carried()
     found = replace(discover_keystates(data, count=2), reproduced=np.array([1.0, -4.0]))
     (text,) = agreement(found.found, found.met, found.reproduced)
-    assert text.endswith("; between demonstrations, by the motion alone, beyond chance: 0.50.")
+    assert text.endswith("; between demonstrations, by the motion alone: 0.50.")
 
 
 def test_states_of_a_tool_alone_say_that_they_are_guesses():

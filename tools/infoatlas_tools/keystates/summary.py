@@ -53,11 +53,13 @@ def agreement(found: Steps, met: float, reproduced: NDArray[np.float64]) -> list
             float(np.nanmean(again)) if np.isfinite(again).any() else np.nan
         ),
     }
-    known = [
-        f"{what}, beyond chance: {share:.2f}" for what, share in shares.items() if share == share
-    ]
-    scale = " (0: as evenly spaced steps, 1: all)"
-    return [f"Agreement {'; '.join([known[0] + scale, *known[1:]])}."] if known else []
+    known = [(what, f"{share:.2f}") for what, share in shares.items() if share == share]
+    if not known:
+        return []
+    (what, first), *others = known
+    more = "".join(f"; {other}: {share}" for other, share in others)
+    scale = "(0: as evenly spaced steps, 1: all)"
+    return [f"Agreement {what}, beyond chance: {first} {scale}{more}."]
 
 
 def how_sure(found: Steps, reproduced: NDArray[np.float64]) -> list[str]:
