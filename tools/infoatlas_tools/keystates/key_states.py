@@ -29,7 +29,6 @@ from .contacts.contact_events import Evidence
 from .contacts.keystate_steps import Steps
 from .fits.fit_live import fit_live
 from .fits.fit_subtasks import fit_subtasks
-from .motion.fit_timing import NOMINAL
 from .motion.working_steps import LAG, Recordings
 from .subtasks.of_keystates import subtasks_of
 from .subtasks.recorded_subtasks import Subtasks
