@@ -54,7 +54,7 @@ def test_an_object_that_a_camera_sees_replaces_the_gripper():
 
 
 def test_labels_stay_labels_before_a_camera(monkeypatch):
-    monkeypatch.setattr(scene, "SHARED", 60)
+    monkeypatch.setattr(scene, "EACH", 3)
     where = places(20, 3)
     states, steps = demonstrations(where)
     images = [paint(own, (RED, GREEN, BLUE), seed=i) for i, own in enumerate(where)]

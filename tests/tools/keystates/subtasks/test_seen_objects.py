@@ -34,7 +34,7 @@ COLOURS = (RED, GREEN, BLUE)  # the blue square is never used
 @pytest.fixture(autouse=True)
 def few_images(monkeypatch):
     """Films of one image have the same background in few images, which saves time."""
-    monkeypatch.setattr(scene, "SHARED", 60)
+    monkeypatch.setattr(scene, "EACH", 3)
 
 
 def find(images, states, steps, names=None):
