@@ -98,7 +98,7 @@ def lines(found: Steps, reproduced: NDArray[np.float64]) -> list[str]:
     others = int((~found.shared).sum())
     if others:
         text.append(f"  and {counted(others, 'more key state')}, each in few demonstrations")
-    lettered = [event.what is What.CHANGE and not event.words for event in found.events]
-    if (found.shared & lettered).any():
+    shared = [event for event, own in zip(found.events, found.shared, strict=True) if own]
+    if any(event.what is What.CHANGE and not event.words for event in shared):
         text.append("change A, B, ...: changes of the motion, the strongest first; lines: by time")
     return text if sure else []
