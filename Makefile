@@ -65,7 +65,7 @@ test-train: .venv-dev/ready ## tests of training and export, with torch
 	$(call PYTEST,$(DEV)) tests/train tests/export
 
 # With the engine that users get. Two writers of annotations need packages that .venv lacks.
-REST = tests/test_*.py tests/fuzz tests/tools/annotate/test_foxglove.py tests/tools/annotate/test_rerun.py
+REST = tests/test_*.py tests/fuzz tests/tools/annotations/test_foxglove.py tests/tools/annotations/test_rerun.py
 test-benchmarks test-rest: .venv-dev/ready build/native/ready
 test-benchmarks: ## tests of the benchmarks, in a short form (a C++20 compiler)
 	PYTHONPATH=$(CURDIR)/build/native/package $(call PYTEST,$(DEV)) tests/benchmarks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from infoatlas_tools import Trajectories
-from infoatlas_tools.annotate.content import Annotations
+from infoatlas_tools.annotations.content import Annotations
 from infoatlas_tools.keystates.contacts.contact_events import find_evidence
 from infoatlas_tools.keystates.contacts.event_names import label_kind
 from infoatlas_tools.keystates.contacts.keystate_steps import Steps

@@ -108,6 +108,15 @@ def test_key_states_page():
         path.unlink(missing_ok=True)
 
 
+def test_annotate_page(tmp_path):
+    """The comment after a print is its output."""
+    (code,) = blocks("docs/annotate.md")
+    code = code.replace("parts.csv", str(tmp_path / "parts.csv"))
+    said = re.findall(r"^print\(.*\)  # (.*)$", code, re.M)
+    assert len(said) == 2 and run("-c", code).splitlines() == said
+    assert len((tmp_path / "parts.csv").read_text("utf-8").splitlines()) > 300
+
+
 def test_trust_page():
     """The comment after a print is its output."""
     code = "\n".join(blocks("docs/when-to-trust.md")).replace("permutations=99", "permutations=9")

@@ -11,7 +11,8 @@ from .analysis.screening import (
     rank_features as rank_features,
 )
 from .analysis.selector import InformationSelector as InformationSelector
-from .curves.ensemble_curve import MICurve as MICurve, mi_curve as mi_curve
+from .annotations.annotate import annotate as annotate
+from .curves.ensemble_curve import mi_curve as mi_curve
 from .files.load import load_trajectories as load_trajectories
 from .keystates.discovery import discover_keystates as discover_keystates
 from .keystates.key_states import KeyStates as KeyStates

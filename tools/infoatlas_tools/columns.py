@@ -136,3 +136,14 @@ def columns_of(key: Any, names: Sequence[str], d: int, what: str) -> list[int]:
             known += f", or {first_names(names, 4)}"
         raise InputError(f"{what} names {key!r}, and there is no such column: {known}")
     return at
+
+
+def listed(text: str | None) -> list[str]:
+    """Names or numbers, separated by commas; ranges as 18:21."""
+    found: list[str] = []
+    for part in (text or "").split(","):
+        if match := re.fullmatch(r"(\d+):(\d+)", part.strip()):
+            found += map(str, range(int(match[1]), int(match[2])))
+        elif part.strip():
+            found.append(part.strip())
+    return found

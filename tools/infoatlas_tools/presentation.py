@@ -1,12 +1,29 @@
-"""Counts and names as text, and pandas and matplotlib, imported when a result is shown."""
+"""Counts, names and parameters as text; pandas and matplotlib, imported when results are shown."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from infoatlas_rt.errors import InputError
+
+
+class ParameterError(InputError):
+    """An error that names parameters, written as `name`; a command names its options instead."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text.replace("`", ""))
+        self._text = text
+
+    def as_options(self, others: Mapping[str, str]) -> InputError:
+        """The error of a command: "--episode-column" for `episode_column`, or as in `others`."""
+
+        def option(found: re.Match[str]) -> str:
+            return "--" + others.get(found[1], found[1]).replace("_", "-")
+
+        return InputError(re.sub(r"`(\w+)`", option, self._text))
 
 
 def counted(number: int, noun: str) -> str:

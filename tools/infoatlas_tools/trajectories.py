@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -137,6 +137,12 @@ class Trajectories:
             "camera": None if self.camera is None else as_camera(self.camera, checked),
         }.items():
             object.__setattr__(self, name, value)
+
+    def described(self, **fields: Any) -> Trajectories:
+        """The same with fields that describe the data; notes on a rate that is given then go."""
+        if fields.get("rate"):
+            fields["notes"] = tuple(note for note in self.notes if "No rate" not in note)
+        return replace(self, **fields) if fields else self
 
     def split(self) -> list[NDArray[Any]]:
         """The states of each trajectory, N views [T_i, d]."""

@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import re
-from importlib import import_module
 from pathlib import Path
 
 import h5py
@@ -15,15 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from browsers import serving
-from hdf5_sets import write_aloha_folder, write_isaac, write_mimicgen, write_minari
-from infoatlas_rt import InputError, KeyStateTracker
+from hdf5_sets import write_isaac, write_mimicgen
+from infoatlas_rt import KeyStateTracker
 from infoatlas_rt.cli.main import main
 from infoatlas_tools import load_trajectories
-from infoatlas_tools.annotate import lerobot_writer, written_formats
-from infoatlas_tools.cli import annotate
-from infoatlas_tools.cli.recording_arguments import check_data
-from infoatlas_tools.files.formats import open_dataset
-from infoatlas_tools.keystates.subtasks.poses import Pose, Position
+from infoatlas_tools.annotations import lerobot_writer
 from lerobot_sets import write_lerobot
 from pictures import words
 from regimes import demonstrations
@@ -213,21 +208,6 @@ def test_refusals(folder, tmp_path, capsys, options, why):
     assert everything(tmp_path) == before
 
 
-def test_bodies():
-    trajectories = load_trajectories(PICKCUBE)
-    texts = ["tool", "goal", "cube:position", "a=28:35", "b=25:28", "c:quaternion_xyzw=28:35"]
-    found = annotate.parse_bodies("--object", [*texts, "d=tool"], trajectories)
-    assert found == {
-        "tool": Pose("tool"),
-        "goal": Position("goal"),
-        "cube": Position("cube"),
-        "a": Pose(list(range(28, 35))),
-        "b": Position([25, 26, 27]),
-        "c": Pose(list(range(28, 35)), "quaternion_xyzw"),
-        "d": Pose("tool"),
-    }
-
-
 def test_the_page_says_what_its_copy_lacks_and_how_to_get_it(folder, tmp_path):
     labels = tmp_path / "labels.json"
     with serving(folder, "--labels", labels) as server:
@@ -237,12 +217,6 @@ def test_the_page_says_what_its_copy_lacks_and_how_to_get_it(folder, tmp_path):
     assert "Left out: text of sub-tasks, because 'until take' does not say what is done" in text
     assert f" infoatlas-rt annotate {folder} --label {labels} --names NAMES." in text
     assert main([*text.split("infoatlas-rt ")[1].replace("NAMES.", "reach,carry").split()]) == 0
-
-
-def test_every_format_has_its_writer():
-    for each in written_formats.FORMATS.values():
-        module, function = each.writer.split(".")
-        assert callable(getattr(import_module(f"infoatlas_tools.annotate.{module}"), function))
 
 
 @pytest.mark.parametrize("name", ["mimicgen", "isaaclab", "maniskill"])
@@ -279,25 +253,3 @@ def test_saved_for_a_tracker(twelve, tmp_path, capsys):
         tracker.push(state)
     assert tracker.subtask.name == "carry cube to goal"
     assert tracker.subtask.progress > 0.7
-
-
-def test_bodies_are_those_that_were_read(tmp_path):
-    path = write_mimicgen(tmp_path / "demos.hdf5")
-    read = load_trajectories(path, features=["gripper", "eef_pose", "cubeB"])
-    assert annotate.known_bodies(open_dataset(path), read) == (
-        {"eef_pose": Pose("eef_pose")},
-        {"cubeB": Pose("cubeB")},
-    )
-    read = load_trajectories(path, features=["gripper", "cubeB"])  # without a tool
-    assert annotate.known_bodies(open_dataset(path), read) == ({}, {})
-
-
-def test_folders_of_hdf5_files_are_demonstrations(tmp_path):
-    for folder in (write_aloha_folder(tmp_path / "aloha"), write_minari(tmp_path / "minari")):
-        for command in ("keystates", "annotate", "curve"):
-            check_data(str(folder), command)
-        with pytest.raises(InputError, match="is no ROS bag"):
-            check_data(str(folder), "bag")
-    (tmp_path / "a.zarr").mkdir()
-    with pytest.raises(InputError, match="stored as zarr"):
-        check_data(str(tmp_path / "a.zarr"), "keystates")

@@ -12,7 +12,6 @@ import pytest
 from infoatlas_rt import KeyStateTracker
 from infoatlas_rt.cli.main import main
 from infoatlas_tools import load_trajectories
-from infoatlas_tools.cli import annotate
 from lerobot_sets import write_lerobot
 from numbered_videos import write_video
 from painted_scenes import GREEN, JOINTS, RATE, RED, demonstrations, paint, places
@@ -137,13 +136,3 @@ def test_names_without_a_camera_are_refused(folder, capsys):
     ):
         assert main(["annotate", str(folder), *options]) == 2
         assert text in capsys.readouterr().err
-
-
-def test_progress_advances_with_each_demonstration(folder):
-    camera, shown = load_trajectories(folder, camera="top").camera, []
-    annotate.follow_reading(camera, shown.append)
-    for i in (*range(COUNT), *range(COUNT)):
-        camera.read(i, [0], 64)
-    assert shown[COUNT - 1] == pytest.approx(0.5)
-    assert shown[-1] == pytest.approx(0.75)
-    assert shown == sorted(set(shown))

@@ -121,7 +121,7 @@ def near_grasps(result, path):
 def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     picture, target, saved = (tmp_path / name for name in ("a.svg", "a.json", "task.json"))
     files = ["--plot", str(picture), "--json", str(target), "--save", str(saved)]
-    command = ["keystates", str(thirty), *QUICK, "--rate", "20", "--count", "2", *files]
+    command = ["keystates", str(thirty), "--rate", "20", "--count", "2", *files]
     groups = ["--group", "tool=tool.", "--group", "cube=28:31"]
     assert main.main([*command, *groups, "--details"]) == 0
     text = capsys.readouterr().out
@@ -157,7 +157,7 @@ def test_texts_of_pictures_match_their_content(capsys, tmp_path, figures):
     for command in ("keystates", "annotate"):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            options = [*QUICK, "--count", "auto", "--plot", picture]
+            options = ["--count", "auto", "--plot", picture]
             assert main.main([command, file, *options]) == 0
     raster, annotated = (" ".join(t.get_text() for t in f.texts) for f in figures)
     assert raster.startswith("plain: 0 key states 6 demonstrations")
@@ -193,7 +193,7 @@ def test_labels_of_two_demonstrations(thirty, capsys, tmp_path):
     by_hand = ["--label", f"0:grasp={grasps[0]}", "--label", f"7:grasp={grasps[7]}"]
     results = []
     for options in (by_hand, ["--label", str(file)]):
-        assert main.main(["keystates", str(thirty), *QUICK, *options, "--json"]) == 0
+        assert main.main(["keystates", str(thirty), *options, "--json"]) == 0
         results.append(json.loads(capsys.readouterr().out))
     assert results[0]["keystates"] == results[1]["keystates"]
     (state,) = results[0]["keystates"]
@@ -203,7 +203,7 @@ def test_labels_of_two_demonstrations(thirty, capsys, tmp_path):
 
 def test_gripper_rate_and_what_is_left_out(thirty, capsys):
     options = ["--gripper", "finger", "--ignore", "cube,0:2", "--rate", "20", "--count", "3"]
-    assert main.main(["keystates", str(thirty), *QUICK, *options, "--json"]) == 0
+    assert main.main(["keystates", str(thirty), *options, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["rate"] == 20 and result["stride"] == 1
     assert near_grasps(result, thirty) > 0.9
@@ -229,7 +229,7 @@ def test_gripper_rate_and_what_is_left_out(thirty, capsys):
     ],
 )
 def test_options_that_cannot_be_used(thirty, options, message, capsys):
-    assert main.main(["keystates", str(thirty), *QUICK, *options]) == 2
+    assert main.main(["keystates", str(thirty), *options]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -272,7 +272,7 @@ def test_info(capsys):
         (["estimate", "no.npy", "no.npy"], 2, "no.npy does not exist"),
         (["keystates", "no.npz"], 2, "no.npz does not exist"),
         (["curve", str(PICKCUBE), "--z", "-1"], 2, "z is -1.0"),
-        (["keystates", str(PICKCUBE), "--k", "99"], 2, "k is 99"),
+        (["curve", str(PICKCUBE), "--k", "99"], 2, "k is 99"),
         (["keystates", str(PICKCUBE), "--plot", "a.bmp"], 2, "end its name in one of"),
         (
             ["keystates", str(PICKCUBE), "--plot", "none/a.png"],

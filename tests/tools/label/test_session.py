@@ -8,6 +8,7 @@ import pytest
 from browsers import people
 from infoatlas_rt.errors import InputError
 from infoatlas_tools import Trajectories
+from infoatlas_tools.bags.any_recording import open_recording
 from infoatlas_tools.label.session import Session, Stale
 from infoatlas_tools.label.signals import LEVELS, Signals
 
@@ -15,11 +16,21 @@ STATES, NAMES = people(6)
 DEMOS = Trajectories(STATES, names=tuple(NAMES), rate=20)
 
 
+def opened(folder, trajectories):
+    """A session of these trajectories, stored in a folder."""
+    np.savez(
+        folder / "demos.npz",
+        states=trajectories.states,
+        lengths=trajectories.lengths,
+        names=np.array(trajectories.names, str),
+        rate=trajectories.rate,
+    )
+    return Session(open_recording(folder / "demos.npz"), folder / "labels.json")
+
+
 @pytest.fixture
 def session(tmp_path):
-    data = tmp_path / "demos.npz"
-    data.write_text("")
-    return Session(DEMOS, data, tmp_path / "labels.json", lambda labels, out: f"{out}.", "copy")
+    return opened(tmp_path, DEMOS)
 
 
 def change(session, do, **given):
@@ -29,6 +40,7 @@ def change(session, do, **given):
 
 def test_states_after_each_change(session):
     first = session.state()
+    assert first["copy"] == "demos_annotated.csv"
     assert first["next"] == {"episode": 0, "why": "of median length", "gain": 0}
     assert first["kinds"] == [] and first["followed"] is False and not first["undo"]
     change(session, "mark", episode=0, kind=" first  grasp ", step=132)
@@ -136,6 +148,6 @@ def test_columns_without_names_are_groups_of_six():
 
 def test_states_that_show_nothing(tmp_path):
     quiet = Trajectories([s[:80, :7] for s in STATES[:2]], rate=20)
-    found = Session(quiet, tmp_path, tmp_path / "labels.json", lambda labels, out: "", "copy")
+    found = opened(tmp_path, quiet)
     assert "no contact or switch: mark the key states of one" in found.follow()
     assert found.state()["kinds"] == []

@@ -26,7 +26,7 @@ class Camera:
         self, name: str, lengths: NDArray[np.int64], demonstrations: Sequence[Images]
     ) -> None:
         self.name, self.lengths = name, lengths
-        self._demonstrations = demonstrations
+        self.demonstrations = demonstrations
         self._shape: tuple[int, ...] = ()
         self.on_read: Callable[[], object] = lambda: None
         self.changes: Any = None
@@ -41,7 +41,7 @@ class Camera:
         if not len(wanted) or wanted[0] < 0 or wanted[-1] >= length or (np.diff(wanted) < 0).any():
             raise InputError(f"steps are {list(steps)[:8]}: pass ascending ones below {length}")
         once, places = np.unique(wanted, return_inverse=True)
-        found = [*self._demonstrations[demonstration].read(once.tolist(), width)]
+        found = [*self.demonstrations[demonstration].read(once.tolist(), width)]
         self._shape = self._shape or found[0].shape
         for image in found:
             if image.shape[:2] != size_at(width, self._shape)[::-1]:
@@ -54,7 +54,7 @@ class Camera:
 
     def video(self, demonstration: int) -> tuple[Path, float, float] | None:
         """The video of a demonstration, and the seconds at which it begins and ends there."""
-        own = self._demonstrations[demonstration]
+        own = self.demonstrations[demonstration]
         if not isinstance(own, Video):
             return None
         return own.path, own.begin, own.begin + own.length / own.rate

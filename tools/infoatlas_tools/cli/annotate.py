@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
-from infoatlas_rt.cli.console import check_target, progress, write_json
+from infoatlas_rt.cli.arguments import add_json
+from infoatlas_rt.cli.console import progress, table, write_json
 from infoatlas_rt.errors import InputError
 
-from ..annotate.written_formats import FORMATS
-from ..presentation import first_names
-from .discovery_options import add_discovery, check_discovery, discover, listed
-from .loading import DEMONSTRATIONS, add_loading, load_actions, load_data
-from .recording_arguments import add_camera, add_plot, add_save, add_topic, check_data
+from ..annotations.written_formats import FORMATS, check_format, check_out
+from ..presentation import counted, first_names
+from .recording_arguments import (
+    DEMONSTRATIONS,
+    add_bodies,
+    add_camera,
+    add_discovery,
+    add_loading,
+    add_plot,
+    add_save,
+    add_topic,
+    opened,
+    options_named,
+    parse_count,
+    parse_labels,
+)
 
 if TYPE_CHECKING:
-    from ..annotate.content import Annotations
-    from ..cameras.camera import Camera
-    from ..files.formats import Dataset
-    from ..trajectories import Trajectories
+    from ..annotations.content import Annotations
+    from ..bags.any_recording import Recording
 
 HELP = "key states and sub-tasks, written into a copy of a data set"
 DESCRIPTION = (
@@ -35,6 +40,9 @@ EXAMPLES = (
     "annotate my_dataset --out my_dataset_annotated",
     "annotate demos.npz --tool tool --object cube --object goal:position --out parts.csv",
 )
+
+
+LISTED = 10  # orders that are printed, at most
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -94,50 +102,29 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add_json(parser)
     add_topic(parser.add_argument_group("a folder of ROS bags"))
-    add_estimator(parser, slices=10)
-
-
-def add_bodies(parser: ArgumentParser) -> None:
-    """--tool and --object."""
-    parser.add_argument(
-        "--tool",
-        action="append",
-        metavar="BODY",
-        help="coordinates of the tool, written as those of --object; give it once for each arm "
-        "(default: the poses of tools and objects in datagen_info of an .hdf5)",
-    )
-    parser.add_argument(
-        "--object",
-        action="append",
-        metavar="BODY",
-        help="coordinates of an object that a sub-task may be about; give it once for each object. "
-        "NAME[:KIND][=COLUMNS], where KIND is position, pose or a kind of orientation. Examples: "
-        "cube (cube.x to cube.qz), goal:position, cube=28:35, cube:quaternion_wxyz=28:35",
-    )
 
 
 def run(arguments: Namespace) -> None:
-    from ..annotate.csv_and_json import as_tree
-    from .annotate_text import print_annotations
+    from ..annotations.annotate import annotate
+    from ..annotations.csv_and_json import as_tree
+    from ..keystates.subtasks.poses import parse_bodies
 
-    dataset = check_data(arguments.data, "annotate")
-    check_discovery(arguments)
-    name = check_format(arguments, dataset)
-    trajectories = load_data(arguments, dataset)
-    annotations = annotate(arguments, dataset, trajectories)
-    if arguments.qa or arguments.trim:
-        actions = load_actions(arguments, dataset, trajectories)
-        annotations = replace(annotations, actions=actions)
-    picture = None
-    which = choose_episodes(annotations, arguments.episode or [])
-    if arguments.plot and annotations.subtasks.seen and not arguments.episode:
-        from ..plots.contact_sheet import contact_sheet
-
-        picture = contact_sheet(annotations.subtasks.seen, title=Path(arguments.data).name)
-    elif arguments.plot:
-        from ..plots.annotation_plot import annotation_figure
-
-        picture = annotation_figure(annotations, which, title=Path(arguments.data).name)
+    count, names = parse_count(arguments.count), arguments.names
+    with options_named(), progress("annotations") as advance:
+        recording = opened(arguments)
+        name = check_options(arguments, recording)
+        given = recording.trajectories
+        annotations = annotate(
+            recording,
+            count,
+            tools=parse_bodies("--tool", arguments.tool or [], given.names),
+            objects=parse_bodies("--object", arguments.object or [], given.names),
+            object_names=parse_object_names(arguments.object_name or []),
+            names=names and [part.strip() for part in names.split(",")],
+            labels=parse_labels(arguments.label or [], given.episodes),
+            progress=advance,
+        )
+    picture = draw(annotations, arguments)
     live = ""
     if arguments.save:  # first, because it may be refused
         task = annotations.keystates.follow(annotations.subtasks)
@@ -145,7 +132,16 @@ def run(arguments: Namespace) -> None:
         live = task.describe()
     written, notes = None, list[str]()
     if arguments.out or arguments.in_place:
-        written, notes = write(annotations, arguments, name)
+        written = str(Path(arguments.data if arguments.in_place else arguments.out))
+        notes += annotations.write(
+            arguments.out,
+            format=name,
+            in_place=arguments.in_place,
+            quality=arguments.qa,
+            trim=arguments.trim,
+            language=arguments.language,
+            episodes=arguments.episode,
+        )
     if arguments.qa and not FORMATS[name].quality and written:
         notes.append(f"{name} cannot store the result of --qa")
     if picture is not None:
@@ -157,165 +153,25 @@ def run(arguments: Namespace) -> None:
         **as_tree(annotations, quality=arguments.qa),
         "live": live.splitlines(),
         "left_out": notes,
-        "model": arguments.model,
-        "seed": arguments.seed,
     }
     if not write_json(arguments.json, result):
         print_annotations(annotations, result, arguments, FORMATS[name].written, live)
 
 
-def check_format(arguments: Namespace, dataset: Dataset | None) -> str:
-    """Name of the format to write, checked before the computation; no data set means bags."""
-    from ..files.formats import FORMATS as DATA
-
-    own = dataset.format.annotations if dataset else ("mcap",)
-    name = arguments.format or next(iter(own), "csv")
-    chosen = FORMATS[name]
-    kinds = [each.name for each in DATA if name in each.annotations]
-    if kinds and name not in own:
-        special = {other for each in DATA for other in each.annotations}
-        others = [other for other in FORMATS if other in own or other not in special]
-        raise InputError(
-            f"--format {name} is for data of {' or '.join(kinds)}, and {arguments.data} is "
-            f"none: use {', '.join(others)}"
-        )
-    if arguments.language and name != "lerobot":
-        raise InputError(f"--language is for LeRobot, and the format is {name}: leave it out")
-    if arguments.trim and name != "lerobot":
-        raise InputError(f"--trim is for copies of LeRobot data sets, and the format is {name}")
+def check_options(arguments: Namespace, recording: Recording) -> str:
+    """Name of the format to write; InputError, before the computation, if it cannot be written."""
+    name = check_format(
+        recording, arguments.format, language=arguments.language, trim=arguments.trim
+    )
     if arguments.episode and not arguments.plot and name != "rerun":
         raise InputError("--episode is the one of the picture: pass --plot FILE, or leave it out")
-    if arguments.in_place:
-        if arguments.out:
-            raise InputError("--out and --in-place were both given: choose one")
-        if not chosen.in_place:
-            raise InputError(f"--format {name} is a file of its own: pass --out FILE")
-    elif arguments.out:
-        out, data = Path(arguments.out), Path(arguments.data)
-        if out.exists() or out.is_symlink():
-            raise InputError(f"{out} exists: choose a name that does not")
-        check_target(out)
-        if out.suffix.lower() not in ("", chosen.suffix or out.suffix.lower()):
-            raise InputError(
-                f"--out {out}: the format is {name}, so let its name end in {chosen.suffix}, or "
-                "choose another --format"
-            )
-        if data.is_dir() and data.resolve() in out.resolve().parents:
-            raise InputError(f"{out} is inside {data}: choose a place outside of it")
+    if arguments.in_place and arguments.out:
+        raise InputError("--out and --in-place were both given: choose one")
+    if arguments.in_place and not FORMATS[name].in_place:
+        raise InputError(f"--format {name} is a file of its own: pass --out FILE")
+    if arguments.out:
+        check_out(recording, arguments.out, name)
     return name
-
-
-def annotate(
-    arguments: Namespace, dataset: Dataset | None, trajectories: Trajectories
-) -> Annotations:
-    """Key states and sub-tasks of the data."""
-    from ..annotate.content import Annotations
-    from ..keystates.marks import episode_names
-
-    tools = parse_bodies("--tool", arguments.tool or [], trajectories)
-    objects = parse_bodies("--object", arguments.object or [], trajectories)
-    if bool(tools) != bool(objects):
-        missing, given = ("--object", "--tool") if tools else ("--tool", "--object")
-        raise InputError(
-            f"{given} is given without {missing}: a sub-task is about both, so name both"
-        )
-    if not tools:
-        tools, objects = known_bodies(dataset, trajectories)
-    estimator = make_estimator(arguments)
-    named = parse_object_names(arguments.object_name or [])
-    if named and not arguments.camera:
-        raise InputError("--object-name is for objects that --camera NAME sees: pass it, too")
-    if named and objects:
-        raise InputError(
-            "--object-name is for objects of --camera, and poses are given: leave it out"
-        )
-    with progress("annotations") as advance:
-        if trajectories.camera is not None:
-            follow_reading(trajectories.camera, advance)
-        found = discover(arguments, trajectories)
-        if trajectories.camera is None:
-            advance(0.6)
-        subtasks = found.subtasks(
-            tools or None, objects or None, object_names=named, estimator=estimator
-        )
-    if arguments.names:
-        part_names = tuple(part.strip() for part in arguments.names.split(","))
-        if len(part_names) != len(subtasks.parts):
-            raise InputError(
-                f"--names has {len(part_names)} names, and {len(subtasks.parts)} sub-tasks were "
-                f"found ({', '.join(subtasks.names)}): pass one for each"
-            )
-        subtasks = replace(subtasks, given_names=part_names)
-    episodes = episode_names(trajectories)
-    return Annotations(found, subtasks, episodes)
-
-
-def follow_reading(camera: Camera, advance: Callable[[float], None]) -> None:
-    """Let each pass over the demonstrations' images complete half of what is left."""
-    reads = itertools.count(1)
-    camera.on_read = lambda: advance(1 - 0.5 ** (next(reads) / len(camera.lengths)))
-
-
-def write(annotations: Annotations, arguments: Namespace, name: str) -> tuple[str, list[str]]:
-    """Write annotations with these options; return the place, and notes of the format."""
-    from ..annotate.replacing import replacing
-
-    options: dict[str, Any] = {"quality": arguments.qa} if FORMATS[name].quality else {}
-    if name == "lerobot":
-        options |= {"style": arguments.language, "trim": arguments.trim}
-    if name == "rerun" and arguments.episode:
-        options["episodes"] = arguments.episode
-    if name == "mcap":
-        options["topic"] = arguments.topic
-    target = Path(arguments.data if arguments.in_place else arguments.out)
-    with replacing(target, overwrite=arguments.in_place) as new:
-        notes = FORMATS[name].write(annotations, Path(arguments.data), new, **options)
-    return str(target), list(notes)
-
-
-def parse_bodies(option: str, texts: list[str], trajectories: Trajectories) -> dict[str, Any]:
-    """Bodies of `--tool` and `--object`: NAME[:KIND][=COLUMNS].
-
-    KIND is position, pose, or a kind of orientation as quaternion_wxyz; without it, a body of up to
-    three columns is a position. COLUMNS are numbers, ranges as 28:35, or the beginning of names;
-    without them, the name is the beginning.
-    """
-    from ..columns import full_name, short_name
-    from ..keystates.subtasks.poses import Pose, Position
-
-    found: dict[str, Any] = {}
-    for text in texts:
-        left, equals, columns = text.partition("=")
-        name, _, kind = left.partition(":")
-        if not name or (equals and not columns):
-            raise InputError(f"{option} {text!r}: write NAME, NAME:position or NAME=COLUMNS")
-        if name in found:
-            raise InputError(f"{option} {text!r}: give each body a name of its own")
-        numbers = [int(part) for part in listed(columns) if part.isdecimal()]
-        if numbers and len(numbers) == len(listed(columns)):
-            where: Any = numbers
-            count = len(numbers)
-        else:
-            where = full_name(columns or name, trajectories.names)
-            begins = [n for n in trajectories.names if where and n.startswith(where)]
-            if not begins:
-                # Of tool.x and tool.y, "tool".
-                short = map(short_name, trajectories.names)
-                bodies = dict.fromkeys(n.rpartition(".")[0] or n for n in short)
-                known = first_names(bodies, 12)
-                raise InputError(
-                    f"{option} {text!r}: no coordinate begins with {columns or name!r}: pass "
-                    f"{name if ',' not in name else 'NAME'}=COLUMNS. Names begin with: "
-                    f"{known or 'none'}"
-                )
-            # cube.x to cube.qz, without those of cube_to_goal
-            count = sum(bool(re.fullmatch(r"\W*_?\w\w?\W?", n[len(where) :])) for n in begins)
-            count = count or len(begins)
-        if kind == "position" or (not kind and count <= 3):
-            found[name] = Position(where)
-        else:
-            found[name] = Pose(where) if kind in ("", "pose") else Pose(where, kind)
-    return found
 
 
 def parse_object_names(texts: list[str]) -> dict[int, str]:
@@ -329,25 +185,19 @@ def parse_object_names(texts: list[str]) -> dict[int, str]:
     return found
 
 
-def known_bodies(
-    dataset: Dataset | None, trajectories: Trajectories
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Tools and objects with poses in a file of MimicGen or Isaac Lab; otherwise empty."""
-    from ..files.hdf5.robomimic import EEF_POSE, pose_names
-    from ..keystates.subtasks.poses import Pose
+def draw(annotations: Annotations, arguments: Namespace) -> Any:
+    """The picture of `--plot`: of episodes, or of the objects that a camera sees; or None."""
+    which = choose_episodes(annotations, arguments.episode or [])
+    title = Path(arguments.data).name
+    if arguments.plot and annotations.subtasks.seen and not arguments.episode:
+        from ..plots.contact_sheet import contact_sheet
 
-    if dataset is None or "mimicgen" not in dataset.format.annotations:
-        return {}, {}
-    tools, objects = (
-        [name for name in names if any(n.startswith(f"{name}.") for n in trajectories.names)]
-        for names in pose_names(dataset.path, trajectories.episodes[0])
-    )
-    if not tools or not objects:
-        return {}, {}
-    return (
-        {name.removeprefix(f"{EEF_POSE}."): Pose(name) for name in tools},
-        {name: Pose(name) for name in objects},
-    )
+        return contact_sheet(annotations.subtasks.seen, title=title)
+    if arguments.plot:
+        from ..plots.annotation_plot import annotation_figure
+
+        return annotation_figure(annotations, which, title=title)
+    return None
 
 
 def choose_episodes(annotations: Annotations, names: list[str]) -> list[int]:
@@ -360,3 +210,113 @@ def choose_episodes(annotations: Annotations, names: list[str]) -> list[int]:
             shown = first_names(annotations.episodes, 8)
             raise InputError(f"--episode {name!r}: there is none of this name but {shown}")
     return [annotations.episodes.index(name) for name in names]
+
+
+def print_annotations(
+    annotations: Annotations, result: dict[str, Any], arguments: Namespace, written: str, live: str
+) -> None:
+    """Print the parts as a table, quality if requested, what was written, and what is followed."""
+    from ..keystates.summary import agreement
+
+    total = len(annotations.episodes)
+    pace = "" if annotations.rate is None else f", {annotations.rate:g} Hz"
+    rows = []
+    subtasks = annotations.subtasks
+    labelled = bool(annotations.keystates.labels)  # names of events in a person's own words
+    parts = zip(subtasks.parts, result["subtasks"], subtasks.completed, strict=True)
+    for number, (part, about, completed) in enumerate(parts, start=1):
+        nats, other = part.nats
+        what = about["reference"] or "-"
+        if what not in ("-", "world"):
+            what += f" ({about['orientation']})"
+        rows.append(
+            (
+                str(number),
+                about["name"],
+                *[part.until] * labelled,
+                f"{part.duration:.0f}",
+                f"{about['share']:.0%}",
+                f"{completed}/{total}",
+                what,
+                nats,
+                f"{about['runner_up']} {other}".strip(),
+            )
+        )
+    table(
+        f"{counted(len(rows), 'sub-task')} of {counted(total, 'demonstration')} in "
+        f"{result['data']}{pace}",
+        (
+            *("", "sub-task", *["until"] * labelled, "steps", "share of time", "found in"),
+            *("about", "nats", "next best"),
+        ),
+        rows,
+    )
+    seen, every = subtasks.seen, subtasks.parts
+    if any(part.nats != ("-", "-") for part in every):
+        about = (
+            "the joints at the end of a sub-task and the place of the object in the image"
+            if seen
+            else "where the tool ends a sub-task and the pose of the object"
+        )
+        print(f"nats: mutual information of {about}. world: no object, 0 nats.")
+    if any(part.runner_up_information < 0 for part in every):
+        print("Below 0 nats, the end varies less in the world than relative to the object.")
+    if seen:
+        numbered = [(f"object {k}", n) for k, n in zip(seen.numbers, seen.names, strict=True)]
+        called = [a if a == name else f"{name} ({a})" for a, name in numbered]
+        informative = seen.informative
+        listed = ", ".join(called[o] for o in sorted(informative)) or "none"
+        rest = ", ".join(a for o, a in enumerate(called) if o not in informative)
+        print(
+            f"Objects whose places differ between demonstrations, by camera {seen.camera}: "
+            f"{listed}{f'; without clear information: {rest}' if rest else ''}."
+        )
+        if not arguments.plot:
+            print("--plot FILE shows these objects, and --object-name 1=bottle names one.")
+    found = annotations.keystates
+    for text in (
+        *agreement(found.found, found.met, found.reproduced),
+        *result["notes"],
+        *result["warnings"],
+    ):
+        print(text)
+    if arguments.qa or arguments.format == "splits":
+        for number, (order, own) in enumerate(list(annotations.orders.items())[:LISTED], start=1):
+            which = f" ({', '.join(own)})" if 2 * len(own) < total else ""
+            print(f"Order {number}, in {len(own)} of {total} episodes{which}: {order}")
+        if len(annotations.orders) > LISTED:
+            print(f"{len(annotations.orders) - LISTED} more orders: --json FILE has them.")
+    if arguments.qa:
+        print(annotations.review.about_actions)
+        _print_quality(result)
+    for text in result["left_out"]:
+        print(f"Left out: {text}.")
+    if result["written"]:
+        print(f"Written: {result['written']} ({result['format']})")
+    else:
+        print(f"No data set is written. --out COPY writes {result['format']}: {written}")
+    if arguments.save:
+        print(f"Saved: {arguments.save} (a task for KeyStateTracker and the ROS 2 node)")
+        print(f"Live, in demonstrations left out:\n{live}")
+    if arguments.plot:
+        print(f"Picture: {arguments.plot}")
+
+
+def _print_quality(result: dict[str, Any]) -> None:
+    """Print the episodes to look at first, with the reasons."""
+    first, total = result["look_at_first"], len(result["episodes"])
+    if first is None:
+        print("Quality: episodes are not compared without the rate: pass --rate HZ.")
+        return
+    table(
+        f"Quality: {len(first)} of {total} episodes {'is' if len(first) == 1 else 'are'} unusual",
+        ("episode", "why"),
+        [
+            (one["episode"], one["quality"]["reasons"])
+            for one in result["episodes"]
+            if one["quality"]["reasons"]
+        ],
+        empty="none",
+    )
+    if first:
+        print(f"Look at first: [{', '.join(first)}]")

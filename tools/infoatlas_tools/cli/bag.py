@@ -9,7 +9,7 @@ from typing import Any
 from infoatlas_rt.cli.arguments import Target, add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import progress, write_json
 
-from .recording_arguments import add_extrema, add_plot, add_resolution, add_topic, check_data
+from .recording_arguments import add_extrema, add_plot, add_resolution, add_topic, check_bag
 
 HELP = "mutual information of one robot's stream in a ROS bag; of two topics also couplings"
 DESCRIPTION = (
@@ -139,7 +139,7 @@ def run(arguments: Namespace) -> None:
     from ..bags.part_samples import Part
     from .bag_text import print_bag
 
-    check_data(arguments.data, "bag")
+    check_bag(arguments.data)
     names = (
         "joints with_topic lag lag_seconds window every rate_limit resolution sync_tolerance "
         "coupling_resolution lags reset_after z delay"

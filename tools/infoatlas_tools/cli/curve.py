@@ -10,8 +10,15 @@ from typing import Any
 from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import progress, table, write_json
 
-from .loading import DATA_SET, add_loading, load_data
-from .recording_arguments import add_extrema, add_plot, check_data
+from .recording_arguments import (
+    DATA_SET,
+    add_extrema,
+    add_loading,
+    add_plot,
+    opened,
+    options_named,
+    refuse_bags,
+)
 
 HELP = "the paper's I(s_t; s_t-lag) over the time of demonstrations, and its extrema"
 DESCRIPTION = (
@@ -42,10 +49,11 @@ def run(arguments: Namespace) -> None:
 
     from ..curves.ensemble_curve import mi_curve
 
-    dataset = check_data(arguments.data, "curve")
+    refuse_bags(arguments.data)
     # Checks --z and --delay before minutes of computing.
     ExtremumDetector(z=arguments.z, delay=1.0 if arguments.delay is None else arguments.delay)
-    trajectories = load_data(arguments, dataset)
+    with options_named():
+        trajectories = opened(arguments).trajectories
     estimator = make_estimator(arguments)
     with progress("curve") as advance:
         curve = mi_curve(

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
-from infoatlas_rt.cli.console import progress, write_json
+from infoatlas_rt.cli.arguments import add_json
+from infoatlas_rt.cli.console import progress, table, write_json
 from infoatlas_rt.errors import InputError
 
-from .discovery_options import add_discovery, check_discovery, discover, listed
-from .loading import DEMONSTRATIONS, add_loading, load_data
-from .recording_arguments import add_camera, add_plot, add_save, add_topic, check_data
+from .recording_arguments import (
+    DEMONSTRATIONS,
+    add_camera,
+    add_discovery,
+    add_loading,
+    add_plot,
+    add_save,
+    add_topic,
+    opened,
+    options_named,
+    parse_count,
+    parse_labels,
+)
 
 if TYPE_CHECKING:
+    from ..analysis.group_changes import GroupChange
     from ..keystates.key_states import KeyStates
+    from ..keystates.trust.quality import Quality
     from ..trajectories import Trajectories
 
 HELP = "key states that recorded demonstrations share"
@@ -51,22 +64,21 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_save(parser)
     add_json(parser)
     add_topic(parser.add_argument_group("a folder of ROS bags"))
-    add_estimator(parser, slices=10)
 
 
 def run(arguments: Namespace) -> None:
+    from ..keystates.discovery import discover_keystates
     from ..keystates.summary import finite
-    from .keystate_text import print_keystates
 
-    dataset = check_data(arguments.data, "keystates")
-    check_discovery(arguments)
-    trajectories = load_data(arguments, dataset)
+    count = parse_count(arguments.count)
+    with options_named():
+        trajectories = opened(arguments).trajectories
     groups = parse_groups(arguments.group or [], trajectories)
-    estimator = make_estimator(arguments)
+    labels = parse_labels(arguments.label or [], trajectories.episodes)
     with progress("key states") as advance:
-        found = discover(arguments, trajectories)
+        found = discover_keystates(trajectories, count, labels=labels)
         advance(0.5)
-        changes = found.explain(groups, estimator=estimator) if groups else []
+        changes = found.explain(groups) if groups else []
     if arguments.save:
         found.save(arguments.save)
     if arguments.plot:
@@ -80,9 +92,6 @@ def run(arguments: Namespace) -> None:
         state["groups"] = [finite(asdict(one)) for one in changes if one.keystate == column]
     result |= {
         "episodes": list(trajectories.episodes),
-        "model": estimator.model_file.name,
-        "slices": arguments.slices,
-        "seed": arguments.seed,
         "groups": groups,
     }
     if not write_json(arguments.json, result):
@@ -94,7 +103,7 @@ def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list
 
     InputError if there is no "=", no column matches, or there is a single group.
     """
-    from ..columns import columns_of
+    from ..columns import columns_of, listed
 
     groups: dict[str, list[int]] = {}
     for text in texts:
@@ -124,3 +133,86 @@ def _followed(found: KeyStates, column: int) -> dict[str, Any]:
         name: float(getattr(live, name)[column]) for name in ("recall", "delay", "false_reports")
     }
     return {"followed": bool(live.followed[column]), "live": finite(figures)}
+
+
+def print_keystates(
+    found: KeyStates,
+    changes: Sequence[GroupChange],
+    groups: dict[str, list[int]],
+    arguments: Namespace,
+) -> None:
+    """Print key states with warnings and notes, and details if they are asked for."""
+    print(found)
+    for note in (*found.trajectories.notes, *found.notes):
+        print(note)
+    if arguments.details:
+        _print_details(found)
+    names = found.trajectories.names
+    for name, columns in groups.items():
+        print(f"Group {name}: {', '.join(names[c] if names else str(c) for c in columns)}")
+    for change in changes:
+        print(f"{found.name(change.keystate)}, {change}")
+    if arguments.save:
+        _print_live(found)
+        print(
+            f"Saved: {arguments.save} (key states for KeyStateTracker and the ROS 2 node; "
+            "annotate --save has sub-tasks, too)"
+        )
+    if arguments.plot:
+        print(f"Picture: {arguments.plot}")
+
+
+def _print_details(found: KeyStates) -> None:
+    """Print strengths, how often detectors find key states again, and unusual demonstrations."""
+    stride = found.recordings.timing.stride
+    again = found.reproduced.tolist()
+    table(
+        "Details (found again: by detectors of other demonstrations, 0% for evenly spaced steps)",
+        ("key state", "strength", "found again"),
+        [
+            (name, f"{own:.2f}", "-" if share != share else f"{share:.0%}" if share > 0 else "no")
+            for name, own, share, shared in zip(
+                found.found.names, found.strength.tolist(), again, found.shared, strict=True
+            )
+            if shared
+        ],
+    )
+    if stride > 1:
+        print(f"A working step is {stride} recorded steps.")
+    names = found.trajectories.episodes or [*range(len(found.quality))]
+    for i, quality in enumerate(found.quality):
+        if unusual := _unusual(quality):
+            print(f"Demonstration {names[i]}: {unusual}.")
+
+
+def _unusual(quality: Quality) -> str:
+    """Text about unusual properties of a demonstration; empty if there are none."""
+    found = quality.reasons
+    if quality.idle > 0.3:
+        found.append(f"idle {quality.idle:.0%} of the time")
+    return "; ".join(found)
+
+
+def _print_live(found: KeyStates) -> None:
+    """Print how well key states were followed in held-out demonstrations."""
+    live = found.detectors
+    table(
+        "Live, in demonstrations left out (found: within 0.5 s; one more counts as half found)",
+        ("key state", "followed", "found", "median delay", "false reports per demonstration"),
+        [
+            (
+                f"{j + 1} {found.name(j)}".strip(),
+                "yes" if live.followed[j] else "no",
+                *(
+                    "-" if value != value else text.format(value)
+                    for text, value in (
+                        ("{:.0%}", live.recall[j]),
+                        ("{:.2f} s", live.delay[j]),
+                        ("{:.1f}", live.false_reports[j]),
+                    )
+                ),
+            )
+            for j in range(len(live.offset))
+            if found.shared[j]
+        ],
+    )

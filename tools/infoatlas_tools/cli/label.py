@@ -1,17 +1,20 @@
-"""The command label: a page in the browser to look at demonstrations, mark and correct."""
+"""The command label: a page to view, mark and correct demonstrations."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..annotate.written_formats import FORMATS
-from . import annotate
-from .discovery_options import add_description, described
-from .loading import DEMONSTRATIONS, add_loading, load_data
-from .recording_arguments import add_topic, check_data
+from .recording_arguments import (
+    DEMONSTRATIONS,
+    add_bodies,
+    add_description,
+    add_loading,
+    add_topic,
+    opened,
+    options_named,
+)
 
 if TYPE_CHECKING:
     from ..label.server import Server
@@ -43,7 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--port", type=int, default=0, help="port of the page (default: a free one)"
     )
     parser.add_argument("--no-browser", action="store_true", help="open no browser")
-    annotate.add_bodies(parser)
+    add_bodies(parser)
     add_loading(parser)
     add_description(parser)
     add_topic(parser.add_argument_group("a folder of ROS bags"))
@@ -67,41 +70,17 @@ def run(arguments: Namespace) -> None:
 
 def make_server(arguments: Namespace) -> Server:
     """The server of the page, with the data read."""
+    from ..keystates.subtasks.poses import parse_bodies
     from ..label.server import Server
     from ..label.session import Session
 
-    dataset = check_data(arguments.data, "keystates")
-    data = Path(arguments.data)
-    parser = ArgumentParser()
-    annotate.add_arguments(parser)
-    one = copy(arguments)
-    cameras = {}
-    for one.camera in arguments.camera or [None]:
-        trajectories = described(one, load_data(one, dataset))
-        if trajectories.camera is not None:
-            cameras[one.camera] = trajectories.camera
-
-    def options(labels: Path) -> Namespace:
-        """Those of annotate, as far as they are given here."""
-        full = parser.parse_args([arguments.data, "--label", str(labels)])
-        vars(full).update({k: v for k, v in vars(one).items() if k in vars(full)})
-        return full
-
-    def write_copy(labels: Path, out: Path) -> str:
-        full = options(labels)
-        full.out = str(out)
-        name = annotate.check_format(full, dataset)
-        found = annotate.annotate(full, dataset, trajectories)
-        written, notes = annotate.write(found, full, name)
-        texts = [f"Written: {Path(written).absolute()}.", *(f"Left out: {note}." for note in notes)]
-        if any("--names" in note for note in notes):  # which this command lacks
-            command = f"infoatlas-rt annotate {data} --label {labels} --names NAMES"
-            texts.append(f"With names: {command}.")
-        return " ".join(texts)
-
-    target = annotate.check_format(options(Path()), dataset)
-    ending = data.suffix if FORMATS[target].in_place else {"csv": ".csv"}.get(target, "")
-    session = Session(
-        trajectories, data, Path(arguments.labels), write_copy, f"{data.stem}_annotated{ending}"
-    )
-    return Server(session, cameras, arguments.port)
+    with options_named():
+        recording = opened(arguments)
+        names = recording.trajectories.names
+        session = Session(
+            recording,
+            Path(arguments.labels),
+            tools=parse_bodies("--tool", arguments.tool or [], names),
+            objects=parse_bodies("--object", arguments.object or [], names),
+        )
+        return Server(session, recording.cameras, arguments.port)

@@ -1,18 +1,30 @@
-"""Arguments that the commands for recordings share, and a check of their data."""
+"""Arguments of the commands for recordings: the data, what describes them, key states, files."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
-from pathlib import Path
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from infoatlas_rt.cli.arguments import Target
 from infoatlas_rt.errors import InputError
 
 from ..files.tables.table_formats import NAMED
+from ..presentation import ParameterError
 
 if TYPE_CHECKING:
-    from ..files.formats import Dataset
+    from ..bags.any_recording import Recording
+
+DATA_SET = (
+    "a LeRobot folder, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, ALOHA, D4RL or "
+    f"Minari, a {' or '.join(NAMED)} table, or an .npz. The .npz contains states, the rows of all "
+    "demonstrations, and lengths, the number of rows of each. Or a folder with one of these files "
+    "for each demonstration"
+)
+DEMONSTRATIONS = f"{DATA_SET}. Or a folder of ROS bags, one for each demonstration"
+# Options whose names in Python are others.
+OPTIONS = {"tools": "tool", "objects": "object", "object_names": "object-name"}
 
 
 def add_pairs(parser: ArgumentParser) -> None:
@@ -88,6 +100,25 @@ def add_camera(parser: ArgumentParser) -> None:
     )
 
 
+def add_bodies(parser: ArgumentParser) -> None:
+    """--tool and --object."""
+    parser.add_argument(
+        "--tool",
+        action="append",
+        metavar="BODY",
+        help="coordinates of the tool, written as those of --object; give it once for each arm "
+        "(default: the poses of tools and objects in datagen_info of an .hdf5)",
+    )
+    parser.add_argument(
+        "--object",
+        action="append",
+        metavar="BODY",
+        help="coordinates of an object that a sub-task may be about; give it once for each object. "
+        "NAME[:KIND][=COLUMNS], where KIND is position, pose or a kind of orientation. Examples: "
+        "cube (cube.x to cube.qz), goal:position, cube=28:35, cube:quaternion_wxyz=28:35",
+    )
+
+
 def add_resolution(group: Any) -> None:
     """--resolution."""
     group.add_argument(
@@ -108,36 +139,175 @@ def add_extrema(parser: Any, delay: float | None, text: str) -> None:
     parser.add_argument("--delay", type=float, default=delay, help=text)
 
 
-def check_data(data: str, command: str) -> Dataset | None:
-    """The data set of a command; None if it is a ROS bag or a folder of bags.
+def add_loading(parser: ArgumentParser) -> None:
+    """Options that choose a part of a data set."""
+    group = parser.add_argument_group("data")
+    group.add_argument(
+        "--features",
+        nargs="+",
+        metavar="NAME",
+        help="features of a LeRobot data set to read (default: observation.state), or arrays of an "
+        ".hdf5, as robot0_eef_pos or states (default: its observations)",
+    )
+    group.add_argument(
+        "--split",
+        metavar="NAME",
+        help="list of demonstrations in `mask` of an .hdf5 (default: all demonstrations)",
+    )
+    group.add_argument(
+        "--episode-column",
+        metavar="NAME",
+        help=f"column of a table ({', '.join(NAMED)}) with the label of each row's demonstration, "
+        "or with a counter that restarts in each demonstration. none: all rows are one "
+        "demonstration (default: recognised by its name)",
+    )
 
-    "keystates" and "annotate" are for demonstrations and folders of bags, "curve" is for
-    demonstrations, and "bag" for one ROS bag.
+
+def add_discovery(parser: ArgumentParser) -> None:
+    """--count, --label, and those of `add_description`."""
+    parser.add_argument(
+        "--count",
+        metavar="K",
+        default="5",
+        help="largest number of key states in a demonstration, its end not counted; or auto",
+    )
+    parser.add_argument(
+        "--label",
+        action="append",
+        metavar="DEMO:STEPS",
+        help="known steps of a demonstration, as 0:75,150 or 0:grasp=75,release=150; "
+        "the same kinds are found in the others. Give it for one to three demonstrations, with the "
+        "same names, or once with a .json file that infoatlas-rt label wrote, or of {demo: {name: "
+        "step}}. DEMO is the number of the "
+        "episode in the file, or its position, from 0, if episodes have no numbers",
+    )
+    add_description(parser)
+
+
+def add_description(parser: ArgumentParser) -> None:
+    """--gripper, --ignore, --orientation, --rate, --stride and --resolution."""
+    parser.add_argument(
+        "--gripper", metavar="COLUMNS", help="coordinates of the gripper: only their changes count"
+    )
+    parser.add_argument(
+        "--ignore", metavar="COLUMNS", help="coordinates to leave out, by number or name"
+    )
+    parser.add_argument(
+        "--orientation",
+        action="append",
+        metavar="COLUMNS=KIND",
+        help="columns of an orientation, as 3:7=quaternion_xyzw, tool.r=rotation_vector or "
+        "4=angle_degrees; none: do not look for any (default: recognised)",
+    )
+    parser.add_argument(
+        "--rate", type=float, help="recorded steps per second (default: that of the file)"
+    )
+    parser.add_argument(
+        "--stride",
+        type=int,
+        help="recorded steps in a working step (default: derived from the rate or the motion)",
+    )
+    add_resolution(parser)
+
+
+def opened(arguments: Namespace) -> Recording:
+    """The recording that the arguments choose and describe."""
+    from ..bags.any_recording import open_recording
+    from ..columns import listed
+
+    given = vars(arguments)
+    names = ("features", "split", "episode_column", "topic", "field", "joints")
+    described = {
+        "rate": given.get("rate"),
+        "stride": given.get("stride"),
+        "gripper": listed(given.get("gripper")),
+        "ignore": listed(given.get("ignore")),
+        "orientation": parse_orientation(given.get("orientation") or []),
+        "resolution": given.get("resolution"),
+    }
+    return open_recording(
+        arguments.data,
+        camera=given.get("camera") or (),
+        **{name: given[name] for name in names if name in given},
+        **{name: value for name, value in described.items() if value not in (None, [])},
+    )
+
+
+def parse_count(text: str) -> int | str:
+    """The number of `--count`, or "auto"; InputError for other text."""
+    if text != "auto" and not text.isdecimal():
+        raise InputError(f"--count is {text!r}: pass a number of key states, or auto")
+    return text if text == "auto" else int(text)
+
+
+def parse_labels(texts: list[str], episodes: Sequence[str]) -> Any:
+    """Labels of `--label`: a path, or steps by index in the data; None without any.
+
+    InputError for text of another form, or an episode that does not exist.
     """
-    from ..bags.states import SUFFIXES, bags_in
+    from ..keystates.marks import placed_labels
+
+    way_out = "write 0:75,150 or 0:grasp=75,release=150, or name a .json file of them"
+    if len(texts) == 1 and texts[0].endswith(".json"):
+        return texts[0]
+    labels: dict[int, Any] = {}
+    for text in texts:
+        demonstration, _, steps = text.partition(":")
+        pairs = [part.rpartition("=") for part in steps.split(",")]
+        if not demonstration.isdecimal() or not all(step.isdecimal() for *_, step in pairs):
+            raise InputError(f"--label {text!r}: {way_out}")
+        named = {name: int(step) for name, _, step in pairs}
+        plain = set(named) == {""}
+        if int(demonstration) in labels or not (
+            plain or ("" not in named and len(named) == len(pairs))
+        ):
+            raise InputError(
+                f"--label {text!r}: {way_out}, each demonstration once, each name once"
+            )
+        labels[int(demonstration)] = [int(step) for *_, step in pairs] if plain else named
+    return placed_labels(labels, episodes) or None
+
+
+def parse_orientation(texts: list[str]) -> Any:
+    """Orientations of `--orientation`: None, "none", or kinds by columns."""
+    if texts == ["none"]:
+        return "none"
+    pairs = [text.rpartition("=") for text in texts]
+    for text, (columns, _, kind) in zip(texts, pairs, strict=True):
+        if not columns or not kind:
+            raise InputError(f"--orientation {text!r}: write COLUMNS=KIND, as 3:7=quaternion_xyzw")
+    return {columns: kind for columns, _, kind in pairs} or None
+
+
+def refuse_bags(data: str) -> None:
+    """Raise InputError for a folder of ROS bags."""
+    from ..bags.any_recording import BAGS, kind_of
+
+    if kind_of(data) == BAGS:
+        raise InputError(
+            f"{data} is a folder of ROS bags: use infoatlas-rt keystates, or infoatlas-rt bag "
+            "with one of them"
+        )
+
+
+def check_bag(data: str) -> None:
+    """Raise InputError unless the data are one ROS bag."""
+    from ..bags.any_recording import BAG, kind_of
     from ..files.formats import open_dataset
 
-    path = Path(data)
-    if not data:
-        raise InputError("the path of the data is empty: pass a file or a folder")
-    if not path.exists():
-        raise InputError(f"{data} does not exist: check the path")
-    if bags_in(path):
-        if command not in ("keystates", "annotate"):
-            raise InputError(
-                f"{data} is a folder of ROS bags: use infoatlas-rt keystates, or infoatlas-rt bag "
-                "with one of them"
-            )
-        return None
-    inside = [file.name for file in path.glob("*")] if path.is_dir() else [path.name]
-    if any(name == "metadata.yaml" or name.endswith(SUFFIXES) for name in inside):
-        if command != "bag":
-            raise InputError(f"{data} is a ROS bag, one robot's stream: use infoatlas-rt bag")
-        return None
-    dataset = open_dataset(path)
-    if command == "bag":
+    refuse_bags(data)
+    if kind_of(data) != BAG:
+        open_dataset(data)  # its error has the kind of the file
         raise InputError(
             f"{data} is no ROS bag: pass one, or use infoatlas-rt keystates or infoatlas-rt "
             "curve if it contains demonstrations"
         )
-    return dataset
+
+
+@contextmanager
+def options_named() -> Iterator[None]:
+    """Let errors name options, where those of Python name parameters."""
+    try:
+        yield
+    except ParameterError as error:
+        raise error.as_options(OPTIONS) from error

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from infoatlas_rt.errors import InputError
 
+from ..cameras.camera import Camera
 from ..cameras.folders import folder_camera
 from ..trajectories import Trajectories
 from .folders import KINDS, files_in, read_folder
@@ -26,7 +27,7 @@ from .hdf5.minari import minari_episodes, minari_file, read_minari
 from .hdf5.opening import HDF5_SUFFIXES, first_names, opened, shown_name
 from .hdf5.robomimic import holds_demos, is_isaaclab, read_robomimic
 from .lerobot.meta import info_file, is_others
-from .lerobot.reader import is_lerobot, read_lerobot
+from .lerobot.reader import is_lerobot, lerobot_camera, read_lerobot
 from .numbers import NUMPY_SUFFIXES, check_regular, read_arrays
 from .tables.table_formats import NAMED, READERS, read_table
 
@@ -149,8 +150,13 @@ class Dataset(NamedTuple):
         found = self.format.read(self.path, **given)
         if beside is None:
             return found
-        camera = folder_camera(beside, found.episodes, len(found.lengths))
-        return replace(found, camera=camera)
+        return replace(found, camera=self.camera(beside, found))
+
+    def camera(self, name: str, found: Trajectories) -> Camera:
+        """A camera of these trajectories, which were read before."""
+        if "camera" in self.format.options:
+            return lerobot_camera(self.path, name, found)
+        return folder_camera(name, found.episodes, len(found.lengths))
 
 
 def open_dataset(path: str | os.PathLike[str]) -> Dataset:

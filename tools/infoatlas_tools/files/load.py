@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,7 +56,7 @@ def load_trajectories(
         ["robot0_eef_pos", "object"], ["states"] or ["qpos", "qvel"]; observations unless given.
     only_successful : bool, optional
         For a ManiSkill file: leave out episodes whose last step is no success (True unless given);
-        all are kept if none has the flag.
+        all are kept if none succeeds or has the flag.
     env_states : bool, optional
         For a ManiSkill file: read states of the simulation even if there are observations (False
         unless given).
@@ -106,9 +105,7 @@ def load_trajectories(
         episode_column=episode_column,
         camera=camera,
     )
-    if described.get("rate"):  # advice that was followed
-        described["notes"] = tuple(note for note in found.notes if "No rate" not in note)
-    return replace(found, **described) if described else found
+    return found.described(**described)
 
 
 def load_samples(

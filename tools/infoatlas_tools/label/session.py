@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from threading import RLock
@@ -13,11 +12,13 @@ import numpy as np
 
 from infoatlas_rt.errors import InputError
 
+from ..annotations.annotate import annotate
+from ..annotations.written_formats import FORMATS, check_format
+from ..bags.any_recording import Recording
 from ..keystates.discovery import discover_keystates
 from ..keystates.key_states import KeyStates
 from ..keystates.marks import Marks, episode_names, read_labels, write_marks
 from ..keystates.motion.fit_timing import NOMINAL
-from ..trajectories import Trajectories
 from .signals import Signals
 
 UNLIKE = 4.0  # robust standard deviations from which a duration is unlike the others
@@ -31,23 +32,21 @@ class Stale(Exception):
 
 
 class Session:
-    """Marks of one data set, saved at every change.
+    """Marks of one recording, saved at every change.
 
-    No mark is accepted after `data` changed. `path` is the file of labels, which may exist.
-    `annotate` writes an annotated copy from a file of labels to a target, and returns a sentence;
-    `copy` is the name that is proposed for it.
+    No mark is accepted after the data changed. `path` is the file of labels, which may exist.
+    `tools` and `objects` are those of the annotated copy, as in `annotate`.
     """
 
     def __init__(
-        self,
-        trajectories: Trajectories,
-        data: Path,
-        path: Path,
-        annotate: Callable[[Path, Path], str],
-        copy: str,
+        self, recording: Recording, path: Path, *, tools: Any = None, objects: Any = None
     ) -> None:
-        self.trajectories, self.data, self.path = trajectories, data, path
-        self.names, self.copy, self._annotate = episode_names(trajectories), copy, annotate
+        self.recording, self.path, self.data = recording, path, recording.path
+        self.trajectories = trajectories = recording.trajectories
+        self.names, self._bodies = episode_names(trajectories), (tools, objects)
+        target = check_format(recording)
+        ending = self.data.suffix if FORMATS[target].in_place else FORMATS[target].suffix
+        self.copy = f"{self.data.stem}_annotated{ending}"  # the name that the page proposes
         self.signals, self.lock, self.revision = Signals(trajectories), RLock(), 0
         self._marks, self._past = Marks(), list[Marks]()
         self._followed: Marks | None = None  # the marks that proposals follow from
@@ -55,7 +54,7 @@ class Session:
         # Step and certainty by episode and kind, and reasons why an episode is unlike the others.
         self._proposals: list[dict[str, tuple[int | None, float | None]]] = [{} for _ in self.names]
         self._unlike: list[list[str]] = [[] for _ in self.names]
-        self._opened, self._saved = _stamp(data), tuple[int, ...]()
+        self._opened, self._saved = _stamp(self.data), tuple[int, ...]()
         self._reread()
 
     def state(self) -> dict[str, Any]:
@@ -146,7 +145,15 @@ class Session:
                 raise InputError("There are no marks to annotate with: mark one episode first.")
             if not out.strip():
                 raise InputError("The copy has no name: write one.")
-            return self._annotate(self.path, Path(out.strip()))
+            tools, objects = self._bodies
+            found = annotate(self.recording, tools=tools, objects=objects, labels=self.path)
+            place = Path(out.strip())
+            notes = found.write(place)
+            texts = [f"Written: {place.absolute()}.", *(f"Left out: {note}." for note in notes)]
+            if any("--names" in note for note in notes):  # the page has no field for them
+                command = f"infoatlas-rt annotate {self.data} --label {self.path} --names NAMES"
+                texts.append(f"With names: {command}.")
+            return " ".join(texts)
 
     def _check(self) -> None:
         """Take over a changed file of labels; InputError if the data have changed."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..annotate.content import Annotations
+from ..annotations.content import Annotations
 from ..columns import short_name
 from ..presentation import counted
 from .drawing import INK, draw_heading, new_figure, style_axes

@@ -8,8 +8,7 @@ import pytest
 
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import InputError
-from infoatlas_tools.cli.loading import add_loading, load_data
-from infoatlas_tools.files.formats import open_dataset
+from infoatlas_tools.cli.recording_arguments import add_loading, opened
 from infoatlas_tools.files.load import load_pairs, load_samples, load_trajectories
 
 LENGTHS = (20, 25, 15)
@@ -229,11 +228,12 @@ def test_the_option_of_the_commands(tmp_path, options, lengths):
     parser.add_argument("data")
     add_loading(parser)
     arguments = parser.parse_args([str(path), *options])
+    recording = opened(arguments)
     if lengths is None:
         with pytest.raises(InputError, match="--episode-column"):
-            load_data(arguments, open_dataset(path))
+            _ = recording.trajectories
     else:
-        np.testing.assert_array_equal(load_data(arguments, open_dataset(path)).lengths, lengths)
+        np.testing.assert_array_equal(recording.trajectories.lengths, lengths)
 
 
 @pytest.mark.parametrize("more", [["estimate"], ["estimate", "--json"], ["test"]])

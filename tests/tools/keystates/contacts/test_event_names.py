@@ -9,9 +9,9 @@ import pytest
 
 from hands import RATE, carrying
 from infoatlas_tools import Pose, Trajectories, discover_keystates
-from infoatlas_tools.annotate.content import Annotations
-from infoatlas_tools.annotate.csv_and_json import write_csv
-from infoatlas_tools.annotate.quality_flags import missing_parts
+from infoatlas_tools.annotations.content import Annotations
+from infoatlas_tools.annotations.csv_and_json import write_csv
+from infoatlas_tools.annotations.quality_flags import missing_parts
 from infoatlas_tools.cameras import scene
 from infoatlas_tools.keystates.contacts.event_names import EventKind, What, label_kind
 from painted_scenes import (

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from infoatlas_rt import InputError
-from infoatlas_tools import Pose, Position
-from infoatlas_tools.keystates.subtasks.poses import tracks
+from infoatlas_tools import Pose, Position, load_trajectories
+from infoatlas_tools.keystates.subtasks.poses import parse_bodies, tracks
 
 ROTATION = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])  # a rotation by 90 degrees about z
 HALF = np.sqrt(0.5)
+PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
 PLACE = [0.1, 0.2, 0.3]
 
 
@@ -79,3 +82,18 @@ def test_a_position_takes_its_axes_by_name():
 def test_refused(where, values, message):
     with pytest.raises(InputError, match=message):
         read(values, where=where)
+
+
+def test_texts_of_bodies():
+    """NAME[:KIND][=COLUMNS], as in the options --tool and --object."""
+    names = load_trajectories(PICKCUBE).names
+    texts = ["tool", "goal", "cube:position", "a=28:35", "b=25:28", "c:quaternion_xyzw=28:35"]
+    assert parse_bodies("--object", [*texts, "d=tool"], names) == {
+        "tool": Pose("tool"),
+        "goal": Position("goal"),
+        "cube": Position("cube"),
+        "a": Pose(list(range(28, 35))),
+        "b": Position([25, 26, 27]),
+        "c": Pose(list(range(28, 35)), "quaternion_xyzw"),
+        "d": Pose("tool"),
+    }

@@ -37,7 +37,8 @@ def read_maniskill(
     """Read the trajectories of a ManiSkill file.
 
     With `only_successful`, episodes whose last step is no success are left out; all are kept if
-    none has the flag. `env_states` reads states of the simulation even if there are observations.
+    none succeeds or has the flag. `env_states` reads states of the simulation even if there are
+    observations.
     `features` are arrays to read. Those of `obs` (of `env_states`, if that is set) are given by
     name, as "agent.qpos", others by path, as "actions" and "env_states.actors.cube". Flags among
     them are kept.
@@ -74,17 +75,15 @@ def _read(
             raise InputError(f"{path}: {name} is no group: remove it")
     notes = []
     if only_successful and any("success" in episode for episode in episodes.values()):
-        episodes = {name: e for name, e in episodes.items() if _succeeds(path, e)}
-        if not episodes:
-            raise InputError(
-                f"{path}: none of {len(names)} episodes ends in success: record more, or take "
-                "them as they are: --no-only-successful (only_successful=False in Python)"
-            )
-        if len(episodes) < len(names):
-            failed = len(names) - len(episodes)
+        succeeded = {name: e for name, e in episodes.items() if _succeeds(path, e)}
+        if not succeeded:
+            notes.append(f"None of {len(names)} episodes ends in success: all of them are read.")
+        elif len(succeeded) < len(names):
             notes.append(
-                f"Left out: {failed} of {len(names)} episodes, which do not end in success."
+                f"Left out: {len(names) - len(succeeded)} of {len(names)} episodes, which do not "
+                "end in success. In Python, only_successful=False reads them."
             )
+        episodes = succeeded or episodes
     reader = DemoReader(path, features, hint="record observations or env_states")
     source = "env_states" if env_states else "obs"
     for name, episode in episodes.items():
@@ -121,8 +120,7 @@ def _succeeds(path: Path, episode: Any) -> bool:
     shape: tuple[int, ...] = getattr(node, "shape", None) or ()
     if len(shape) != 1 or not shape[0] or node.dtype.kind not in "biuf":
         raise InputError(
-            f"{path}: {episode.name}/success is no array [T] of truth values: repair it, or pass "
-            "--no-only-successful (only_successful=False in Python)"
+            f"{path}: {episode.name}/success is no array [T] of truth values: repair or remove it"
         )
     return bool(node[-1])
 

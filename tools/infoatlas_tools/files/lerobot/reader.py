@@ -4,7 +4,7 @@
 one episode (v2) or many (v3). The lengths of episodes are in `meta/episodes.jsonl` (v2) or in
 `meta/episodes/` (v3). The layouts are those of huggingface/lerobot, `lerobot/datasets/utils.py`.
 Images of one camera are read if it is named (`images.py`). Without it, only pyarrow is needed.
-`annotate/lerobot_writer.py` writes such data sets.
+`annotations/lerobot_writer.py` writes such data sets.
 """
 
 from __future__ import annotations
@@ -113,6 +113,21 @@ def read_lerobot(
         tuple(notes),
         camera=pictures and Camera(str(camera), lengths[complete], [images[e] for e in kept]),
     )
+
+
+def lerobot_camera(path: Path, name: str, found: Trajectories) -> Camera:
+    """Another camera of the episodes that were read; InputError if it lacks one of them."""
+    info = read_info(path)
+    feature, lengths = choose_camera(info["features"], name, path), episode_lengths(path, info)
+    images, lost = images_of_episodes(path, info, feature, lengths)
+    episodes = [int(episode) for episode in found.episodes]
+    for episode in episodes:
+        if why := lost.get(episode, "" if episode in images else "is not in meta/"):
+            raise InputError(
+                f"{path}: camera {name} is of no use for episode {episode}, which {why}: name it "
+                "first, and the episode is left out"
+            )
+    return Camera(name, found.lengths, [images[episode] for episode in episodes])
 
 
 def _read_files(files: list[Path], features: list[str], info: dict[str, Any]) -> Frames:

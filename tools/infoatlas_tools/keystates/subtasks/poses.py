@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.live.quaternions import ANGLE, SIZES, Group, quaternions, valid
 
-from ...columns import KINDS, columns_of, full_name, without_unit
+from ...columns import KINDS, columns_of, full_name, listed, short_name, without_unit
+from ...presentation import first_names
 from ..contacts.bodies import Body
 
 Float = NDArray[np.float64]
@@ -133,6 +134,50 @@ def as_body(names: Sequence[str], d: int, where: Position | Pose, what: str) -> 
     """The position as a body called `what`; arguments as in `tracks`."""
     at, axes, _ = _columns(names, d, where, what)
     return Body(what, tuple(at[: len(axes)]), "".join(AXES[axis] for axis in axes))
+
+
+def parse_bodies(
+    what: str, texts: Sequence[str], names: Sequence[str]
+) -> dict[str, Position | Pose]:
+    """Bodies from texts NAME[:KIND][=COLUMNS] about coordinates with these names; see `as_body`.
+
+    KIND is position, pose, or a kind of orientation as quaternion_wxyz; without it, a body of up to
+    three columns is a position. COLUMNS are numbers, ranges as 28:35, or the beginning of names;
+    without them, the name is the beginning.
+    """
+    found: dict[str, Position | Pose] = {}
+    for text in texts:
+        left, equals, columns = text.partition("=")
+        name, _, kind = left.partition(":")
+        if not name or (equals and not columns):
+            raise InputError(f"{what} {text!r}: write NAME, NAME:position or NAME=COLUMNS")
+        if name in found:
+            raise InputError(f"{what} {text!r}: give each body a name of its own")
+        numbers = [int(part) for part in listed(columns) if part.isdecimal()]
+        if numbers and len(numbers) == len(listed(columns)):
+            where: Any = numbers
+            count = len(numbers)
+        else:
+            where = full_name(columns or name, names)
+            begins = [n for n in names if where and n.startswith(where)]
+            if not begins:
+                # Of tool.x and tool.y, "tool".
+                short = map(short_name, names)
+                bodies = dict.fromkeys(n.rpartition(".")[0] or n for n in short)
+                known = first_names(bodies, 12)
+                raise InputError(
+                    f"{what} {text!r}: no coordinate begins with {columns or name!r}: pass "
+                    f"{name if ',' not in name else 'NAME'}=COLUMNS. Names begin with: "
+                    f"{known or 'none'}"
+                )
+            # cube.x to cube.qz, without those of cube_to_goal
+            count = sum(bool(re.fullmatch(r"\W*_?\w\w?\W?", n[len(where) :])) for n in begins)
+            count = count or len(begins)
+        if kind == "position" or (not kind and count <= 3):
+            found[name] = Position(where)
+        else:
+            found[name] = Pose(where) if kind in ("", "pose") else Pose(where, kind)
+    return found
 
 
 def matrices(q: Float) -> Float:

@@ -14,7 +14,7 @@ from rosbags.typesys import Stores, get_typestore
 from annotated import annotations
 from hdf5_sets import LENGTHS, NAMES, subtasks
 from infoatlas_rt import InputError
-from infoatlas_tools.annotate.foxglove import EVENT, TOPIC, write_foxglove
+from infoatlas_tools.annotations.foxglove import EVENT, TOPIC, write_foxglove
 
 STORE = get_typestore(Stores.LATEST)
 BEGIN = 1_790_000_000_123_456_789  # too precise for a float64 of seconds or nanoseconds

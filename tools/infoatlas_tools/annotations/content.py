@@ -7,31 +7,33 @@ the format has no place for. `out` must not exist: `replacing.py` moves it to it
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 
+from ..bags.any_recording import Recording
 from ..keystates.contacts.event_names import END
 from ..keystates.coordinates import read_coordinates
 from ..keystates.key_states import KeyStates
-from ..keystates.motion.fit_timing import NOMINAL
-from ..keystates.motion.motion_scales import quanta
 from ..keystates.subtasks import Subtasks
-from ..keystates.trust.quality import IDLE, at_rest, dithers
+from ..keystates.trust.quality import at_rest
 from ..keystates.trust.recording_faults import LEAST
+from .replacing import replacing
 from .review import Review, review
+from .written_formats import FORMATS, check_format, check_out
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-ENDS = ("start", "end")
 ELSEWHERE = 15.0  # times the median distance from where most end: a part ends elsewhere
 
 
@@ -60,8 +62,8 @@ class Annotations:
     subtasks: Subtasks  # with reference "" if no objects were named
     # Names in the data set: "demo_0", "traj_3", "0", or the name of a bag.
     episodes: tuple[str, ...]
-    actions: Sequence[Float] | None = None  # N arrays [T or T - 1, q]
-    # [N], steps that are cut from the start of each demonstration; see `trimmed`.
+    source: Recording | None = None  # with the actions, and the data that are copied
+    # [N], steps that are cut from the start of each demonstration; see `lerobot_frames.trimmed`.
     first: Int | None = None
 
     def __post_init__(self) -> None:
@@ -73,6 +75,11 @@ class Annotations:
             )
         named = self.keystates.named(self.subtasks.keystate_names)
         object.__setattr__(self, "keystates", named)  # all outputs have the same words
+
+    @property
+    def actions(self) -> Sequence[Float] | None:
+        """N arrays [T or T - 1, q]; None without a recording, or if that has none."""
+        return None if self.source is None else self.source.actions
 
     @cached_property
     def review(self) -> Review:
@@ -91,7 +98,7 @@ class Annotations:
             if part.reference not in places or len(rows) < LEAST:
                 continue
             hand, body = list(places[part.tool]), list(places[part.reference])
-            ends = [states[i][self._own(i)][part.end[i] - 1] for i in rows.tolist()]
+            ends = [states[i][self.kept(i)][part.end[i] - 1] for i in rows.tolist()]
             beside = np.array([end[hand] - end[body] for end in ends])
             away = np.linalg.norm(beside - np.median(beside, axis=0), axis=1)
             far = away > ELSEWHERE * np.median(away)
@@ -100,38 +107,12 @@ class Annotations:
                 found[i].append(f"{name} ends {one:.2g} from where most do ({usual})")
         return found
 
-    def trimmed(self) -> Annotations:
-        """Without the first and last steps at which nothing moves and no action changes."""
-        bounds = []
-        if self.actions is not None:
-            steps = [np.diff(own, axis=0) for own in self.actions]
-            limit = IDLE * np.sqrt((np.concatenate(steps) ** 2).mean(axis=0))
-            quantum = quanta(steps)
-            spread = np.ptp(np.concatenate(self.actions), axis=0)
-            quantum[spread < 2.5 * quantum] = 0.0  # a switch
-        for i, length in enumerate(self.lengths.tolist()):
-            moving = ~self.idle(i)
-            if self.actions is not None:
-                own = np.diff(self.actions[i], axis=0)
-                noise = dithers(self.actions[i], quantum, self.rate or NOMINAL)
-                changes = ((np.abs(own) > limit) & ~noise).any(axis=1)
-                moving[: len(changes)] |= changes
-            at = np.flatnonzero(moving[:-1])
-            bounds.append((at[0], at[-1] + 2) if len(at) else (0, length))
-        first, last = np.array(bounds, np.int64).T
-        parts = tuple(
-            replace(part, **{k: (getattr(part, k) - first).clip(0, last - first) for k in ENDS})
-            for part in self.subtasks.parts
-        )
-        subtasks = replace(self.subtasks, parts=parts, lengths=last - first)
-        return replace(self, subtasks=subtasks, first=first)
-
     @property
     def lengths(self) -> Int:
         """Recorded steps of each demonstration [N], without those that are cut."""
         return self.subtasks.lengths
 
-    def _own(self, demonstration: int) -> slice:
+    def kept(self, demonstration: int) -> slice:
         """The recorded steps that are not cut."""
         first = 0 if self.first is None else int(self.first[demonstration])
         return slice(first, first + int(self.lengths[demonstration]))
@@ -303,10 +284,65 @@ class Annotations:
         own = np.repeat(np.r_[still, still[-1:]], recordings.timing.stride)[:length]
         found[: len(own)] = own
         found[len(own) :] = own[-1:].any()
-        return found[self._own(demonstration)]
+        return found[self.kept(demonstration)]
 
     def outliers(self, demonstration: int) -> NDArray[np.bool_]:
         """Whether a step was an outlier, and was replaced before the search [T]."""
         found = np.zeros(int(self.keystates.trajectories.lengths[demonstration]), bool)
         found[list(self.keystates.quality[demonstration].outliers)] = True
-        return found[self._own(demonstration)]
+        return found[self.kept(demonstration)]
+
+    def write(
+        self,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        format: str | None = None,
+        in_place: bool = False,
+        quality: bool = False,
+        trim: bool = False,
+        language: str | None = None,
+        episodes: Sequence[str] | None = None,
+    ) -> tuple[str, ...]:
+        """Write a new file or folder `out`; return sentences about what the format cannot store.
+
+        Parameters
+        ----------
+        out : path, optional
+            What to write; it must not exist.
+        format : str, optional
+            A name in `written_formats.FORMATS`; unless given, that of the data: a copy of them with
+            annotations, or "csv".
+        in_place : bool
+            Replace the data by the copy instead; if anything fails, they stay as they were.
+        quality : bool
+            Write what is unusual about an episode, too, if the format can store it.
+        trim : bool
+            For a LeRobot data set: leave out frames at the ends at which nothing moves.
+        language : "subtask" or "motion", optional
+            For a LeRobot data set: style of rows of `language_persistent`.
+        episodes : sequence of str, optional
+            For "rerun": names of the demonstrations to write; all unless given.
+
+        Raises
+        ------
+        InputError
+            The place or an option is not for this format, or the format not for these data.
+        OutputError
+            Nothing can be written there.
+        """
+        name = check_format(self.source, format, language=language, trim=trim)
+        if (out is None) != in_place or (in_place and not FORMATS[name].in_place):
+            raise InputError(f"pass out for a new file of {name}, or in_place to replace a copy")
+        data = self.source.path if self.source else Path(str(out))
+        target = data if out is None else Path(out)
+        if not in_place:
+            check_out(self.source, target, name)
+        options: dict[str, Any] = {"quality": quality} if FORMATS[name].quality else {}
+        if name == "lerobot":
+            options |= {"style": language, "trim": trim}
+        if name == "rerun" and episodes:
+            options["episodes"] = episodes
+        if name == "mcap" and self.source:
+            options["topic"] = self.source.messages["topic"]
+        with replacing(target, overwrite=in_place) as new:
+            return FORMATS[name].write(self, data, new, **options)

@@ -13,7 +13,7 @@ import hdf5_sets
 from annotated import annotations
 from hdf5_sets import LENGTHS, NAMES, signals, subtasks, write_isaac
 from infoatlas_rt import InputError
-from infoatlas_tools.annotate.mimicgen import (
+from infoatlas_tools.annotations.mimicgen import (
     MASK,
     incomplete,
     signal_names,

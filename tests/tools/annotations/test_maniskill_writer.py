@@ -10,7 +10,7 @@ from annotated import annotations
 from hdf5_sets import subtasks
 from infoatlas_rt import InputError
 from infoatlas_tools import load_trajectories
-from infoatlas_tools.annotate.maniskill_writer import write_maniskill
+from infoatlas_tools.annotations.maniskill_writer import write_maniskill
 
 LENGTHS = (40, 30, 50)
 EPISODES = ("traj_0", "traj_2", "traj_10")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.live.timing import NOMINAL
 
 from ..files.lerobot.frames import counters, read_parquet, scalars
+from ..keystates.motion.motion_scales import quanta
+from ..keystates.trust.quality import IDLE, dithers
+from .content import Annotations
 
 Int = NDArray[np.int64]
+
+ENDS = ("start", "end")  # of a part
 
 
 class DatasetFrames:
@@ -89,3 +96,30 @@ class DatasetFrames:
             own = np.searchsorted(self._order[row], frame[rows == row]) - self._first[row]
             steps[rows == row] = np.where(own < len(self.times[row]), own.clip(-1), -1)
         return rows, steps
+
+
+def trimmed(annotations: Annotations) -> Annotations:
+    """The same without the first and last steps at which nothing moves and no action changes."""
+    bounds, actions = [], annotations.actions
+    if actions is not None:
+        steps = [np.diff(own, axis=0) for own in actions]
+        limit = IDLE * np.sqrt((np.concatenate(steps) ** 2).mean(axis=0))
+        quantum = quanta(steps)
+        spread = np.ptp(np.concatenate(actions), axis=0)
+        quantum[spread < 2.5 * quantum] = 0.0  # a switch
+    for i, length in enumerate(annotations.lengths.tolist()):
+        moving = ~annotations.idle(i)
+        if actions is not None:
+            own = np.diff(actions[i], axis=0)
+            noise = dithers(actions[i], quantum, annotations.rate or NOMINAL)
+            changes = ((np.abs(own) > limit) & ~noise).any(axis=1)
+            moving[: len(changes)] |= changes
+        at = np.flatnonzero(moving[:-1])
+        bounds.append((at[0], at[-1] + 2) if len(at) else (0, length))
+    first, last = np.array(bounds, np.int64).T
+    parts = tuple(
+        replace(part, **{k: (getattr(part, k) - first).clip(0, last - first) for k in ENDS})
+        for part in annotations.subtasks.parts
+    )
+    subtasks = replace(annotations.subtasks, parts=parts, lengths=last - first)
+    return replace(annotations, subtasks=subtasks, first=first)

@@ -10,8 +10,8 @@ import pytest
 from annotated import named, without_evidence
 from infoatlas_rt import InputError
 from infoatlas_tools import Trajectories, discover_keystates
-from infoatlas_tools.annotate.content import Annotations
-from infoatlas_tools.annotate.quality_flags import episode_reasons, missing_parts
+from infoatlas_tools.annotations.content import Annotations
+from infoatlas_tools.annotations.quality_flags import episode_reasons, missing_parts
 from infoatlas_tools.keystates.contacts.event_names import label_kind
 from infoatlas_tools.keystates.subtasks import Subtask, Subtasks
 from infoatlas_tools.keystates.subtasks.cuts import Cuts

@@ -11,7 +11,7 @@ import pytest
 from annotated import annotations
 from hdf5_sets import LENGTHS, NAMES, subtasks
 from infoatlas_rt import InputError
-from infoatlas_tools.annotate.rerun import write_rerun
+from infoatlas_tools.annotations.rerun import write_rerun
 from lerobot_sets import add_videos, write_lerobot
 
 rerun = pytest.importorskip("rerun", reason="the extra 'view' is not installed")

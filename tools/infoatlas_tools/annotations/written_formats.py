@@ -1,9 +1,18 @@
-"""Formats that annotations are written in."""
+"""Formats that annotations are written in, and what is checked before they are computed."""
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from infoatlas_rt.cli.console import check_target
+from infoatlas_rt.errors import InputError
+
+from ..bags.any_recording import Recording
+from ..files.formats import FORMATS as DATA
+from ..presentation import ParameterError
 
 
 class WrittenFormat(NamedTuple):
@@ -18,7 +27,7 @@ class WrittenFormat(NamedTuple):
     def write(self, *arguments: Any, **options: Any) -> tuple[str, ...]:
         """Write annotations, as the modules of `annotate` do."""
         module, function = self.writer.split(".")
-        found = getattr(import_module(f"infoatlas_tools.annotate.{module}"), function)
+        found = getattr(import_module(f"infoatlas_tools.annotations.{module}"), function)
         return tuple(found(*arguments, **options))
 
 
@@ -82,3 +91,48 @@ FORMATS = {
         suffix=".json",
     ),
 }
+
+
+def check_format(
+    source: Recording | None,
+    format: str | None = None,
+    *,
+    language: str | None = None,
+    trim: bool = False,
+) -> str:
+    """Name of the format to write: the given one, or the usual one of the data.
+
+    InputError if the data, or the options of `Annotations.write`, are not of the format.
+    """
+    own = source.formats if source else ()
+    name = format or next(iter(own), "csv")
+    if name not in FORMATS:
+        raise ParameterError(f"`format` is {name!r}: use one of {', '.join(FORMATS)}")
+    kinds = [each.name for each in DATA if name in each.annotations]
+    if kinds and name not in own:
+        special = {other for each in DATA for other in each.annotations}
+        others = [other for other in FORMATS if other in own or other not in special]
+        raise ParameterError(
+            f"`format` {name} is for data of {' or '.join(kinds)}, and "
+            f"{source.path if source else 'the data'} is none: use {', '.join(others)}"
+        )
+    if language and name != "lerobot":
+        raise ParameterError(f"`language` is for LeRobot, and the format is {name}: leave it out")
+    if trim and name != "lerobot":
+        raise ParameterError(f"`trim` is for copies of LeRobot data sets, and the format is {name}")
+    return name
+
+
+def check_out(source: Recording | None, out: str | os.PathLike[str], name: str) -> None:
+    """Raise InputError unless a new file or folder of this format can be written at `out`."""
+    path, suffix = Path(out), FORMATS[name].suffix
+    if path.exists() or path.is_symlink():
+        raise InputError(f"{path} exists: choose a name that does not")
+    check_target(path)
+    if path.suffix.lower() not in ("", suffix or path.suffix.lower()):
+        raise ParameterError(
+            f"`out` {path}: the format is {name}, so let its name end in {suffix}, or choose "
+            "another `format`"
+        )
+    if source and source.path.is_dir() and source.path.resolve() in path.resolve().parents:
+        raise InputError(f"{path} is inside {source.path}: choose a place outside of it")

@@ -34,7 +34,7 @@ from ..files.lerobot.written_tables import (
 )
 from .content import Annotations
 from .lerobot_episodes import feature_values, write_episodes
-from .lerobot_frames import DatasetFrames
+from .lerobot_frames import DatasetFrames, trimmed
 from .quality_flags import frame_flags
 
 Int = NDArray[np.int64]
@@ -61,7 +61,7 @@ def write_lerobot(
     A `style`, "subtask" or "motion", is that of the rows of `language_persistent`; no rows without
     it. PyTorch's default_collate refuses such rows, and LeRobot before 0.6 the data set. With
     `quality`, the column `quality_flag` and the reasons to look at an episode are written. With
-    `trim`, the frames that `Annotations.trimmed` cuts are left out. Videos stay as they are: in
+    `trim`, the frames that `trimmed` cuts are left out. Videos stay as they are: in
     v3.0 their times in `meta/episodes` change. v2 has no such times, so its videos are refused.
     """
     if style is not None:
@@ -76,7 +76,7 @@ def write_lerobot(
     frames = DatasetFrames(files, episodes, annotations.lengths)
     if trim:
         _check_trim(path, info, len(episodes) < len(lengths))
-        annotations = annotations.trimmed()
+        annotations = trimmed(annotations)
         frames.trim(np.asarray(annotations.first), annotations.lengths)
         if annotations.actions is None:
             frames.notes.append("actions, because none were read: rest is that of the states")

@@ -13,8 +13,8 @@ from ruamel.yaml import YAML  # a dependency of rosbags
 from annotated import annotations
 from hdf5_sets import NAMES, subtasks, write_isaac, write_mimicgen
 from infoatlas_rt import InputError
-from infoatlas_tools.annotate.mimicgen import MASK
-from infoatlas_tools.annotate.subtask_configs import (
+from infoatlas_tools.annotations.mimicgen import MASK
+from infoatlas_tools.annotations.subtask_configs import (
     write_autodata,
     write_isaaclab_config,
     write_mimicgen_config,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from infoatlas_tools.annotate.review import review
+from infoatlas_tools.annotations.review import review
 
 COUNT, SHIFTED = 30, 4
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from infoatlas_rt.errors import InputError, OutputError
-from infoatlas_tools.annotate.replacing import replacing
+from infoatlas_tools.annotations.replacing import replacing
 
 
 def content(folder):

@@ -15,10 +15,11 @@ import pytest
 
 from infoatlas_rt import InputError
 from infoatlas_tools import Trajectories, discover_keystates, load_trajectories
-from infoatlas_tools.annotate.content import Annotations
-from infoatlas_tools.annotate.csv_and_json import write_splits
-from infoatlas_tools.annotate.lerobot_writer import write_lerobot
-from infoatlas_tools.annotate.quality_flags import episode_reasons
+from infoatlas_tools.annotations.content import Annotations
+from infoatlas_tools.annotations.csv_and_json import write_splits
+from infoatlas_tools.annotations.lerobot_frames import trimmed
+from infoatlas_tools.annotations.lerobot_writer import write_lerobot
+from infoatlas_tools.annotations.quality_flags import episode_reasons
 from infoatlas_tools.keystates.subtasks import Subtask, Subtasks
 from lerobot_sets import write_lerobot as write_set
 from regimes import demonstrations
@@ -425,7 +426,7 @@ def test_a_copy_without_ends_at_rest(states, tmp_path, version):
         text = "\n".join(map(json.dumps, lines))
         (folder / "meta" / "episodes_stats.jsonl").write_text(text)
     (note, *_) = write_lerobot(made, folder, tmp_path / "copy", style="subtask", trim=True)
-    short = made.trimmed()
+    short = trimmed(made)
     assert note == f"{2 * REST * COUNT} of {made.lengths.sum()} frames, at rest at an end"
     assert (short.first == REST).all() and (short.lengths == [len(s) for s in states]).all()
     copied = load_trajectories(tmp_path / "copy")

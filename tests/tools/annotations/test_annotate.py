@@ -1,0 +1,85 @@
+"""Annotations from Python: of a recording, of trajectories, and what is written."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from hdf5_sets import write_mimicgen
+from infoatlas_rt import InputError
+from infoatlas_tools import Pose, Trajectories, annotate, load_trajectories
+from infoatlas_tools.annotations.annotate import _follow_reading, known_bodies
+from infoatlas_tools.bags.any_recording import open_recording
+from lerobot_sets import write_lerobot
+from regimes import demonstrations
+
+
+@pytest.fixture(scope="module")
+def states():
+    return [s.astype(np.float32) for s in demonstrations(count=12, seed=1)[0]]
+
+
+@pytest.fixture
+def folder(states, tmp_path):
+    return write_lerobot(tmp_path / "set", states, "v3.0", None, per_file=5)
+
+
+def test_a_copy_of_a_data_set(folder, tmp_path):
+    found = annotate(folder, 2, names=["reach", "carry", "rest"])
+    assert found.write(tmp_path / "copy", quality=True) == ()
+    assert found.write(tmp_path / "parts.csv", format="csv") == ()
+    table = pq.read_table(sorted((tmp_path / "copy" / "data").glob("*/*.parquet"))[0])
+    assert {"subtask_index", "key_state", "quality_flag"} <= set(table.column_names)
+    with (tmp_path / "parts.csv").open(newline="") as file:
+        names = {row["name"] for row in csv.DictReader(file) if row["what"] == "subtask"}
+    assert names == {"reach", "carry", "rest"}
+    assert found.actions is not None  # which the review of the quality needs
+    found.write(in_place=True, format="lerobot")
+    assert load_trajectories(folder, features=["subtask_index"]).states.max() == 2
+
+
+def test_trajectories_are_written_as_tables(states, tmp_path):
+    found = annotate(Trajectories(states, rate=20), 2)
+    assert found.source is found.actions is None and found.episodes[:2] == ("0", "1")
+    found.write(tmp_path / "a.json", format="json")
+    assert len(json.loads((tmp_path / "a.json").read_text())["episodes"]) == 12
+    for options, why in (
+        ({"format": "lerobot"}, "format lerobot is for data of LeRobot, and the data is none"),
+        ({"in_place": True}, "pass out for a new file of csv"),
+    ):
+        with pytest.raises(InputError, match=why):
+            found.write(None if "in_place" in options else tmp_path / "b", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"tools": Pose("tool")}, "tools is given without objects: a sub-task is about both"),
+        ({"object_names": {1: "cup"}}, "object_names is for objects that camera NAME sees"),
+        ({"names": ["a", "b"]}, "names has 2 names, and 3 sub-tasks were found"),
+    ],
+)
+def test_errors_name_parameters(states, options, why):
+    with pytest.raises(InputError, match=f"^{why}"):
+        annotate(states, 2, **options)
+
+
+def test_bodies_are_those_that_were_read(tmp_path):
+    path = write_mimicgen(tmp_path / "demos.hdf5")
+    read = open_recording(path, features=["gripper", "eef_pose", "cubeB"])
+    assert known_bodies(read) == ({"eef_pose": Pose("eef_pose")}, {"cubeB": Pose("cubeB")})
+    assert known_bodies(open_recording(path, features=["gripper", "cubeB"])) == ({}, {})
+
+
+def test_progress_advances_with_each_image(states):
+    camera = [np.zeros((len(own), 4, 4, 3), np.uint8) for own in states]
+    given, shown = Trajectories(states, rate=20, camera=camera), []
+    _follow_reading(given.camera, shown.append)
+    for i in (*range(12), *range(12)):
+        given.camera.read(i, [0], 4)
+    assert shown[11] == pytest.approx(0.5) and shown[-1] == pytest.approx(0.75)
+    assert shown == sorted(set(shown))

@@ -1,0 +1,55 @@
+"""Recordings of any kind: what is at a path, and that it is read once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hdf5_sets import write_aloha_folder, write_minari
+from infoatlas_rt import InputError
+from infoatlas_tools.bags.any_recording import BAG, BAGS, DATA_SET, kind_of, open_recording
+from infoatlas_tools.files.formats import Dataset
+
+
+def test_what_is_at_a_path(tmp_path):
+    write_aloha_folder(tmp_path / "aloha")
+    write_minari(tmp_path / "minari")
+    (tmp_path / "bags" / "one").mkdir(parents=True)
+    for name in ("one/metadata.yaml", "two.mcap"):
+        (tmp_path / "bags" / name).touch()
+    kinds = {name: kind_of(tmp_path / name) for name in ("aloha", "minari", "bags")}
+    assert kinds == {"aloha": DATA_SET, "minari": DATA_SET, "bags": BAGS}
+    assert kind_of(tmp_path / "bags" / "one") == kind_of(tmp_path / "bags" / "two.mcap") == BAG
+    assert open_recording(tmp_path / "bags").formats == ("mcap",)
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "why"),
+    [
+        ("", {}, "the path of the data is empty"),
+        ("none.npz", {}, "none.npz does not exist: check the path"),
+        ("a.mcap", {}, "a.mcap is a ROS bag, one robot's stream: use infoatlas-rt bag"),
+        ("a.zarr", {}, "stored as zarr"),
+        ("a.npz", {"topic": "/a"}, "^topic is for a folder of ROS bags, and .*a.npz is none"),
+        ("bags", {"split": "a"}, "^split is for data sets, and .*: choose with field or joints"),
+    ],
+)
+def test_what_cannot_be_opened(path, options, why, tmp_path):
+    for name in ("a.mcap", "a.npz"):
+        (tmp_path / name).touch()
+    (tmp_path / "a.zarr").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "bags" / name).mkdir(parents=True)
+        (tmp_path / "bags" / name / "metadata.yaml").touch()
+    with pytest.raises(InputError, match=why):
+        open_recording(path and tmp_path / path, **options)
+
+
+def test_states_are_read_once_and_described(tmp_path, monkeypatch):
+    np.savez(tmp_path / "a.npz", states=np.zeros((6, 2)), lengths=[3, 3])
+    loaded, load = [], Dataset.load
+    monkeypatch.setattr(Dataset, "load", lambda *a, **k: loaded.append(k) or load(*a, **k))
+    recording = open_recording(tmp_path / "a.npz", rate=20, gripper=1)
+    assert loaded == []
+    assert (recording.trajectories.rate, recording.trajectories.gripper) == (20, (1,))
+    assert recording.cameras == {} and len(loaded) == 1

@@ -1,0 +1,168 @@
+"""Recorded demonstrations, a data set or a folder of ROS bags, decided and opened once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from infoatlas_rt.errors import InputError
+
+from ..cameras.camera import Camera
+from ..files.formats import Dataset, open_dataset
+from ..presentation import ParameterError
+from ..trajectories import Trajectories
+from .bag_images import BagImages, check_camera
+from .demonstrations import load_demonstrations
+from .states import SUFFIXES, Bag, bags_in
+
+MESSAGES = ("topic", "field", "joints")  # choose states in the messages of bags
+ACTIONS = ("action", "actions")  # the names that data sets have for them
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Demonstrations that `open_recording` opened; they are read once, at their first use."""
+
+    path: Path
+    dataset: Dataset | None  # None for a folder of ROS bags
+    camera_names: tuple[str, ...]
+    messages: Mapping[str, Any]  # those of `MESSAGES` that were given
+    options: Mapping[str, Any]  # of the reader of the data set
+    described: Mapping[str, Any]  # fields of `Trajectories`
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """Formats that are written for such data alone, the default first."""
+        return self.dataset.format.annotations if self.dataset else ("mcap",)
+
+    @cached_property
+    def trajectories(self) -> Trajectories:
+        """The demonstrations, with the images of the first camera."""
+        camera = self.camera_names[0] if self.camera_names else None
+        if self.dataset:
+            found = self.dataset.load(**self.options, camera=camera)
+        else:
+            given = self.messages
+            found = load_demonstrations(
+                self.path, given.get("topic"), given.get("field"), given.get("joints", ()), camera
+            )
+        return found.described(**self.described)
+
+    @cached_property
+    def cameras(self) -> dict[str, Camera]:
+        """The cameras, by the names that were given."""
+        found = {}
+        for number, name in enumerate(self.camera_names):
+            first = self.trajectories.camera
+            found[name] = self._another(name, first) if number else first
+        return found
+
+    def _another(self, name: str, first: Camera) -> Camera:
+        if self.dataset:
+            return self.dataset.camera(name, self.trajectories)
+        images = []
+        for own in first.demonstrations:
+            assert isinstance(own, BagImages)
+            with Bag(own.path) as bag:
+                check_camera(bag, name)
+            images.append(own._replace(topic=name))
+        return Camera(name, first.lengths, images)
+
+    @cached_property
+    def actions(self) -> list[NDArray[Any]] | None:
+        """Actions [T or T - 1, q] of each demonstration; None if the data have none of them."""
+        for name in ACTIONS:
+            if self.dataset is None:
+                return None
+            try:
+                found = self.dataset.load(**{**self.options, "features": [name]})
+            except InputError:
+                continue
+            if found.episodes == self.trajectories.episodes:
+                missing = self.trajectories.lengths - found.lengths
+                return found.split() if set(missing.tolist()) <= {0, 1} else None
+        return None
+
+
+def open_recording(
+    path: str | os.PathLike[str],
+    *,
+    camera: str | Sequence[str] = (),
+    topic: str | None = None,
+    field: Sequence[str] | None = None,
+    joints: Sequence[str] | None = None,
+    features: Sequence[str] | None = None,
+    only_successful: bool | None = None,
+    split: str | None = None,
+    episode_column: str | None = None,
+    **described: Any,
+) -> Recording:
+    """Open a data set, or a folder of ROS bags, without reading its states yet.
+
+    Parameters
+    ----------
+    path : path
+        A data set that `load_trajectories` reads, or a folder of two or more bags, one for each
+        demonstration.
+    camera : str, or sequence of str
+        Cameras: features of a LeRobot data set, topics of bags, or folders of videos.
+    topic, field, joints : str; sequence of str, optional
+        For bags: the topic of the states, its fields, and names of the joints to read.
+    features, only_successful, split, episode_column : optional
+        For data sets, as in `load_trajectories`.
+    **described
+        Fields of `Trajectories` that describe the data: `rate` (Hz), `gripper`, `ignore`,
+        `orientation`, `stride`, `resolution`.
+
+    Raises
+    ------
+    InputError
+        There is nothing at the path, it is a single bag or of an unknown kind, or an option is for
+        data of another kind.
+    """
+    kind = kind_of(path)
+    if kind == BAG:
+        raise InputError(f"{path} is a ROS bag, one robot's stream: use infoatlas-rt bag")
+    dataset = None if kind == BAGS else open_dataset(path)
+    messages = {"topic": topic, "field": field, "joints": joints}
+    options = {
+        "features": features,
+        "only_successful": only_successful,
+        "split": split,
+        "episode_column": episode_column,
+    }
+    for name, value in (messages if dataset else options).items():
+        if value is not None and dataset:
+            raise ParameterError(
+                f"`{name}` is for a folder of ROS bags, and {path} is none: leave it out"
+            )
+        if value is not None:
+            raise ParameterError(
+                f"`{name}` is for data sets, and {path} is a folder of ROS bags: choose with "
+                "`field` or `joints`"
+            )
+    names = (camera,) if isinstance(camera, str) else tuple(camera)
+    return Recording(Path(path), dataset, names, messages, options, described)
+
+
+BAGS, BAG, DATA_SET = "folder of bags", "bag", "data set"
+
+
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """What is at a path: `BAGS`, `BAG`, or else `DATA_SET`; InputError if there is nothing."""
+    if not os.fspath(path):
+        raise InputError("the path of the data is empty: pass a file or a folder")
+    place = Path(path)
+    if not place.exists():
+        raise InputError(f"{path} does not exist: check the path")
+    if bags_in(place):
+        return BAGS
+    inside = [file.name for file in place.glob("*")] if place.is_dir() else [place.name]
+    stored = any(name == "metadata.yaml" or name.endswith(SUFFIXES) for name in inside)
+    return BAG if stored else DATA_SET
