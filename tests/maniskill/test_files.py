@@ -4,10 +4,8 @@ import gymnasium
 import h5py
 import mani_skill.envs  # noqa: F401
 import numpy as np
-import pytest
 from mani_skill.utils.wrappers import RecordEpisode
 
-from infoatlas_rt import InputError
 from infoatlas_rt.cli.main import main
 from infoatlas_tools import load_trajectories
 from infoatlas_tools.generation import headless
