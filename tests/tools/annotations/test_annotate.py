@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -40,6 +42,24 @@ def test_a_copy_of_a_data_set(folder, tmp_path):
     assert found.actions is not None  # which the review of the quality needs
     found.write(in_place=True, format="lerobot")
     assert load_trajectories(folder, features=["subtask_index"]).states.max() == 2
+
+
+@pytest.mark.parametrize("version", ["v2.1", "v3.0"])
+def test_a_data_set_is_read_once_and_copied_once(states, tmp_path, version, monkeypatch):
+    folder = write_lerobot(tmp_path / "set", states, version, None, per_file=5)
+    opened, parquet = Counter(), pq.ParquetFile
+
+    def count(file, *arguments, **options):
+        opened[Path(file).relative_to(tmp_path)] += 1
+        return parquet(file, *arguments, **options)
+
+    monkeypatch.setattr(pq, "ParquetFile", count)
+    found = annotate(folder, 2)
+    tables = [file for file in opened if "data" in file.parts]
+    assert len(tables) == (12 if version == "v2.1" else 3)
+    assert set(opened.values()) == {1}  # the tables of episodes, too
+    found.write(tmp_path / "copy")
+    assert set(opened.values()) == {2}
 
 
 def test_trajectories_are_written_as_tables(states, tmp_path):

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
+import cv2
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hdf5_sets import write_aloha_folder, write_minari
 from infoatlas_rt import InputError
 from infoatlas_tools.bags.any_recording import BAG, BAGS, DATA_SET, kind_of, open_recording
 from infoatlas_tools.files.formats import Dataset
+from lerobot_sets import write_lerobot
 
 
 def test_what_is_at_a_path(tmp_path):
@@ -53,3 +59,26 @@ def test_states_are_read_once_and_described(tmp_path, monkeypatch):
     assert loaded == []
     assert (recording.trajectories.rate, recording.trajectories.gripper) == (20, (1,))
     assert recording.cameras == {} and len(loaded) == 1
+
+
+def test_two_cameras_of_one_reading(tmp_path, monkeypatch):
+    """The tables are opened once, although the images of both cameras are in them."""
+    states = [np.arange(6 * n, dtype=np.float32).reshape(n, 6) for n in (9, 12)]
+    folder = write_lerobot(tmp_path / "set", states, "v3.0", None)
+    info, (file,) = folder / "meta" / "info.json", (folder / "data").glob("*/*.parquet")
+    described, table = json.loads(info.read_text()), pq.read_table(file)
+    for name, grey in (("top", 50), ("side", 200)):
+        image = cv2.imencode(".png", np.full((8, 8, 3), grey, np.uint8))[1].tobytes()
+        table = table.append_column(name, pa.array([image] * len(table)))
+        described["features"][name] = {"dtype": "image", "shape": [8, 8, 3]}
+    pq.write_table(table, file)
+    info.write_text(json.dumps(described))
+    opened, parquet = [], pq.ParquetFile
+    monkeypatch.setattr(
+        pq, "ParquetFile", lambda f, *a, **k: opened.append(f) or parquet(f, *a, **k)
+    )
+    recording = open_recording(folder, camera=["top", "side"])
+    cameras = recording.cameras
+    assert [len(recording.trajectories.states), opened.count(file)] == [21, 1]
+    greys = {name: camera.read(1, [11], 8)[0, 0, 0, 0] for name, camera in cameras.items()}
+    assert greys == {"top": 50, "side": 200} and recording.trajectories.camera is cameras["top"]

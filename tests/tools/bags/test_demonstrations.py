@@ -68,7 +68,7 @@ def test_seconds_that_lost_messages_shift_are_noted(tmp_path):
 def test_the_command_discovers_and_saves(folder, capsys, tmp_path):
     path, _ = folder
     saved = tmp_path / "task.json"
-    options = ["--topic", "/joint_states", "--count", "2", "--slices", "3", "--save", str(saved)]
+    options = ["--topic", "/joint_states", "--count", "2", "--save", str(saved)]
     assert main.main(["keystates", str(path), *options, "--json"]) == 0
     steps = [state["steps"] for state in json.loads(capsys.readouterr().out)["keystates"]]
     found = discover_keystates(load_demonstrations(path, "/joint_states"), count=2)

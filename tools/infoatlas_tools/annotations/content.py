@@ -338,11 +338,13 @@ class Annotations:
         if not in_place:
             check_out(self.source, target, name)
         options: dict[str, Any] = {"quality": quality} if FORMATS[name].quality else {}
-        if name == "lerobot":
+        content: Any = data
+        if name == "lerobot" and self.source and self.source.dataset:
             options |= {"style": language, "trim": trim}
+            content = self.source.dataset.content
         if name == "rerun" and episodes:
             options["episodes"] = episodes
         if name == "mcap" and self.source:
             options["topic"] = self.source.messages["topic"]
         with replacing(target, overwrite=in_place) as new:
-            return FORMATS[name].write(self, data, new, **options)
+            return FORMATS[name].write(self, content, new, **options)

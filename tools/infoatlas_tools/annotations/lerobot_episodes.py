@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..files.lerobot.features import NUMBERS, kind_of_feature, shape_of
-from ..files.lerobot.frames import data_files, read_frames, read_parquet, require_pyarrow
+from ..files.lerobot.frames import read_parquet, require_pyarrow
+from ..files.lerobot.meta import LeRobotFolder
 from ..files.lerobot.written_tables import LANGUAGE, summary, with_columns
 from ..files.numbers import LARGEST
 from .content import Annotations
@@ -130,7 +131,8 @@ def feature_values(
     every = info["features"]
     named = [n for n, about in every.items() if kind_of_feature(about) == NUMBERS]
     named = [n for n in named if len(shape_of(every[n]) or (1,)) == 1]
-    parts = [read_frames(file, named, False, LARGEST) for file in data_files(out)]
+    copy = LeRobotFolder(out)
+    parts = [copy.read_frames(file, named, False, LARGEST) for file in copy.data_files]
     which = np.concatenate([part.episodes for part in parts])
     found = dict(new)
     for i, name in enumerate(named):

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.live.timing import NOMINAL
 
-from ..files.lerobot.frames import counters, read_parquet, scalars
+from ..files.lerobot.frames import TIME, counters, scalars
+from ..files.lerobot.meta import COUNTERS, LeRobotFolder
 from ..keystates.motion.motion_scales import quanta
 from ..keystates.trust.quality import IDLE, dithers
 from .content import Annotations
@@ -30,17 +31,15 @@ class DatasetFrames:
     `starts` [N] the times of the first of them.
     """
 
-    def __init__(self, files: list[Path], episodes: list[int], lengths: Int) -> None:
+    def __init__(self, folder: LeRobotFolder, episodes: list[int], lengths: Int) -> None:
         row_of = {episode: row for row, episode in enumerate(episodes)}
-        columns = ["episode_index", "frame_index", "timestamp", "index"]
-        own = {file: read_parquet(file, columns) for file in files}
         frames: list[list[Any]] = [[] for _ in episodes]
-        self.files = files
         self.notes: list[str] = []
         self._rows: dict[Path, tuple[Int, Int]] = {}
-        for file, table in own.items():
-            given, frame, index = (counters(table, columns[i], file) for i in (0, 1, 3))
-            time = scalars(table, "timestamp", file)
+        for file in folder.files:
+            table = folder.counters(file, COUNTERS)
+            given, frame, index = (counters(table, COUNTERS[i], file) for i in (0, 1, 3))
+            time = scalars(table, TIME, file)
             unknown = set(given.tolist()) - set(row_of)
             if unknown:
                 raise InputError(
@@ -64,7 +63,7 @@ class DatasetFrames:
             count = sum(part.shape[1] for part in parts[0::2])
             if count != length:
                 raise InputError(
-                    f"{files[0].parent.parent} has {count} frames of episode {episode}, and its "
+                    f"{folder.path / 'data'} has {count} frames of episode {episode}, and its "
                     f"annotations {length}: discover them again"
                 )
             frame, index = np.concatenate(parts[0::2], axis=1)

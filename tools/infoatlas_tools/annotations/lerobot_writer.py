@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,8 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_choice
 
-from ..files.lerobot.frames import data_files, read_parquet, require_pyarrow
-from ..files.lerobot.meta import episode_lengths, is_new, read_info, stated_files
+from ..files.lerobot.frames import read_parquet, require_pyarrow
+from ..files.lerobot.meta import LeRobotFolder
 from ..files.lerobot.written_tables import (
     LANGUAGE,
     Columns,
@@ -45,7 +46,7 @@ STYLES = ("subtask", "motion")
 
 def write_lerobot(
     annotations: Annotations,
-    path: Path,
+    data: LeRobotFolder | Path,
     out: Path,
     *,
     style: str | None = None,
@@ -56,7 +57,7 @@ def write_lerobot(
 
     Other content is copied; videos, images and files of more than 1 MiB are hard links where the
     disk allows them. Columns of an earlier annotation are replaced. The episodes are those that
-    `read_lerobot(path)` returns.
+    `read_lerobot` returns.
 
     A `style`, "subtask" or "motion", is that of the rows of `language_persistent`; no rows without
     it. PyTorch's default_collate refuses such rows, and LeRobot before 0.6 the data set. With
@@ -66,16 +67,15 @@ def write_lerobot(
     """
     if style is not None:
         as_choice(style, "style", STYLES)
-    info = read_info(path)
-    lengths = episode_lengths(path, info)
+    folder = data if isinstance(data, LeRobotFolder) else LeRobotFolder(data)
+    path, info, lengths, new = folder.path, deepcopy(folder.info), folder.lengths, folder.is_new
     episodes = _check(annotations, path, lengths)
     if path.resolve() in out.resolve().parents:
         raise InputError(f"{out} is inside {path}: choose a folder outside of it")
-    new = is_new(info)
-    files = stated_files(data_files(path), path, info, lengths)
-    frames = DatasetFrames(files, episodes, annotations.lengths)
+    files = folder.files
+    frames = DatasetFrames(folder, episodes, annotations.lengths)
     if trim:
-        _check_trim(path, info, len(episodes) < len(lengths))
+        _check_trim(folder, len(episodes) < len(lengths))
         annotations = trimmed(annotations)
         frames.trim(np.asarray(annotations.first), annotations.lengths)
         if annotations.actions is None:
@@ -91,8 +91,8 @@ def write_lerobot(
     if annotations.unnamed or not new:
         style = None
     if style or (trim and LANGUAGE in info["features"]):
-        language = _language(annotations, frames, style, path)
-    meta = sorted((path / "meta" / "episodes").glob("*/*.parquet"))
+        language = _language(annotations, frames, style, folder)
+    meta = folder.episode_files
     rewritten = {path / "meta" / "info.json", *files, *meta}
     rewritten |= {path / "meta" / name for name in ("subtasks.parquet", "subtasks.jsonl")}
     shutil.copytree(
@@ -150,12 +150,13 @@ def _check(annotations: Annotations, path: Path, lengths: dict[int, int]) -> lis
     return episodes
 
 
-def _check_trim(path: Path, info: dict[str, Any], partly: bool) -> None:
+def _check_trim(folder: LeRobotFolder, partly: bool) -> None:
     """Raise InputError if frames cannot be cut."""
+    path, info = folder.path, folder.info
     if partly:
         raise InputError(f"{path} lacks episodes: load the entire data set before --trim")
     every = [about for about in info["features"].values() if isinstance(about, dict)]
-    if any(about.get("dtype") == "video" for about in every) and not is_new(info):
+    if any(about.get("dtype") == "video" for about in every) and not folder.is_new:
         raise InputError(
             f"{path} is of {info['codebase_version']} with a video for each episode, which has no "
             "place for its first frame: convert to v3.0 first, or leave --trim out"
@@ -175,16 +176,16 @@ def _numbers(annotations: Annotations, quality: bool) -> Columns:
 
 
 def _language(
-    annotations: Annotations, frames: DatasetFrames, style: str | None, path: Path
+    annotations: Annotations, frames: DatasetFrames, style: str | None, folder: LeRobotFolder
 ) -> list[Any]:
     """Rows of `language_persistent` of each demonstration: new ones, and old ones of other styles.
 
     The text of a label is repeated where the label recurs: a row applies until the next one.
     """
     kept: list[list[Any]] = [[] for _ in annotations.lengths]
-    if LANGUAGE in read_info(path)["features"]:
+    if LANGUAGE in folder.info["features"]:
         lost = 0
-        for file in frames.files:
+        for file in folder.files:
             rows, _ = frames.places(file)
             column = read_parquet(file, [LANGUAGE]).column(LANGUAGE)
             for row in np.unique(rows).tolist():

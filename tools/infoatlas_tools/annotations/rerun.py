@@ -24,7 +24,7 @@ from infoatlas_rt.errors import InputError, OutputError
 
 from ..files.lerobot.features import STATE
 from ..files.lerobot.images import video_places
-from ..files.lerobot.meta import read_info
+from ..files.lerobot.meta import LeRobotFolder
 from ..files.lerobot.reader import is_lerobot
 from .content import Annotations
 
@@ -277,13 +277,13 @@ def _blueprint(rerun: Any, annotations: Annotations, clips: Sequence[Clip]) -> A
 
 def _clips(folder: Path, episodes: Sequence[int]) -> tuple[dict[int, list[Clip]], list[str]]:
     """Videos of episodes of a LeRobot data set, and sentences about those that are missing."""
-    info = read_info(folder)
-    described = info["features"].items()
+    opened = LeRobotFolder(folder)
+    described = opened.info["features"].items()
     found: dict[int, list[Clip]] = {episode: [] for episode in episodes}
     notes = []
     for camera in (n for n, f in described if isinstance(f, dict) and f.get("dtype") == "video"):
         name = _plain(camera.replace("observation.images.", ""))
-        for episode, (file, start) in video_places(folder, info, camera, episodes).items():
+        for episode, (file, start) in video_places(opened, camera, episodes).items():
             if file.is_file():
                 found[episode].append(Clip(name, file, start))
             else:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from infoatlas_rt.cli.console import check_target
 from infoatlas_rt.errors import InputError
 
-from ..bags.any_recording import Recording
-from ..files.formats import FORMATS as DATA
 from ..presentation import ParameterError
+
+if TYPE_CHECKING:
+    from ..bags.any_recording import Recording
 
 
 class WrittenFormat(NamedTuple):
@@ -104,6 +105,8 @@ def check_format(
 
     InputError if the data, or the options of `Annotations.write`, are not of the format.
     """
+    from ..files.formats import FORMATS as DATA  # not for --help
+
     own = source.formats if source else ()
     name = format or next(iter(own), "csv")
     if name not in FORMATS:

@@ -9,7 +9,8 @@ import json
 import os
 from collections.abc import Callable, Container, Iterable
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from .hdf5.maniskill import maniskill_episodes, read_maniskill
 from .hdf5.minari import minari_episodes, minari_file, read_minari
 from .hdf5.opening import HDF5_SUFFIXES, first_names, opened, shown_name
 from .hdf5.robomimic import holds_demos, is_isaaclab, read_robomimic
-from .lerobot.meta import info_file, is_others
+from .lerobot.meta import LeRobotFolder, info_file, is_others
 from .lerobot.reader import is_lerobot, lerobot_camera, read_lerobot
 from .numbers import NUMPY_SUFFIXES, check_regular, read_arrays
 from .tables.table_formats import NAMED, READERS, read_table
@@ -51,6 +52,7 @@ class Format(NamedTuple):
     options: tuple[str, ...] = ("features",)
     # Formats that `annotate` writes for such data alone, the default first.
     annotations: tuple[str, ...] = ()
+    opens: Callable[[Path], Any] = Path  # makes what `read` takes
 
 
 def _ends(path: Path, suffixes: Container[str]) -> bool:
@@ -74,6 +76,7 @@ FORMATS = (  # in the order of recognition
         read_lerobot,
         ("features", "camera"),
         ("lerobot",),
+        LeRobotFolder,
     ),
     Format(
         "Isaac Lab",
@@ -128,11 +131,17 @@ _WAYS = {
 }
 
 
-class Dataset(NamedTuple):
+@dataclass(frozen=True)
+class Dataset:
     """A data set whose format is known; `load` reads it."""
 
     path: Path
     format: Format
+
+    @cached_property
+    def content(self) -> Any:
+        """What readers and writers share: a `LeRobotFolder`, or the path."""
+        return self.format.opens(self.path)
 
     def check(self, options: Iterable[str]) -> None:
         """InputError if the format has not all of these options."""
@@ -147,7 +156,7 @@ class Dataset(NamedTuple):
         given = {name: value for name, value in options.items() if value is not None}
         beside = None if "camera" in self.format.options else given.pop("camera", None)
         self.check(given)
-        found = self.format.read(self.path, **given)
+        found = self.format.read(self.content, **given)
         if beside is None:
             return found
         return replace(found, camera=self.camera(beside, found))
@@ -155,7 +164,7 @@ class Dataset(NamedTuple):
     def camera(self, name: str, found: Trajectories) -> Camera:
         """A camera of these trajectories, which were read before."""
         if "camera" in self.format.options:
-            return lerobot_camera(self.path, name, found)
+            return lerobot_camera(self.content, name, found)
         return folder_camera(name, found.episodes, len(found.lengths))
 
 

@@ -43,31 +43,43 @@ def data_files(folder: Path) -> list[Path]:
     return here
 
 
-def read_parquet(file: Path, columns: Sequence[str] | None = None, most: int | None = None) -> Any:
-    """A table of some columns, or of all."""
+def read_parquet(
+    file: Path,
+    columns: Sequence[str] | None = None,
+    most: int | None = None,
+    also: Sequence[str] = (),
+) -> Any:
+    """A table of some columns, or of all; `also` names more, which are read if they are there."""
     check_regular(file)
     pyarrow, parquet = require_pyarrow(file)
     try:
         with parquet.ParquetFile(file) as opened:
             names = opened.schema_arrow.names
-            missing = sorted(set(columns or ()) - set(names))
-            repeated = sorted({name for name in columns or () if names.count(name) > 1})
-            if missing or repeated:
-                what = f"has no column {', '.join(missing)}"
-                if not missing:
-                    what = f"has several columns {', '.join(repeated)}"
-                raise InputError(f"{file} {what}: load the data set again")
+            check_columns(names, columns or (), file)
             if most is not None and opened.metadata.num_rows > most:
                 raise InputError(
                     f"{file}: more than {LARGEST} numbers in the data set: take a part of the "
                     "episodes"
                 )
+            if columns is not None:
+                columns = [*columns, *(n for n in also if n in names and n not in columns)]
             return opened.read(columns)
     except InputError:
         raise
     except (OSError, ValueError, MemoryError, pyarrow.ArrowException) as error:
         what = str(error).split("\n")[0]
         raise InputError(f"{file} cannot be read ({what}): load the data set again") from error
+
+
+def check_columns(names: Sequence[str], wanted: Sequence[str], file: Path) -> None:
+    """Raise InputError unless each column is there once."""
+    missing = sorted(set(wanted) - set(names))
+    repeated = sorted({name for name in wanted if names.count(name) > 1})
+    if missing or repeated:
+        what = f"has no column {', '.join(missing)}"
+        if not missing:
+            what = f"has several columns {', '.join(repeated)}"
+        raise InputError(f"{file} {what}: load the data set again")
 
 
 def require_pyarrow(path: Path) -> tuple[Any, Any]:
@@ -82,13 +94,8 @@ def require_pyarrow(path: Path) -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
-def read_frames(file: Path, features: Sequence[str], timed: bool, most: int) -> Frames:
-    """Features of numbers, and the episode and frame of each row; at most `most` rows.
-
-    `timed` is for `timestamp`, too.
-    """
-    own = dict.fromkeys([*features, EPISODE, FRAME, *([TIME] if timed else [])])
-    table = read_parquet(file, list(own), most)
+def as_frames(table: Any, features: Sequence[str], timed: bool, file: Path) -> Frames:
+    """Features of numbers, and the episode and frame of each row; `timed`: `timestamp`, too."""
     place = {name: counters(table, name, file) for name in (EPISODE, FRAME)}
 
     def where(row: int) -> str:

@@ -19,17 +19,8 @@ from ...cameras.videos import Video, video_faults
 from ..numbers import is_pointer
 from ..rates import stated_rate
 from .features import PICTURES, kind_of_feature
-from .frames import (
-    EPISODE,
-    FRAME,
-    Int,
-    counters,
-    data_files,
-    read_parquet,
-    require_pyarrow,
-    scalars,
-)
-from .meta import is_new, stated_files
+from .frames import EPISODE, FRAME, Int, counters, require_pyarrow, scalars
+from .meta import VIDEO_PLACES, LeRobotFolder
 
 OLD_PATH = "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4"
 NEW_PATH = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
@@ -50,23 +41,22 @@ def choose_camera(features: dict[str, Any], wanted: str, folder: Path) -> str:
 
 
 def images_of_episodes(
-    folder: Path, info: dict[str, Any], camera: str, lengths: dict[int, int]
+    folder: LeRobotFolder, camera: str
 ) -> tuple[dict[int, Images], dict[int, str]]:
-    """Images of episodes with these lengths, and why others have none, by their numbers."""
+    """Images of episodes, and why others have none, by their numbers."""
     required("cv2")
-    if str(info["features"][camera]["dtype"]).startswith("image"):
-        files = stated_files(data_files(folder), folder, info, lengths)
-        return _in_tables(folder, files, camera)
+    if str(folder.info["features"][camera]["dtype"]).startswith("image"):
+        return _in_tables(folder, camera)
     required("av")
-    rate = stated_rate(info.get("fps"))
+    rate = stated_rate(folder.info.get("fps"))
     if rate is None:
         raise InputError(
-            f"{folder}/meta/info.json has no rate `fps`, so frames of videos cannot be found: "
+            f"{folder.path}/meta/info.json has no rate `fps`, so frames of videos cannot be found: "
             "load the data set again"
         )
     videos = {
-        episode: Video(file, begin, rate, lengths[episode])
-        for episode, (file, begin) in video_places(folder, info, camera, lengths).items()
+        episode: Video(file, begin, rate, folder.lengths[episode])
+        for episode, (file, begin) in video_places(folder, camera, folder.lengths).items()
     }
     lost = {}
     for episode, video in videos.items():
@@ -79,15 +69,16 @@ def images_of_episodes(
 
 
 def video_places(
-    folder: Path, info: dict[str, Any], camera: str, episodes: Collection[int]
+    folder: LeRobotFolder, camera: str, episodes: Collection[int]
 ) -> dict[int, tuple[Path, float]]:
     """Video of each of these episodes, and the time at which the episode begins in it, seconds."""
     places: dict[int, tuple[dict[str, int], float]] = {}
-    if is_new(info):
-        names = [f"videos/{camera}/{own}" for own in ("chunk_index", "file_index")]
-        for file in sorted((folder / "meta" / "episodes").glob("*/*.parquet")):
-            table = read_parquet(file, [EPISODE, *names, f"videos/{camera}/from_timestamp"])
-            begins = scalars(table, f"videos/{camera}/from_timestamp", file).tolist()
+    info = folder.info
+    if folder.is_new:
+        *names, start = (f"videos/{camera}/{own}" for own in VIDEO_PLACES)
+        for file in folder.episode_files:
+            table = folder.episodes(file, [EPISODE, *names, start])
+            begins = scalars(table, start, file).tolist()
             numbers = [counters(table, name, file).tolist() for name in (EPISODE, *names)]
             for episode, chunk, number, begin in zip(*numbers, begins, strict=True):
                 places[episode] = {"chunk_index": chunk, "file_index": number}, float(begin)
@@ -96,17 +87,17 @@ def video_places(
         size = size if type(size) is int and size > 0 else 1000
         for episode in episodes:
             places[episode] = {"episode_chunk": episode // size, "episode_index": episode}, 0.0
-    template = info.get("video_path") or (NEW_PATH if is_new(info) else OLD_PATH)
+    template = info.get("video_path") or (NEW_PATH if folder.is_new else OLD_PATH)
     try:
         return {
-            episode: (folder / template.format(video_key=camera, **place), begin)
+            episode: (folder.path / template.format(video_key=camera, **place), begin)
             for episode, (place, begin) in places.items()
             if episode in episodes
         }
     except (AttributeError, KeyError, IndexError, ValueError) as error:
         raise InputError(
-            f"{folder}/meta/info.json has the video_path {template!r:.80}, which is no template "
-            f"of its version ({error!r}): load the data set again"
+            f"{folder.path}/meta/info.json has the video_path {template!r:.80}, which is no "
+            f"template of its version ({error!r}): load the data set again"
         ) from error
 
 
@@ -152,18 +143,16 @@ class TableImages(NamedTuple):
         return decoded(content or b"", f"{self.file}: row {row} of {self.column}")
 
 
-def _in_tables(
-    folder: Path, files: Sequence[Path], camera: str
-) -> tuple[dict[int, Images], dict[int, str]]:
+def _in_tables(folder: LeRobotFolder, camera: str) -> tuple[dict[int, Images], dict[int, str]]:
     """As in `images_of_episodes`, of a feature of images."""
     found: dict[int, Images] = {}
     lost: dict[int, str] = {}
-    for file in files:
-        table = read_parquet(file, [EPISODE, FRAME])
+    for file in folder.files:
+        table = folder.counters(file, [EPISODE, FRAME])
         episodes, frames = (counters(table, name, file) for name in (EPISODE, FRAME))
         for episode in np.unique(episodes).tolist():
             rows = np.flatnonzero(episodes == episode)
             if episode in found:
                 lost[episode] = "has its images in two files"
-            found[episode] = TableImages(file, camera, rows[np.argsort(frames[rows])], folder)
+            found[episode] = TableImages(file, camera, rows[np.argsort(frames[rows])], folder.path)
     return found, lost

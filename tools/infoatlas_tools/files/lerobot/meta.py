@@ -3,16 +3,144 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from infoatlas_rt.errors import InputError
 
 from ..numbers import check_regular
-from .frames import counters, read_parquet
+from .frames import (
+    EPISODE,
+    FRAME,
+    TIME,
+    Frames,
+    as_frames,
+    check_columns,
+    counters,
+    data_files,
+    read_parquet,
+)
 
 PLACES = ("data/chunk_index", "data/file_index")  # of an episode's frames (v3)
+VIDEO_PLACES = ("chunk_index", "file_index", "from_timestamp")  # of its frames in a video (v3)
+COUNTERS = (EPISODE, FRAME, TIME, "index")  # columns of frames that writers need
+
+
+class LeRobotFolder:
+    """A LeRobot data set, opened once for all that reads it or writes a copy.
+
+    `info` is `meta/info.json`. Tables of episodes are read once. Of tables of frames, the columns
+    in `COUNTERS` are kept when features are read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.info = read_info(self.path)
+        self._tables: dict[Path, Any] = {}
+        self._kept: dict[Path, tuple[int, Any]] = {}
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the data set is of v3."""
+        return str(self.info["codebase_version"]).startswith("v3.")
+
+    @cached_property
+    def data_files(self) -> list[Path]:
+        """Tables of frames that are on this machine; InputError if there are none."""
+        return data_files(self.path)
+
+    @cached_property
+    def files(self) -> list[Path]:
+        """Tables of frames that the metadata name; all if they name none of them."""
+        info, path = self.info, self.path
+        try:
+            pattern, size = info["data_path"], info.get("chunks_size", 1000)
+            if self.is_new:
+                places: set[tuple[int, int]] = set()
+                for file in self.episode_files:
+                    table = self.episodes(file, PLACES)
+                    numbers = [counters(table, name, file).tolist() for name in PLACES]
+                    places |= {*zip(*numbers, strict=True)}
+                named = {path / pattern.format(chunk_index=c, file_index=f) for c, f in places}
+            else:
+                named = {
+                    path / pattern.format(episode_chunk=e // size, episode_index=e)
+                    for e in self.lengths
+                }
+        except (InputError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+            return self.data_files  # older writers have no such places
+        return [file for file in self.data_files if file in named] or self.data_files
+
+    @cached_property
+    def lengths(self) -> dict[int, int]:
+        """Frames of each episode, by the metadata of the version."""
+        found: dict[int, int] = {}
+        pairs: list[tuple[int, int]] = []
+        if self.is_new:
+            what = self.path / "meta" / "episodes"
+            for file in self.episode_files:
+                names = (EPISODE, "length")
+                table = self.episodes(file, names)
+                columns = (counters(table, name, file) for name in names)
+                pairs += zip(*(column.tolist() for column in columns), strict=True)
+        else:
+            what = self.path / "meta" / "episodes.jsonl"
+            if what.is_file():
+                check_regular(what)
+            try:
+                text = what.read_text(encoding="utf-8-sig") if what.is_file() else ""
+                rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+                pairs = [(_count(row["episode_index"]), _count(row["length"])) for row in rows]
+            except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+                raise InputError(
+                    f"{what} is damaged ({error!r:.80}): load the data set again"
+                ) from error
+        for episode, length in pairs:
+            if found.setdefault(episode, length) != length:
+                raise InputError(
+                    f"{what} has episode {episode} with {found[episode]} and with {length} frames: "
+                    "keep the row that is right, or load the data set again"
+                )
+        if not found:
+            version = self.info["codebase_version"]
+            raise InputError(
+                f"{what} has no episodes, and meta/info.json has {version}: load the data set "
+                "again, or convert it with LeRobot's own scripts"
+            )
+        return found
+
+    @cached_property
+    def episode_files(self) -> list[Path]:
+        """Tables of episodes (v3)."""
+        return sorted((self.path / "meta" / "episodes").glob("*/*.parquet"))
+
+    def episodes(self, file: Path, columns: Sequence[str]) -> Any:
+        """Columns of a table of episodes."""
+        if file not in self._tables:
+            videos = [f"videos/{n}/{own}" for n in self.info["features"] for own in VIDEO_PLACES]
+            also = [EPISODE, "length", *PLACES, *videos]
+            self._tables[file] = read_parquet(file, (), also=also)
+        check_columns(self._tables[file].column_names, columns, file)
+        return self._tables[file]
+
+    def read_frames(self, file: Path, features: Sequence[str], timed: bool, most: int) -> Frames:
+        """Features of numbers of at most `most` rows; `timed` is for `timestamp`, too."""
+        own = dict.fromkeys([*features, EPISODE, FRAME, *([TIME] if timed else [])])
+        table = read_parquet(file, list(own), most, also=COUNTERS)
+        kept = [name for name in table.column_names if name in COUNTERS]
+        self._kept[file] = file.stat().st_mtime_ns, table.select(kept)
+        return as_frames(table, features, timed, file)
+
+    def counters(self, file: Path, columns: Sequence[str]) -> Any:
+        """Some of `COUNTERS`, as they were read with features unless the file has changed."""
+        kept = self._kept.get(file)
+        if kept is None or kept[0] != file.stat().st_mtime_ns:
+            return read_parquet(file, columns)
+        check_columns(kept[1].column_names, columns, file)
+        return kept[1]
 
 
 def info_file(folder: Path) -> Path:
@@ -73,69 +201,6 @@ def _lance_text(path: Path) -> str:
         "data/*/*.parquet, or save the frames in the layout of v3.0 "
         "(lance.dataset(PATH).to_table(), then pyarrow.parquet.write_table)"
     )
-
-
-def stated_files(
-    files: list[Path], folder: Path, info: dict[str, Any], episodes: Iterable[int]
-) -> list[Path]:
-    """Tables of frames that the metadata name; all if they name none of them."""
-    try:
-        pattern, size = info["data_path"], info.get("chunks_size", 1000)
-        if is_new(info):
-            places: set[tuple[int, int]] = set()
-            for file in sorted((folder / "meta" / "episodes").glob("*/*.parquet")):
-                table = read_parquet(file, PLACES)
-                places |= {*zip(*(counters(table, n, file).tolist() for n in PLACES), strict=True)}
-            named = {folder / pattern.format(chunk_index=c, file_index=f) for c, f in places}
-        else:
-            named = {
-                folder / pattern.format(episode_chunk=e // size, episode_index=e) for e in episodes
-            }
-    except (InputError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
-        return files  # older writers have no such places
-    return [file for file in files if file in named] or files
-
-
-def is_new(info: dict[str, Any]) -> bool:
-    """Whether a data set is of v3."""
-    return str(info["codebase_version"]).startswith("v3.")
-
-
-def episode_lengths(folder: Path, info: dict[str, Any]) -> dict[int, int]:
-    """Frames of each episode, by the metadata of the version."""
-    found: dict[int, int] = {}
-    pairs: list[tuple[int, int]] = []
-    if is_new(info):
-        what = folder / "meta" / "episodes"
-        for file in sorted(what.glob("*/*.parquet")):
-            table = read_parquet(file, ["episode_index", "length"])
-            columns = (counters(table, name, file) for name in ("episode_index", "length"))
-            pairs += zip(*(column.tolist() for column in columns), strict=True)
-    else:
-        what = folder / "meta" / "episodes.jsonl"
-        if what.is_file():
-            check_regular(what)
-        try:
-            text = what.read_text(encoding="utf-8-sig") if what.is_file() else ""
-            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
-            pairs = [(_count(row["episode_index"]), _count(row["length"])) for row in rows]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InputError(
-                f"{what} is damaged ({error!r:.80}): load the data set again"
-            ) from error
-    for episode, length in pairs:
-        if found.setdefault(episode, length) != length:
-            raise InputError(
-                f"{what} has episode {episode} with {found[episode]} and with {length} frames: "
-                "keep the row that is right, or load the data set again"
-            )
-    if not found:
-        version = info["codebase_version"]
-        raise InputError(
-            f"{what} has no episodes, and meta/info.json has {version}: load the data set again, "
-            "or convert it with LeRobot's own scripts"
-        )
-    return found
 
 
 def _count(value: Any) -> int:

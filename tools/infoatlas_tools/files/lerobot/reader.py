@@ -28,9 +28,9 @@ from ...trajectories import Trajectories
 from ..numbers import LARGEST
 from ..rates import EVEN, stated_rate, time_faults
 from .features import choose_features, column_names, shape_of
-from .frames import Frames, Int, data_files, read_frames
+from .frames import Frames, Int
 from .images import choose_camera, images_of_episodes
-from .meta import episode_lengths, info_file, is_others, lance_tables, read_info, stated_files
+from .meta import LeRobotFolder, info_file, is_others, lance_tables
 
 NAMED = 3  # episodes that a message describes
 
@@ -44,7 +44,7 @@ def is_lerobot(path: str | os.PathLike[str]) -> bool:
 
 
 def read_lerobot(
-    path: str | os.PathLike[str],
+    opened: LeRobotFolder,
     features: Sequence[str] | None = None,
     camera: str | None = None,
 ) -> Trajectories:
@@ -59,17 +59,15 @@ def read_lerobot(
     Names of columns are those of `meta/info.json`. The rate is its `fps`, Hz (None if it is not a
     number above 0, or if the time stamps contradict it).
     """
-    folder = Path(path)
-    info = read_info(folder)
+    folder, info = opened.path, opened.info
     chosen, notes = choose_features(info["features"], features, folder)
     pictures = None if camera is None else choose_camera(info["features"], camera, folder)
-    expected = episode_lengths(folder, info)
-    files = data_files(folder)
-    stated = stated_files(files, folder, info, expected)
-    if len(stated) < len(files):
-        others = [str(file.relative_to(folder)) for file in files if file not in stated]
+    expected = opened.lengths
+    if len(opened.files) < len(opened.data_files):
+        left = [file for file in opened.data_files if file not in opened.files]
+        others = [str(file.relative_to(folder)) for file in left]
         notes.append(f"Set aside, because meta/ does not name it: {first_names(others, NAMED)}.")
-    read = _read_files(stated, chosen, info)
+    read = _read_files(opened, chosen)
     names: list[str] = []
     for feature, values in zip(chosen, read.values, strict=True):
         found, note = column_names(feature, info["features"][feature], values.shape[1])
@@ -79,7 +77,7 @@ def read_lerobot(
     reasons = _incomplete(read, chosen, expected, (episodes, first, lengths), folder)
     images: dict[int, Images] = {}
     if pictures is not None:
-        images, lost = images_of_episodes(folder, info, pictures, expected)
+        images, lost = images_of_episodes(opened, pictures)
         last = read.frames[first + lengths - 1]
         for episode, length, end in zip(
             *(own.tolist() for own in (episodes, lengths, last)), strict=True
@@ -115,23 +113,23 @@ def read_lerobot(
     )
 
 
-def lerobot_camera(path: Path, name: str, found: Trajectories) -> Camera:
+def lerobot_camera(opened: LeRobotFolder, name: str, found: Trajectories) -> Camera:
     """Another camera of the episodes that were read; InputError if it lacks one of them."""
-    info = read_info(path)
-    feature, lengths = choose_camera(info["features"], name, path), episode_lengths(path, info)
-    images, lost = images_of_episodes(path, info, feature, lengths)
+    feature = choose_camera(opened.info["features"], name, opened.path)
+    images, lost = images_of_episodes(opened, feature)
     episodes = [int(episode) for episode in found.episodes]
     for episode in episodes:
         if why := lost.get(episode, "" if episode in images else "is not in meta/"):
             raise InputError(
-                f"{path}: camera {name} is of no use for episode {episode}, which {why}: name it "
-                "first, and the episode is left out"
+                f"{opened.path}: camera {name} lacks episode {episode}, which {why}: name this "
+                "camera first, and the episode is left out"
             )
     return Camera(name, found.lengths, [images[episode] for episode in episodes])
 
 
-def _read_files(files: list[Path], features: list[str], info: dict[str, Any]) -> Frames:
+def _read_files(opened: LeRobotFolder, features: list[str]) -> Frames:
     """Rows of all files, in order; InputError if two have one frame, or their columns differ."""
+    files, info = opened.files, opened.info
     timed = "timestamp" in info["features"]
     shapes = [shape_of(info["features"][feature]) for feature in features]
     widths = [math.prod(shape or (1,)) for shape in shapes]
@@ -140,7 +138,7 @@ def _read_files(files: list[Path], features: list[str], info: dict[str, Any]) ->
     used: list[Path] = []
     room = LARGEST
     for file in files:
-        part = read_frames(file, features, timed, room // least)
+        part = opened.read_frames(file, features, timed, room // least)
         room -= sum(values.size for values in part.values)
         if room < 0:
             raise InputError(f"{file}: more than {LARGEST} numbers: take a part of the episodes")
