@@ -147,8 +147,6 @@ def test_videos_of_lerobot(tmp_path, version):
         expected = np.rint((start + np.arange(LENGTHS[i]) / 20) * 1e9)
         np.testing.assert_array_equal(times, expected)
     assert "video/top" not in read(tmp_path / "view" / "2.rrd")
-    assert write_rerun(found, folder, tmp_path / "none", video=False) == ()
-    assert "video/top" not in read(tmp_path / "none" / "0.rrd")
 
 
 def test_refusals(tmp_path, monkeypatch):

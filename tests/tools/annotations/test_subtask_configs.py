@@ -50,7 +50,7 @@ def two_arms():
 
 def test_mimicgen(tmp_path):
     path, out = write_mimicgen(tmp_path / "demo.hdf5"), tmp_path / "task.json"
-    assert write_mimicgen_config(annotations(subtasks(), NAMES), path, out, offsets=(2, 5)) == ()
+    assert write_mimicgen_config(annotations(subtasks(), NAMES), path, out) == ()
     config = json.loads(out.read_text())
     assert config["experiment"]["source"] == {"dataset_path": str(path), "filter_key": MASK}
     spec = config["task"]["task_spec"]
@@ -60,42 +60,38 @@ def test_mimicgen(tmp_path):
     signals = [own["subtask_term_signal"] for own in spec.values()]
     assert signals == ["reach_cubea", "carry_cubea_to_cubeb", None]  # as in the HDF5 file
     ranges = [own["subtask_term_offset_range"] for own in spec.values()]
-    assert ranges == [[2, 5], [2, 5], None]
+    assert ranges == [[0, 0], [0, 0], None]
     # without an object, no nearest neighbour by its pose
     strategies = [own["selection_strategy"] for own in spec.values()]
     assert strategies == ["nearest_neighbor_object", "nearest_neighbor_object", "random"]
     assert spec["subtask_3"]["selection_strategy_kwargs"] is None
 
 
-@pytest.mark.parametrize("skillgen", [False, True])
-def test_isaac_lab(tmp_path, skillgen):
+def test_isaac_lab(tmp_path):
     path, out = write_isaac(tmp_path / "demo.hdf5"), tmp_path / "task.json"
     own = annotations(subtasks(CUBES), NAMES)
-    write_isaaclab_config(own, path, out, offsets=(0, 5), skillgen=skillgen)
+    write_isaaclab_config(own, path, out)
     (eef, parts), *others = json.loads(out.read_text())["subtask_configs"].items()
     assert eef == "franka" and not others  # that of the file, for any name of the tool
     assert all(set(part) <= FIELDS for part in parts)
     assert [part["object_ref"] for part in parts] == [*CUBES, None]
-    assert [part["subtask_term_offset_range"] for part in parts] == [[0, 5], [0, 5], [0, 0]]
-    assert parts[2]["subtask_term_signal"] == ("until_end" if skillgen else None)
+    assert [part["subtask_term_offset_range"] for part in parts] == [[0, 0]] * 3
+    assert parts[2]["subtask_term_signal"] is None
     assert parts[0]["next_subtask_description"] == "carry cube_1 to cube_2"
 
 
-@pytest.mark.parametrize("skillgen", [False, True])
-def test_autodata(tmp_path, skillgen):
+def test_autodata(tmp_path):
     path, out = write_isaac(tmp_path / "demo.hdf5"), tmp_path / "task.yaml"
     own = annotations(replace(subtasks(CUBES), given_names=('a: "b"', "- c #", "ö")), NAMES)
-    write_autodata(own, path, out, skillgen=skillgen)
+    write_autodata(own, path, out)
     task = YAML(typ="safe").load(out.read_text(encoding="utf-8"))
     assert set(task) == {"name", "algo", "subtasks", "generation_policy"}
-    assert task["name"] == "demo" and task["algo"] == ("skillgen" if skillgen else "mimicgen")
+    assert task["name"] == "demo" and task["algo"] == "mimicgen"
     parts = task["subtasks"]["franka"]
     assert [part["description"] for part in parts] == ['a: "b"', "- c #", "ö"]
     assert [part["object_ref"] for part in parts] == [*CUBES, ""]
     signals = [part["subtask_term_signal"] for part in parts]
-    assert signals == ["a_b", "c", "part" if skillgen else ""]
-    starts = [part.get("subtask_start_signal") for part in parts]
-    assert starts == (signals if skillgen else [None] * 3)
+    assert signals == ["a_b", "c", ""]
     assert parts[0]["selection_strategy_kwargs"] == {"nn_k": 3}
     assert parts[0]["subtask_term_offset_range"] == [0, 0]
     assert parts[0]["apply_noise_during_interpolation"] is False
@@ -112,11 +108,10 @@ def test_two_arms(tmp_path):
 def test_references_have_the_names_of_the_file(tmp_path):
     path = write_mimicgen(tmp_path / "demo.hdf5")
     own = annotations(subtasks(("cube", "cubeB")), NAMES)
-    with pytest.raises(InputError, match=r"poses of cubeA, cubeB and none of 'cube'.*objects=\{'c"):
+    with pytest.raises(
+        InputError, match=r"poses of cubeA, cubeB and none of 'cube'.*call the object so"
+    ):
         write_mimicgen_config(own, path, tmp_path / "a.json")
-    write_mimicgen_config(own, path, tmp_path / "a.json", objects={"cube": "cubeA", "cubeB": ""})
-    spec = json.loads((tmp_path / "a.json").read_text())["task"]["task_spec"]
-    assert [part["object_ref"] for part in spec.values()] == ["cubeA", None, None]
     with h5py.File(path, "a") as file:  # without poses no name is known to be wrong
         for demo in NAMES:
             del file[f"data/{demo}/datagen_info"]
@@ -132,23 +127,6 @@ def test_objects_of_a_camera_have_no_poses(tmp_path):
         with pytest.raises(InputError, match="camera top sees, and generation needs their poses"):
             write(own, path, tmp_path / "a.json")
     assert not (tmp_path / "a.json").exists()
-
-
-def test_offsets_that_empty_a_part(tmp_path):
-    path = write_mimicgen(tmp_path / "demo.hdf5")
-    own = annotations(subtasks(), NAMES)
-    write_mimicgen_config(own, path, tmp_path / "a.json", offsets=(-3, 8))
-    for offsets, message in (
-        ((-3, 9), "sub-task 2 of tool has 12 steps in demo_2"),
-        ((0, 9), "sub-task 3 of tool has 9 steps in demo_10"),
-    ):
-        with pytest.raises(InputError, match=message):
-            write_mimicgen_config(own, path, tmp_path / "b.json", offsets=offsets)
-    with pytest.raises(InputError, match="pass the least first"):
-        write_mimicgen_config(own, path, tmp_path / "b.json", offsets=(5, 2))
-    # an excluded demonstration does not count
-    own = annotations(subtasks(cuts=[[10, 25], [8, 20], [20, 50]]), NAMES)
-    write_mimicgen_config(own, path, tmp_path / "b.json", offsets=(0, 9))
 
 
 def test_a_data_set_without_end_effectors(tmp_path):

@@ -2,7 +2,7 @@
 
 The modules of this folder have functions `write_<format>(annotations, path, out)`. Each writes a
 new file or folder `out` from the data set at `path`. It returns sentences about annotations that
-the format has no place for. `out` must not exist: `replacing.py` moves it to its final place.
+the format has no place for. `out` must not exist: `replacing` moves it to its final place.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ from ..keystates.key_states import KeyStates
 from ..keystates.subtasks import Subtasks
 from ..keystates.trust.quality import at_rest
 from ..keystates.trust.recording_faults import LEAST
-from .replacing import replacing
 from .review import Review, review
-from .written_formats import FORMATS, check_format, check_out
+from .written_formats import FORMATS, check_format, check_out, replacing
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -63,7 +62,7 @@ class Annotations:
     # Names in the data set: "demo_0", "traj_3", "0", or the name of a bag.
     episodes: tuple[str, ...]
     source: Recording | None = None  # with the actions, and the data that are copied
-    # [N], steps that are cut from the start of each demonstration; see `lerobot_frames.trimmed`.
+    # [N], steps that are cut from the start of each demonstration; see `lerobot_tables.trimmed`.
     first: Int | None = None
 
     def __post_init__(self) -> None:

@@ -8,7 +8,6 @@ timeline: the times are those at which the bag received its messages.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -44,9 +43,8 @@ def write_foxglove(
 ) -> tuple[str, ...]:
     """Write an .mcap file of events for each demonstration.
 
-    The episodes of a folder of bags are the names of the bags. `topic` is the one whose messages
-    are the steps; unless given, the only topic on which every bag has as many messages as its
-    demonstration has steps. Times of other data sets begin at 0 in each demonstration.
+    The episodes of a folder of bags are the names of the bags, and `topic` is the one whose
+    messages are the steps. Times of other data sets begin at 0 in each demonstration.
     """
     try:
         from rosbags.typesys import Stores, get_types_from_msg, get_typestore
@@ -132,9 +130,8 @@ def _times(annotations: Annotations, path: Path, topic: str | None) -> list[NDAr
             np.rint(np.arange(n) / rate * SECOND).astype(np.int64)
             for n in annotations.lengths.tolist()
         ]
-    lengths = annotations.lengths.tolist()
-    pairs = [(bag, length) for bag, length in zip(bags, lengths, strict=True) if bag is not None]
-    return _received(pairs, topic)
+    pairs = zip(bags, annotations.lengths.tolist(), strict=True)
+    return [_received(bag, length, topic) for bag, length in pairs if bag is not None]
 
 
 def _bag(path: Path, name: str) -> Path | None:
@@ -145,32 +142,14 @@ def _bag(path: Path, name: str) -> Path | None:
     return None
 
 
-def _received(bags: Sequence[tuple[Path, int]], topic: str | None) -> list[NDArray[np.int64]]:
-    """Times at which each bag received the messages of a topic, ns; their number is checked."""
-    if topic is None:
-        every: list[set[str]] = []
-        for bag, length in bags:
-            counts: Counter[str] = Counter()
-            with reading(bag), closing(BagFiles(bag)) as files:
-                for channel in files.channels:
-                    counts[channel.topic] += channel.messages
-            every.append({name for name, count in counts.items() if count == length})
-        fitting = sorted(set.intersection(*every))
-        if len(fitting) != 1:
-            raise InputError(
-                f"{bags[0][0].parent}: {', '.join(fitting) or 'no topic'} has as many messages as "
-                "there are steps: name the topic that the demonstrations were read from"
-            )
-        topic = fitting[0]
-    found = []
-    for bag, length in bags:
-        with reading(bag), closing(BagFiles(bag)) as files:
-            chosen = [i for i, each in enumerate(files.channels) if each.topic == topic]
-            times = [time for time, _, _ in files.messages(chosen)]
-        if len(times) != length:
-            raise InputError(
-                f"{bag} has {len(times)} messages on {topic}, and its demonstration {length} "
-                "steps: name the topic that the demonstrations were read from"
-            )
-        found.append(np.array(times, np.int64))
-    return found
+def _received(bag: Path, length: int, topic: str | None) -> NDArray[np.int64]:
+    """Times at which a bag received the messages of a topic, ns; their number is checked."""
+    with reading(bag), closing(BagFiles(bag)) as files:
+        chosen = [i for i, each in enumerate(files.channels) if each.topic == topic]
+        times = [time for time, _, _ in files.messages(chosen)]
+    if len(times) != length:
+        raise InputError(
+            f"{bag} has {len(times)} messages on {topic}, and its demonstration {length} steps: "
+            "name the topic that the demonstrations were read from"
+        )
+    return np.array(times, np.int64)

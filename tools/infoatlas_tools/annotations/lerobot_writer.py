@@ -34,8 +34,7 @@ from ..files.lerobot.written_tables import (
     rewrite_frames,
 )
 from .content import Annotations
-from .lerobot_episodes import feature_values, write_episodes
-from .lerobot_frames import DatasetFrames, trimmed
+from .lerobot_tables import DatasetFrames, feature_values, trimmed, write_episodes
 from .quality_flags import frame_flags
 
 Int = NDArray[np.int64]

@@ -55,12 +55,11 @@ def write_rerun(
     out: Path,
     *,
     episodes: Sequence[str] | None = None,
-    video: bool = True,
 ) -> tuple[str, ...]:
     """Write a recording of the Rerun viewer for each demonstration.
 
-    `episodes` are names of demonstrations (all unless given). `video` copies the videos of a
-    LeRobot data set. Without a rate, there is only the timeline `step`, and no video.
+    `episodes` are names of demonstrations (all unless given). Videos of a LeRobot data set are
+    copied. Without a rate, there is only the timeline `step`, and no video.
     """
     rerun = _rerun(path)
     chosen = annotations.episodes if episodes is None else tuple(episodes)
@@ -74,7 +73,7 @@ def write_rerun(
     rows = [annotations.episodes.index(name) for name in chosen]
     clips: dict[int, list[Clip]] = {i: [] for i in rows}
     notes: list[str] = []
-    if video and annotations.rate is not None and is_lerobot(path):
+    if annotations.rate is not None and is_lerobot(path):
         found, notes = _clips(Path(path), [int(name) for name in chosen])
         clips = dict(zip(rows, found.values(), strict=True))
         size = sum(os.path.getsize(clip.file) for own in clips.values() for clip in own)
@@ -82,7 +81,7 @@ def write_rerun(
             raise InputError(
                 f"{path}: videos of {len(rows)} demonstrations take {size / 1e9:.1f} GB, and "
                 f"{LARGEST_VIDEO / 1e9:.0f} GB are the most: choose episodes, as "
-                f"episodes={list(chosen[:2])}, or video=False"
+                f"--episode {chosen[0]}"
             )
     try:
         out.mkdir()

@@ -7,7 +7,6 @@ reads YAML. The signals named in them are in the HDF5 file (`mimicgen.py`).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from ..files.formats import open_dataset
 from ..files.hdf5.robomimic import OBJECT_POSES, datagen_info, opened_demos
 from ..keystates.subtasks import WORLD, Subtask
 from .content import Annotations
-from .mimicgen import MASK, eef_names, incomplete, signal_names
+from .mimicgen import MASK, eef_names, signal_names
 
 # Values from the configurations of these programs for stacking cubes.
 NEAREST = ("nearest_neighbor_object", {"nn_k": 3})
@@ -25,23 +24,14 @@ ANY: tuple[str, dict[str, Any]] = ("random", {})  # the one strategy without a r
 NOISE, INTERPOLATION = 0.03, 5
 
 
-def write_mimicgen_config(
-    annotations: Annotations,
-    path: Path,
-    out: Path,
-    *,
-    offsets: tuple[int, int] = (0, 0),
-    objects: Mapping[str, str] | None = None,
-) -> tuple[str, ...]:
+def write_mimicgen_config(annotations: Annotations, path: Path, out: Path) -> tuple[str, ...]:
     """Write the sub-tasks of a MimicGen configuration, as JSON.
 
     Merge it into a configuration of the task: `task.task_spec` has the sub-tasks with `object_ref`,
     and `experiment.source.filter_key` names the list of complete demonstrations. The HDF5 file at
-    `path` contains the names of objects and end effectors; `objects` has those by reference object
-    that differ, "" for no reference. `offsets` are the smallest and largest number of steps by
-    which MimicGen moves the end of a part at each attempt.
+    `path` contains the names of objects and end effectors.
     """
-    fields, _ = _fields(annotations, path, offsets, objects)
+    fields, _ = _fields(annotations, path)
     spec = {}
     for number, own in enumerate(next(iter(fields.values())), start=1):
         last = own["subtask_term_signal"] is None
@@ -59,45 +49,26 @@ def write_mimicgen_config(
     return _write(out, json.dumps(config, indent=4))
 
 
-def write_isaaclab_config(
-    annotations: Annotations,
-    path: Path,
-    out: Path,
-    *,
-    offsets: tuple[int, int] = (0, 0),
-    objects: Mapping[str, str] | None = None,
-    skillgen: bool = False,
-) -> tuple[str, ...]:
+def write_isaaclab_config(annotations: Annotations, path: Path, out: Path) -> tuple[str, ...]:
     """Write the fields of `SubTaskConfig` of each part, by end effector, as JSON.
 
     In an environment: `self.subtask_configs = {eef: [SubTaskConfig(**part) for part in parts] for
     eef, parts in json.load(file)["subtask_configs"].items()}`.
-
-    Options are as in `write_mimicgen_config`. `skillgen` also names the signal of the last part,
-    whose start SkillGen needs.
     """
-    fields, names = _fields(annotations, path, offsets, objects, skillgen)
+    fields, names = _fields(annotations, path)
     for eef, parts in fields.items():
         for own, name, after in zip(parts, names[eef], [*names[eef][1:], ""], strict=True):
             own.update(description=name, next_subtask_description=after)
     return _write(out, json.dumps({"subtask_configs": fields}, indent=4))
 
 
-def write_autodata(
-    annotations: Annotations,
-    path: Path,
-    out: Path,
-    *,
-    offsets: tuple[int, int] = (0, 0),
-    objects: Mapping[str, str] | None = None,
-    skillgen: bool = False,
-) -> tuple[str, ...]:
-    """Write a task descriptor of AutoData (0.1), YAML, with options of `write_isaaclab_config`.
+def write_autodata(annotations: Annotations, path: Path, out: Path) -> tuple[str, ...]:
+    """Write a task descriptor of AutoData (0.1), YAML.
 
-    The algorithm is "mimicgen", "dexmimicgen" with several end effectors, or "skillgen".
+    The algorithm is "mimicgen", or "dexmimicgen" with several end effectors.
     """
-    fields, names = _fields(annotations, path, offsets, objects, skillgen)
-    algorithm = "skillgen" if skillgen else "mimicgen" if len(fields) == 1 else "dexmimicgen"
+    fields, names = _fields(annotations, path)
+    algorithm = "mimicgen" if len(fields) == 1 else "dexmimicgen"
     # JSON strings are YAML strings, so no package is needed.
     lines = [f"name: {json.dumps(path.stem)}", f"algo: {algorithm}", "subtasks:"]
     for eef, parts in fields.items():
@@ -105,8 +76,6 @@ def write_autodata(
         for own, name in zip(parts, names[eef], strict=True):
             signal = own["subtask_term_signal"] or ""
             row = {"object_ref": own["object_ref"] or "", "description": name}
-            if skillgen:
-                row["subtask_start_signal"] = signal
             row["subtask_term_signal"] = signal
             row.update({key: value for key, value in own.items() if key not in row})
             row["subtask_term_offset_range"] = list(own["subtask_term_offset_range"])
@@ -117,11 +86,7 @@ def write_autodata(
 
 
 def _fields(
-    annotations: Annotations,
-    path: Path,
-    offsets: tuple[int, int],
-    objects: Mapping[str, str] | None,
-    skillgen: bool = False,
+    annotations: Annotations, path: Path
 ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, list[str]]]:
     """Fields that the three programs share, and names of the parts, by end effector."""
     subtasks = annotations.subtasks
@@ -140,7 +105,6 @@ def _fields(
             eefs = eef_names(subtasks, path, info)
             if info is not None:
                 known = [name for group in OBJECT_POSES for name in info.get(group, ())]
-    _check_offsets(annotations, offsets)
     fields: dict[str, list[dict[str, Any]]] = {}
     names: dict[str, list[str]] = {}
     signals = signal_names(subtasks)
@@ -148,13 +112,13 @@ def _fields(
         indices = subtasks.indices(tool)
         for which in indices:
             part, last = subtasks.parts[which], which == indices[-1]
-            reference = _reference(part, path, known, objects or {})
+            reference = _reference(part, path, known)
             strategy, kwargs = ANY if reference is None else NEAREST
             fields.setdefault(eefs[tool], []).append(
                 {
                     "object_ref": reference,
-                    "subtask_term_signal": None if last and not skillgen else signals[which],
-                    "subtask_term_offset_range": (0, 0) if last else tuple(offsets),
+                    "subtask_term_signal": None if last else signals[which],
+                    "subtask_term_offset_range": (0, 0),
                     "selection_strategy": strategy,
                     "selection_strategy_kwargs": dict(kwargs),
                     "action_noise": NOISE,
@@ -167,36 +131,15 @@ def _fields(
     return fields, names
 
 
-def _reference(
-    part: Subtask, path: Path, known: list[str], objects: Mapping[str, str]
-) -> str | None:
+def _reference(part: Subtask, path: Path, known: list[str]) -> str | None:
     """Name in the file of a part's reference object; None without one."""
-    name = "" if part.reference == WORLD else objects.get(part.reference, part.reference)
+    name = "" if part.reference == WORLD else part.reference
     if name and known and name not in known:
         raise InputError(
             f"{path} has poses of {', '.join(known)} and none of {name!r}, a reference object: "
-            f"pass its name there, as objects={{{name!r}: {known[0]!r}}}, or call it so"
+            "call the object so"
         )
     return name or None
-
-
-def _check_offsets(annotations: Annotations, offsets: tuple[int, int]) -> None:
-    """Raise InputError for offsets that can make a part empty, as the programs do."""
-    low, high = offsets
-    if low > high:
-        raise InputError(f"offsets are {offsets}: pass the least first, as (5, 10)")
-    missing = incomplete(annotations)
-    for tool in annotations.subtasks.tools:
-        parts = annotations.subtasks.of(tool)
-        for k in range(1, len(parts)):
-            for i, demo in enumerate(annotations.episodes):
-                end = int(parts[k].end[i]) + (low if k < len(parts) - 1 else 0)
-                if demo not in missing and int(parts[k - 1].end[i]) + high >= end:
-                    steps = int(parts[k].end[i] - parts[k].start[i])
-                    raise InputError(
-                        f"offsets are {offsets}, and sub-task {k + 1} of {tool} has {steps} steps "
-                        f"in {demo}: pass offsets that cannot empty it"
-                    )
 
 
 def _write(out: Path, text: str) -> tuple[str, ...]:

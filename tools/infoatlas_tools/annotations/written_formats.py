@@ -1,14 +1,18 @@
-"""Formats that annotations are written in, and what is checked before they are computed."""
+"""Formats that annotations are written in, checks of the place, and complete new files there."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from infoatlas_rt.cli.console import check_target
-from infoatlas_rt.errors import InputError
+from infoatlas_rt.errors import InfoAtlasError, InputError, OutputError
 
 from ..presentation import ParameterError
 
@@ -139,3 +143,51 @@ def check_out(source: Recording | None, out: str | os.PathLike[str], name: str) 
         )
     if source and source.path.is_dir() and source.path.resolve() in path.resolve().parents:
         raise InputError(f"{path} is inside {source.path}: choose a place outside of it")
+
+
+@contextmanager
+def replacing(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """A path for a new file or folder, which becomes `target` if no error is raised.
+
+    It is on the same disk, beside the target. After an error or an interrupt, the target is
+    unchanged, and the new file is removed. `overwrite` replaces an existing target, with the same
+    permissions: a file atomically; a folder is moved aside, and back if the new one cannot take its
+    place.
+    """
+    if overwrite:
+        target = target.resolve()
+    elif target.exists() or target.is_symlink():
+        raise OutputError(f"{target} exists: choose a name that does not")
+    try:
+        room = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    except OSError as error:
+        raise OutputError(f"{target} cannot be written ({error}): choose another place") from error
+    new = room / target.name
+    try:
+        yield new
+        if overwrite:
+            shutil.copymode(target, new)
+            _swap(target, new, room / "before")
+        elif target.exists():
+            raise OutputError(f"{target} appeared in the meantime: choose another name")
+        else:
+            new.rename(target)
+    except InfoAtlasError:
+        raise
+    except OSError as error:
+        raise OutputError(f"{target} cannot be written ({error}): choose another place") from error
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
+
+
+def _swap(target: Path, new: Path, aside: Path) -> None:
+    """Put `new` in the place of a file or folder, which goes `aside` if it is a folder."""
+    if not target.is_dir():
+        new.replace(target)
+        return
+    target.rename(aside)
+    try:
+        new.rename(target)
+    except BaseException:
+        aside.rename(target)
+        raise

@@ -50,7 +50,7 @@ class Recording:
         else:
             given = self.messages
             found = load_demonstrations(
-                self.path, given.get("topic"), given.get("field"), given.get("joints", ()), camera
+                self.path, given.get("topic"), given.get("field"), given.get("joints") or (), camera
             )
         return found.described(**self.described)
 
