@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.live.timing import NOMINAL
 
 from ..files.lerobot.features import NUMBERS, kind_of_feature, shape_of
 from ..files.lerobot.frames import TIME, counters, read_parquet, require_pyarrow, scalars
 from ..files.lerobot.meta import COUNTERS, LeRobotFolder
 from ..files.lerobot.written_tables import LANGUAGE, summary, with_columns
 from ..files.numbers import LARGEST
+from ..keystates.motion.fit_timing import NOMINAL
 from ..keystates.motion.motion_scales import quanta
 from ..keystates.trust.quality import IDLE, dithers
 from .content import Annotations
