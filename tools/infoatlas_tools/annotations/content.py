@@ -22,11 +22,11 @@ from infoatlas_rt.errors import InputError
 
 from ..bags.any_recording import Recording
 from ..keystates.contacts.event_names import END
+from ..keystates.contacts.keystate_steps import ENOUGH
 from ..keystates.coordinates import read_coordinates
 from ..keystates.key_states import KeyStates
 from ..keystates.subtasks import Subtasks
 from ..keystates.trust.quality import at_rest
-from ..keystates.trust.recording_faults import LEAST
 from .review import Review, review
 from .written_formats import FORMATS, check_format, check_out, replacing
 
@@ -94,7 +94,7 @@ class Annotations:
         states, places = self.keystates.trajectories.split(), self.subtasks.places
         for part, name in zip(self.subtasks.parts, self.subtasks.names, strict=True):
             rows = np.flatnonzero(part.end > part.start)
-            if part.reference not in places or len(rows) < LEAST:
+            if part.reference not in places or len(rows) < ENOUGH:
                 continue
             hand, body = list(places[part.tool]), list(places[part.reference])
             ends = [states[i][self.kept(i)][part.end[i] - 1] for i in rows.tolist()]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..keystates.contacts.keystate_steps import ENOUGH
 from ..keystates.trust.quality import UNLIKE
-from ..keystates.trust.recording_faults import LEAST
 
 Float = NDArray[np.float64]
 
@@ -48,8 +48,8 @@ class Review:
         if np.isnan(self.correlation):
             why = "episodes are too short"
             if np.isnan(self.surprise).all():
-                few = len(self.lag) < LEAST
-                why = f"it needs {LEAST} demonstrations" if few else "no actions were read"
+                few = len(self.lag) < ENOUGH
+                why = f"it needs {ENOUGH} demonstrations" if few else "no actions were read"
             return f"The lag of actions is not known: {why}."
         if np.isnan(self.set_lag):
             return f"Speeds of actions and states correlate by {self.correlation:.2f}: no lag."
@@ -73,7 +73,7 @@ def review(
     jerk = np.array([_rms(np.diff(own, 2, axis=0)) for own in motion])
     set_lag, correlation, lag, surprise = np.nan, np.nan, nothing, nothing
     apart = np.zeros(count)
-    if actions is not None and count >= LEAST:
+    if actions is not None and count >= ENOUGH:
         surprise = _surprise(paths, actions)
         reach = min(round((rate or 20) * REACH), min(map(len, motion)) // 4 - 1)
         if reach > 0:
@@ -89,7 +89,7 @@ def review(
         away = values - np.median(values)
         scores[name] = away / max(1.4826 * float(np.median(np.abs(away))), FLOOR)
     scores["length"] = np.abs(scores["length"])
-    every = np.nan_to_num(np.array(list(scores.values()))) * (count >= LEAST)
+    every = np.nan_to_num(np.array(list(scores.values()))) * (count >= ENOUGH)
     shown = {"lag": lag, **measures, "length": np.exp(measures["length"]), "jerk": jerk}
     why: list[list[str]] = [[] for _ in paths]
     for name, far in zip(scores, every > UNLIKE, strict=True):

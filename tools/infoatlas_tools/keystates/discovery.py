@@ -27,17 +27,11 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_count
+from infoatlas_rt.live.timing import Timing
 
 from ..trajectories import Trajectories, as_trajectories
 from .contacts.bodies import unnamed_positions
-from .contacts.contact import tempo
-from .contacts.contact_events import (
-    APART,
-    Evidence,
-    add_changes,
-    chosen_events,
-    find_evidence,
-)
+from .contacts.contact_events import Evidence, add_changes, chosen_events, find_evidence
 from .contacts.event_names import MOTION, EventKind, What, label_kind
 from .contacts.keystate_steps import SHARED, Steps, empty_steps
 from .coordinates import ReadCoordinates, read_coordinates
@@ -45,20 +39,15 @@ from .key_states import KeyStates
 from .kinds import Others, group, repeated
 from .labels import as_labels, spread_labels
 from .marks import Marks, episode_names
+from .motion.durations import APART, ONE_EVENT, tempo
 from .motion.fit_timing import NOMINAL, choose_timing
-from .motion.motion_scales import (
-    APART as CHANGES_APART,
-    change_curves,
-    find_pauses,
-    fit_scales,
-    peaks,
-)
+from .motion.motion_scales import change_curves, find_pauses, fit_scales, peaks
 from .motion.working_steps import Recordings
 from .trust.quality import assess
 from .trust.recording_faults import equal_frames, recording_faults
 from .trust.trust import has_bursts, met, reproduced
 
-CHOOSABLE = 8  # key states of a demonstration from which count="auto" chooses
+CHOOSABLE = 8  # key states of a demonstration that count="auto" keeps, at most
 DOMINANT = 0.4  # of the largest strength: other changes of the motion that count="auto" keeps
 
 Float = NDArray[np.float64]
@@ -123,16 +112,7 @@ def discover_keystates(
     coordinates, repaired, paths, outliers = read_coordinates(given)
     if not coordinates.names:
         raise InputError(_nothing_left(coordinates, given.ignore))
-    timing = choose_timing(paths, given.rate, given.stride)
-    lengths = given.lengths
-    shortest = int(lengths.argmin())
-    if lengths[shortest] < timing.stride:
-        ways = [f", or check the rate ({given.rate})"] if given.rate else []
-        ways = [", or pass a smaller stride"] if given.stride else ways
-        raise InputError(
-            f"trajectory {shortest} has {lengths[shortest]} steps, and a working step is "
-            f"{timing.stride} of them: leave it out{''.join(ways)}"
-        )
+    timing, lengths = _timing(given, paths), given.lengths
     frequency = given.rate or NOMINAL * timing.stride
     working = [timing.average(s) for s in paths]
     scales = fit_scales(working, timing, coordinates.scale, coordinates.least)
@@ -198,6 +178,20 @@ def _nothing_left(coordinates: ReadCoordinates, ignored: Sequence[int]) -> str:
     return f"no coordinate is left of {coordinates.width} ({why}): {', or '.join(ways)}"
 
 
+def _timing(given: Trajectories, paths: Sequence[Float]) -> Timing:
+    """Working steps of the demonstrations; InputError if one is shorter than a working step."""
+    timing = choose_timing(paths, given.rate, given.stride)
+    shortest = int(given.lengths.argmin())
+    if given.lengths[shortest] < timing.stride:
+        way = f", or check the rate ({given.rate})" if given.rate else ""
+        way = ", or pass a smaller stride" if given.stride else way
+        raise InputError(
+            f"trajectory {shortest} has {given.lengths[shortest]} steps, and a working step is "
+            f"{timing.stride} of them: leave it out{way}"
+        )
+    return timing
+
+
 def _gripper(given: Trajectories) -> list[int]:
     """Columns that the user named as the gripper, and that move."""
     moving = np.ptp(given.states, axis=0) > 0
@@ -227,7 +221,7 @@ def _others(
     if any(evidence.events) and evidence.columns:
         pauses = find_pauses(states, evidence.columns, unit, APART * unit)
     return [
-        np.array([*own, *peaks(curve, CHANGES_APART * unit)], np.int64)
+        np.array([*own, *peaks(curve, ONE_EVENT * unit)], np.int64)
         for own, curve in zip(pauses, curves, strict=True)
     ]
 

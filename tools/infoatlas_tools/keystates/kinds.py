@@ -19,8 +19,8 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 ONE_KIND = 0.3  # cosine of the signatures of one kind, at least
-REPEAT = 0.8  # cosine of the signatures from which two kinds count as one kind, repeated
-SEEDS = 300  # events around which kinds are looked for, at most
+SIMILAR = 0.8  # cosine of the signatures from which two kinds count as one kind, repeated
+SEEDS = 300  # events around which kinds are looked for, at most: the time grows with them
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def repeated(kinds: Sequence[Kind]) -> list[int]:
     number = list(range(len(kinds)))
     units = [k.signature / max(float(np.linalg.norm(k.signature)), 1e-12) for k in kinds]
     for i, kind in enumerate(kinds):
-        same = [j for j in range(i) if kinds[j].shared and units[i] @ units[j] >= REPEAT]
+        same = [j for j in range(i) if kinds[j].shared and units[i] @ units[j] >= SIMILAR]
         if kind.shared and same:
             number[i] = number[same[0]]
     return number

@@ -21,18 +21,18 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_count
 
 from ..trajectories import Trajectories
-from .contacts.contact_events import NEAR, Event
+from .contacts.contact_events import Event
 from .fits.fit_detectors import CENTRED, fit_detectors, make_features
 from .marks import Marks, read_labels
+from .motion.durations import NEAR, ONE_EVENT
 from .motion.working_steps import Recordings
 
 Float = NDArray[np.float64]
 
-MOST = 0.6  # of the labels of a kind that stand for events of one name, at least
+STAND_FOR = 0.6  # of the labels of a kind: if so many lie on events of one kind, these are meant
 SEEN = 2.0  # score of an event like the labelled ones; the detector gives up to 1
-KEPT = 10.0  # score of a label: more than any other
+KEPT = 5 * SEEN  # score of a label: more than any other
 LACKS = -1.0  # in place of a step: a person marked that the demonstration lacks the kind
-RIVAL = 0.5  # seconds from the best step from which another one is a rival
 CERTAIN = (-0.6, 3.3, -2.1)  # logistic model of certainty: offset, of the margin, of an event
 ABSENT = 0.4  # of the median score: a demonstration with less, and no event, lacks this kind
 
@@ -66,7 +66,7 @@ def spread_labels(
     coefficients, offset = fit_detectors(list(rows.values()), known[some])
     place = np.nanmean(steps[some] / lengths[some, None], axis=0)
     # Kinds at events of one kind that are far apart: an event is of one of them.
-    every, apart = [kind for kind, *_ in kinds], timing.steps(RIVAL)
+    every, apart = [kind for kind, *_ in kinds], timing.steps(ONE_EVENT)
     event_of = np.array([every.index(kind) if kind else -1 for kind in every])
     far = ~(np.abs(steps[some, :, None] - steps[some, None]) <= apart).any(axis=0)
     alike = 1 + ((event_of == event_of[:, None]) & far & (event_of >= 0)).sum(axis=0)
@@ -79,15 +79,7 @@ def spread_labels(
         raw = row @ coefficients.T + offset
         score = raw / np.maximum(np.abs(raw).max(axis=0), 1e-9)
         recorded = np.tile(timing.recorded(np.arange(lengths[i]))[:, None], len(kinds))
-        there = np.zeros(score.shape)
-        for event in events[i]:
-            at = min(event.step // timing.stride, int(lengths[i]) - 1)
-            for j, (kind, strength, grip) in enumerate(kinds):
-                if kind == event.kind:
-                    recorded[at, j] = event.step
-                    # A failed attempt is short, and what slips out ends no grip.
-                    short = max(1 - event.grip / grip, 0) if grip and not event.unpaired else 0
-                    there[at, j] = SEEN / (1 + abs(event.strength - strength) + short)
+        there = _score_events(events[i], kinds, recorded, timing.stride)
         score += there
         count = np.count_nonzero(there, axis=0)
         fewer = (count < alike) & (alike > 1)  # then it may be cut off: place is by time
@@ -112,6 +104,25 @@ def spread_labels(
     found[said] = given[said]  # labels are kept exactly
     sure = 1 / (1 + np.exp(-(CERTAIN[0] + CERTAIN[1] * margin + CERTAIN[2] * (seen > 0))))
     return np.asarray(found), np.where(said, 1.0, sure[:, which.ravel()])
+
+
+def _score_events(
+    events: Sequence[Event], kinds: Sequence[Any], recorded: NDArray[np.int64], stride: int
+) -> Float:
+    """Scores [T, K] of the events of a demonstration that are like the labelled ones; others 0.
+
+    `kinds` are kind, strength and grip of the K labelled ones; `recorded` [T, K] gets their steps.
+    """
+    score = np.zeros(recorded.shape)
+    for event in events:
+        at = min(event.step // stride, len(score) - 1)
+        for j, (kind, strength, grip) in enumerate(kinds):
+            if kind == event.kind:
+                recorded[at, j] = event.step
+                # A failed attempt is short, and what slips out ends no grip.
+                short = max(1 - event.grip / grip, 0) if grip and not event.unpaired else 0
+                score[at, j] = SEEN / (1 + abs(event.strength - strength) + short)
+    return score
 
 
 def _orders(
@@ -187,7 +198,7 @@ def _meant(events: Sequence[Sequence[Event]], labels: Float, near: float) -> tup
                 event = min(own, key=lambda e: abs(e.step - labels[i]))
                 steps[i], strength[i], grip[i] = event.step, event.strength, event.grip
         on = ~np.isnan(strength)
-        if on.sum() >= MOST * np.count_nonzero(~np.isnan(labels)):
+        if on.sum() >= STAND_FOR * np.count_nonzero(~np.isnan(labels)):
             away = float(np.abs(steps - labels)[on].mean())
             middle = (float(np.nanmedian(values)) for values in (strength, grip))
             found.append((away, kind, *middle, steps))

@@ -7,7 +7,7 @@ import pytest
 
 from hands import RATE, way
 from infoatlas_tools.keystates.contacts.bodies import Body, find_bodies
-from infoatlas_tools.keystates.contacts.contact import find_motions, tempo
+from infoatlas_tools.keystates.contacts.contact import find_motions
 
 HAND = way(
     *((0, [0, 0, 0.3]), (1.5, [0.3, 0, 0]), (2, [0.3, 0, 0]), (3.5, [0.3, 0.3, 0.1])),
@@ -98,10 +98,6 @@ def test_a_motion_that_does_not_end_has_the_length_as_its_end():
     names = [f"{name}.{axis}" for name in ("hand", "box") for axis in "xyz"]
     (row,) = find_motions(find_bodies(names, states, ()), [states], RATE)
     assert row[-1].end == 190 and abs(row[-1].begin - 170) <= 4
-
-
-def test_durations_are_shorter_in_quick_demonstrations():
-    assert [tempo([n] * 3, 20.0) for n in (50, 100, 400)] == [0.5, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...columns import GRIPPER, short_name, without_unit
+from ..motion.durations import ONE_EVENT
 
 Float = NDArray[np.float64]
 
@@ -27,12 +28,13 @@ NUMBERED = re.compile(r"(?!.*(?:joint|grip|qpos|quat|vel|force))(.*(?:object|eef
 NO_OPENING = re.compile(r"veloc|\bvel\b|accel|effort|force|torque|current|temperature")
 TAILS = re.compile(r"(?<=finger)\d+|([._/]?\d+|[._/](position|positions|pos|qpos|state))+$")
 ENTRY = re.compile(r".*\[(.+)\]$")  # of a message: "position[finger_joint1]"
-RANGE = (0.02, 0.98)  # quantiles of an opening that count as closed and open
-ONE_GRIPPER = 0.5, 0.9  # correlation of the fingers of one gripper, and of its two sides, at least
+# Correlation of the fingers of one gripper, and of its two sides, at least; names with "finger"
+# need none.
+ONE_GRIPPER = 0.5, 0.9
 SIDES = re.compile(r"(left|right)_?(?=(inner_|outer_)?(finger|knuckle))")
-LEVELS = (0.85, 0.15)  # a switch spends this share of the time within 15% of one of its levels
-FAST = 0.7  # share of its way that a switch makes in at most SWITCHED seconds
-SWITCHED = 0.5
+# Share of the time, at most, in which a switch is farther than this share of its range from both
+# of its levels.
+BETWEEN = 0.15
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def find_grippers(
     that are ignored, or belong to bodies and orientations. The frequency (Hz) is of recorded steps.
     """
     pooled = np.concatenate(states)
-    low, high = np.quantile(pooled, RANGE, axis=0)
+    low, high = np.quantile(pooled, (0.02, 0.98), axis=0)  # closed and open, without outliers
     rare = [c for c in given if high[c] <= low[c]]  # closed, or open, in less than 2% of the time
     low[rare], high[rare] = pooled[:, rare].min(axis=0), pooled[:, rare].max(axis=0)
     able = [c for c in range(pooled.shape[1]) if high[c] > low[c] and c not in taken]
@@ -162,10 +164,9 @@ def _correlation(states: Float, a: int, b: int) -> float:
 def _two_levels(shares: Sequence[Float], frequency: float) -> bool:
     """Whether a column stays near one of two levels and moves quickly between them."""
     pooled = np.concatenate(shares)
-    near = LEVELS[1]
-    if ((pooled < near) | (pooled > 1 - near)).mean() < LEVELS[0]:
+    if ((pooled < BETWEEN) | (pooled > 1 - BETWEEN)).mean() < 1 - BETWEEN:
         return False
-    step = max(1, round(SWITCHED * frequency))
+    step, way = max(1, round(ONE_EVENT * frequency)), 1 - 2 * BETWEEN  # from one level to the other
     far = sum(np.abs(np.diff(s[::step])).sum() for s in shares)  # less noise than single steps
-    quick = sum(float((np.abs(s[step:] - s[:-step]) > 1 - 2 * near).sum()) / step for s in shares)
-    return bool(quick > FAST * far)
+    quick = sum(float((np.abs(s[step:] - s[:-step]) > way).sum()) / step for s in shares)
+    return bool(quick > way * far)

@@ -15,22 +15,19 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
+from ..motion.durations import MOMENT, tempo
 from .bodies import Body
 from .keystate_steps import SHARED
 
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
-SLOW = 5.0  # seconds of a demonstration: durations below are shorter in quicker ones
-MEDIAN = 0.25  # seconds of the running median of positions
-REST = 0.8  # seconds for which a body stays in its place, at least
-STAYS = 0.005  # of the body's range of positions in a demonstration: it stays in its place
-NOISY = 6.0  # standard deviations of the noise within which it stays, too
+REST = 0.8  # s for which a body stays in its place, at least: what is carried stops for less
+STAYS = 0.005  # of the body's range of positions: within it, a body stays in its place
+NOISY = 6.0  # standard deviations of the sensor noise, within which it stays, too
 WAY = 0.05  # of the range: shorter motions are jitter
-APART = 0.9  # of a body's displacement, by which that of its mover may differ
-WITH = 0.3  # share of a motion on which the mover goes the same way, at least
+WITH = 0.3  # share of a motion on which its mover goes the same way, at least: fingers slip
 ALONE = 0.1  # share of its path that a mover goes while the body rests, at least
-ONE_BODY = 0.8  # intersection over union of the motions of two markers of one body
 
 
 @dataclass(frozen=True)
@@ -48,11 +45,6 @@ class Motion:
     size: float  # distance that it goes away from where it lay, as a share of its range
 
 
-def tempo(lengths: Sequence[int] | NDArray[np.int64], frequency: float) -> float:
-    """Factor of durations, at most 1: demonstrations of less than 5 s are quicker."""
-    return min(1.0, float(np.median(lengths)) / frequency / SLOW)
-
-
 def find_motions(
     bodies: Sequence[Body], states: Sequence[Float], frequency: float, markers: bool = True
 ) -> list[list[Motion]]:
@@ -64,7 +56,7 @@ def find_motions(
     """
     rest = max(3, round(REST * tempo([len(s) for s in states], frequency) * frequency))
     paths = {
-        body: [running_median(s[:, list(body.columns)], MEDIAN * frequency) for s in states]
+        body: [running_median(s[:, list(body.columns)], MOMENT * frequency) for s in states]
         for body in bodies
     }
     spans = {
@@ -207,7 +199,7 @@ def _motion(
             continue
         own = paths[body][number][:, [body.axes.index(axis) for axis in axes]]
         other = paths[mover][number][:, [mover.axes.index(axis) for axis in axes]]
-        same = _same_way(own, other, begin, end, max(1, round(MEDIAN / 2 * frequency)))
+        same = _same_way(own, other, begin, end, max(1, round(MOMENT / 2 * frequency)))
         if same > share:
             best, share = mover.name, same
     return Motion(body.name, begin, end, best, size)
@@ -220,7 +212,7 @@ def _same_way(own: Float, other: Float, begin: int, end: int, half: int) -> floa
     way = own[after] - own[before]
     length = np.linalg.norm(way, axis=1)
     apart = np.linalg.norm(way - (other[after] - other[before]), axis=1)
-    return float(length[apart < APART * length].sum() / max(length.sum(), 1e-300))
+    return float(length[apart < 0.9 * length].sum() / max(length.sum(), 1e-300))  # 1 if it rests
 
 
 def _together(
@@ -236,4 +228,4 @@ def _together(
             for begin, end, _ in spans:
                 row[begin:end] = True
         shares.append((moving[0] & moving[1]).sum() / max(int(moving.any(axis=0).sum()), 1))
-    return float(np.median(shares)) > ONE_BODY
+    return float(np.median(shares)) > 0.8  # intersection over union: markers are not exact

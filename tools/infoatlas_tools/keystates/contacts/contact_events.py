@@ -20,21 +20,19 @@ from numpy.typing import NDArray
 
 from ...cameras.camera import Camera
 from ...cameras.lasting_changes import find_changes
+from ..motion.durations import APART, ONE_EVENT, tempo
 from .bodies import find_bodies, find_grippers
-from .contact import Motion, find_motions, tempo
+from .contact import Motion, find_motions
 from .event_names import EventKind, What, unnamed_object
 from .gripper import Switch, find_switches
 from .keystate_steps import COMMON
 
 Float = NDArray[np.float64]
 
-NEAR = 0.25  # seconds between a key state or a label and the event that it stands for, at most
-JOINED = 0.5  # seconds: a switch and a contact nearer than this are one event
-HELD = 2.0  # seconds after a grasp in which the body begins to move, at most
-APART = 0.3  # seconds between two events, at least: the clearer one is kept
-EDGE = 0.1  # seconds at either end of a demonstration without events
+HELD = 2.0  # s after a grasp in which the body begins to move, at most: robots wait for the grip
+EDGE = 0.1  # s at either end of a demonstration: what happens there is part of how it was cut
 SHORT = 0.5  # of the shortest usual grip: a shorter one is a failed attempt
-UNPAIRED = (-1, 0, 1)  # of events, in order of time
+UNPAIRED = range(-1, 2)  # of events, in order of time
 
 Pairing = tuple[EventKind, int]  # kind of an event, and how it is unpaired
 
@@ -183,8 +181,8 @@ def closing_signs(
     for own, row in zip(motions, switches, strict=True):
         for switch in row:
             after = [m.begin - switch.fastest for m in own]
-            begins = any(-JOINED / 2 * unit <= t <= JOINED * unit for t in after)
-            ends = any(abs(m.end - switch.fastest) <= JOINED * unit for m in own)
+            begins = any(-ONE_EVENT / 2 * unit <= t <= ONE_EVENT * unit for t in after)
+            ends = any(abs(m.end - switch.fastest) <= ONE_EVENT * unit for m in own)
             votes[switch.gripper] += int(np.sign(switch.change)) * (begins - ends)
     return {name: float(np.sign(vote)) or -1.0 for name, vote in votes.items()}
 
@@ -212,7 +210,7 @@ def _joined(
             grip = opens - switch.end
             last = min(switch.end + HELD * unit, opens)
             after = [m for m in motions if m.body in graspable and m.begin < last]
-            after = [m for m in after if min(m.end, opens) > switch.end + JOINED * unit]
+            after = [m for m in after if min(m.end, opens) > switch.end + ONE_EVENT * unit]
             body = max(after, key=lambda m: min(m.end, opens) - m.begin).body if after else ""
             held[switch.gripper] = body
             step = switch.end
@@ -221,7 +219,7 @@ def _joined(
         else:
             grip = switch.begin - (own[-1].end if own else 0)
             if switch.gripper not in held:  # closed from the start
-                ends = [m for m in motions if m.begin < switch.begin <= m.end + JOINED * unit]
+                ends = [m for m in motions if m.begin < switch.begin <= m.end + ONE_EVENT * unit]
                 held[switch.gripper] = next((m.body for m in ends if m.body in graspable), "")
             body = held[switch.gripper]
             step = switch.begin
@@ -230,7 +228,7 @@ def _joined(
                 (body, m.begin if closes else m.end)
                 for m in motions
                 if m.body == body
-                and abs((m.begin if closes else m.end) - step) <= JOINED * frequency
+                and abs((m.begin if closes else m.end) - step) <= ONE_EVENT * frequency
             }
         what = What.CLOSES if closes else What.OPENS
         if body:

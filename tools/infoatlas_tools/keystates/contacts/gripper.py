@@ -9,17 +9,15 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ..motion.durations import ONE_EVENT
 from ..motion.smoothing import smoothed
 from .bodies import Gripper
 
 Float = NDArray[np.float64]
 
-SMOOTHING = 0.04  # seconds: standard deviation of the smoothing of openings
 CHANGE = 0.25  # of the usual opening, by which a switch changes it, at least
-REVERSAL = 0.1  # of the usual opening: a smaller change of direction is jitter
-PAUSE = 0.5  # seconds between two switches of one direction, at least
+JITTER = 0.1  # of the usual opening, or of the change of a switch: smaller differences are jitter
 QUICK = 0.2  # of the largest speed of a switch: slower steps belong to what precedes or follows it
-BORDER = 0.1  # of the change of a switch: it has begun, and it has ended at one less this
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ def find_switches(
 
 def _switches(name: str, opening: Float, frequency: float) -> list[Switch]:
     """Switches in an opening [T]."""
-    smooth = smoothed(opening[:, None], max(0.5, SMOOTHING * frequency))[:, 0]
+    smooth = smoothed(opening[:, None], max(0.5, 0.04 * frequency))[:, 0]  # 0.04 s
     found = []
     turns = _turning_points(smooth)
     for first, last in pairwise(turns):
@@ -62,7 +60,7 @@ def _switches(name: str, opening: Float, frequency: float) -> list[Switch]:
         speed = np.abs(np.diff(smooth[first : last + 1]))
         quick = np.flatnonzero(speed > QUICK * speed.max())
         # After a pause it is another switch, as if an object slips out of a closed gripper.
-        for part in np.split(quick, np.flatnonzero(np.diff(quick) > PAUSE * frequency) + 1):
+        for part in np.split(quick, np.flatnonzero(np.diff(quick) > ONE_EVENT * frequency) + 1):
             fastest = int(part[speed[part].argmax()])
             own = next(
                 run
@@ -77,9 +75,9 @@ def _switches(name: str, opening: Float, frequency: float) -> list[Switch]:
             found.append(
                 Switch(
                     name,
-                    begin + int(np.flatnonzero(share <= BORDER)[-1]),
+                    begin + int(np.flatnonzero(share <= JITTER)[-1]),
                     first + fastest,
-                    begin + int(np.flatnonzero(share >= 1 - BORDER)[0]),
+                    begin + int(np.flatnonzero(share >= 1 - JITTER)[0]),
                     change,
                     float(smooth[end]),
                 )
@@ -92,11 +90,11 @@ def _turning_points(values: Float) -> list[int]:
     turns, extreme, direction = [0], 0, 0.0
     for t, value in enumerate(values.tolist()):
         if direction == 0:
-            if abs(value - values[0]) > REVERSAL:
+            if abs(value - values[0]) > JITTER:
                 direction, extreme = float(np.sign(value - values[0])), t
         elif (value - values[extreme]) * direction >= 0:
             extreme = t
-        elif (values[extreme] - value) * direction > REVERSAL:
+        elif (values[extreme] - value) * direction > JITTER:
             turns.append(extreme)
             direction, extreme = -direction, t
     return [*turns, extreme, len(values) - 1]

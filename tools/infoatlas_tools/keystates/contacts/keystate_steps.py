@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 
 from .event_names import EventKind
 
-SHARED = 0.2  # share of the demonstrations that have a shared key state, at least
-COMMON = 0.5  # share of the demonstrations that have a common key state, at least
+# Shares of the demonstrations, at least: something is in ... of them.
+SHARED = 0.2  # several: demonstrations share it; what fewer have is an exception
+COMMON = 0.5  # half: it is followed in running episodes, and kept by count="auto"
+MOST = 0.7  # most: sub-tasks may end at it, and what others do is unusual
+NEARLY_ALL = 0.9  # nearly all: one without it lacks something
+ENOUGH = 4  # demonstrations, from which they can be compared with each other
 
 
 @dataclass(frozen=True, eq=False)

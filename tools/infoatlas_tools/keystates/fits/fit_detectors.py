@@ -19,13 +19,14 @@ from ..motion.motion_scales import MotionScales
 
 Float = NDArray[np.float64]
 
-CENTRED = ((0.15, 0.15), (0.4, 0.4))  # seconds before and after a step: offline
-AHEAD = ((0.2, 0.1), (0.4, 0.2))  # live: shorter after the step, to report soon
-RIDGE = 3.0  # times the mean variance of a feature
-TARGET_WIDTH = 2.0  # steps: standard deviation of the target around a key state
-HIT, MISS = 2, 5  # steps from a key state: up to HIT a step counts as one, from MISS not
-COORDINATES = 24  # at most: those with the largest bursts
-LEAST_BURST = 0.3  # nats: weight of a coordinate that never rests
+CENTRED = ((0.15, 0.15), (0.4, 0.4))  # s before and after a step, of both windows: offline
+AHEAD = ((0.2, 0.1), (0.4, 0.2))  # s: live, shorter after the step, to report soon
+RIDGE = 3.0  # times the mean variance of a feature: few demonstrations, many features
+# Working steps from a key state. Up to HIT a step counts as one, and so wide is the target; from
+# MISS it does not count as one.
+HIT, MISS = 2, 5
+COORDINATES = 24  # at most, those with the largest bursts: the time grows with them
+LEAST_BURST = 0.3  # nats: weight of a coordinate that never rests, which may still inform
 
 
 def make_features(
@@ -74,7 +75,7 @@ def fit_detectors(features: Sequence[Float], steps: Float) -> tuple[Float, Float
         if not hit.any() or not miss.any():
             continue
         used = hit | miss
-        x, target = pooled[used], np.exp(-0.5 * (away[used] / TARGET_WIDTH) ** 2)
+        x, target = pooled[used], np.exp(-0.5 * (away[used] / HIT) ** 2)
         weight = np.where(hit[used], 1 / hit.sum(), 1 / miss.sum()) / 2
         middle, level = weight @ x, weight @ target
         x = x - middle

@@ -17,6 +17,7 @@ from infoatlas_rt.live.detectors import Detectors
 from infoatlas_rt.live.timing import StreamRate, Timing
 
 from ..contacts.keystate_steps import Steps
+from ..motion.durations import ONE_EVENT
 from ..motion.working_steps import Recordings
 from .fit_detectors import AHEAD, fit_detectors, make_features
 
@@ -24,13 +25,12 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 THRESHOLDS = np.linspace(0.1, 1.0, 19)
-GAP = 0.5  # seconds between two reports of one key state, at least
 RISE = 1e-9  # increase of a score; smaller ones are rounding, as while a robot rests
-RECALL = 0.6  # recall from which a key state is followed
-FALSE_REPORTS = 0.5  # false reports an episode up to which it is followed
+RECALL = 0.6  # share of a key state that is reported, from which it is followed
+FALSE_REPORTS = 0.5  # in an episode, up to which it is followed
 PRIOR = 0.5  # one more demonstration counts: half of a hit, and half of a false report
-FOLDS = 10
-JUDGED = 40  # demonstrations, at most
+FOLDS = 10  # of the cross-validation, at most: the time grows with them
+JUDGED = 40  # demonstrations of the cross-validation, at most: the time grows with them
 ANY = 2**31  # a part that is not known
 # Shares of the demonstrations that may have a key state in earlier parts than those in which it is
 # reported. The largest is the share that may lack a common key state.
@@ -80,7 +80,7 @@ def fit_live(
     return Detectors(
         Coordinates(own.width, own.groups, own.parts), timing, stream, features, coefficients,
         offset, threshold, once, earliest[:, : 0 if followed is None else None], recall, delay,
-        false, np.isfinite(threshold) & good, timing.steps(GAP), RISE,
+        false, np.isfinite(threshold) & good, timing.steps(ONE_EVENT), RISE,
     )  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def _judge(
     within the time that two reports are apart at least. A demonstration is judged with the settings
     that the others choose.
     """
-    gap, count = timing.steps(GAP), len(scores)
+    gap, count = timing.steps(ONE_EVENT), len(scores)
     peaks = [maxima(score) for score in scores]
     # Parts of the tools in which the key state of each demonstration can be reported. Of two
     # demonstrations, the other one alone does not show how they vary.

@@ -15,9 +15,9 @@ from ..motion.motion_scales import sensor_noise
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-BINS = 8  # of a part, at most
-FEWEST_STEPS = 2.0  # working steps of a bin in the median demonstration, at least
-DIRECTIONS = 12  # at most: those that separate the bins best
+BINS = 8  # of a part, at most: few demonstrations describe no more
+STEPS_OF_BIN = 2.0  # working steps in the median demonstration, at least
+DIRECTIONS = 12  # at most, those that separate the bins best: the others are noise
 # The rms increment is at least this multiple of the noise. A step counts as motion by its size
 # relative to the rms increment, and a coordinate that only has noise shall not count.
 ABOVE_NOISE = 10.0
@@ -62,7 +62,7 @@ def fit_progress(examples: Sequence[Example], parts: Int, pairs: Int, back: int)
             for own, has in zip(lengths.T, there.T, strict=True)
         ]
     )
-    bins = np.clip(median // FEWEST_STEPS, 1, BINS).astype(np.int64)
+    bins = np.clip(median // STEPS_OF_BIN, 1, BINS).astype(np.int64)
     first = np.concatenate([[0], np.cumsum(bins)[:-1]])
     x, between = (np.concatenate([getattr(e, n) for e in examples]) for n in ("x", "between"))
     before = np.concatenate([earlier(e.x, back) for e in examples])

@@ -18,6 +18,7 @@ from infoatlas_rt.live.progress_model import relative
 from infoatlas_rt.live.subtasks import LiveSubtasks, Part, ToolProgress
 
 from ...trajectories import Trajectories
+from ..motion.durations import MOMENT, NEAR
 from ..motion.working_steps import Recordings
 from ..subtasks.recorded_subtasks import WORLD, Subtask, Subtasks
 from .fit_live import ANY, FOLDS, JUDGED
@@ -26,14 +27,7 @@ from .fit_progress import Example, fit_progress
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-BACK = 0.25  # seconds over which velocities are taken
-ASIDE = 0.25  # seconds on either side of a cut that are not judged
-USUAL_SHARE = 0.1  # of the median demonstration: lower limit of the usual time
-BORROWED = 0.5  # of the longest time in any part: lower limit, as few demonstrations vary little
 RIGHT = 0.8  # share of right steps from which a sub-task is followed
-# Quantile of the distances from bins in held-out demonstrations: states farther away are unlike the
-# demonstrations, and do not count as progress.
-TYPICAL = 0.99
 
 
 def fit_subtasks(
@@ -148,20 +142,23 @@ def _fit_tool(
     examples: Sequence[Example], parts: Int, pairs: Int, recordings: Recordings
 ) -> tuple[ToolProgress, list[Float]]:
     timing, number = recordings.timing, len(parts)
-    back = timing.steps(BACK)
+    back = timing.steps(MOMENT)
     model = fit_progress(examples, parts, pairs, back)
     right, error = np.full((2, number), np.nan)
     usual, limit = np.zeros(number), np.inf
     followed: list[Float] = []
     if len(examples) > 1:
         _, far = _left_out(examples, parts, pairs, back)
-        limit = float(np.quantile(np.concatenate(far), TYPICAL))
+        # States farther from the bins are unlike the demonstrations, and are no progress.
+        limit = float(np.quantile(np.concatenate(far), 0.99))
         followed, _ = _left_out(examples, parts, pairs, back, limit)
-        right, error = _judge(examples, followed, number, ASIDE * timing.frequency)
+        right, error = _judge(examples, followed, number, NEAR * timing.frequency)
         for row in followed:
             np.maximum.at(usual, row[:, 0].astype(np.int64), row[:, 2])
     median = float(np.median([len(example.x) for example in examples]))
-    usual = np.maximum(usual, max(BORROWED * usual.max(), USUAL_SHARE * median, 1.0))
+    # Few demonstrations vary little: at least half of the longest time in any part, and a tenth of
+    # the demonstration.
+    usual = np.maximum(usual, max(0.5 * usual.max(), 0.1 * median, 1.0))
     good = np.isnan(right) | (right >= RIGHT)
     return ToolProgress(model, right, error, usual, limit, good), followed
 

@@ -11,11 +11,11 @@ from infoatlas_rt.live.timing import Timing
 
 Float = NDArray[np.float64]
 
-FASTEST = 30.0  # working steps a second, at most
+FASTEST = 30  # working steps a second, at most: more would be mostly noise
 COHERENT = 8  # working steps over which motion keeps half of its autocovariance, at most
 NOMINAL = 20.0  # working steps a second if the rate is not known
-WORKING_STEPS = 60  # working steps of a demonstration, at least, if the rate is not known
-LONGEST_LAG = 64  # largest lag of the autocovariance, in recorded steps
+WORKING_STEPS = 2 * FASTEST  # of a demonstration, at least, if the rate is not known: 2 s
+LONGEST_LAG = 8 * COHERENT  # recorded steps of the autocovariance: for strides of up to 8
 
 
 def choose_timing(

@@ -19,21 +19,15 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.live.timing import Timing
 
+from .durations import APART, PAUSE
 from .smoothing import smoothed
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-APART = 0.5  # seconds between two changes, at least
-SMOOTHING = 0.03  # seconds: standard deviation of the smoothing of coordinates
-START = 0.05  # of a demonstration, or APART: the first motion is no boundary
-STRONGEST = 2  # coordinates whose changes are summed at each step
-SIDE = 0.3  # seconds on either side that a signature describes
-AT_REST = 0.1  # of the rms increment: rest
-SLOW = 0.15  # of the 90% quantile of the speed: a pause
-PAUSE = 0.15  # seconds of a pause, at least
-EVEN = 1e-6  # nats: a smaller burst is the rounding of even motion
-TESTED = 8  # increments that are tested for being multiples of one, at least
+STRONGEST = 2  # coordinates that a change is seen in: more would add those that move all the time
+AT_REST = 0.1  # of the rms increment: smaller increments count as rest
+SLOW = 0.15  # of the 90% quantile of the speed: a tool that is slower pauses
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +59,7 @@ class MotionScales:
         each coordinate, weighted by its burst.
         """
         found = np.zeros((len(steps), 3 * states.shape[1]))
-        motion, side = np.diff(states, axis=0), self.timing.steps(SIDE, 2)
+        motion, side = np.diff(states, axis=0), self.timing.steps(APART, 2)
         root = np.sqrt(self.weight)
         for row, t in zip(found, steps.tolist(), strict=True):
             first, last = max(0, t - side), min(len(states) - 1, t + side)
@@ -110,7 +104,7 @@ def quanta(motion: Sequence[Float]) -> Float:
     found = np.zeros(size.shape[1])
     for c, column in enumerate(size.T):
         moved = column[column > 0]
-        if len(moved) >= TESTED:
+        if len(moved) >= 8:  # fewer may be multiples by chance
             step = np.sort(moved)[len(moved) // 20]
             ratio = moved[moved <= 10 * step] / step
             if np.mean(np.abs(ratio - np.rint(ratio)) < 0.05) >= 0.95:
@@ -130,7 +124,7 @@ def bursts(motion: Sequence[Float], quiet: Float) -> Float:
         share = moved / np.maximum(energy, 1e-300)
         entropy = -(share * np.log(np.maximum(share, 1e-300))).sum(axis=0)
         burst = np.maximum(np.log(len(d)) - entropy, 0.0)  # rounding can make it negative
-        total += np.where(burst > EVEN, burst, 0.0)
+        total += np.where(burst > 1e-6, burst, 0.0)  # less is the rounding of even motion
         count += energy > 0
     return np.asarray(total / np.maximum(count, 1))
 
@@ -147,7 +141,7 @@ def change_curves(scales: MotionScales, paths: Sequence[Float], frequency: float
     for path in paths:
         curve = np.zeros(len(path))
         if len(path) > 4 and path.shape[1]:
-            smooth = smoothed(path, max(0.7, SMOOTHING * frequency))
+            smooth = smoothed(path, max(0.7, 0.03 * frequency))  # 0.03 s
             second = np.abs(np.diff(smooth, 2, axis=0))
             weighted = np.maximum(second - noise, 0.0) * scale
             count = min(STRONGEST, weighted.shape[1])
@@ -159,7 +153,7 @@ def change_curves(scales: MotionScales, paths: Sequence[Float], frequency: float
 def peaks(curve: Float, apart: float) -> list[int]:
     """Steps of the largest peaks of a curve [T], the largest one first."""
     curve, near = curve.copy(), max(2, round(apart))
-    curve[: max(2, min(near, int(START * len(curve))))] = 0.0
+    curve[: max(2, min(near, len(curve) // 20))] = 0.0  # the first motion is no boundary
     curve[-2:] = 0.0
     steps: list[int] = []
     while curve.max(initial=0.0) > 0:
@@ -175,7 +169,7 @@ def find_pauses(
     """Steps at which columns pause, by demonstration: between the longest ways first.
 
     The columns are those of the tool, or of the robot. `unit` is the number of recorded steps of a
-    second; fewer in quick demonstrations (`contact.tempo`). From `apart` steps on, the begin and
+    second; fewer in quick demonstrations (`tempo`). From `apart` steps on, the begin and
     the end of a pause are two events.
     """
     ways = [np.diff(s[:, list(columns)], axis=0) for s in states]

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contacts.event_names import END, EventKind
+from ..contacts.keystate_steps import MOST
 
 Int = NDArray[np.int64]
-
-PRESENT = 0.7  # share of the demonstrations that have a cut, at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ class Cuts:
         """Whether most demonstrations have each cut in the order of the columns."""
         there = ~np.ma.getmaskarray(self.steps)
         kept = ~np.ma.getmaskarray(self.in_order().steps)
-        return bool((kept.sum(axis=0) >= PRESENT * there.sum(axis=0)).all())
+        return bool((kept.sum(axis=0) >= MOST * there.sum(axis=0)).all())
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -103,9 +102,7 @@ class Cuts:
         return found
 
 
-def make_cuts(
-    steps: Any, events: Sequence[EventKind], lengths: Int, present: float = PRESENT
-) -> Cuts:
+def make_cuts(steps: Any, events: Sequence[EventKind], lengths: Int, present: float = MOST) -> Cuts:
     """Cuts, masked steps [N, C], that at least a share `present` of the demonstrations have."""
     steps = np.ma.array(steps, dtype=np.int64).reshape(len(lengths), len(events))
     there, total = (~np.ma.getmaskarray(steps)).sum(axis=0), len(lengths)

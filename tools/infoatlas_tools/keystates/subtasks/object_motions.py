@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..contacts.bodies import Body
-from ..contacts.contact import MEDIAN, REST, STAYS, Motion, find_motions, running_median
+from ..contacts.contact import REST, STAYS, Motion, find_motions, running_median
 from ..contacts.contact_events import Event, chosen_events, clearest, join
 from ..contacts.event_names import EventKind, What
 from ..contacts.gripper import Switch
+from ..motion.durations import MOMENT
 from .cuts import Cuts, make_cuts
 from .poses import Track
 
@@ -81,7 +82,7 @@ def _visits(tool: Track, objects: Mapping[str, Track], frequency: float) -> list
     """
     extent, found = float(np.linalg.norm(np.ptp(tool.position, axis=0))), []
     for name, body in objects.items():
-        away = running_median(tool.position - body.position, MEDIAN * frequency)
+        away = running_median(tool.position - body.position, MOMENT * frequency)
         distance = np.linalg.norm(away, axis=1)
         nearest = int(distance.argmin())
         gone = np.flatnonzero(distance[nearest:] > distance[nearest] + 2 * STAYS * extent)

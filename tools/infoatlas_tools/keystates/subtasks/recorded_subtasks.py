@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.result import INTERVAL
 
 from ...presentation import counted, require_pandas
 from ..contacts.event_names import END, EventKind, numbered
@@ -20,7 +21,6 @@ Int = NDArray[np.int64]
 
 WORLD = "world"  # reference of a part that no object is informative about
 ORIENTATIONS = ("position", "pose", "half turns", "quarter turns")
-Z = 1.645  # standard errors by which a reference that is certain exceeds the next one
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class Subtask:
     def certain(self) -> bool:
         """Whether the reference exceeds the runner-up by more than 1.645 standard errors."""
         lead = self.information - self.runner_up_information
-        return bool(lead > Z * self.stderr)
+        return bool(lead > INTERVAL * self.stderr)
 
     @property
     def nats(self) -> tuple[str, str]:
@@ -329,7 +329,8 @@ class Subtasks:
                     f"{part.runner_up_information:.1f}, standard error of the difference "
                     f"{part.stderr:.1f}. Demonstrations with more different places decide it."
                 )
-            if part.model_information + Z * part.model_stderr < part.information - Z * part.stderr:
+            beyond = part.information - part.model_information
+            if beyond > INTERVAL * (part.model_stderr + part.stderr):
                 found.append(
                     f"The information of {name!r} is uncertain: {part.information:.1f} nats by the "
                     f"Gaussian form, {part.model_information:.1f} by the model, with a standard "

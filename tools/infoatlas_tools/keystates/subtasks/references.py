@@ -14,20 +14,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..contacts.keystate_steps import ENOUGH
 from .poses import Track
 from .recorded_subtasks import WORLD
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-FLOOR = 0.003  # m: smaller spreads are not distinguished
+FLOOR = 0.003  # m: sensors and grasps do not distinguish smaller spreads
+FLOOR_ANGLE = 0.05  # rad: the same for headings
 DISPLACED = 0.010  # m: an object that is farther from its place has been moved
-REFERRED = 4  # demonstrations that have the part, at least; or half of all, if more
-STEPS = 2  # of a part, at least
-CONCENTRATED = 0.9  # resultant length from which angles are one angle plus noise
-TURNS = {1: "pose", 2: "half turns", 4: "quarter turns"}
+STEPS = 2  # recorded steps of a part, at least: it has a start and an end
+CONCENTRATED = 0.9  # resultant length of headings, at least: they are one angle plus noise
 BETTER = 0.3  # share of the circular variance in the world, below which an orientation counts
-ANGLE = 0.05  # rad: smaller spreads are not distinguished
+TURNS = {1: "pose", 2: "half turns", 4: "quarter turns"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ def reference_information(
     cuts. None if too few demonstrations have the part.
     """
     rows = np.flatnonzero(there & (end - start >= STEPS))
-    if len(rows) < max(REFERRED, len(start) / 2):
+    if len(rows) < max(ENOUGH, len(start) / 2):
         return None
     first, last = start[rows], end[rows] - 1
     held = carried(tool, objects, rows, first, last)
@@ -146,7 +146,7 @@ def orientation(
         if own is None or theirs is None:
             continue
         for turns, name in TURNS.items():
-            floor = (ANGLE * turns) ** 2 / 2
+            floor = (FLOOR_ANGLE * turns) ** 2 / 2
             relative, world = (
                 1 - _concentration(angles, turns) + floor for angles in (own - theirs, own)
             )

@@ -16,25 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.estimation.result import INTERVAL
 
 from ...cameras.camera import Camera
 from ...cameras.images import FEWEST, MOVING
 from ...cameras.information import components, information, jackknife, permuted
 from ...cameras.objects import ImageObject, colour_of, find_objects, locate, unusual
-from ...cameras.scene import Scene, read_between, read_scene, same_view
-from ..contacts.contact_events import JOINED
+from ...cameras.scene import Image, Scene, read_between, read_scene, same_view
 from ..contacts.event_names import PUTS, TAKES, EventKind
 from ..contacts.gripper import Switch
+from ..motion.durations import ONE_EVENT
 from .cuts import Cuts
-from .recorded_subtasks import WORLD, SeenObjects, Subtask, Subtasks, Z
+from .recorded_subtasks import WORLD, SeenObjects, Subtask, Subtasks
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 WARNED = 20  # demonstrations, below which references may be missed
-LEAST = 0.2  # nats of a reference
-LEVEL = 0.01  # share of permutations in which some object has as much information, at most
-GREY = 2.0  # delta E: images whose colours vary less are grey
+INFORMS = 0.2  # nats of a reference, at least: less is within the error of most sets
 
 
 class Measured(NamedTuple):
@@ -78,38 +77,23 @@ def camera_subtasks(
         return _without(cuts, why)
     joints = [np.asarray(s, np.float64)[:, list(columns)] for s in states]
     steps = np.ma.filled(cuts.steps, -1).T
-    first = [[_measure(o.points, joints, own) for own in steps] for o in objects]
-    # A point that informs most about the joints at the beginning is one of the robot.
-    kept, numbers = [], []  # the same numbers with any cuts
-    for number, (o, own) in enumerate(zip(objects, first, strict=True), 1):
-        begin = _measure(o.points, joints, np.zeros(len(joints), np.int64)).nats
-        best = max((m.nats for m in own if m.nats == m.nats), default=0.0)
-        if not begin > max(best, LEAST):
-            kept.append((o, own))
-            numbers.append(number)
-    if not kept:
+    numbers, objects, first = _not_of_robot(objects, joints, steps)
+    if not objects:
         return _without(cuts, f"Camera {camera.name} sees no object but the robot: no references.")
-    objects = [o for o, _ in kept]
     names = _names(numbers, object_names)
     notes = dict[EventKind, str]()
-    held, put, on, references = "", dict[int, Int](), dict[str, str](), list[str]()
+    held, put, on = "", dict[int, Int](), dict[str, str]()
+    references, carried = list[str](), list[str]()
     nats, errors = np.full((2, len(steps), len(objects)), np.nan)
-    carried = []
     for c, (event, own) in enumerate(zip(cuts.events, steps, strict=True)):
-        row = [measured[c] for _, measured in kept]
-        for number, after in put.items():
-            later = read_between(camera, scene, after, own)
-            points = np.full((len(later), 2), np.nan)
-            if same_view(later, scene):  # not from a wrist
-                faces = colour_of(later, scene, palette)
-                points = locate(faces, objects[number].colours).points
-            points[(after < 0) | (own <= after)] = np.nan  # it still lies where it lay, or is held
-            row[number] = _measure(points, joints, own)
+        row = [measured[c] for measured in first]
+        for o, after in put.items():
+            points = _put_places(camera, scene, palette, objects[o], after, own)
+            row[o] = _measure(points, joints, own)
         nats[c], errors[c] = [m.nats for m in row], [m.stderr for m in row]
         reference, note = _choose(row, [o.twin for o in objects], names, on)
         notes |= {event: note} if note else {}
-        references.append(reference)
-        carried.append("" if held == WORLD else held)
+        references, carried = [*references, reference], [*carried, "" if held == WORLD else held]
         handles = _handles(event, own, switches, closing or {}, frequency)
         if handles > 0:
             held = reference
@@ -118,23 +102,62 @@ def camera_subtasks(
                 put[names.index(held)] = own
             on[held] = "" if held == reference else reference  # it is not on itself
             held = ""
-    called, counts = dict[EventKind, EventKind](), Counter[EventKind]()
-    for event, reference, own_held in zip(cuts.events, references, carried, strict=True):
-        about = event.with_object("" if reference == WORLD else reference, own_held)
-        counts[about] += 1
-        called[event] = event if about == event else replace(about, occurrence=counts[about])
+    called = _with_objects(cuts.events, references, carried)
     seen = SeenObjects(
         camera.name, names, tuple(numbers), scene.images,
         np.stack([o.boxes for o in objects], axis=1),
         tuple(called[event].name for event in cuts.events), nats, errors, tuple(references),
     )  # fmt: skip
-    parts = _parts(cuts, seen, carried, called)
     unclear = [f"{called[event].name}: {note}" for event, note in notes.items()]
     return Subtasks(
-        tuple(parts), cuts.lengths, seen=seen,
+        tuple(_parts(cuts, seen, carried, called)), cuts.lengths, seen=seen,
         keystate_names={old.name: new.name for old, new in called.items() if old != new},
         notes=(*_notes(scene, len(states), camera.name), *unclear),
     )  # fmt: skip
+
+
+def _not_of_robot(
+    objects: Sequence[ImageObject], joints: Sequence[Float], steps: Int
+) -> tuple[list[int], list[ImageObject], list[list[Measured]]]:
+    """Numbers of the objects, from 1, the objects, and their information at steps [C, N].
+
+    An object that informs most about the joints at the beginning is a part of the robot. The others
+    have the same numbers with any cuts.
+    """
+    numbers, kept, measured = [], [], []
+    for number, o in enumerate(objects, 1):
+        own = [_measure(o.points, joints, at) for at in steps]
+        begin = _measure(o.points, joints, np.zeros(len(joints), np.int64)).nats
+        best = max((m.nats for m in own if m.nats == m.nats), default=0.0)
+        if not begin > max(best, INFORMS):
+            numbers.append(number)
+            kept.append(o)
+            measured.append(own)
+    return numbers, kept, measured
+
+
+def _put_places(
+    camera: Camera, scene: Scene, palette: Image, thing: ImageObject, after: Int, before: Int
+) -> Float:
+    """Points [N, 2] of an object that was put at steps [N], and seen before others; or NaN."""
+    later = read_between(camera, scene, after, before)
+    points = np.full((len(later), 2), np.nan)
+    if same_view(later, scene):  # not from a wrist
+        points = locate(colour_of(later, scene, palette), thing.colours).points
+    points[(after < 0) | (before <= after)] = np.nan  # it still lies where it lay, or is held
+    return points
+
+
+def _with_objects(
+    events: Sequence[EventKind], references: Sequence[str], carried: Sequence[str]
+) -> dict[EventKind, EventKind]:
+    """Each event with the object near it, or the one that is carried, as its body."""
+    found, counts = dict[EventKind, EventKind](), Counter[EventKind]()
+    for event, reference, held in zip(events, references, carried, strict=True):
+        about = event.with_object("" if reference == WORLD else reference, held)
+        counts[about] += 1
+        found[event] = event if about == event else replace(about, occurrence=counts[about])
+    return found
 
 
 def _handles(
@@ -154,7 +177,7 @@ def _handles(
         np.sign(switch.change) * closing[switch.gripper]
         for step, row in zip(steps.tolist(), switches, strict=bool(switches))
         for switch in sorted(row, key=lambda s: max(s.begin - step, step - s.end))[:1]
-        if step >= 0 and max(switch.begin - step, step - switch.end) <= JOINED * frequency
+        if step >= 0 and max(switch.begin - step, step - switch.end) <= ONE_EVENT * frequency
     ]
     return int(np.sign(sum(near))) if abs(sum(near)) > len(steps) / 2 else 0
 
@@ -168,7 +191,9 @@ def _measure(points: Float, joints: Sequence[Float], steps: Int) -> Measured:
     x = points[rows]
     nats, (stderr, without) = information(x, y), jackknife(x, y)
     spoils = np.arange(len(rows)) == without.argmax()
-    odd = nats <= Z * stderr and without.max() > Z * jackknife(x[~spoils], y[~spoils])[0]
+    odd = nats <= INTERVAL * stderr and (
+        without.max() > INTERVAL * jackknife(x[~spoils], y[~spoils])[0]
+    )
     return Measured(nats, stderr, permuted(x, y), int(rows[spoils][0]) if odd else -1)
 
 
@@ -177,14 +202,15 @@ def _choose(
 ) -> tuple[str, str]:
     """Name of the reference, or "world", and a note on why there is none if it is not clear."""
     values = np.array([m.nats if m.nats == m.nats else -np.inf for m in row])
-    if not len(values) or values.max() < LEAST:
+    if not len(values) or values.max() < INFORMS:
         return WORLD, ""
     chance = np.max([m.chance for m in row if len(m.chance) > 1], axis=0)
-    informs = [o for o, v in enumerate(values) if v >= LEAST and (chance >= v).mean() <= LEVEL]
+    likely = [o for o, v in enumerate(values) if (chance >= v).mean() <= 0.01]  # at the 1% level
+    informs = [o for o in likely if values[o] >= INFORMS]
     if not informs:
         return WORLD, ""
     best = max(informs, key=lambda o: values[o])
-    if values[best] <= Z * row[best].stderr:
+    if values[best] <= INTERVAL * row[best].stderr:
         odd, advice = row[best].odd, "more demonstrations decide it."
         if odd >= 0:
             advice = f"it is clear without demonstration {odd}: check whether that one differs."
@@ -203,7 +229,8 @@ def _choose(
     rivals = [
         o
         for o in sorted({*informs, *upper})
-        if o != best and values[best] - values[o] <= Z * np.hypot(row[o].stderr, row[best].stderr)
+        if o != best
+        and values[best] - values[o] <= INTERVAL * np.hypot(row[o].stderr, row[best].stderr)
     ]
     if not rivals:
         return names[best], ""
@@ -274,7 +301,8 @@ def _names(numbers: Sequence[int], given: Mapping[int, str]) -> tuple[str, ...]:
 
 def _unusable(scene: Scene, objects: Sequence[ImageObject], camera: str) -> str:
     """Why the images have no references; "" if they may have some."""
-    if np.median(np.ptp(np.percentile(scene.first[..., 1:], (1, 99), axis=(1, 2)), axis=0)) < GREY:
+    colours = np.ptp(np.percentile(scene.first[..., 1:], (1, 99), axis=(1, 2)), axis=0)
+    if np.median(colours) < 2.0:  # delta E, which hardly anybody sees
         return f"Camera {camera} is grey, and objects are found by colour: no references."
     share = float(unusual(scene.first, scene).mean())
     if share > MOVING:

@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 
-from ..contacts.contact_events import NEAR
 from ..contacts.event_names import END, EventKind
 from ..contacts.gripper import Switch
-from .cuts import PRESENT, Cuts, make_cuts
+from ..contacts.keystate_steps import ENOUGH, MOST
+from ..motion.durations import NEAR
+from .cuts import Cuts, make_cuts
 from .object_motions import object_cuts
 from .poses import Track, as_bodies, as_body, tracks
 from .recorded_subtasks import WORLD, Subtask, Subtasks
 from .references import (
     FLOOR,
-    REFERRED,
     STEPS,
     ReferenceInformation,
     orientation,
@@ -37,10 +37,9 @@ from .references import (
 
 Int = NDArray[np.int64]
 
-COST = 1.0  # nats that each part costs
-PARTS = 8  # parts of a sequence, at most
+COST = 1.0  # nats that each part costs: cuts that inform about nothing are left out
+PARTS = 8  # parts of a sequence, at most: the time grows with them
 SHIPPED = 32  # demonstrations that the shipped model needs
-NARROW, WIDE = 0.02, 20.0  # m: a smaller or larger range of a tool is hardly in metres
 
 
 def ordered_parts(
@@ -191,7 +190,7 @@ def _without_reference(tool: str, parts: Sequence[Subtask], lengths: Int) -> lis
     reasons: dict[str, list[str]] = {}
     for part, name in zip(parts, Subtasks(tuple(parts), lengths).names, strict=True):
         if part.reference == WORLD:
-            few = (part.end - part.start >= STEPS).sum() < max(REFERRED, len(part.end) / 2)
+            few = (part.end - part.start >= STEPS).sum() < max(ENOUGH, len(part.end) / 2)
             why = (
                 "too few demonstrations have it" if few else "the end depends on no object's place"
             )
@@ -242,50 +241,60 @@ def find_subtasks(
     }
     every = object_cuts(positions, hands, lying, states, switches, frequency)
     parts: list[Subtask] = []
-    notes: list[str] = []
-    for name, own in lying.items():
-        if np.ptp([t.position[0] for t in own], axis=0).max() < FLOOR:
-            notes.append(
-                f"{name} begins at the same place in all demonstrations: whether a sub-task is "
-                "about it cannot be known."
-            )
+    notes = [
+        f"{name} begins at the same place in all demonstrations: whether a sub-task is about it "
+        "cannot be known."
+        for name, own in lying.items()
+        if np.ptp([t.position[0] for t in own], axis=0).max() < FLOOR
+    ]
+    keystates = make_cuts(steps, events, lengths)
     for name, hand in hands.items():
-        span = max(float(np.ptp(t.position, axis=0).max()) for t in hand)
-        if not NARROW < span < WIDE:
-            notes.append(
-                f"{name} moves over {span:.3g}: if positions are not in metres, convert them, "
-                "for references are found by distances."
-            )
-        cuts = every[name]
-        if labelled:
-            cuts = cuts.moved_to(steps, events, NEAR * frequency)
-        if cuts.rare:
-            notes.append(f"{name}: too rare to end a sub-task: {', '.join(cuts.rare)}.")
-        if cuts.events:
-            notes.append(f"{name}: a sub-task may end at {', '.join(cuts.names)}.")
-        else:
-            cuts = make_cuts(steps, events, lengths)
-            notes.append(
-                f"{name}: it moves or visits an object in less than {PRESENT:.0%} of the "
-                "demonstrations; sub-tasks may end at key states."
-            )
-        if not cuts.ordered:
-            notes.append(f"{name}: the order of these differs between demonstrations.")
-        if len(lengths) < REFERRED:
-            notes.append(
-                f"{name}: {len(lengths)} demonstrations are too few for references, which take "
-                f"{REFERRED}."
-            )
-            new: list[Subtask] = plain_parts(name, cuts)
-        else:
-            choose = ordered_parts if cuts.ordered else unordered_parts
-            new = choose(name, hand, lying, cuts, used)
-            notes += _without_reference(name, new, lengths)
-        lacking = int(np.any([part.end <= part.start for part in new], axis=0).sum())
-        if cuts.ordered and lacking:
-            notes.append(
-                f"{name}: {lacking} of {len(lengths)} demonstrations lack a sub-task, or have it "
-                "in another order; it is empty there, and other labels may be wrong."
-            )
+        cuts = every[name].moved_to(steps, events, NEAR * frequency) if labelled else every[name]
+        new, own_notes = _parts_of_tool(name, hand, lying, cuts, keystates, used)
         parts += new
+        notes += own_notes
     return parts, {name: body.columns for name, body in positions.items()}, notes
+
+
+def _parts_of_tool(
+    name: str,
+    hand: Sequence[Track],
+    lying: Mapping[str, Sequence[Track]],
+    contacts: Cuts,
+    keystates: Cuts,
+    estimator: Estimator | None,
+) -> tuple[list[Subtask], list[str]]:
+    """The parts of one tool, and notes; they end at contacts, or at key states without any."""
+    cuts, count, notes = contacts if contacts.events else keystates, len(hand), list[str]()
+    span = max(float(np.ptp(t.position, axis=0).max()) for t in hand)
+    if not 0.02 < span < 20.0:  # hardly metres
+        notes.append(
+            f"{name} moves over {span:.3g}: if positions are not in metres, convert them, for "
+            "references are found by distances."
+        )
+    if contacts.rare:
+        notes.append(f"{name}: too rare to end a sub-task: {', '.join(contacts.rare)}.")
+    notes.append(
+        f"{name}: a sub-task may end at {', '.join(cuts.names)}."
+        if contacts.events
+        else f"{name}: it moves or visits an object in less than {MOST:.0%} of the demonstrations; "
+        "sub-tasks may end at key states."
+    )
+    if not cuts.ordered:
+        notes.append(f"{name}: the order of these differs between demonstrations.")
+    if count < ENOUGH:
+        notes.append(
+            f"{name}: {count} demonstrations are too few for references, which take {ENOUGH}."
+        )
+        parts = plain_parts(name, cuts)
+    else:
+        choose = ordered_parts if cuts.ordered else unordered_parts
+        parts = choose(name, hand, lying, cuts, estimator)
+        notes += _without_reference(name, parts, cuts.lengths)
+    lacking = int(np.any([part.end <= part.start for part in parts], axis=0).sum())
+    if cuts.ordered and lacking:
+        notes.append(
+            f"{name}: {lacking} of {count} demonstrations lack a sub-task, or have it in another "
+            "order; it is empty there, and other labels may be wrong."
+        )
+    return parts, notes

@@ -11,20 +11,17 @@ from numpy.typing import NDArray
 
 from ..contacts.contact_events import SHORT, Event, Evidence
 from ..contacts.event_names import LABEL, EventKind, What
-from ..contacts.gripper import Switch
-from ..contacts.keystate_steps import Steps
-from ..motion.motion_scales import MotionScales
+from ..contacts.gripper import JITTER, Switch
+from ..contacts.keystate_steps import MOST, NEARLY_ALL, Steps
+from ..motion.durations import MOMENT
+from ..motion.motion_scales import AT_REST, MotionScales
 
 Float = NDArray[np.float64]
 
-COMMON = 0.9  # share of the demonstrations that counts as most of them
-ORDERED = 0.7  # share of the demonstrations that have two events in the usual order, at least
-UNLIKE = 3.5  # robust standard deviations from the others
-WIDTH = 0.1  # of the usual opening, by which the width of a failed grasp differs, at least
+UNLIKE = 3.5  # robust standard deviations from the others: a value that is unlike them
 CAUSES = "(failed grasp, end of the recording or frozen sensor)"
-IDLE = 0.02  # of the rms increment: a coordinate is at rest
+IDLE = 0.02  # of the rms increment: smaller ones are no work, though slow work may be AT_REST
 NEAREST = 2  # steps before and after one that decide with it whether it is at rest
-DITHER = 0.25  # seconds before and after a change of a quantised value that is noise
 
 
 @dataclass(frozen=True)
@@ -102,7 +99,7 @@ def assess(
     times = np.array([[row.count(kind) for kind in kinds] for row in seen])
     orders = _orders(moved)
     rows = np.sort(times, axis=0)
-    others = int(len(times) * (1 - COMMON) + 1e-9)
+    others = int(len(times) * (1 - NEARLY_ALL) + 1e-9)
     # A grasp that most demonstrations have is needed; other contacts can be optional.
     needed = [k.what in (What.GRASP, What.RELEASE) or not evidence.bodies for k in kinds]
     least = np.where(needed, rows[(len(rows) - 1) // 2], rows[others])
@@ -147,7 +144,7 @@ def _orders(seen: Sequence[Sequence[EventKind]]) -> list[str]:
     one, other = place[:, :, None], place[:, None]
     both = (one >= 0) & (other >= 0)
     count = both.sum(axis=0)
-    usual = (both & (one < other)).sum(axis=0) >= np.maximum(ORDERED * count, len(seen) / 2)
+    usual = (both & (one < other)).sum(axis=0) >= np.maximum(MOST * count, len(seen) / 2)
     found = []
     for own, wrong in zip(place, both & (one > other) & usual, strict=True):
         pairs = [(own[j], own[i], j, i) for i, j in np.argwhere(wrong).tolist()]
@@ -160,7 +157,7 @@ def at_rest(scales: MotionScales, states: Float) -> NDArray[np.bool_]:
 
     Most of the steps nearest to a step decide, because sensor noise exceeds any limit at times.
     """
-    limit = np.maximum(np.sqrt(scales.rest_energy) * IDLE / 0.1, 3 * np.sqrt(2) * scales.noise)
+    limit = np.maximum(np.sqrt(scales.rest_energy) * IDLE / AT_REST, 3 * np.sqrt(2) * scales.noise)
     rests = np.abs(np.diff(states, axis=0)) <= np.maximum(limit, scales.least)
     still = (rests | dithers(states, scales.quantum, scales.timing.frequency)).all(axis=1)
     if len(still) <= NEAREST:
@@ -175,7 +172,7 @@ def dithers(states: Float, quantum: Float, frequency: float) -> NDArray[np.bool_
 
     An increment is at most two steps, and the means before and after it differ by one at most.
     """
-    side = max(2, round(DITHER * frequency))
+    side = max(2, round(MOMENT * frequency))
     padded = np.pad(states, ((side - 1, side - 1), (0, 0)), "edge")
     mean = np.lib.stride_tricks.sliding_window_view(padded, side, axis=0).mean(axis=-1)
     small = np.abs(np.diff(states, axis=0)) <= 2.1 * quantum
@@ -272,7 +269,7 @@ def _widths(grips: Sequence[Sequence[Grip]], usual: int | None, name: str) -> di
     for similar in same.values():
         levels = np.array([grip.switch.level for grip in similar])
         typical = float(np.median(levels))
-        limit = max(UNLIKE * 1.4826 * float(np.median(np.abs(levels - typical))), WIDTH)
+        limit = max(UNLIKE * 1.4826 * float(np.median(np.abs(levels - typical))), JITTER)
         for grip, level in zip(similar, levels.tolist(), strict=True):
             if abs(level - typical) > limit:
                 how = f"{'further' if level < typical else 'less'} than usual"

@@ -14,25 +14,24 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..contacts.keystate_steps import ENOUGH, SHARED
 from ..coordinates import ReadCoordinates
 from ..motion.motion_scales import AT_REST
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-LEAST = 4  # demonstrations that can be compared, at least
-FEW = 0.2  # share of the demonstrations that may be faulty, at most
-LONG = 0.1  # of a demonstration: a time that is frozen or equal to another one's
-TIMES = 5.0  # the longest time in others: a coordinate that freezes
-FAR = 30.0  # times the range in others: a value far out
+LONG = 0.1  # of a demonstration: what is frozen, or equal to another one, for so long is a fault
+TIMES = 5.0  # the longest time in the others: a coordinate that keeps its value longer freezes
+FAR = 30.0  # times the range in the others: a value is farther out than any task needs
 
 
 def recording_faults(coordinates: ReadCoordinates, paths: Sequence[Float]) -> list[list[str]]:
     """Texts about coordinates that freeze or are far out, by demonstration of `paths` [T, p]."""
     found: list[list[str]] = [[] for _ in paths]
-    if len(paths) < LEAST:
+    if len(paths) < ENOUGH:
         return found
-    other, names = max(int(len(paths) * FEW), 1), coordinates.names
+    other, names = max(int(len(paths) * SHARED), 1), coordinates.names
     plain = np.array([group < 0 for group, _ in coordinates.parts])
     motion = [np.diff(path, axis=0) for path in paths]
     rms = np.sqrt(np.mean(np.concatenate(motion) ** 2, axis=0))

@@ -8,25 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..contacts.contact import tempo
-from ..contacts.contact_events import NEAR, Event, Evidence
+from ..contacts.contact_events import Event, Evidence
 from ..contacts.event_names import CONTACT, GRIPPER
-from ..contacts.keystate_steps import Steps
+from ..contacts.keystate_steps import ENOUGH, Steps
 from ..fits.fit_detectors import CENTRED, fit_detectors, make_features
-from ..motion.motion_scales import MotionScales, bursts
+from ..motion.durations import NEAR, tempo
+from ..motion.motion_scales import STRONGEST, MotionScales, bursts
 from .quality import extra_closings
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-ROOM = 0.05  # above chance, at least: a share within it of 1 counts as 1
-HALVED = 24  # demonstrations that are split, at most
-FOUND_AGAIN = 0.25  # seconds within which a key state counts as found again
-COPIES = 19  # with random phases
-LOOKED_AT = 8  # demonstrations that are compared with copies, at most
-MARGIN = 1.1  # factor by which bursts have to exceed those of every copy
-LOW = 0.2  # share of contacts and switches that key states meet above chance: less is a warning
-WIDE = 0.5  # of a demonstration, between the quartiles of a key state: more is a warning
+HALVED = 24  # demonstrations that are split into halves, at most: the time grows with them
+MARGIN = 1.1  # times the bursts of every copy with random phases, which have to be exceeded
+LOW = 0.2  # agreement with contacts, beyond chance: with less, key states may be guesses
 
 
 def met(
@@ -56,7 +51,7 @@ def met(
 
 def _beyond(share: Any, chance: Any) -> Any:
     """A share corrected for chance, as in Cohen's kappa: 0 for the chance, 1 for everything."""
-    return 1 - (1 - share) / np.maximum(1 - chance, ROOM)
+    return 1 - (1 - share) / np.maximum(1 - chance, 0.05)  # chances near 1 leave no room
 
 
 def reasons(found: Steps, evidence: Evidence, share: float, lengths: Int) -> tuple[str, ...]:
@@ -96,7 +91,7 @@ def reasons(found: Steps, evidence: Evidence, share: float, lengths: Int) -> tup
         )
         if shared
         and source != CONTACT  # a body may be moved first or last
-        and np.subtract(*np.percentile(own.compressed(), [75, 25])) > WIDE
+        and np.subtract(*np.percentile(own.compressed(), [75, 25])) > 0.5
     ]
     if wide:
         texts.append(
@@ -125,7 +120,7 @@ def reproduced(scales: MotionScales, states: Sequence[Float], steps: Float) -> F
     compared = np.sort(np.random.default_rng(0).permutation(len(states))[:HALVED])
     rows = {i: features.compute(states[i]) for i in compared.tolist()}
     both = np.concatenate([steps, evenly], axis=1)
-    near, hits = scales.timing.steps(FOUND_AGAIN), np.full((0, both.shape[1]), np.nan)
+    near, hits = scales.timing.steps(NEAR), np.full((0, both.shape[1]), np.nan)
     for held in _halves(compared):
         fitted = np.setdiff1d(compared, held)
         coefficients, offset = fit_detectors([rows[i] for i in fitted.tolist()], both[fitted])
@@ -140,7 +135,7 @@ def reproduced(scales: MotionScales, states: Sequence[Float], steps: Float) -> F
 
 def _halves(compared: Int) -> list[Int]:
     """Demonstrations that are held out, one set for each fit."""
-    if len(compared) < 4:
+    if len(compared) < ENOUGH:
         return [np.array([i]) for i in compared]
     mixed = np.random.default_rng(1).permutation(compared)
     return [np.sort(mixed[: len(mixed) // 2]), np.sort(mixed[len(mixed) // 2 :])]
@@ -151,18 +146,18 @@ def has_bursts(states: Sequence[Float], least: Float) -> bool:
 
     Under the null hypothesis, the Fourier phases of the increments are random, with the same phases
     in all coordinates. White noise, random walks and a single smooth motion do not reject it. The
-    two largest b (`motion_scales.py`) are compared with those of 19 copies with random phases, in
-    up to 8 demonstrations.
+    two largest b (`motion_scales.py`) are compared with those of 19 copies with random phases (the
+    5% level), in up to 8 demonstrations.
     """
     rng = np.random.default_rng(0)
-    motion = [np.diff(s, axis=0) for s in states if len(s) > 8][:LOOKED_AT]
+    motion = [np.diff(s, axis=0) for s in states if len(s) > 8][:8]
     if not motion:
         return False
 
     def largest(of: Sequence[Float]) -> float:
-        return float(np.sort(bursts(of, least**2))[-2:].mean())
+        return float(np.sort(bursts(of, least**2))[-STRONGEST:].mean())
 
-    null = max(largest([_with_random_phases(d, rng) for d in motion]) for _ in range(COPIES))
+    null = max(largest([_with_random_phases(d, rng) for d in motion]) for _ in range(19))
     return largest(motion) > MARGIN * null
 
 
