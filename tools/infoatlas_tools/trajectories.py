@@ -139,7 +139,13 @@ class Trajectories:
             object.__setattr__(self, name, value)
 
     def described(self, **fields: Any) -> Trajectories:
-        """The same with fields that describe the data; notes on a rate that is given then go."""
+        """The same with other descriptions of the data.
+
+        Parameters
+        ----------
+        **fields
+            Fields of this class, as `rate`. With a rate, notes that it is not known are left out.
+        """
         if fields.get("rate"):
             fields["notes"] = tuple(note for note in self.notes if "No rate" not in note)
         return replace(self, **fields) if fields else self

@@ -107,7 +107,7 @@ def test_without_actions_or_with_few_episodes():
     found = review(states, None, np.zeros(COUNT), None)
     assert np.isnan(found.lag).all() and "no actions were read" in found.about_actions
     few = review(states[:3], actions[:3], np.zeros(3), 20.0)
-    assert "takes 4 demonstrations" in few.about_actions
+    assert "needs 4 demonstrations" in few.about_actions
     short = review([own[:4] for own in states], [own[:4] for own in actions], np.zeros(COUNT), 20.0)
     assert "episodes are too short" in short.about_actions
     assert np.isnan(few.surprise).all() and not few.unusual.any() and few.why == ((),) * 3

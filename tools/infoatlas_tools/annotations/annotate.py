@@ -36,14 +36,14 @@ def annotate(
 
     Parameters
     ----------
-    demonstrations : path, Recording, or as in `discover_keystates`
+    demonstrations : path, Recording, Trajectories, or sequence of N arrays [T_i, d]
         A data set, or what `open_recording` opened with its options, such as a rate or a camera.
         Annotations of trajectories can be written as tables only, not into a copy of the data.
     count : int or "auto"
-        Largest number of key states in a demonstration, as in `discover_keystates`.
+        Largest number of key states in a demonstration, its end not counted.
     tools : Pose, Position, or dict of str to these, optional
-        The tool, or each of several, as in `KeyStates.subtasks`. Without tools and objects, those
-        whose poses are in a file of MimicGen or Isaac Lab.
+        The tool, or each of several by its name. Without tools and objects, those whose poses are
+        in a file of MimicGen or Isaac Lab.
     objects : dict of str to Pose or Position, optional
         Objects that a sub-task may be about.
     object_names : dict of int to str, optional
@@ -51,14 +51,17 @@ def annotate(
     names : sequence of str, optional
         Names of the sub-tasks in their order, instead of "reach cube" and the like.
     labels : dict, path or Marks, optional
-        Known key states, as in `discover_keystates`.
+        Known key states, which `discover_keystates` describes, or a file of `infoatlas-rt label`.
     progress : callable
         Is called with the share of the work that is done, from 0 to 1.
 
     Returns
     -------
     Annotations
-        `keystates`, `subtasks` and the names of the `episodes`.
+        `keystates`, `subtasks` and names of `episodes`; `labels` and `spans(demonstration)` are the
+        sub-tasks of steps. `write(out)` writes a copy of the data, `write(out, format="csv")` and
+        others a file, and `write(in_place=True)` replaces the data; with `quality`, unusual
+        episodes are marked.
 
     Raises
     ------
@@ -68,6 +71,7 @@ def annotate(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from infoatlas_tools import annotate
     >>> moves = [np.repeat([[1, 0], [0, 1]], [20 + i, 20], axis=0) for i in range(6)]
     >>> annotations = annotate([move.cumsum(axis=0) for move in moves], 1, names=["right", "up"])

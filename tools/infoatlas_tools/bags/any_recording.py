@@ -103,7 +103,7 @@ def open_recording(
     episode_column: str | None = None,
     **described: Any,
 ) -> Recording:
-    """Open a data set, or a folder of ROS bags, without reading its states yet.
+    """Open a data set, or a folder of ROS bags; its states are read when they are used.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class Format(NamedTuple):
     options: tuple[str, ...] = ("features",)
     # Formats that `annotate` writes for such data alone, the default first.
     annotations: tuple[str, ...] = ()
-    opens: Callable[[Path], Any] = Path  # makes what `read` takes
+    opens: Callable[[Path], Any] = Path  # makes the argument of `read`
 
 
 def _ends(path: Path, suffixes: Container[str]) -> bool:
