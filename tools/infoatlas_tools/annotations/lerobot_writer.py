@@ -119,15 +119,17 @@ def write_lerobot(
         )
     if style is None and LANGUAGE in info["features"]:
         notes.append(f"changes of {LANGUAGE}: the data set has rows, which are kept")
+    return (*notes, *_stage_notes(annotations))
+
+
+def _stage_notes(annotations: Annotations) -> list[str]:
+    """Sentences about what SARM's stages cannot store."""
     if len(annotations.subtasks.tools) > 1:
-        notes.append("SARM has one sequence of stages: those of several tools are not written")
-    elif annotations.reordered.any():
-        number = int(annotations.reordered.sum())
-        notes.append(
-            f"{number} {'episode has' if number == 1 else 'episodes have'} the sub-tasks in "
-            "another order, which SARM counts as going back"
-        )
-    return tuple(notes)
+        return ["SARM has one sequence of stages: those of several tools are not written"]
+    number = int(annotations.reordered.sum())
+    own = "episode has" if number == 1 else "episodes have"
+    way = "the sub-tasks in another order, which SARM counts as going back"
+    return [f"{number} {own} {way}"] * bool(number)
 
 
 def _check(annotations: Annotations, path: Path, lengths: dict[int, int]) -> list[int]:

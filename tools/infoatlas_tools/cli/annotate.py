@@ -30,6 +30,7 @@ from .recording_arguments import (
 if TYPE_CHECKING:
     from ..annotations.content import Annotations
     from ..bags.any_recording import Recording
+    from ..keystates.subtasks.recorded_subtasks import SeenObjects
 
 HELP = "key states and sub-tasks, written into a copy of a data set"
 DESCRIPTION = (
@@ -218,59 +219,10 @@ def print_annotations(
     """Print the parts as a table, quality if requested, what was written, and what is followed."""
     from ..keystates.summary import agreement
 
-    total = len(annotations.episodes)
-    pace = "" if annotations.rate is None else f", {annotations.rate:g} Hz"
-    rows = []
-    subtasks = annotations.subtasks
-    labelled = bool(annotations.keystates.labels)  # names of events in a person's own words
-    parts = zip(subtasks.parts, result["subtasks"], subtasks.completed, strict=True)
-    for number, (part, about, completed) in enumerate(parts, start=1):
-        nats, other = part.nats
-        what = about["reference"] or "-"
-        if what not in ("-", "world"):
-            what += f" ({about['orientation']})"
-        rows.append(
-            (
-                str(number),
-                about["name"],
-                *[part.until] * labelled,
-                f"{part.duration:.0f}",
-                f"{about['share']:.0%}",
-                f"{completed}/{total}",
-                what,
-                nats,
-                f"{about['runner_up']} {other}".strip(),
-            )
-        )
-    table(
-        f"{counted(len(rows), 'sub-task')} of {counted(total, 'demonstration')} in "
-        f"{result['data']}{pace}",
-        (
-            *("", "sub-task", *["until"] * labelled, "steps", "share of time", "found in"),
-            *("about", "nats", "next best"),
-        ),
-        rows,
-    )
-    seen, every = subtasks.seen, subtasks.parts
-    if any(part.nats != ("-", "-") for part in every):
-        about = (
-            "the joints at the end of a sub-task and the place of the object in the image"
-            if seen
-            else "where the tool ends a sub-task and the pose of the object"
-        )
-        print(f"nats: mutual information of {about}. world: no object, 0 nats.")
-    if any(part.runner_up_information < 0 for part in every):
-        print("Below 0 nats, the end varies less in the world than relative to the object.")
+    total, seen = len(annotations.episodes), annotations.subtasks.seen
+    _print_parts(annotations, result)
     if seen:
-        numbered = [(f"object {k}", n) for k, n in zip(seen.numbers, seen.names, strict=True)]
-        called = [a if a == name else f"{name} ({a})" for a, name in numbered]
-        informative = seen.informative
-        listed = ", ".join(called[o] for o in sorted(informative)) or "none"
-        rest = ", ".join(a for o, a in enumerate(called) if o not in informative)
-        print(
-            f"Objects whose places differ between demonstrations, by camera {seen.camera}: "
-            f"{listed}{f'; without clear information: {rest}' if rest else ''}."
-        )
+        _print_objects(seen)
         if not arguments.plot:
             print("--plot FILE shows these objects, and --object-name 1=bottle names one.")
     found = annotations.keystates
@@ -320,3 +272,63 @@ def _print_quality(result: dict[str, Any]) -> None:
     )
     if first:
         print(f"Look at first: [{', '.join(first)}]")
+
+
+def _print_parts(annotations: Annotations, result: dict[str, Any]) -> None:
+    """Print the sub-tasks as a table, and what its columns mean."""
+    total = len(annotations.episodes)
+    pace = "" if annotations.rate is None else f", {annotations.rate:g} Hz"
+    rows = []
+    subtasks = annotations.subtasks
+    labelled = bool(annotations.keystates.labels)  # names of events in a person's own words
+    parts = zip(subtasks.parts, result["subtasks"], subtasks.completed, strict=True)
+    for number, (part, about, completed) in enumerate(parts, start=1):
+        nats, other = part.nats
+        what = about["reference"] or "-"
+        if what not in ("-", "world"):
+            what += f" ({about['orientation']})"
+        rows.append(
+            (
+                str(number),
+                about["name"],
+                *[part.until] * labelled,
+                f"{part.duration:.0f}",
+                f"{about['share']:.0%}",
+                f"{completed}/{total}",
+                what,
+                nats,
+                f"{about['runner_up']} {other}".strip(),
+            )
+        )
+    table(
+        f"{counted(len(rows), 'sub-task')} of {counted(total, 'demonstration')} in "
+        f"{result['data']}{pace}",
+        (
+            *("", "sub-task", *["until"] * labelled, "steps", "share of time", "found in"),
+            *("about", "nats", "next best"),
+        ),
+        rows,
+    )
+    seen, every = subtasks.seen, subtasks.parts
+    if any(part.nats != ("-", "-") for part in every):
+        about = (
+            "the joints at the end of a sub-task and the place of the object in the image"
+            if seen
+            else "where the tool ends a sub-task and the pose of the object"
+        )
+        print(f"nats: mutual information of {about}. world: no object, 0 nats.")
+    if any(part.runner_up_information < 0 for part in every):
+        print("Below 0 nats, the end varies less in the world than relative to the object.")
+
+
+def _print_objects(seen: SeenObjects) -> None:
+    """Print which objects that a camera sees are at different places."""
+    numbered = [(f"object {k}", n) for k, n in zip(seen.numbers, seen.names, strict=True)]
+    called = [a if a == name else f"{name} ({a})" for a, name in numbered]
+    informative = seen.informative
+    listed = ", ".join(called[o] for o in sorted(informative)) or "none"
+    rest = ", ".join(a for o, a in enumerate(called) if o not in informative)
+    print(
+        f"Objects whose places differ between demonstrations, by camera {seen.camera}: "
+        f"{listed}{f'; without clear information: {rest}' if rest else ''}."
+    )
