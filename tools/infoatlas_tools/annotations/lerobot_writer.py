@@ -80,15 +80,10 @@ def write_lerobot(
         if annotations.actions is None:
             frames.notes.append("actions, because none were read: rest is that of the states")
     numbers = _numbers(annotations, quality)
+    if lacking := _no_text(annotations, folder, style):
+        frames.notes.append(lacking)
+    style = style if new and not annotations.unnamed else None
     language = None
-    if annotations.unnamed:
-        frames.notes.append(f"text of sub-tasks, because {annotations.unnamed}")
-    elif style and not new:
-        frames.notes.append(
-            f"LeRobot {info['codebase_version']} has no place for {LANGUAGE}: convert to v3.0 first"
-        )
-    if annotations.unnamed or not new:
-        style = None
     if style or (trim and LANGUAGE in info["features"]):
         language = _language(annotations, frames, style, folder)
     meta = folder.episode_files
@@ -120,6 +115,15 @@ def write_lerobot(
     if style is None and LANGUAGE in info["features"]:
         notes.append(f"changes of {LANGUAGE}: the data set has rows, which are kept")
     return (*notes, *_stage_notes(annotations))
+
+
+def _no_text(annotations: Annotations, folder: LeRobotFolder, style: str | None) -> str:
+    """Why no text of the sub-tasks is written; empty if it is, or none is wanted."""
+    if annotations.unnamed:
+        return f"text of sub-tasks, because {annotations.unnamed}"
+    version = folder.info["codebase_version"]
+    lacking = f"LeRobot {version} has no place for {LANGUAGE}: convert to v3.0 first"
+    return lacking if style and not folder.is_new else ""
 
 
 def _stage_notes(annotations: Annotations) -> list[str]:
