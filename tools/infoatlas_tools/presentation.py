@@ -26,7 +26,7 @@ class ParameterError(InputError):
         return InputError(re.sub(r"`(\w+)`", option, self._text))
 
 
-def counted(number: int, noun: str) -> str:
+def with_count(number: int, noun: str) -> str:
     """A number with its noun, as "1 key state" or "2 key states"."""
     return f"{number} {noun}{'s' * (number != 1)}"
 

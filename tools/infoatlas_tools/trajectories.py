@@ -16,7 +16,7 @@ from infoatlas_rt.inputs.checks import as_count, as_rate, as_resolution, as_samp
 
 from .cameras.camera import as_camera
 from .columns import as_columns, as_orientation
-from .presentation import counted, shift_notes
+from .presentation import shift_notes, with_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class Trajectories:
 
     def __post_init__(self) -> None:
         if self.lengths is None:
-            given, lengths, names = _joined(self.states)
+            given, lengths, names = _join(self.states)
         else:
             given, lengths, names = self.states, self.lengths, column_names(self.states)
         states, origins = as_shifted(given, "states")
@@ -107,8 +107,8 @@ class Trajectories:
             if isinstance(self.names, list | tuple) and len(self.names) == states.shape[1]:
                 label = repr(self.names[column])
             raise InputError(
-                f"states have {counted(len(bad), 'NaN, masked or infinite value')}, the first at "
-                f"row {row}, column {label}: cut those trajectories, or fill in these values"
+                f"states have {with_count(len(bad), 'NaN, masked or infinite value')}, the first "
+                f"at row {row}, column {label}: cut those trajectories, or fill in these values"
             )
         checked, d = as_lengths(lengths, len(states)), states.shape[1]
         names = names if self.names == () else self.names
@@ -160,7 +160,7 @@ def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
     return values if isinstance(values, Trajectories) else Trajectories(values)
 
 
-def _joined(values: Any) -> tuple[NDArray[np.floating], list[int], tuple[str, ...]]:
+def _join(values: Any) -> tuple[NDArray[np.floating], list[int], tuple[str, ...]]:
     """The states of a sequence end to end, their lengths, and the names of tables."""
     if isinstance(values, str | os.PathLike):
         raise InputError(f"trajectories is the path {str(values)!r}: pass load_trajectories(path)")

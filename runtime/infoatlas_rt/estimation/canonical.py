@@ -132,7 +132,7 @@ def _whitener(z: Array) -> tuple[Array, Array]:
     return xp.matrix_transpose(v) * scale[..., None], kept
 
 
-def _kept_first(u: Array, s: Array, kept: Array) -> Array:
+def _sort_kept_first(u: Array, s: Array, kept: Array) -> Array:
     """Sort the columns of u that have no correlation: kept directions first, dropped ones last.
 
     u [S, d, d] orthogonal, s [S, r] singular values, kept [S, d]. Otherwise, directions that the
@@ -205,7 +205,7 @@ def rotate(x: Side, y: Side, dim: int) -> tuple[Transform, Array]:
     u, s, vt = xp.linalg.svd(xw @ xp.matrix_transpose(yw) / n, full_matrices=True)
     v = xp.matrix_transpose(vt)
     if not xp.all(x.kept) or not xp.all(y.kept):
-        u, v = _kept_first(u, s, x.kept), _kept_first(v, s, y.kept)
+        u, v = _sort_kept_first(u, s, x.kept), _sort_kept_first(v, s, y.kept)
     tx = _pad(xp.matrix_transpose(u) @ x.whitener, dim)
     ty = _pad(xp.matrix_transpose(v) @ y.whitener, dim)
 

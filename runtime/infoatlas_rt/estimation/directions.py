@@ -63,7 +63,7 @@ def estimate_by_directions(
         halves = _halves(samples, model, seed)
         most, rng = LARGEST_SEARCH, np.random.default_rng([seed, 2])
         searched = [h[np.sort(rng.permutation(len(h))[:most])] for h in halves]
-        parts = list(_reduced_halves(samples, zip(halves, searched[::-1], strict=True), model.dim))
+        parts = list(_reduce_halves(samples, zip(halves, searched[::-1], strict=True), model.dim))
         found, seconds = average(samples, halves, model, map(evaluate, parts))
         found = _with_remainder(found, samples, searched, model)
         sides = ((own, side) for part in parts for own, side in ((part.x, x), (part.y, y)))
@@ -91,7 +91,7 @@ def drop_redundant(samples: Samples, dim: int) -> tuple[Samples, dict[str, Any]]
     return found, left_out
 
 
-def _reduced_halves(samples: Samples, halves: Iterable[Rows], dim: int) -> Iterator[Samples]:
+def _reduce_halves(samples: Samples, halves: Iterable[Rows], dim: int) -> Iterator[Samples]:
     """Both halves, each with its wide sides reduced to directions of the other one."""
     for own, other in halves:
         found = canonical(_scores(samples.x[other]), _scores(samples.y[other]), dim)

@@ -227,15 +227,15 @@ def _run_pairings(
 ) -> NDArray[np.float32]:
     """Estimates of some pairings and slices [len(orders) S], nats, before clipping."""
     data = pair(
-        _rearranged(x, [slice(None)] * len(orders)),
-        _rearranged(y, [beside(order, y.scores) for order in orders]),
+        _rearrange(x, [slice(None)] * len(orders)),
+        _rearrange(y, [beside(order, y.scores) for order in orders]),
         estimator.model_file.dim,
     )
     inputs = contiguous(data.x), contiguous(data.y)
     return estimator.backend.run(*inputs, shifts, sequence)[0]
 
 
-def _rearranged(side: Side, orders: Iterable[Any]) -> Side:
+def _rearrange(side: Side, orders: Iterable[Any]) -> Side:
     """The side [S, ...] once for each order of its samples: [len(orders) S, ...]."""
     xp = array_namespace(side.scores)
     scores = [side.scores[..., order] for order in orders]

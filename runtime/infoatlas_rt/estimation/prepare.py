@@ -252,7 +252,7 @@ def prepare(samples: Samples, plan: slicing.Slicing, *, shifts: int, seed: int) 
     rows = beside(order, x)
     equal = repeats(x[rows], y[rows])
     # An unsliced side is used through its ranks alone, which do not depend on scale and outliers.
-    x, y = _scaled(x, y, plan)
+    x, y = _scale(x, y, plan)
     given = samples.redundant or (None, None)
     x, out_x = without_redundant(x, plan.x is not None, constant_x, given[0])
     y, out_y = without_redundant(y, plan.y is not None, constant_y, given[1])
@@ -261,7 +261,7 @@ def prepare(samples: Samples, plan: slicing.Slicing, *, shifts: int, seed: int) 
     if groups is not None:
         streams = np.random.SeedSequence(seed).spawn(5)[3:]
         x, y = (
-            side if sliced is not None else _untied(side, groups, np.random.default_rng(stream))
+            side if sliced is not None else _break_ties(side, groups, np.random.default_rng(stream))
             for side, sliced, stream in ((x, plan.x, streams[0]), (y, plan.y, streams[1]))
         )
     return Prepared(
@@ -297,7 +297,7 @@ def round_to(step: NDArray[np.float64] | None, samples: Array, name: str) -> Arr
     return found
 
 
-def _untied(samples: Array, groups: NDArray[np.int64], rng: np.random.Generator) -> Array:
+def _break_ties(samples: Array, groups: NDArray[np.int64], rng: np.random.Generator) -> Array:
     """Unsliced samples [n, d] with coordinates that are constant within groups replaced by ranks.
 
     Such a coordinate has as many independent values as there are groups. Average ranks would
@@ -320,7 +320,7 @@ def _untied(samples: Array, groups: NDArray[np.int64], rng: np.random.Generator)
     return found
 
 
-def _scaled(x: Array, y: Array, plan: slicing.Slicing) -> tuple[Array, Array]:
+def _scale(x: Array, y: Array, plan: slicing.Slicing) -> tuple[Array, Array]:
     """Both sides; projected ones are standardised, with outliers clipped."""
     with np.errstate(over="ignore"):  # an infinite deviation clips no value
         # For a small sample the overhead of calls dominates, so both sides are scaled in one call.

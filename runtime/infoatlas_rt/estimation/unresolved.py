@@ -46,7 +46,7 @@ def least_information(x: Array, y: Array, order: NDArray[np.int64]) -> float:
     time = np.argsort(order)
     # Equal values are sorted by place. The places of y are shuffled again, because equal values of
     # both sides would otherwise be paired.
-    first, second = _sorted(to_host(x).T), order[_sorted(to_host(y)[order].T)]
+    first, second = _sort_rows(to_host(x).T), order[_sort_rows(to_host(y)[order].T)]
     at_most = entropy(scores) + math.log(2) / 2
     bounds = []
     for given, target in ((first, second), (second, first)):
@@ -58,7 +58,7 @@ def least_information(x: Array, y: Array, order: NDArray[np.int64]) -> float:
     return float(max(bounds)) - MARGIN / math.sqrt(n)
 
 
-def _sorted(columns: NDArray[np.float64]) -> NDArray[np.int64]:
+def _sort_rows(columns: NDArray[np.float64]) -> NDArray[np.int64]:
     """Order of each row of [d, n]; equal values by place."""
     order = np.argsort(columns, axis=1)  # many times faster than a stable sort
     ranked = np.take_along_axis(columns, order, axis=1)

@@ -71,7 +71,7 @@ def _read(values: Any, name: str) -> NDArray[Any]:
         values, mask = _without_mask(values), np.asarray(_mask(values))
     try:
         array = np.asarray(values)
-        if array.dtype == object or _rounded_by_numpy(values, array):
+        if array.dtype == object or _may_be_rounded(values, array):
             objects = np.asarray(values, dtype=object)
             array = objects if objects.shape == array.shape else array
     except Exception as error:  # any error that the __array__ of a foreign type raises
@@ -178,7 +178,7 @@ def _without_mask(values: Any) -> Any:
     return values.data if isinstance(values, np.ma.MaskedArray) else values
 
 
-def _rounded_by_numpy(values: Any, array: NDArray[Any]) -> bool:
+def _may_be_rounded(values: Any, array: NDArray[Any]) -> bool:
     """Whether integers in lists or a table may have been rounded to floats."""
     if hasattr(values, "dtype") or array.dtype != np.float64:
         return False

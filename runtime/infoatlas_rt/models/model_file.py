@@ -129,7 +129,7 @@ def load(model: str | os.PathLike[str] = "edge") -> ModelFile:
     digest = hashlib.sha256(content).hexdigest()
     if path.suffix == engine_file.SUFFIX:
         return _load_engine(path, content, digest)
-    if shipped and digest != _shipped_checksums().get(path.name):
+    if shipped and digest != _read_checksums().get(path.name):
         raise ModelError(
             f"{path} is not the file that was shipped (its SHA-256 is {digest}, and "
             f"{CHECKSUMS} beside it has another one): install infoatlas-rt again"
@@ -196,7 +196,7 @@ def _load_engine(path: Path, content: bytes, digest: str) -> ModelFile:
     _check_versions(path, engine.metadata)
     try:
         if engine.model in available():
-            now = _shipped_checksums().get(f"{engine.model}.onnx")
+            now = _read_checksums().get(f"{engine.model}.onnx")
         else:
             now = hashlib.sha256(Path(engine.model).read_bytes()).hexdigest()
     except OSError:  # the .onnx file need not be on the robot
@@ -219,7 +219,7 @@ def _content(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _shipped_checksums() -> dict[str, str]:
+def _read_checksums() -> dict[str, str]:
     """SHA-256 of the shipped files, by file name."""
     try:
         lines = (MODELS / CHECKSUMS).read_text(encoding="ascii").split("\n")

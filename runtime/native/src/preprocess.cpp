@@ -143,7 +143,7 @@ void whiten(int64_t n, int64_t ld, const Whitened& side, Arena& arena) {
   arena.back_to(mark);
 }
 
-// `_kept_first`: sorts the rows of ut [d, d] without a correlation, kept directions first.
+// `_sort_kept_first`: sorts the rows of ut [d, d] without a correlation, kept directions first.
 void keep_first(const Whitened& side, const double* s, int64_t r, double* ut, Arena& arena) {
   const int64_t d = side.d, mark = arena.mark();
   if (std::all_of(side.kept, side.kept + d, [](bool kept) { return kept; })) return;

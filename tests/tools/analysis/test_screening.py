@@ -18,7 +18,7 @@ from infoatlas_tools import (
     rank_features,
 )
 from infoatlas_tools.analysis.best_lag import peaks
-from infoatlas_tools.analysis.many_tests import adjusted, null_keys
+from infoatlas_tools.analysis.many_tests import adjust_p_values, null_keys
 
 
 @pytest.fixture(scope="module")
@@ -239,9 +239,11 @@ def test_executor_and_pictures(estimator, table):
 def test_corrections():
     """The second p-value of Benjamini and Hochberg is bounded by the third."""
     p = np.array([0.01, 0.04, 0.03, 0.5])
-    assert adjusted(p, "benjamini-hochberg") == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
-    assert adjusted(p, "holm") == pytest.approx([0.04, 0.09, 0.09, 0.5])
-    assert adjusted(p, "none") is p
+    assert adjust_p_values(p, "benjamini-hochberg") == pytest.approx(
+        [0.04, 0.16 / 3, 0.16 / 3, 0.5]
+    )
+    assert adjust_p_values(p, "holm") == pytest.approx([0.04, 0.09, 0.09, 0.5])
+    assert adjust_p_values(p, "none") is p
 
 
 def test_a_constant_feature_is_degenerate(estimator):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infoatlas_tools.cameras.information import components, information, jackknife, permuted
+from infoatlas_tools.cameras.information import components, information, jackknife, permute
 
 
 def draw(count, strength, seed):
@@ -39,14 +39,14 @@ def test_jackknife_error_is_the_spread_over_draws():
 def test_shuffles_have_their_level():
     share = np.array(
         [
-            (permuted(points, joints) >= information(points, joints)).mean()
+            (permute(points, joints) >= information(points, joints)).mean()
             for points, joints in (draw(12, 0.0, seed) for seed in range(100))
         ]
     )
     assert (share <= 0.1).mean() <= 0.2
     assert share.mean() == pytest.approx(0.5, abs=0.1)
     points, joints = draw(12, 5.0, seed=0)
-    assert permuted(points, joints).max() < information(points, joints)
+    assert permute(points, joints).max() < information(points, joints)
 
 
 def test_components_leave_out_what_is_constant():

@@ -7,7 +7,7 @@ import pytest
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
-from infoatlas_tools.curves.ensemble_curve import _normalised, ensemble_pairs
+from infoatlas_tools.curves.ensemble_curve import _normalise, ensemble_pairs
 
 LENGTHS = np.array([5, 9, 3, 20])
 
@@ -30,7 +30,7 @@ def test_raw_steps():
 
 
 def test_normalised_time_takes_original_steps():
-    steps, position = _normalised(LENGTHS, 2, 17)
+    steps, position = _normalise(LENGTHS, 2, 17)
     assert position[0] < position[-1] == 1 and (np.diff(position) > 0).all()
     for step, at in zip(steps, np.linspace(0, 1, 17), strict=True):
         x, y, who = pairs_at(step)
@@ -38,7 +38,7 @@ def test_normalised_time_takes_original_steps():
         np.testing.assert_array_equal(x - y, [[0, 2]] * 4)  # the same trajectory, lag steps apart
         fraction = (x[:, 1] - 2) / np.maximum(LENGTHS - 3, 1)
         assert (np.abs(fraction - at) * np.maximum(LENGTHS - 3, 1))[LENGTHS > 3].max() < 0.5001
-    first, last = _normalised(LENGTHS, 3, 17)[0][[0, -1]]
+    first, last = _normalise(LENGTHS, 3, 17)[0][[0, -1]]
     np.testing.assert_array_equal(pairs_at(first, history=2).samples, [0, 1, 3])  # three: too few
     np.testing.assert_array_equal(pairs_at(first, history=2).x[:, 1], 3)
     np.testing.assert_array_equal(last, LENGTHS - 1)

@@ -114,13 +114,13 @@ def test_a_held_ball_has_no_sides():
 def test_steps_are_no_longer_than_allowed():
     rng = np.random.default_rng(5)
     one, other = random_pose(rng), random_pose(rng)
-    path = [one, *transform.stepped(one, other, 0.02, 0.1)]
+    path = [one, *transform.make_steps(one, other, 0.02, 0.1)]
     np.testing.assert_array_equal(path[-1], other)
     for a, b in pairwise(path):
         assert np.linalg.norm(a[:3, 3] - b[:3, 3]) <= 0.02 + 1e-9
         assert transform.angle(a[:3, :3], b[:3, :3]) <= 0.1 + 1e-6
-    assert len(list(transform.stepped(one, one, 0.02, 0.1, fewest=5))) == 5
-    assert len(list(transform.stepped(one, one, 0.02, 0.1))) == 1
+    assert len(list(transform.make_steps(one, one, 0.02, 0.1, fewest=5))) == 5
+    assert len(list(transform.make_steps(one, one, 0.02, 0.1))) == 1
 
 
 def test_a_warped_path_has_the_given_ends():
@@ -129,9 +129,7 @@ def test_a_warped_path_has_the_given_ends():
     start, moved = random_pose(rng), random_pose(rng)
     u = transform.progress(path)
     assert u[0] == 0 and (u[7:] == 1).all() and (np.diff(u) >= 0).all()
-    bent = [
-        transform.warped(pose, path[0], start, moved, x) for pose, x in zip(path, u, strict=True)
-    ]
+    bent = [transform.warp(pose, path[0], start, moved, x) for pose, x in zip(path, u, strict=True)]
     np.testing.assert_allclose(bent[0], start, atol=1e-12)
     for t in (7, 10):
         np.testing.assert_allclose(bent[t], moved @ path[t], atol=1e-9)

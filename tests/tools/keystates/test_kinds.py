@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from infoatlas_tools.keystates.kinds import Others, group, repeated
+from infoatlas_tools.keystates.kinds import Others, group, number_kinds
 
 AXES = np.eye(4)
 
@@ -45,7 +45,7 @@ def test_a_change_like_no_other_is_not_shared():
 def test_a_kind_that_occurs_twice_has_one_number():
     kinds = group([demonstration((20, 0), (80, 0), (50, 2))] * 6, LENGTHS)
     assert [len(kind.members) for kind in kinds] == [6, 6, 6]
-    number = repeated(kinds)
+    number = number_kinds(kinds)
     steps = [kind.members[0] for kind in kinds]
     assert number[steps.index(20)] == number[steps.index(80)] != number[steps.index(50)]
 

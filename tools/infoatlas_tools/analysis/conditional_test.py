@@ -118,7 +118,7 @@ def conditional_statistics(
     linear = LINEAR * np.c_[scores, values]
     alike = np.eye(given.shape[1])
     spaces = _spaces(values, alike, linear, rng) + _spaces(scores, alike, linear, rng)
-    sides = [_regressed(spaces, linear, side, rng) for side in (x, y)]
+    sides = [_fit_regression(spaces, linear, side, rng) for side in (x, y)]
     if trajectory is not None:
         sides.sort(key=lambda own: _persistence(own[0].left(own[1]), trajectory))
     (first, fixed), (second, side) = sides
@@ -173,7 +173,7 @@ def _spaces(form: Matrix, metric: Matrix, linear: Matrix, rng: np.random.Generat
     return found
 
 
-def _regressed(
+def _fit_regression(
     spaces: list[Space], linear: Matrix, side: Matrix, rng: np.random.Generator
 ) -> tuple[Regression, Matrix]:
     """The regression of a side [n, d], and its values or normal scores: what z predicts better.

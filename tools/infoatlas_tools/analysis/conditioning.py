@@ -48,8 +48,8 @@ def residuals(samples: NDArray[np.float64], given: NDArray[np.float64]) -> Resid
     # An orthonormal basis of the regressors; constant and redundant ones are left out.
     basis, strength, _ = np.linalg.svd(design - design.mean(axis=0), full_matrices=False)
     basis = basis[:, strength > REDUNDANT * max(strength.max(), 1.0)]
-    left, unexplained = _regressed(scores, basis)
-    left_raw, unexplained_raw = _regressed(values, basis)
+    left, unexplained = _regress(scores, basis)
+    left_raw, unexplained_raw = _regress(values, basis)
     # Values have no noise of ranks. They are used if z explains more of them than of ranks.
     linear = unexplained_raw < unexplained
     left[:, linear] = left_raw[:, linear]
@@ -58,7 +58,7 @@ def residuals(samples: NDArray[np.float64], given: NDArray[np.float64]) -> Resid
     classes = np.unique(given, axis=0, return_inverse=True)[1].ravel()
     for column, values in enumerate(samples.T):
         discrete = _largest_tie(values) > LARGEST_TIE
-        if exact[column] or (discrete and _determined(values, classes)):
+        if exact[column] or (discrete and _are_function_of(values, classes)):
             left[:, column], unexplained[column] = 0.0, 1.0
         elif discrete:
             left[:, column], unexplained[column] = values, 1.0
@@ -70,7 +70,7 @@ def forms(side: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.fl
     return normal_scores(side.T).T, standardise(clip_outliers(side))
 
 
-def _regressed(
+def _regress(
     side: NDArray[np.float64], basis: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Residuals [n, d] on an orthonormal basis [n, r], and the share of variance that is left."""
@@ -85,7 +85,7 @@ def _largest_tie(values: NDArray[np.float64]) -> float:
     return float(np.unique(values, return_counts=True)[1].max()) / len(values)
 
 
-def _determined(values: NDArray[np.float64], classes: NDArray[np.int64]) -> bool:
+def _are_function_of(values: NDArray[np.float64], classes: NDArray[np.int64]) -> bool:
     """Whether values are a function of the classes [n], of two samples each or more on average."""
     count = int(classes.max()) + 1
     if count > len(values) // 2:
@@ -131,7 +131,7 @@ def cells(given: NDArray[np.float64], least: int = CELL) -> NDArray[np.int64]:
     waiting, count = [np.arange(len(given))], 0
     while waiting:
         rows = waiting.pop()
-        cut = _cut(scores[rows], least)
+        cut = _cut_cell(scores[rows], least)
         if cut is None:
             found[rows], count = count, count + 1
         else:
@@ -139,7 +139,7 @@ def cells(given: NDArray[np.float64], least: int = CELL) -> NDArray[np.int64]:
     return found
 
 
-def _cut(scores: NDArray[np.float64], least: int) -> NDArray[np.bool_] | None:
+def _cut_cell(scores: NDArray[np.float64], least: int) -> NDArray[np.bool_] | None:
     """The lower part [n] of the samples of a cell; None if it stays as it is."""
     n, classes, others = len(scores), [], []
     for column in np.argsort(-scores.std(axis=0), kind="stable"):

@@ -293,7 +293,7 @@ def compare(
     values: NDArray[np.float64], rv: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], float]:
     """Statistics of all pairings [1 + B], and the p-value of the first, the given one."""
-    statistics = np.maximum(_standardised(values), _standardised(rv))
+    statistics = np.maximum(_standardise(values), _standardise(rv))
     return statistics, float(np.mean(statistics >= statistics[0]))
 
 
@@ -302,7 +302,7 @@ def least_p(mi: float, count: int) -> float:
     return (1 if mi > 0 else 2) / (1 + count)
 
 
-def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _standardise(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean 0 and deviation 1 over all pairings; values that differ by rounding become equal."""
     deviation = values.std()
     if not deviation > 1e-12 * abs(values).max():

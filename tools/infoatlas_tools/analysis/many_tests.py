@@ -120,7 +120,9 @@ def _values(
         "autocorrelated": any(each.autocorrelated for each in found),
         "p_value": p,
         # What cannot be tested (`unresolved`) counts as not significant.
-        "p_adjusted": adjusted(np.where(np.isnan(p) & (permutations > 0), 1.0, p), correction),
+        "p_adjusted": adjust_p_values(
+            np.where(np.isnan(p) & (permutations > 0), 1.0, p), correction
+        ),
         "samples": one.samples,
         "permutations": permutations,
         "correction": correction,
@@ -197,7 +199,7 @@ def null_keys(pairs: Sequence[Pair], alone: bool) -> list[Hashable]:
     return [(key(x), key(y)) for x, y in pairs]
 
 
-def adjusted(p: NDArray[np.float64], correction: str) -> NDArray[np.float64]:
+def adjust_p_values(p: NDArray[np.float64], correction: str) -> NDArray[np.float64]:
     """P-values [m] corrected for the number of tests.
 
     "benjamini-hochberg" (Benjamini and Hochberg 1995) bounds the false discovery rate, "holm" (Holm

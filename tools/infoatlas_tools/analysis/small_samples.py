@@ -34,7 +34,7 @@ def gaussian_information(x: Float, y: Float, groups: NDArray[np.int64]) -> tuple
 
 
 def _information(x: Float, y: Float) -> float:
-    x, y = _whitened(x), _whitened(y)
+    x, y = _whiten(x), _whiten(y)
     n, dx, dy = len(x), x.shape[1], y.shape[1]
     if not dx or not dy:
         return 0.0
@@ -46,7 +46,7 @@ def _information(x: Float, y: Float) -> float:
     return float(mi - bias)
 
 
-def _whitened(x: Float) -> Float:
+def _whiten(x: Float) -> Float:
     """Orthonormal columns that span the centred ones."""
     u, s, _ = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
     return np.asarray(u[:, s**2 > TOLERANCE * max(s[0] ** 2, 1e-300)])

@@ -131,7 +131,7 @@ def _times(annotations: Annotations, path: Path, topic: str | None) -> list[NDAr
             for n in annotations.lengths.tolist()
         ]
     pairs = zip(bags, annotations.lengths.tolist(), strict=True)
-    return [_received(bag, length, topic) for bag, length in pairs if bag is not None]
+    return [_read_arrivals(bag, length, topic) for bag, length in pairs if bag is not None]
 
 
 def _bag(path: Path, name: str) -> Path | None:
@@ -142,7 +142,7 @@ def _bag(path: Path, name: str) -> Path | None:
     return None
 
 
-def _received(bag: Path, length: int, topic: str | None) -> NDArray[np.int64]:
+def _read_arrivals(bag: Path, length: int, topic: str | None) -> NDArray[np.int64]:
     """Times at which a bag received the messages of a topic, ns; their number is checked."""
     with reading(bag), closing(BagFiles(bag)) as files:
         chosen = [i for i, each in enumerate(files.channels) if each.topic == topic]

@@ -14,7 +14,7 @@ import numpy as np
 from infoatlas_rt.errors import InputError
 
 from ..files.hdf5.maniskill import maniskill_episodes
-from ..files.hdf5.opening import changed_copy, opened
+from ..files.hdf5.opening import changed_copy, open_hdf5
 from .content import Annotations
 
 SUBTASK, KEY_STATE, NAMES = "subtask", "key_state", "names"
@@ -25,7 +25,7 @@ def write_maniskill(annotations: Annotations, path: Path, out: Path) -> tuple[st
 
     With several tools, a number stands for the sub-tasks of all of them.
     """
-    with opened(path) as (file, h5py):
+    with open_hdf5(path) as (file, h5py):
         for name, length in zip(annotations.episodes, annotations.lengths.tolist(), strict=True):
             actions = file[name].get("actions") if name in file else None
             if actions is None or len(actions) + 1 != length:

@@ -57,7 +57,7 @@ def write_mimicgen(annotations: Annotations, path: Path, out: Path) -> tuple[str
                 bare.append(annotations.episodes[i])
             group = _own_group(info, TERM)
             for part, name in list(zip(annotations.subtasks.parts, names, strict=True))[:-1]:
-                _store(group, name, _ended(part.end[i], part.start[i], annotations.lengths[i]))
+                _store(group, name, _mark_end(part.end[i], part.start[i], annotations.lengths[i]))
         if MASK in file.require_group("mask"):
             del file["mask"][MASK]
         complete = [e for e in annotations.episodes if e not in missing]
@@ -100,7 +100,7 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
                     part, name = annotations.subtasks.parts[k], names[k]
                     start, end = int(part.start[i]), int(part.end[i])
                     if k != own[-1]:
-                        _store(ends, name, _ended(end, start, annotations.lengths[i]) > 0)
+                        _store(ends, name, _mark_end(end, start, annotations.lengths[i]) > 0)
                     _store(starts, name, np.arange(annotations.lengths[i]) > start)
         data, kept = file["data"], set(annotations.episodes) - set(missing)
         for name in [name for name in data if isinstance(name, str)]:
@@ -190,7 +190,7 @@ def eef_names(subtasks: Subtasks, path: Path, info: Any) -> dict[str, str]:
     return {tool: tool for tool in subtasks.tools}
 
 
-def _ended(end: int, start: int, length: int) -> NDArray[np.int64]:
+def _mark_end(end: int, start: int, length: int) -> NDArray[np.int64]:
     """1 from the last step of a part on; 0 throughout if there is none."""
     steps = np.arange(length)
     return np.asarray((steps >= end - 1) & (end > start), np.int64)

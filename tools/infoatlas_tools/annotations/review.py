@@ -69,7 +69,7 @@ def review(
     `idle` [N] is the share of the time at rest, and `rate` is in Hz; 20 unless given.
     """
     count, nothing = len(paths), np.full(len(paths), np.nan)
-    motion = _scaled([np.diff(path, axis=0) for path in paths])
+    motion = _scale([np.diff(path, axis=0) for path in paths])
     jerk = np.array([_rms(np.diff(own, 2, axis=0)) for own in motion])
     set_lag, correlation, lag, surprise = np.nan, np.nan, nothing, nothing
     apart = np.zeros(count)
@@ -106,7 +106,7 @@ def review(
     )
 
 
-def _scaled(values: Sequence[Float]) -> list[Float]:
+def _scale(values: Sequence[Float]) -> list[Float]:
     """Columns with a root mean square of 1 over all arrays; constant ones stay 0."""
     scale = np.sqrt(np.mean(np.concatenate(values) ** 2, axis=0))
     return [own / np.where(scale > 0, scale, 1.0) for own in values]
@@ -128,7 +128,7 @@ def _lags(
     best: tuple[float, Float, list[Float]] = (-np.inf, np.zeros(1), [])
     # An absolute action moves by its increments, and a relative one is an increment.
     for steps in ([np.diff(own, axis=0) for own in actions], list(actions)):
-        speeds = _speeds(_scaled(steps))
+        speeds = _speeds(_scale(steps))
         both = zip(speeds, states, strict=True)
         curves = np.array([_correlations(*pair, reach) for pair in both])
         pooled = np.median(curves, axis=0)  # one jump decides the correlation of an episode

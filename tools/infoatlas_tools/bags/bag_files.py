@@ -74,7 +74,7 @@ class BagFiles:
         unpacked = paths
         if any(path.suffix == ".zstd" for path in paths):
             room = stack.enter_context(TemporaryDirectory(prefix="infoatlas-"))
-            unpacked = [_unpacked(p, Path(room)) if p.suffix == ".zstd" else p for p in paths]
+            unpacked = [_unpack(p, Path(room)) if p.suffix == ".zstd" else p for p in paths]
         return [*zip(paths, unpacked, strict=True)], stated["topics_with_message_count"]
 
     def _compare(self, topics: list[dict[str, Any]]) -> None:
@@ -144,7 +144,7 @@ def way_out(path: Path) -> str:
     return other if path.is_dir() else ways.get(path.suffix, other)
 
 
-def _unpacked(path: Path, room: Path) -> Path:
+def _unpack(path: Path, room: Path) -> Path:
     """The content of a compressed file, as a file in the folder `room`."""
     from zstandard import ZstdDecompressor
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 
-from ..cameras.images import Image, decoded, required, resized
+from ..cameras.images import Image, decode, require, resize
 from .states import Bag
 
 FARTHEST = 0.5  # s between a state and the nearest image, at most
@@ -55,13 +55,13 @@ class BagImages(NamedTuple):
                     )
                 if near is not used:
                     used = near
-                    image = resized(image_of(near[2], f"{self.path}: {self.topic}"), width)
+                    image = resize(image_of(near[2], f"{self.path}: {self.topic}"), width)
                 yield image
 
 
 def check_camera(bag: Bag, topic: str) -> None:
     """Raise InputError if a bag has no images on a topic; the message lists those that have."""
-    required("cv2")
+    require("cv2")
     cameras = [
         name
         for name, about in bag.topics.items()
@@ -76,7 +76,7 @@ def check_camera(bag: Bag, topic: str) -> None:
 def image_of(message: Any, what: str) -> Image:
     """The image in a message of type Image or CompressedImage; `what` names it in errors."""
     if hasattr(message, "format"):
-        return decoded(bytes(message.data), what)
+        return decode(bytes(message.data), what)
     if message.encoding not in ENCODINGS:
         raise InputError(
             f"{what} has the encoding {message.encoding!r}: record one of {', '.join(ENCODINGS)}"
@@ -93,5 +93,5 @@ def image_of(message: Any, what: str) -> Image:
     pixels = np.ascontiguousarray(rows).reshape(message.height, message.width, width)
     if not code:
         return pixels
-    cv2 = required("cv2")
+    cv2 = require("cv2")
     return np.asarray(cv2.cvtColor(pixels, getattr(cv2, f"COLOR_{code}")))

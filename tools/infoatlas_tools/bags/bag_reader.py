@@ -84,7 +84,7 @@ class BagReader(BagFiles):
         store.register(found)
         for i, channel in enumerate(self.channels):
             if i not in self.unreadable and channel.syntax in MSG + IDL:
-                missing = _undefined(store, channel.type)
+                missing = _find_undefined(store, channel.type)
                 if missing:
                     self.unreadable[i] = f"no definition of {missing}"
         return store
@@ -134,7 +134,7 @@ def _parse(channel: Channel) -> dict[str, Any]:
     return found
 
 
-def _undefined(store: Any, kind: str) -> str:
+def _find_undefined(store: Any, kind: str) -> str:
     """A type that a message needs and that is not defined; empty if there is none."""
     seen, left = set(), [kind]
     while left:

@@ -21,7 +21,7 @@ from ..cameras.camera import Camera
 from ..files.rates import rate_by, time_faults
 from ..trajectories import Trajectories
 from .bag_images import BagImages, check_camera
-from .states import Bag, bags_in, shortened
+from .states import Bag, bags_in, shorten
 
 LATE = 0.1  # seconds by which steps at an even rate may differ from the times of their messages
 LOST = 10.0  # median intervals between messages: a longer one is a hole
@@ -73,12 +73,12 @@ def load_demonstrations(
             for notice in bag.notices + own.notices:
                 left_out.setdefault(notice, []).append(bag_path.name)
     passed = {fate: None for own in found.values() for fate in own.passed}
-    notes = [f"{shortened(bags)}: {notice}." for notice, bags in left_out.items()]
+    notes = [f"{shorten(bags)}: {notice}." for notice, bags in left_out.items()]
     for fate in passed:
         counts = [
             f"{own.passed[fate]} in {name}" for name, own in found.items() if own.passed[fate]
         ]
-        notes.append(f"Messages on {topic} passed over ({fate}): {shortened(counts)}.")
+        notes.append(f"Messages on {topic} passed over ({fate}): {shorten(counts)}.")
     lengths = np.array([len(own.states) for own in found.values()], np.int64)
     times = np.concatenate([own.times for own in found.values()])
     if faults := time_faults(times, lengths, tuple(found), LOST):
@@ -90,7 +90,7 @@ def load_demonstrations(
     away = {name: _away(own.times, rate) for name, own in found.items() if rate is not None}
     if late := [name for name, seconds in away.items() if seconds > LATE]:
         notes.append(
-            f"{shortened(late)}: seconds are steps divided by the rate, and differ from the times "
+            f"{shorten(late)}: seconds are steps divided by the rate, and differ from the times "
             f"of messages by up to {max(away.values()):.2g} s, as messages are lacking. Events "
             "that annotate writes as .mcap have the times."
         )
@@ -142,19 +142,19 @@ def _read(
             raise bag.several(topic, extractor)
         if sample.skip:
             others = getattr(message, "name", ()) if sample.skip == "other joints" else ()
-            names = f": {shortened(sorted(others))}" if len(others) else ""
+            names = f": {shorten(sorted(others))}" if len(others) else ""
             passed[f"{sample.skip}{names}"] += 1
             continue
         if sample.notice:
             raise InputError(
                 f"from message {number} on, most messages on {topic} have other coordinates than "
-                f"the first ({shortened(extractor.names)} now): choose those that all messages "
+                f"the first ({shorten(extractor.names)} now): choose those that all messages "
                 "have, with --joints or --field"
             )
         why = sample.fault
         if not why and not np.isfinite(sample.state).all():
             bad = np.flatnonzero(~np.isfinite(sample.state))
-            some = shortened([extractor.names[i] for i in bad])
+            some = shorten([extractor.names[i] for i in bad])
             why = f"{some} is NaN or infinite"
         if why:
             raise InputError(
@@ -184,8 +184,8 @@ def _like(own: _Demonstration, first: tuple[str, _Demonstration] | None) -> _Dem
     lacks = [each for each in usual.names if each not in own.names]
     more = [each for each in own.names if each not in usual.names]
     if lacks or more:
-        differences = [f"lacks {shortened(lacks)}"] * bool(lacks)
-        differences += [f"has {shortened(more)}"] * bool(more)
+        differences = [f"lacks {shorten(lacks)}"] * bool(lacks)
+        differences += [f"has {shorten(more)}"] * bool(more)
         raise InputError(
             f"its states have {len(own.names)} coordinates and those of the first bag, {name}, "
             f"{len(usual.names)}; this one {' and '.join(differences)}: choose coordinates that "
@@ -217,7 +217,7 @@ def _common_rate(intervals: dict[str, NDArray[np.float64]]) -> float | None:
     if others:
         raise InputError(
             f"demonstrations have different rates, and a step is a message: {1 / median:.4g} Hz is "
-            f"their median, but {shortened(others)}. Record all at one rate, or move "
+            f"their median, but {shorten(others)}. Record all at one rate, or move "
             "those bags to another folder"
         )
     return rate_by(every, len(medians))

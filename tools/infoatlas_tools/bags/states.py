@@ -81,7 +81,7 @@ class Bag:
             if i in reader.unreadable
         }
         if aside:
-            names = shortened([*aside], TOPICS_LISTED)
+            names = shorten([*aside], TOPICS_LISTED)
             self.notices.append(f"topics that cannot be decoded are left out: {names}")
 
     def __enter__(self) -> Bag:
@@ -229,10 +229,10 @@ def _listing(place: Place, bodies: Counter[tuple[Any, ...]]) -> str:
     texts: Counter[str] = Counter()
     for body, count in bodies.items():
         texts[place.write({keys[i]: body[i] for i in shown})] += count
-    return shortened([f"{text} ({count})" for text, count in texts.most_common()], BODIES_LISTED)
+    return shorten([f"{text} ({count})" for text, count in texts.most_common()], BODIES_LISTED)
 
 
-def shortened(texts: Sequence[str], most: int = 5) -> str:
+def shorten(texts: Sequence[str], most: int = 5) -> str:
     """The first `most` texts, and the number of the others."""
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return f"{', '.join(texts[:most])}{more}"

@@ -90,7 +90,7 @@ class McapFile:
         try:
             self._check_ends()
             summary = make_reader(self._file).get_summary()
-            counts, channels, schemas = _summed(summary) or self._scan()
+            counts, channels, schemas = _read_channels(summary) or self._scan()
             if summary and summary.statistics:
                 if summary.statistics.chunk_count == len(summary.chunk_indexes):
                     self._chunks = summary.chunk_indexes
@@ -179,7 +179,7 @@ class McapFile:
                     yield record.log_time, record.channel_id, record.data
 
 
-def _summed(summary: Summary | None) -> _Found | None:
+def _read_channels(summary: Summary | None) -> _Found | None:
     """The channels in a summary; None if it is incomplete."""
     if summary is None or summary.statistics is None:
         return None

@@ -15,7 +15,7 @@ import numpy as np
 from infoatlas_rt.errors import InputError
 
 from .camera import Camera
-from .images import FileImages, required
+from .images import FileImages, require
 from .videos import whole_video
 
 # Files with all images of a demonstration: the reader of each suffix, of a path, which gives
@@ -49,12 +49,12 @@ def folder_camera(given: str, episodes: Sequence[str], count: int) -> Camera:
             f"{folder} has {len(entries)} videos and folders, and there are {count} "
             "demonstrations: store one for each"
         )
-    required("cv2")
-    images = [_opened(entry) for entry in entries]
+    require("cv2")
+    images = [_open(entry) for entry in entries]
     return Camera(folder.name, np.array([own.length for own in images], np.int64), images)
 
 
-def _opened(entry: Path) -> Any:
+def _open(entry: Path) -> Any:
     """The images of an entry of the folder."""
     if not entry.is_dir():
         return FILES[entry.suffix.lower()](entry)

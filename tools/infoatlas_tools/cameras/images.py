@@ -25,7 +25,7 @@ class Images(Protocol):
         """The images of ascending steps, each `width` pixels wide."""
 
 
-def required(module: str) -> Any:
+def require(module: str) -> Any:
     """A package of the extra `camera`; InputError if it is not installed."""
     try:
         return import_module(module)
@@ -42,26 +42,26 @@ def size_at(width: int, shape: Sequence[int]) -> tuple[int, int]:
     return width, max(1, round(shape[0] * width / shape[1]))
 
 
-def resized(image: Image, width: int) -> Image:
+def resize(image: Image, width: int) -> Image:
     """An image at this width; each pixel is a mean over its area."""
     if image.shape[1] == width:
         return image
-    cv2 = required("cv2")
+    cv2 = require("cv2")
     return np.asarray(cv2.resize(image, size_at(width, image.shape), interpolation=cv2.INTER_AREA))
 
 
 def lab(image: Image, blur: float) -> NDArray[np.float32]:
     """CIE L*a*b* [h, w, 3] of an image, L* times LIGHTNESS, blurred by so many pixels."""
-    cv2 = required("cv2")
+    cv2 = require("cv2")
     values = cv2.cvtColor(
         cv2.GaussianBlur(image, (0, 0), blur).astype(np.float32) / 255, cv2.COLOR_RGB2LAB
     )
     return np.asarray(values * np.array([LIGHTNESS, 1, 1], np.float32))
 
 
-def decoded(content: bytes, what: str) -> Image:
+def decode(content: bytes, what: str) -> Image:
     """The image in the bytes of a file of PNG, JPEG or the like; `what` names it in the error."""
-    cv2 = required("cv2")
+    cv2 = require("cv2")
     found = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR) if content else None
     if found is None:
         raise InputError(f"{what} is no image that OpenCV decodes: load or record it again")
@@ -76,7 +76,7 @@ class ArrayImages(NamedTuple):
     def read(self, steps: Sequence[int], width: int) -> Iterator[Image]:
         """As in `Images`."""
         for step in steps:
-            yield resized(np.ascontiguousarray(self.array[step]), width)
+            yield resize(np.ascontiguousarray(self.array[step]), width)
 
 
 class FileImages(NamedTuple):
@@ -96,4 +96,4 @@ class FileImages(NamedTuple):
                 content = self.files[step].read_bytes()
             except OSError as error:
                 raise InputError(f"{self.files[step]} cannot be read: {error}") from error
-            yield resized(decoded(content, str(self.files[step])), width)
+            yield resize(decode(content, str(self.files[step])), width)

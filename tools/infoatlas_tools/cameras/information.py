@@ -35,7 +35,7 @@ def jackknife(point: Float, joints: Float) -> tuple[float, Float]:
     return float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())), without
 
 
-def permuted(point: Float, joints: Float) -> Float:
+def permute(point: Float, joints: Float) -> Float:
     """Information between points and the joints of other demonstrations [999]."""
     rng = np.random.default_rng(0)
     orders = np.array([rng.permutation(len(point)) for _ in range(999)])

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .images import FEWEST, MOVING, lab, required
+from .images import FEWEST, MOVING, lab, require
 
 if TYPE_CHECKING:
     from .camera import Camera
@@ -105,14 +105,14 @@ def find_changes(
         steps = np.arange(0, len(own), stride)
         images = camera.read(i, steps.tolist(), WIDTH)
         like = lab(images[0], BLUR) if like is None else like
-        seen.append(_seen(images, like, window, count, _way(own[steps])))
+        seen.append(_compare(images, like, window, count, _way(own[steps])))
     background = np.median(np.concatenate([one.samples for one in seen]), axis=0)
     other = [np.mean(_apart(one.samples, background) > OTHER) for one in seen]
     if np.median(other) > MOVING:
         return [[] for _ in states], [
             f"Camera {camera.name} moves, or its images share no background: it gives no dates."
         ]
-    found = _shared([_blobs(one, background, reach) for one in seen])
+    found = _choose_shared([_blobs(one, background, reach) for one in seen])
     shown = sum(map(bool, found))
     note = (
         f"Camera {camera.name} shows objects that leave their places or arrive in {shown} of "
@@ -121,7 +121,7 @@ def find_changes(
     return [[replace(c, step=c.step * stride) for c in row] for row in found], [note]
 
 
-def _levelled(image: Any, like: Pixels) -> Pixels:
+def _level(image: Any, like: Pixels) -> Pixels:
     """An image in CIE L*a*b*, as bright and white as `like`: lamps flicker, cameras adapt."""
     pixels = lab(image, BLUR)
     return pixels - np.median((pixels - like)[::4, ::4], axis=(0, 1))
@@ -132,10 +132,10 @@ def _apart(one: Pixels, other: Pixels) -> NDArray[np.floating]:
     return np.asarray(np.linalg.norm(one - other, axis=-1))
 
 
-def _seen(images: Any, like: Pixels, window: int, count: int, way: NDArray[Any]) -> Seen:
+def _compare(images: Any, like: Pixels, window: int, count: int, way: NDArray[Any]) -> Seen:
     """What the images [n, h, w, 3] of a demonstration show; `window` of them show either end."""
     ends = range(len(images))[:window], range(len(images))[-window:]
-    levelled = {n: _levelled(images[n], like) for n in {*ends[0], *ends[1]}}
+    levelled = {n: _level(images[n], like) for n in {*ends[0], *ends[1]}}
     first, last = (np.median([levelled[n] for n in part], axis=0) for part in ends)
     seen = np.zeros((2, *first.shape[:2]), np.uint16)  # images that look as at the ends
     left, before, arrived = np.zeros((3, *first.shape[:2]), np.uint16)
@@ -143,7 +143,7 @@ def _seen(images: Any, like: Pixels, window: int, count: int, way: NDArray[Any])
     samples: list[Pixels] = []
     recent: list[NDArray[np.bool_]] = []
     for number, image in enumerate(images):
-        pixels = levelled[number] if number in levelled else _levelled(image, like)
+        pixels = levelled[number] if number in levelled else _level(image, like)
         if number in numbers:
             samples.append(pixels.astype(np.float16))
         recent = [*recent[-2:], np.array([_apart(pixels, end) < SAME for end in (first, last)])]
@@ -166,7 +166,7 @@ def _way(states: NDArray[Any]) -> NDArray[Any]:
 
 def _blobs(seen: Seen, background: Pixels, reach: float) -> list[Change]:
     """Changes of one demonstration; steps are numbers of images."""
-    cv2 = required("cv2")
+    cv2 = require("cv2")
     changed = _apart(seen.first, seen.last) > OTHER
     first, last = (_apart(end, background) > OTHER for end in (seen.first, seen.last))
     found = []
@@ -205,7 +205,7 @@ def _blobs(seen: Seen, background: Pixels, reach: float) -> list[Change]:
     return found
 
 
-def _shared(rows: Sequence[Sequence[Change]]) -> list[list[Change]]:
+def _choose_shared(rows: Sequence[Sequence[Change]]) -> list[list[Change]]:
     """Changes of objects that half of the demonstrations share, with the objects' numbers.
 
     The largest blob that is left gives an object its colour; each demonstration adds its largest

@@ -47,7 +47,7 @@ def find_objects(scene: Scene) -> tuple[list[ImageObject], Image]:
     palette = _palette(pixels)
     faces = colour_of(scene.first, scene, palette)
     every = [locate(faces, (k,)) for k in range(len(palette))]
-    joined = _joined([one for one in every if one.seen.mean() >= 1 / 2], faces)
+    joined = _join([one for one in every if one.seen.mean() >= 1 / 2], faces)
     things = [one for one in joined if _steady(one)]
     if len(things) > 1:
         things = _distinct(things)
@@ -106,7 +106,7 @@ def _palette(pixels: Image) -> Image:
     return np.asarray(cv2.kmeans(some, COLOURS, labels, stop, 3, cv2.KMEANS_PP_CENTERS)[2])
 
 
-def _joined(found: list[ImageObject], faces: Int) -> list[ImageObject]:
+def _join(found: list[ImageObject], faces: Int) -> list[ImageObject]:
     """Blobs that touch each other in most images, and move together, as faces of one object."""
     near = BESIDE * faces.shape[2]
     kept: list[ImageObject] = []
@@ -116,7 +116,7 @@ def _joined(found: list[ImageObject], faces: Int) -> list[ImageObject]:
             # Half of the fewest demonstrations: as many have an object.
             if 2 * both.sum() < FEWEST or not _touch(one.boxes[both], other.boxes[both], near):
                 continue
-            if _explained(one.points[both], other.points[both]) >= RIGID:
+            if _explain(one.points[both], other.points[both]) >= RIGID:
                 kept[j] = locate(faces, one.colours + other.colours)
                 break
         else:
@@ -156,7 +156,7 @@ def _touch(a: Int, b: Int, near: float) -> bool:
     return bool((((low - high).max(axis=1)) <= near).mean() >= RIGID)
 
 
-def _explained(a: Float, b: Float) -> float:
+def _explain(a: Float, b: Float) -> float:
     """Share of the variance of places [n, 2] that a linear map of others explains."""
     design = np.column_stack([np.ones(len(b)), b])
     rest = a - design @ np.linalg.lstsq(design, a, rcond=None)[0]

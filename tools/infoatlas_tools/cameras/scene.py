@@ -51,7 +51,7 @@ def read_scene(camera: Camera, rate: float) -> Scene:
         start.append(lab(images[-1], BLUR))
         later.append(found[np.searchsorted(both, spread)])
     background = lab(np.median(np.concatenate(later), axis=0).astype(np.uint8), BLUR)
-    return _aligned(np.array(start), background, np.array(images))
+    return _align(np.array(start), background, np.array(images))
 
 
 def read_between(
@@ -78,7 +78,7 @@ def same_view(images: Image, scene: Scene) -> bool:
     return bool(np.median(alike) > ALIKE)
 
 
-def _aligned(first: Image, background: Image, images: NDArray[np.uint8]) -> Scene:
+def _align(first: Image, background: Image, images: NDArray[np.uint8]) -> Scene:
     """Images displaced back by the shift of the camera, in the median colours."""
     import cv2
 

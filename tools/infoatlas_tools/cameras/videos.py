@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from infoatlas_rt.errors import InputError
 
-from .images import Image, required, resized
+from .images import Image, require, resize
 
 
 class Video(NamedTuple):
@@ -27,7 +27,7 @@ class Video(NamedTuple):
     def read(self, steps: Sequence[int], width: int) -> Iterator[Image]:
         """As in `Images`; a step is the frame whose time is nearest."""
         half = 0.5 / self.rate
-        with _opened(self.path) as (container, stream), _opened(self.path) as (probe, sought):
+        with _open(self.path) as (container, stream), _open(self.path) as (probe, sought):
             begin = self.begin + float((stream.start_time or 0) * stream.time_base)
             frames, now = container.decode(stream), -1.0
             frame: Any = None
@@ -51,12 +51,12 @@ class Video(NamedTuple):
                         f"{now:.4g} s: load the data set again"
                     )
                 # Scaling by FFmpeg would halve the resolution of colours.
-                yield resized(frame.to_ndarray(format="rgb24"), width)
+                yield resize(frame.to_ndarray(format="rgb24"), width)
 
 
 def whole_video(path: Path) -> Video:
     """A demonstration that is all of a video, with its own rate."""
-    with _opened(path) as (_, stream):
+    with _open(path) as (_, stream):
         rate = float(stream.average_rate or stream.guessed_rate or 0)
     if not rate:
         raise InputError(f"{path} has no frame rate: convert it, as with ffmpeg -r 30")
@@ -89,7 +89,7 @@ def video_faults(videos: Mapping[int, Video]) -> dict[int, str]:
 def _frames_in(video: Video) -> int | str:
     """The number of frames in a file, or why it cannot be decoded."""
     try:
-        with _opened(video.path) as (container, stream):
+        with _open(video.path) as (container, stream):
             rate = stream.average_rate or stream.guessed_rate
             seconds = float((stream.duration or 0) * stream.time_base)
             seconds = seconds or (container.duration or 0) / 1e6  # .mkv and .webm
@@ -105,9 +105,9 @@ def _frames_in(video: Video) -> int | str:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, Any]]:
+def _open(path: Path) -> Iterator[tuple[Any, Any]]:
     """A container and its stream of images; errors of the decoder become an InputError."""
-    av = required("av")
+    av = require("av")
     try:
         with av.open(str(path)) as container:
             if not container.streams.video:

@@ -11,7 +11,7 @@ from infoatlas_rt.cli.console import progress, table, write_json
 from infoatlas_rt.errors import InputError
 
 from ..annotations.written_formats import FORMATS, check_format, check_out
-from ..presentation import counted, first_names
+from ..presentation import first_names, with_count
 from .recording_arguments import (
     DEMONSTRATIONS,
     add_bodies,
@@ -301,7 +301,7 @@ def _print_parts(annotations: Annotations, result: dict[str, Any]) -> None:
             )
         )
     table(
-        f"{counted(len(rows), 'sub-task')} of {counted(total, 'demonstration')} in "
+        f"{with_count(len(rows), 'sub-task')} of {with_count(total, 'demonstration')} in "
         f"{result['data']}{pace}",
         (
             *("", "sub-task", *["until"] * labelled, "steps", "share of time", "found in"),

@@ -88,7 +88,8 @@ def _print_couplings(result: dict[str, Any]) -> None:
         print(
             f"Coupled motions are similar over {steps} steps of at least {1000 * SPACING:.0f} ms. "
             "This is no proof of contact: if a person\nmoves the object while the robot moves, "
-            f"they are coupled, and so are many unrelated smooth motions{_tested(result['lags'])}"
+            "they are coupled, and so are many unrelated smooth motions"
+            f"{_describe_test(result['lags'])}"
         )
     resolution = result["coupling_resolution"]
     spans = (
@@ -114,10 +115,11 @@ def _reason(result: dict[str, Any], number: int) -> str:
 def _print_caution(lags: dict[str, Any] | None) -> None:
     """What extrema of two topics may be, unless a lag shows a dependence."""
     if not any(scan["significant"] for scan in (lags or {"scans": []})["scans"]):
-        print(f"Two unrelated smooth motions have high estimates and extrema, too{_tested(lags)}")
+        tested = _describe_test(lags)
+        print(f"Two unrelated smooth motions have high estimates and extrema, too{tested}")
 
 
-def _tested(lags: dict[str, Any] | None) -> str:
+def _describe_test(lags: dict[str, Any] | None) -> str:
     """What is known of the dependence of two topics, as the end of a sentence."""
     if not lags:
         return ": --lags 0.5 tests whether these two depend on each other"
@@ -141,8 +143,8 @@ def _print_lags(result: dict[str, Any]) -> None:
         rows.append(
             (
                 *scan["quantities"],
-                _signed(scan["best"]) if found else "none",
-                f"{_signed(low)} to {_signed(high)}" if found else "",
+                _format_signed(scan["best"]) if found else "none",
+                f"{_format_signed(low)} to {_format_signed(high)}" if found else "",
                 f"{scan['mi'][best]:.3f} ± {scan['stderr'][best]:.3f}",
                 f"{scan['p_adjusted'][best]:.2g}",
             )
@@ -161,5 +163,5 @@ def _print_lags(result: dict[str, Any]) -> None:
     )
 
 
-def _signed(seconds: float) -> str:
+def _format_signed(seconds: float) -> str:
     return f"{round(seconds, 3) + 0.0:+.3f}"  # no -0.000

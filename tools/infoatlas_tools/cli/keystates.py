@@ -88,7 +88,7 @@ def run(arguments: Namespace) -> None:
         raster_figure(found, title=title).savefig(arguments.plot)
     result = {"data": str(arguments.data), **found.to_dict()}
     for column, state in enumerate(result["keystates"]):
-        state |= _followed(found, column) if arguments.save else {}
+        state |= _describe_following(found, column) if arguments.save else {}
         state["groups"] = [finite(asdict(one)) for one in changes if one.keystate == column]
     result |= {
         "episodes": list(trajectories.episodes),
@@ -124,7 +124,7 @@ def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list
     return groups
 
 
-def _followed(found: KeyStates, column: int) -> dict[str, Any]:
+def _describe_following(found: KeyStates, column: int) -> dict[str, Any]:
     """Recall, delay and false reports of the tracker for a key state."""
     from ..keystates.summary import finite
 

@@ -211,7 +211,7 @@ def mi_curve(
         position = np.arange(reach, np.sort(lengths)[-estimator.model_file.n_min], dtype=np.float64)
         steps = np.repeat(position.astype(np.int64)[:, None], len(lengths), axis=1)
     else:
-        steps, position = _normalised(lengths, reach, points)
+        steps, position = _normalise(lengths, reach, points)
     members: list[NDArray[np.int64]] = []  # trajectories of each point
 
     def jobs() -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
@@ -283,7 +283,7 @@ def _constant_or_redundant(
     return left_out
 
 
-def _normalised(
+def _normalise(
     lengths: NDArray[np.int64], reach: int, points: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Steps [T, N] of each trajectory, from its first with a past to its last; mean fractions [T].

@@ -25,7 +25,7 @@ from .hdf5.d4rl import read_d4rl
 from .hdf5.demonstrations import ARRAYS_SHOWN
 from .hdf5.maniskill import maniskill_episodes, read_maniskill
 from .hdf5.minari import minari_episodes, minari_file, read_minari
-from .hdf5.opening import HDF5_SUFFIXES, first_names, opened, shown_name
+from .hdf5.opening import HDF5_SUFFIXES, first_names, open_hdf5, shown_name
 from .hdf5.robomimic import holds_demos, is_isaaclab, read_robomimic
 from .lerobot.meta import LeRobotFolder, info_file, is_others
 from .lerobot.reader import is_lerobot, lerobot_camera, read_lerobot
@@ -179,11 +179,11 @@ def open_dataset(path: str | os.PathLike[str]) -> Dataset:
             hdf5 = minari_file(path)
         elif path.suffix.lower() in HDF5_SUFFIXES:
             hdf5 = path
-    content: Any = opened(hdf5) if hdf5 else nullcontext(({}, None))
+    content: Any = open_hdf5(hdf5) if hdf5 else nullcontext(({}, None))
     with content as (file, _):
         found = next((each for each in FORMATS if each.recognises(path, file)), None)
         if hdf5 and found is None:
-            inside = ", ".join(_described(file, name) for name in list(file)[:ARRAYS_SHOWN])
+            inside = ", ".join(_describe(file, name) for name in list(file)[:ARRAYS_SHOWN])
             raise InputError(f"{hdf5} has {inside or 'nothing'}: {SUPPORTED}")
     if found is None:
         raise no_reader(path)
@@ -204,7 +204,7 @@ def no_reader(path: Path) -> InputError:
     )
 
 
-def _described(file: Any, name: str) -> str:
+def _describe(file: Any, name: str) -> str:
     node = file.get(name)
     if hasattr(node, "shape"):
         return f"{shown_name(name)} {node.shape} {node.dtype}"

@@ -30,7 +30,7 @@ _TOOL = 0.107 + 0.1034  # from the last joint to between the fingertips, m
 _HAND = -np.pi / 4  # turn of the hand about the last axis, rad
 
 
-def _fixed() -> Float:
+def _fix() -> Float:
     found = np.tile(np.eye(4), (7, 1, 1))
     for matrix, (place, turn) in zip(found, _JOINTS, strict=True):
         c, s = np.cos(turn), np.sin(turn)
@@ -40,7 +40,7 @@ def _fixed() -> Float:
     return found
 
 
-_FIXED = _fixed()
+_FIXED = _fix()
 _END = np.eye(4)
 _END[:2, :2] = [[np.cos(_HAND), -np.sin(_HAND)], [np.sin(_HAND), np.cos(_HAND)]]
 _END[2, 3] = _TOOL

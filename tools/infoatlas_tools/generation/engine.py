@@ -92,7 +92,7 @@ def generate(
         raise InputError(f"noise={noise}: it is a standard deviation in rad, 0 or more")
     if task not in TASKS:
         raise InputError(f"there is no task {task}: choose one of {', '.join(TASKS)}")
-    taken = _checked(parts, sources, TASKS[task])
+    taken = _check(parts, sources, TASKS[task])
     wanted = {body for p in taken for body in (p.reference, p.held) if body not in ("", WORLD)}
     smoothed = sources.smoothed(smooth)
     known = [_source(smoothed, i, wanted) for i in range(len(sources.lengths))]
@@ -176,7 +176,7 @@ class _Attempt:
             grip = move.tool_in_held(held_counts, *then)
             fix = self._correction(part.held, held_counts, grip)
         if number == 0:
-            for pose in move.stepped(self.last, moved @ source.path[start] @ fix, *APPROACH):
+            for pose in move.make_steps(self.last, moved @ source.path[start] @ fix, *APPROACH):
                 self._to(pose, source.joints[start])
         begin = self.last
         first = source.path[start] @ fix
@@ -187,9 +187,9 @@ class _Attempt:
                 new = self._correction(part.held, held_counts, grip)
                 fix = move.between(fix, new, share)
             pose = source.path[t] @ fix
-            pose = moved @ pose if number == 0 else move.warped(pose, first, begin, moved, u)
+            pose = moved @ pose if number == 0 else move.warp(pose, first, begin, moved, u)
             self.gripper = float(source.gripper[t])
-            for step in move.stepped(self.last, pose, *FOLLOW):
+            for step in move.make_steps(self.last, pose, *FOLLOW):
                 self._to(step, source.joints[t])
 
     def _correction(self, held: str, counts: str, grip: Float) -> Float:
@@ -253,7 +253,7 @@ class _Attempt:
             self.grasped.append(bool(near and not first and self.scene.grasped(name)))
 
 
-def _checked(parts: Subtasks | None, sources: Sources, task: SimulatorTask) -> tuple[Subtask, ...]:
+def _check(parts: Subtasks | None, sources: Sources, task: SimulatorTask) -> tuple[Subtask, ...]:
     lengths = np.asarray(sources.lengths)
     if parts is None:
         whole = np.zeros_like(lengths), lengths

@@ -43,7 +43,7 @@ def solve(env: Any, seed: int | None = None, debug: bool = False, vis: bool = Fa
         return -1
     if not (_take(bare, planner, bare.cubeA) and _put(bare, planner, bare.cubeA, beside)):
         return -1
-    if planner.move_to_pose_with_screw(_lifted(bare)) == -1:
+    if planner.move_to_pose_with_screw(_is_lifted(bare)) == -1:
         return -1
     top = (bare.cubeA.pose.sp.p + bare.cubeB.pose.sp.p) / 2
     top[2] += 2 * bare.cube_half_size[2].item()
@@ -60,7 +60,7 @@ def _face(cube: Any) -> Any:
     return max(normals, key=lambda normal: float(normal @ ACROSS))
 
 
-def _lifted(env: Any) -> Any:
+def _is_lifted(env: Any) -> Any:
     return sapien.Pose([0, 0, ABOVE]) * env.agent.tcp.pose.sp
 
 
@@ -76,7 +76,7 @@ def _take(env: Any, planner: Any, cube: Any) -> bool:
     planner.close_gripper()
     if not env.agent.is_grasping(cube).item():
         return False
-    return bool(planner.move_to_pose_with_screw(_lifted(env)) != -1)
+    return bool(planner.move_to_pose_with_screw(_is_lifted(env)) != -1)
 
 
 def _put(env: Any, planner: Any, cube: Any, place: Any) -> bool:

@@ -79,8 +79,8 @@ class Sources:
                 rows = piece[:, columns]
                 flips = np.sign((rows[1:] * rows[:-1]).sum(axis=1))
                 piece[1:, columns] *= np.cumprod(np.where(flips == 0, 1, flips))[:, None]
-            states[own] = _averaged(piece, steps)
-            actions[own, :7] = _averaged(actions[own, :7], steps)
+            states[own] = _average(piece, steps)
+            actions[own, :7] = _average(actions[own, :7], steps)
         return replace(self, states=states, actions=actions)
 
 
@@ -151,7 +151,7 @@ def poses(states: Any, names: tuple[str, ...], body: str) -> Float:
     return found
 
 
-def _averaged(rows: NDArray[np.float32], steps: int) -> NDArray[np.float32]:
+def _average(rows: NDArray[np.float32], steps: int) -> NDArray[np.float32]:
     """Mean over a centred window of each row [T, d]; of what there is of it, at both ends."""
     sums = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0, dtype=np.float64)])
     at = np.arange(len(rows))

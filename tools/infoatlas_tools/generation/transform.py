@@ -74,7 +74,7 @@ def yaw_between(one: Float, other: Float) -> float:
     return float(np.arctan2(turn[1, 0] - turn[0, 1], turn[0, 0] + turn[1, 1]))
 
 
-def folded(turn: float, symmetry: int) -> float:
+def fold(turn: float, symmetry: int) -> float:
     """A turn (rad), less the multiple of 2 pi / symmetry that leaves the least of it."""
     period = 2 * np.pi / symmetry
     return float(turn - period * np.round(turn / period))
@@ -100,7 +100,7 @@ def motion(orientation: str, before: Float, now: Float, tool_then: Float, tool_n
         yaw = yaw_between(before[:3, :3], now[:3, :3])
         # From here to where the moved piece ends.
         on = yaw + yaw_between(tool_now[:3, :3], tool_then[:3, :3])
-        turn = about_vertical(yaw + folded(on, TURNS[orientation]) - on)
+        turn = about_vertical(yaw + fold(on, TURNS[orientation]) - on)
     return pose_matrix(now[:3, 3] - turn @ before[:3, 3], turn)
 
 
@@ -110,7 +110,7 @@ def difference(orientation: str, one: Float, other: Float, metres_per_rad: float
     if orientation == "pose":
         return apart + metres_per_rad * angle(one[:3, :3], other[:3, :3])
     if orientation in TURNS:
-        yaw = folded(yaw_between(one[:3, :3], other[:3, :3]), TURNS[orientation])
+        yaw = fold(yaw_between(one[:3, :3], other[:3, :3]), TURNS[orientation])
         return apart + metres_per_rad * abs(yaw)
     return apart
 
@@ -144,7 +144,7 @@ def between(one: Float, other: Float, share: float) -> Float:
     return pose_matrix(place, turn @ one[:3, :3])
 
 
-def stepped(
+def make_steps(
     one: Float, other: Float, length: float, turn: float, fewest: int = 1
 ) -> Iterator[Float]:
     """Poses from one (left out) to the other, in equal steps of at most `length` m, `turn` rad."""
@@ -170,7 +170,7 @@ def progress(path: Float, share: float = 0.7) -> Float:
     return found
 
 
-def warped(pose: Float, first: Float, start: Float, moved: Float, u: float) -> Float:
+def warp(pose: Float, first: Float, start: Float, moved: Float, u: float) -> Float:
     """A pose of a demonstration's path, which is bent to begin where the tool is.
 
     p + (1 - u) (start - first) + u (moved p - p), and its rotation in the same way. At u = 0 the

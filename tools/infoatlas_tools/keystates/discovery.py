@@ -36,7 +36,7 @@ from .contacts.event_names import MOTION, EventKind, What, label_kind
 from .contacts.keystate_steps import SHARED, Steps, empty_steps
 from .coordinates import ReadCoordinates, read_coordinates
 from .key_states import KeyStates
-from .kinds import Others, group, repeated
+from .kinds import Others, group, number_kinds
 from .labels import as_labels, spread_labels
 from .marks import Marks, episode_names
 from .motion.durations import APART, ONE_EVENT, tempo
@@ -45,7 +45,7 @@ from .motion.motion_scales import change_curves, find_pauses, fit_scales, peaks
 from .motion.working_steps import Recordings
 from .trust.quality import assess
 from .trust.recording_faults import equal_frames, recording_faults
-from .trust.trust import has_bursts, met, reproduced
+from .trust.trust import has_bursts, measure_met, measure_reproduced
 
 CHOOSABLE = 8  # key states of a demonstration that count="auto" keeps, at most
 DOMINANT = 0.4  # of the largest strength: other changes of the motion that count="auto" keeps
@@ -127,7 +127,7 @@ def discover_keystates(
         evidence, seen = add_changes(evidence, given.camera, states, frequency)
     known, labelled = as_labels(labels, given)
     if len(known):
-        found = _labelled(labelled, *spread_labels(recordings, evidence.events, known))
+        found = _make_labelled(labelled, *spread_labels(recordings, evidence.events, known))
     else:
         others = _others(recordings, evidence, paths, states, frequency)
         found = _columns(recordings, evidence, others, lengths, most, frequency)
@@ -153,8 +153,8 @@ def discover_keystates(
         evidence=evidence,
         quality=assess(scales, working, evidence, found, outliers, *faults),
         labels=labelled,
-        reproduced=reproduced(scales, working, np.where(found.shared, reached, np.nan)),
-        met=met(evidence.events, found.steps, lengths, frequency, bool(labelled)),
+        reproduced=measure_reproduced(scales, working, np.where(found.shared, reached, np.nan)),
+        met=measure_met(evidence.events, found.steps, lengths, frequency, bool(labelled)),
         notes=(*notes, *(() if evidence.bodies else unnamed_positions(given.names))),
     )
 
@@ -262,7 +262,7 @@ def _columns(
             found[i, j] = step
     alike = [column.first for column in columns]
     changes, seen = list[EventKind](), Counter[int]()
-    for number in repeated(kinds):
+    for number in number_kinds(kinds):
         seen[number % 26] += 1  # letters
         changes.append(EventKind(What.CHANGE, occurrence=seen[number % 26], number=number))
     numbers = [*map(alike.index, alike), *(len(alike) + change.number for change in changes)]
@@ -290,7 +290,7 @@ def _automatic(found: Steps, recordings: Recordings) -> Steps:
     return found.take(np.flatnonzero(strong) if bursts else np.arange(0))
 
 
-def _labelled(names: tuple[str, ...], steps: Float, certainty: Float) -> Steps:
+def _make_labelled(names: tuple[str, ...], steps: Float, certainty: Float) -> Steps:
     """Key states of the labelled kinds, from their recorded steps and certainties [N, K]."""
     found = np.ma.masked_array(np.nan_to_num(steps).astype(np.int64), np.isnan(steps))
     strength, count = (~np.isnan(steps)).mean(axis=0), len(names)

@@ -22,7 +22,7 @@ from infoatlas_rt.live.task import Task
 
 from ..analysis import group_changes as grouped
 from ..analysis.group_changes import GroupChange
-from ..presentation import counted
+from ..presentation import with_count
 from ..trajectories import Trajectories
 from . import summary as tables
 from .contacts.contact_events import Evidence
@@ -345,8 +345,8 @@ class KeyStates:
     def __str__(self) -> str:
         rate = "" if self.trajectories.rate is None else f" at {self.trajectories.rate:g} Hz"
         most = int(self.steps.count(axis=1).max(initial=0))
-        shared = counted(int(self.shared.sum()), "key state")
-        head = f"{shared} of {counted(len(self.steps), 'demonstration')}{rate}"
+        shared = with_count(int(self.shared.sum()), "key state")
+        head = f"{shared} of {with_count(len(self.steps), 'demonstration')}{rate}"
         return "\n".join(
             [
                 f"{head}, up to {most} in each",

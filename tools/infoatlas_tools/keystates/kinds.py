@@ -94,7 +94,7 @@ def _best_of_each(owner: Int, value: Float, least: float) -> Int:
     return np.asarray(best[value[best] >= least], np.int64)
 
 
-def repeated(kinds: Sequence[Kind]) -> list[int]:
+def number_kinds(kinds: Sequence[Kind]) -> list[int]:
     """Number of each kind; kinds with the same signature have the same number."""
     number = list(range(len(kinds)))
     units = [k.signature / max(float(np.linalg.norm(k.signature)), 1e-12) for k in kinds]

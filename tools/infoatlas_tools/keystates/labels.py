@@ -51,7 +51,7 @@ def spread_labels(
     said = ~np.isnan(labels)
     near = NEAR * timing.frequency * timing.stride
     given = np.where(labels == LACKS, np.nan, labels)
-    meant = [_meant(events, column, near) for column in given.T]
+    meant = [_find_meant(events, column, near) for column in given.T]
     marked = np.stack([steps for *_, steps in meant], axis=1)
     delay = np.nanmedian(given - marked, axis=0)
     # Two kinds may stand for one event, with different delays.
@@ -184,7 +184,7 @@ def _sums(score: Float) -> tuple[Float, Float]:
     return found, before
 
 
-def _meant(events: Sequence[Sequence[Event]], labels: Float, near: float) -> tuple[Any, ...]:
+def _find_meant(events: Sequence[Sequence[Event]], labels: Float, near: float) -> tuple[Any, ...]:
     """Kind, median strength and grip, and steps [N], of events that most labels [N] lie on.
 
     None, 0, 0 and the labels if there are none.
@@ -217,7 +217,7 @@ def as_labels(labels: Any, trajectories: Trajectories) -> tuple[Float, tuple[str
         labels = read_labels(labels, trajectories)
     lengths = trajectories.lengths
     if isinstance(labels, Marks):
-        return _filled(labels.steps, labels.kinds, len(lengths))
+        return _fill(labels.steps, labels.kinds, len(lengths))
     if not isinstance(labels, Mapping) or not labels:
         raise InputError(
             f"labels is {labels!r}: pass steps by demonstration, as {{0: [75, 150]}} or "
@@ -253,14 +253,14 @@ def as_labels(labels: Any, trajectories: Trajectories) -> tuple[Float, tuple[str
             f"labels of demonstrations cannot be matched ({shown}): give them names, one "
             "demonstration all of them, as {0: {'grasp': 75, 'release': 150}, 3: {'grasp': 60}}"
         )
-    return _filled(own, names, len(lengths))
+    return _fill(own, names, len(lengths))
 
 
 def _step(own: Mapping[str, int | None]) -> Callable[[str], int]:
     return lambda name: own[name] or 0
 
 
-def _filled(
+def _fill(
     steps: Mapping[int, Mapping[str, int | None]], names: tuple[str, ...], total: int
 ) -> tuple[Float, tuple[str, ...]]:
     """Labels [N, K] from steps by demonstration and kind."""

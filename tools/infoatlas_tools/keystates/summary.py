@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..presentation import counted, require_pandas
+from ..presentation import require_pandas, with_count
 from .contacts.event_names import CONTACT, GRIPPER, LABEL, What
 from .contacts.keystate_steps import Steps
 
@@ -97,7 +97,7 @@ def lines(found: Steps, reproduced: NDArray[np.float64]) -> list[str]:
     text = [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d}" for a, b, c, d in rows]
     others = int((~found.shared).sum())
     if others:
-        text.append(f"  and {counted(others, 'more key state')}, each in few demonstrations")
+        text.append(f"  and {with_count(others, 'more key state')}, each in few demonstrations")
     shared = [event for event, own in zip(found.events, found.shared, strict=True) if own]
     if any(event.what is What.CHANGE and not event.words for event in shared):
         text.append("change A, B, ...: changes of the motion, the strongest first; lines: by time")

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..annotations.content import Annotations
 from ..columns import short_name
-from ..presentation import counted
+from ..presentation import with_count
 from .drawing import INK, draw_heading, new_figure, style_axes
 from .keystate_plots import COLOURS
 from .label_placement import Label, Place, fit, new_label, place_labels, renderer, shorten
@@ -61,13 +61,13 @@ def annotation_figure(
         scaled = (states[i] - low) / np.maximum(high - low, 1e-300)
         labels += _draw_episode(figure, grid, place * len(rows), annotations, i, lanes, scaled)
     shown = sum(map(len, lanes.values()))
-    note = f"{counted(len(states), 'demonstration')}; "
+    note = f"{with_count(len(states), 'demonstration')}; "
     if shown < states[0].shape[1]:
         note += f"{shown} of {states[0].shape[1]} coordinates, "
     note += "lines are scaled to their range"
     if any(annotations.events(i) for i in demonstrations):
         note += "; dashed lines: key states"
-    heading = counted(len(annotations.subtasks.parts), "sub-task")
+    heading = with_count(len(annotations.subtasks.parts), "sub-task")
     draw_heading(figure, heading, note, title=title)
     place_labels(figure, labels)
     return figure

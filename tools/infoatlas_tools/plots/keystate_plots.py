@@ -9,7 +9,7 @@ import numpy as np
 
 from ..columns import short_name
 from ..keystates.key_states import KeyStates
-from ..presentation import counted
+from ..presentation import with_count
 from .drawing import GRID, INK, NOTE, QUIET, draw_heading, new_figure, style_axes
 from .label_placement import fit, renderer, shorten
 
@@ -51,7 +51,7 @@ def raster_figure(found: KeyStates, *, title: str = "") -> Figure:
         strip = grid[1, :].subgridspec(1, len(there) + 1, wspace=0.08)
         axes = [figure.add_subplot(strip[i]) for i in range(len(there) + 1)]
         _draw_strip(axes, found, which, there, bodies, colours)
-    note = counted(len(found.steps), "demonstration")
+    note = with_count(len(found.steps), "demonstration")
     if len(found.order):
         note += f", ordered by {shorten(found.name(found.order[0]), 28)}"
     if found.met <= 0 and not found.labels:
@@ -61,7 +61,7 @@ def raster_figure(found: KeyStates, *, title: str = "") -> Figure:
             f"; agreement with contacts and switches, beyond chance: {found.met:.2f} "
             "(0: as evenly spaced steps)"
         )
-    heading = counted(int(found.shared.sum()), "key state")
+    heading = with_count(int(found.shared.sum()), "key state")
     draw_heading(figure, heading, note, title=title)
     return figure
 

@@ -7,7 +7,7 @@ import pytest
 
 from infoatlas_tools.keystates.contacts.bodies import find_grippers
 from infoatlas_tools.keystates.contacts.gripper import find_switches
-from infoatlas_tools.keystates.motion.smoothing import smoothed
+from infoatlas_tools.keystates.motion.smoothing import gaussian_smooth
 
 
 def switches(knots, rate=20.0, noise=0.0, scale=0.08):
@@ -56,7 +56,9 @@ def test_a_gripper_that_stops_half_way_has_another_level():
 
 def test_smoothing_keeps_constants_and_sums():
     values = np.random.default_rng(0).normal(size=(50, 2))
-    np.testing.assert_allclose(smoothed(np.ones((30, 1)), 2.0), 1)
-    np.testing.assert_allclose(smoothed(values, 2.0).mean(axis=0), values.mean(axis=0), atol=0.05)
-    assert smoothed(values, 2.0).std() < 0.5 * values.std()
-    assert smoothed(values[:3], 2.0).shape == (3, 2)
+    np.testing.assert_allclose(gaussian_smooth(np.ones((30, 1)), 2.0), 1)
+    np.testing.assert_allclose(
+        gaussian_smooth(values, 2.0).mean(axis=0), values.mean(axis=0), atol=0.05
+    )
+    assert gaussian_smooth(values, 2.0).std() < 0.5 * values.std()
+    assert gaussian_smooth(values[:3], 2.0).shape == (3, 2)

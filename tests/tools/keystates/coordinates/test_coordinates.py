@@ -11,7 +11,8 @@ from infoatlas_rt import InputError
 from infoatlas_rt.live.coordinates import Follower
 from infoatlas_tools import Trajectories
 from infoatlas_tools.columns import columns_of
-from infoatlas_tools.keystates.coordinates import read_coordinates, tied
+from infoatlas_tools.keystates.coordinates import read_coordinates
+from infoatlas_tools.keystates.coordinates.rounding import make_equal
 
 DATA = Path(__file__).parents[4]
 QUATERNION = ("tool.qw", "tool.qx", "tool.qy", "tool.qz")
@@ -641,7 +642,7 @@ def test_constant_velocity_is_tied(recorded_as):
     made, _, paths, _ = read(states)
     increments = np.concatenate([np.diff(p, axis=0) for p in paths])
     assert len(np.unique(increments[:, 0])) > 2
-    one = tied(increments, made.rounding)
+    one = make_equal(increments, made.rounding)
     assert len(np.unique(one[:, 0])) == 2
     assert (np.abs(one - increments) <= 1.01 * made.rounding).all()
 
@@ -651,7 +652,7 @@ def test_switches_are_exact():
     made, _, paths, _ = read(states)
     increments = np.diff(paths[0], axis=0)
     assert made.rounding[0] == 0 and made.least[0] < 0.5
-    np.testing.assert_array_equal(tied(increments, made.rounding), increments)
+    np.testing.assert_array_equal(make_equal(increments, made.rounding), increments)
 
 
 def test_resolution_is_rest():

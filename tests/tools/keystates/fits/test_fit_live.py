@@ -13,7 +13,7 @@ from infoatlas_rt.live.json_file import plain
 from infoatlas_rt.live.timing import Timing
 from infoatlas_tools import discover_keystates
 from infoatlas_tools.keystates.fits import fit_live
-from infoatlas_tools.keystates.fits.fit_live import _judge, _spaced, maxima
+from infoatlas_tools.keystates.fits.fit_live import _judge, _space, maxima
 from task_files import make
 
 TIMING = Timing(1, 20.0, 20.0)
@@ -44,7 +44,7 @@ def test_a_promise_holds_on_other_episodes(count, height):
         hits = reports = 0
         for score, step in zip(*scores(rng, 40, height), strict=True):
             peak = maxima(score)
-            peak = _spaced(peak[score[peak] > threshold], GAP)[: 1 if once else None]
+            peak = _space(peak[score[peak] > threshold], GAP)[: 1 if once else None]
             hits += (np.abs(peak - step) <= GAP).any()
             reports += len(peak)
         found.append((recall - hits / 40, (reports - hits) / 40 - false))

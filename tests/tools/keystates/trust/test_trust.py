@@ -8,7 +8,7 @@ import pytest
 from infoatlas_tools import discover_keystates
 from infoatlas_tools.keystates.contacts.contact_events import Event
 from infoatlas_tools.keystates.contacts.event_names import EventKind, What
-from infoatlas_tools.keystates.trust.trust import has_bursts, met, reproduced
+from infoatlas_tools.keystates.trust.trust import has_bursts, measure_met, measure_reproduced
 from regimes import demonstrations
 
 LENGTHS = np.full(8, 400)
@@ -25,20 +25,22 @@ def events(steps):
 
 def test_perfect_steps_meet_everything_and_evenly_spaced_ones_nothing():
     evenly = np.tile(np.arange(1, 5) * 399 / 5, (8, 1)).round().astype(np.int64)
-    perfect = met(events(TRUTH), np.ma.array(TRUTH), LENGTHS, 20.0)
+    perfect = measure_met(events(TRUTH), np.ma.array(TRUTH), LENGTHS, 20.0)
     assert perfect == 1
-    assert met(events(TRUTH), np.ma.array(evenly), LENGTHS, 20.0) == pytest.approx(0, abs=0.05)
-    assert met(events(evenly), np.ma.array(evenly), LENGTHS, 20.0) == 1  # all are met
+    assert measure_met(events(TRUTH), np.ma.array(evenly), LENGTHS, 20.0) == pytest.approx(
+        0, abs=0.05
+    )
+    assert measure_met(events(evenly), np.ma.array(evenly), LENGTHS, 20.0) == 1  # all are met
     far = np.ma.array(np.tile([1, 2, 3, 4], (8, 1)))
-    assert met(events(TRUTH), far, LENGTHS, 20.0) < 0
-    assert np.isnan(met(events(TRUTH[:, :0]), np.ma.array(TRUTH), LENGTHS, 20.0))
+    assert measure_met(events(TRUTH), far, LENGTHS, 20.0) < 0
+    assert np.isnan(measure_met(events(TRUTH[:, :0]), np.ma.array(TRUTH), LENGTHS, 20.0))
 
 
 def test_masked_steps_meet_nothing():
     some = np.ma.array(TRUTH, mask=np.zeros(TRUTH.shape, bool))
     some[:, 2:] = np.ma.masked
-    all_of_them = met(events(TRUTH), np.ma.array(TRUTH), LENGTHS, 20.0)
-    assert met(events(TRUTH), some, LENGTHS, 20.0) < all_of_them - 0.3
+    all_of_them = measure_met(events(TRUTH), np.ma.array(TRUTH), LENGTHS, 20.0)
+    assert measure_met(events(TRUTH), some, LENGTHS, 20.0) < all_of_them - 0.3
 
 
 @pytest.mark.parametrize(("away", "length", "meets"), [(5, 400, 1), (6, 400, 0), (2, 40, 0)])
@@ -47,7 +49,7 @@ def test_a_key_state_meets_within_a_quarter_of_a_second_or_less_if_quick(away, l
     lengths = np.full(3, length)
     steps = np.ma.array(np.full((3, 1), 10 if length == 400 else 5))
     given = events(steps.data + away + (1 if length == 40 else 0))
-    assert met(given, steps, lengths, 20.0) == meets
+    assert measure_met(given, steps, lengths, 20.0) == meets
 
 
 @pytest.mark.parametrize("kind", ["white", "walk"])
@@ -65,12 +67,12 @@ def test_true_steps_are_found_again_and_random_ones_are_not():
     states, cuts = demonstrations(count=16)
     recordings = discover_keystates(states, count=1).recordings
     scales, working = recordings.scales, recordings.states
-    true = reproduced(scales, working, cuts.astype(float))
+    true = measure_reproduced(scales, working, cuts.astype(float))
     lengths = np.array([len(s) for s in working])
     random = np.random.default_rng(0).uniform(0.1, 0.9, (16, 2)) * lengths[:, None]
     assert true.min() > 0.25
-    assert reproduced(scales, working, random.round()).max() < 0.1
+    assert measure_reproduced(scales, working, random.round()).max() < 0.1
     some = np.where(np.arange(16)[:, None] < 8, cuts, np.nan)  # half of them lack both
-    assert np.isfinite(reproduced(scales, working, some)).all()
-    assert np.isnan(reproduced(scales, working[:1], cuts[:1].astype(float))).all()
-    assert np.isnan(reproduced(scales, working, np.full((16, 1), np.nan))).all()
+    assert np.isfinite(measure_reproduced(scales, working, some)).all()
+    assert np.isnan(measure_reproduced(scales, working[:1], cuts[:1].astype(float))).all()
+    assert np.isnan(measure_reproduced(scales, working, np.full((16, 1), np.nan))).all()

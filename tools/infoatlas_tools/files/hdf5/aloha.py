@@ -13,8 +13,8 @@ from pathlib import Path
 
 from ...trajectories import Trajectories
 from .arrays import find_arrays
-from .demonstrations import Demo, DemoReader, made
-from .opening import opened
+from .demonstrations import Demo, DemoReader, make_trajectories
+from .opening import open_hdf5
 
 OBSERVATIONS, DEFAULT = "observations", "qpos"
 
@@ -28,7 +28,7 @@ def read_aloha(path: str | os.PathLike[str], features: Sequence[str] | None = No
     """
     path = Path(path)
     reader = DemoReader(path, features)
-    with opened(path) as (file, _):
+    with open_hdf5(path) as (file, _):
         arrays = find_arrays(path, file, OBSERVATIONS)
         default = (DEFAULT,) if DEFAULT in arrays else ()
         known = [name for name, array in arrays.items() if array.node.ndim in (1, 2)]
@@ -39,4 +39,4 @@ def read_aloha(path: str | os.PathLike[str], features: Sequence[str] | None = No
     notes = []
     if features is None and rest:
         notes.append(f"Read: {DEFAULT}. The file has {rest} too (--features).")
-    return made(reader, states, columns, None, notes)
+    return make_trajectories(reader, states, columns, None, notes)

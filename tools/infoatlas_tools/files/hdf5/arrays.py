@@ -94,7 +94,7 @@ def open_node(path: Path, group: Any, key: str) -> Any:
         raise InputError(f"{path}: {where} {what}: restore it, or remove it") from error
 
 
-def unstored(node: Any) -> str | None:
+def explain_unstored(node: Any) -> str | None:
     """Reason why HDF5 would return fill values in place of an array, or None."""
     if node.is_virtual:
         for source in node.virtual_sources():

@@ -18,8 +18,8 @@ from infoatlas_rt.errors import InputError
 
 from ...trajectories import Trajectories
 from .arrays import Source, find_arrays
-from .demonstrations import Demo, DemoReader, made
-from .opening import opened
+from .demonstrations import Demo, DemoReader, make_trajectories
+from .opening import open_hdf5
 
 OBSERVATIONS, TERMINALS, TIMEOUTS = "observations", "terminals", "timeouts"
 
@@ -33,7 +33,7 @@ def read_d4rl(path: str | os.PathLike[str], features: Sequence[str] | None = Non
     """
     path = Path(path)
     reader = DemoReader(path, features)
-    with opened(path) as (file, _):
+    with open_hdf5(path) as (file, _):
         arrays = find_arrays(path, file, OBSERVATIONS)
         rows = len(arrays[OBSERVATIONS].node) if arrays[OBSERVATIONS].node.shape else None
         reader.add(Demo("the file", arrays, (OBSERVATIONS,), rows))
@@ -63,7 +63,7 @@ def read_d4rl(path: str | os.PathLike[str], features: Sequence[str] | None = Non
         edges = np.r_[edges, len(states)]
     lengths = np.diff(edges)
     names = [str(i) for i in range(len(lengths))]
-    return made(reader, states, columns, None, notes, lengths, names)
+    return make_trajectories(reader, states, columns, None, notes, lengths, names)
 
 
 def _flags(path: Path, name: str, source: Source, rows: int) -> NDArray[np.bool_]:

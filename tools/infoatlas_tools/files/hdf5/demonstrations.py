@@ -18,7 +18,7 @@ from infoatlas_rt.inputs.arrays import as_shifted
 from ...presentation import shift_notes
 from ...trajectories import Trajectories
 from ..numbers import LARGEST
-from .arrays import Source, unstored
+from .arrays import Source, explain_unstored
 from .pose_matrices import POSE, pose_columns
 
 WIDEST_OBSERVATION = 256  # columns of an observation: wider ones are features of images, or images
@@ -210,7 +210,7 @@ class DemoReader:
         """Values [T, d] of an array."""
         node, inside = source
         where = f"{path}: {inside} of {demo.name}"
-        gone = unstored(node)
+        gone = explain_unstored(node)
         if gone:
             raise InputError(f"{where} {gone}: {self._without(key)}")
         values = np.asarray(node[()])
@@ -227,7 +227,7 @@ class DemoReader:
         return values.reshape(len(values), -1)
 
 
-def made(
+def make_trajectories(
     reader: DemoReader,
     states: NDArray[np.floating],
     names: Sequence[str],

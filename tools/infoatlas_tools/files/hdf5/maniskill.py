@@ -21,8 +21,8 @@ from infoatlas_rt.errors import InputError
 from ...trajectories import Trajectories
 from ..rates import stated_rate
 from .arrays import Source, find_arrays, names_under, open_node
-from .demonstrations import NUMBERS, Demo, DemoReader, made
-from .opening import first_names, numbered, opened
+from .demonstrations import NUMBERS, Demo, DemoReader, make_trajectories
+from .opening import first_names, open_hdf5, sort_by_number
 
 SENSORS = ("sensor_data", "sensor_param")  # images and cameras, in observations
 _EPISODE = re.compile(r"traj_[0-9]{1,18}")
@@ -52,13 +52,13 @@ def read_maniskill(
     contain defaults of tasks.
     """
     path = Path(path)
-    with opened(path) as (file, _):
+    with open_hdf5(path) as (file, _):
         return _read(path, file, only_successful, env_states, features)
 
 
 def maniskill_episodes(file: Any) -> list[str]:
     """Names of the episodes of an open file, in the order of their numbers."""
-    return numbered(file, _EPISODE)
+    return sort_by_number(file, _EPISODE)
 
 
 def _read(
@@ -101,7 +101,7 @@ def _read(
             notes.append(f"Left out: {', '.join(left)} (flags: 0 and 1 alone).")
         columns = [name for name in columns if name not in left]
         states = states[:, ~flags]
-    return made(reader, states, columns, _rate(path.with_suffix(".json")), notes)
+    return make_trajectories(reader, states, columns, _rate(path.with_suffix(".json")), notes)
 
 
 def _arrays(path: Path, episode: Any, source: str) -> tuple[dict[str, Source], tuple[str, ...]]:

@@ -19,8 +19,8 @@ from infoatlas_rt.errors import InputError
 
 from ...trajectories import Trajectories
 from .arrays import Source, find_arrays, names_under, open_node
-from .demonstrations import Demo, DemoReader, made
-from .opening import numbered, opened
+from .demonstrations import Demo, DemoReader, make_trajectories
+from .opening import open_hdf5, sort_by_number
 
 FILE = "main_data.hdf5"
 OBSERVATIONS = "observations"
@@ -35,7 +35,7 @@ def minari_file(path: Path) -> Path | None:
 
 def minari_episodes(file: Any) -> list[str]:
     """Names of the episodes of an open file, in the order of their numbers."""
-    return numbered(file, _EPISODE)
+    return sort_by_number(file, _EPISODE)
 
 
 def read_minari(
@@ -51,7 +51,7 @@ def read_minari(
     path = Path(path)
     place = minari_file(path) or path
     reader = DemoReader(place, features)
-    with opened(place) as (file, h5py):
+    with open_hdf5(place) as (file, h5py):
         for name in minari_episodes(file):
             group = open_node(place, file, name)
             if not isinstance(group, h5py.Group):
@@ -59,7 +59,7 @@ def read_minari(
             arrays = find_arrays(place, group, OBSERVATIONS)
             _check_steps(place, group, arrays)
             reader.add(Demo(name, arrays, tuple(names_under(arrays, OBSERVATIONS))))
-    return made(reader, *reader.columns(), None, ())
+    return make_trajectories(reader, *reader.columns(), None, ())
 
 
 def _check_steps(path: Path, group: Any, arrays: dict[str, Source]) -> None:

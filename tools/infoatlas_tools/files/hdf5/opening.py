@@ -17,7 +17,7 @@ HDF5_SUFFIXES = (".hdf5", ".h5")
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[Any, Any]]:
+def open_hdf5(path: Path) -> Iterator[tuple[Any, Any]]:
     """An open HDF5 file, and the package h5py."""
     check_regular(path)
     try:
@@ -60,7 +60,7 @@ def first_names(group: Any, count: int = 5) -> list[str]:
     return [shown_name(name) for name in list(group)[:count]]
 
 
-def numbered(group: Any, pattern: re.Pattern[str]) -> list[str]:
+def sort_by_number(group: Any, pattern: re.Pattern[str]) -> list[str]:
     """Names in a group that match a pattern, in the order of their numbers."""
     names = [name for name in group if isinstance(name, str) and pattern.fullmatch(name)]
     return sorted(names, key=by_number)

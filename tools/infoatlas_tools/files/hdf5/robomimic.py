@@ -26,8 +26,8 @@ from infoatlas_rt.errors import InputError
 from ...trajectories import Trajectories
 from ..rates import stated_rate, time_faults
 from .arrays import Source, find_arrays, names_under, open_node
-from .demonstrations import FLOATS, Demo, DemoReader, made
-from .opening import first_names, numbered, opened, shown_name
+from .demonstrations import FLOATS, Demo, DemoReader, make_trajectories
+from .opening import first_names, open_hdf5, shown_name, sort_by_number
 
 EEF_POSE = "eef_pose"
 OBJECT_POSES = ("object_poses", "object_pose")  # in datagen_info of MimicGen and of Isaac Lab
@@ -65,7 +65,7 @@ def read_robomimic(
     with opened_demos(path) as file:
         reader = DemoReader(path, features, FLOATS, _HINT)
         data = file["data"]
-        names, notes = _chosen(path, file, split, reader)
+        names, notes = _choose(path, file, split, reader)
         for name in names:
             reader.add(_demo(path, data[name], name, reader))
         states, columns = reader.columns()
@@ -83,7 +83,7 @@ def read_robomimic(
             )
             states = np.delete(states, clock, axis=1)
             rate = stated_rate(round(1 / step, 6)) if rate is None else rate
-    return made(reader, states, columns, rate, notes)
+    return make_trajectories(reader, states, columns, rate, notes)
 
 
 def pose_names(path: str | os.PathLike[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -97,7 +97,7 @@ def pose_names(path: str | os.PathLike[str], name: str) -> tuple[tuple[str, ...]
 @contextmanager
 def opened_demos(path: Path) -> Iterator[Any]:
     """An open HDF5 file of demonstrations."""
-    with opened(path) as (file, h5py):
+    with open_hdf5(path) as (file, h5py):
         data = file.get("data")
         if not isinstance(data, h5py.Group) or not demo_names(data):
             inside = first_names(data) if isinstance(data, h5py.Group) else "no group"
@@ -123,7 +123,7 @@ def is_isaaclab(file: Any) -> bool:
 
 def demo_names(data: Any) -> list[str]:
     """Names of the demonstrations in `data`, in the order of their numbers."""
-    return numbered(data, _DEMO)
+    return sort_by_number(data, _DEMO)
 
 
 def datagen_info(demo: Any) -> Any:
@@ -188,7 +188,7 @@ def _text(value: Any) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def _chosen(
+def _choose(
     path: Path, file: Any, split: str | None, reader: DemoReader
 ) -> tuple[list[str], list[str]]:
     """Names of the demonstrations to read, and notes on them."""

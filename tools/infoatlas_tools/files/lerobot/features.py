@@ -156,7 +156,7 @@ def _fitting(given: Any, width: int, shape: tuple[int, ...]) -> list[Leaf]:
     leaves = list(_leaves(given))
     if len(leaves) == width:
         if all(type(leaf) is int for _, leaf in leaves) and all(path for path, _ in leaves):
-            return _placed(leaves)  # {"x": 0, "y": 1}
+            return _sort_by_place(leaves)  # {"x": 0, "y": 1}
         return leaves if all(_is_name(leaf) for _, leaf in leaves) else []
     if isinstance(given, dict) and len(given) == width:  # {"shoulder": [1, "sts3215"]}
         return [((), str(key)) for key in given]
@@ -177,7 +177,7 @@ def _fitting(given: Any, width: int, shape: tuple[int, ...]) -> list[Leaf]:
     return [((), f"{row}.{column}") for row in rows for column in columns]
 
 
-def _placed(leaves: list[Leaf]) -> list[Leaf]:
+def _sort_by_place(leaves: list[Leaf]) -> list[Leaf]:
     """Keys in the order of their places; empty if the places are not 0, 1, 2, and so on."""
     places = [place for _, place in leaves]
     keys: list[Leaf] = [((), ".".join(path)) for path, _ in leaves]

@@ -151,7 +151,7 @@ def _numbers(column: Any, what: str, where: Any) -> tuple[NDArray[Any], NDArray[
     array = column.combine_chunks()
     rows = np.arange(len(array))
     while True:
-        leaf, width, bad = _flattened(array, what, where, rows)
+        leaf, width, bad = _flatten(array, what, where, rows)
         if bad is None:
             break
         rows, array = rows[~bad], array.filter(pyarrow.array(~bad))
@@ -177,7 +177,7 @@ def _numbers(column: Any, what: str, where: Any) -> tuple[NDArray[Any], NDArray[
     return whole, missing
 
 
-def _flattened(
+def _flatten(
     array: Any, what: str, where: Any, rows: Int
 ) -> tuple[Any, int, NDArray[np.bool_] | None]:
     """Numbers of an array of (nested) lists, their count in a row, and rows with a null in them."""

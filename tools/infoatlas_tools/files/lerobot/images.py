@@ -14,7 +14,7 @@ import numpy as np
 
 from infoatlas_rt.errors import InputError
 
-from ...cameras.images import Image, Images, decoded, required, resized
+from ...cameras.images import Image, Images, decode, require, resize
 from ...cameras.videos import Video, video_faults
 from ..numbers import is_pointer
 from ..rates import stated_rate
@@ -44,10 +44,10 @@ def images_of_episodes(
     folder: LeRobotFolder, camera: str
 ) -> tuple[dict[int, Images], dict[int, str]]:
     """Images of episodes, and why others have none, by their numbers."""
-    required("cv2")
+    require("cv2")
     if str(folder.info["features"][camera]["dtype"]).startswith("image"):
         return _in_tables(folder, camera)
-    required("av")
+    require("av")
     rate = stated_rate(folder.info.get("fps"))
     if rate is None:
         raise InputError(
@@ -124,7 +124,7 @@ class TableImages(NamedTuple):
                         column = batch.column(self.column)
                         for row in wanted[(wanted >= first) & (wanted < first + len(batch))]:
                             image = self._decoded(column[int(row) - first].as_py(), int(row))
-                            found[int(row)] = resized(image, width)
+                            found[int(row)] = resize(image, width)
                         first += len(batch)
                     first = end
         except (OSError, KeyError, pyarrow.ArrowException) as error:
@@ -140,7 +140,7 @@ class TableImages(NamedTuple):
         content = stored.get("bytes")
         if content is None and stored.get("path"):
             content = (self.folder / stored["path"]).read_bytes()
-        return decoded(content or b"", f"{self.file}: row {row} of {self.column}")
+        return decode(content or b"", f"{self.file}: row {row} of {self.column}")
 
 
 def _in_tables(folder: LeRobotFolder, camera: str) -> tuple[dict[int, Images], dict[int, str]]:

@@ -86,7 +86,7 @@ def read_lerobot(
                 lost[episode] = f"ends at frame {end}, and its images at {length - 1}"
         reasons = {e: why for e, why in lost.items() if e in episodes} | reasons
     complete = np.array([episode not in reasons for episode in episodes.tolist()])
-    left_out = _left_out(reasons, len(set(expected) | set(reasons)))
+    left_out = _note_left_out(reasons, len(set(expected) | set(reasons)))
     if not complete.any():
         raise InputError(f"{folder}: no episode is complete. {left_out}")
     absent = len(set(expected) - set(episodes.tolist()))
@@ -229,7 +229,7 @@ def _incomplete(
     return reasons
 
 
-def _left_out(reasons: dict[int, str], count: int) -> str:
+def _note_left_out(reasons: dict[int, str], count: int) -> str:
     """A sentence about episodes that are on this machine and cannot be used; empty without any."""
     if not reasons:
         return ""

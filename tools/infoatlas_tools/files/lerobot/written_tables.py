@@ -70,7 +70,7 @@ def rewrite_frames(
                 if lists is not None:
                     table = _put(table, LANGUAGE, lists.take(pyarrow.array(which)))
                     described[LANGUAGE] = _language_feature()
-                table = table.replace_schema_metadata(_described(table.schema.metadata, described))
+                table = table.replace_schema_metadata(_describe(table.schema.metadata, described))
                 if writer is None:
                     writer = parquet.ParquetWriter(target, table.schema)
                 writer.write_table(table)
@@ -160,7 +160,7 @@ def _language_feature() -> list[Any]:
     return [dict(zip(FIELDS, (text, text, text, time, text, [text]), strict=True))]
 
 
-def _described(metadata: dict[bytes, bytes] | None, new: dict[str, Any]) -> dict[bytes, bytes]:
+def _describe(metadata: dict[bytes, bytes] | None, new: dict[str, Any]) -> dict[bytes, bytes]:
     """Metadata of a table, with the new columns in the list of Hugging Face's library."""
     found = dict(metadata or {})
     if b"huggingface" in found:

@@ -97,7 +97,7 @@ def as_demonstrations(table: Table, chosen: str | None) -> Trajectories:
         notes.append(f"Demonstrations by column {column!r}: {len(starts)}.")
     left = {c: what for c, what, *_ in running} | dict.fromkeys(table.flags, "flag")
     gone = [f"{label!r} (demonstration)" for label in table.labels]
-    gone += [f"{_shown(table, c)} ({what})" for c, what in sorted(left.items())]
+    gone += [f"{_name_column(table, c)} ({what})" for c, what in sorted(left.items())]
     if gone:
         notes.append(f"Left out of the states: {', '.join(gone)}.")
     keep = [c for c in range(table.values.shape[1]) if c not in left]
@@ -128,9 +128,9 @@ def as_sample(table: Table) -> tuple[Float, tuple[str, ...]]:
     if not keep:
         raise InputError("no column but an index without a name: give it a name")
     notes = list(table.notes)
-    notes += [f"Left out: {_shown(table, c)} (index)." for c in sorted(left)]
-    doubtful = [_shown(table, c) for c, *_ in running if c not in left]
-    doubtful += [_shown(table, c) for c in keep if is_label(_name(table, c))]
+    notes += [f"Left out: {_name_column(table, c)} (index)." for c in sorted(left)]
+    doubtful = [_name_column(table, c) for c, *_ in running if c not in left]
+    doubtful += [_name_column(table, c) for c in keep if is_label(_name(table, c))]
     if doubtful and len(keep) > 1:
         notes.append(
             f"Used as coordinates like the others: {', '.join(doubtful)}. Remove what only counts "
@@ -289,7 +289,7 @@ def _labels_at(table: Table, rows: Int) -> list[int]:
 
 def _refuse(table: Table, column: int, how: str, rows: Int) -> None:
     others = _labels_at(table, rows)
-    name = _shown(table, others[0] if others else column)
+    name = _name_column(table, others[0] if others else column)
     also = f", where {name} changes" if others else ""
     ways = f"pass episode_column={name} (--episode-column)"
     if not table.names:
@@ -297,8 +297,9 @@ def _refuse(table: Table, column: int, how: str, rows: Int) -> None:
     elif not _name(table, others[0] if others else column):
         ways = "give that column a name, and pass it as --episode-column"
     raise InputError(
-        f"{_shown(table, column)} {how} at {len(rows)} rows, first after {rows[0]} rows{also}: if "
-        f"these are {len(rows) + 1} demonstrations, {ways}; if they are one, pass 'none'"
+        f"{_name_column(table, column)} {how} at {len(rows)} rows, first after {rows[0]} "
+        f"rows{also}: if these are {len(rows) + 1} demonstrations, {ways}; if they are one, pass "
+        "'none'"
     )
 
 
@@ -313,7 +314,7 @@ def _clocks(table: Table, running: list[_Running], column: str | None) -> list[_
         if what == TIME and not is_rest(name := _name(table, c), table.names):
             values = table.values[:, c]
             digits = unit_by_digits(values[0] + table.origins.get(c, 0), time_unit(name))
-            found.append(_Clock(_shown(table, c), values, table.clocks.get(c) or digits))
+            found.append(_Clock(_name_column(table, c), values, table.clocks.get(c) or digits))
     return found
 
 
@@ -354,7 +355,7 @@ def _name(table: Table, column: int) -> str:
     return table.names[column] if table.names else ""
 
 
-def _shown(table: Table, column: int) -> str:
+def _name_column(table: Table, column: int) -> str:
     """A column for a message: its name, or its number in the file's columns of numbers."""
     name = _name(table, column)
     what = "a column without a name" if table.names else f"column {column}"

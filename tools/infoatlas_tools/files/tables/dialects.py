@@ -40,7 +40,7 @@ def dialect_of(path: Path) -> Dialect:
     rows = _rows_of(sample, separator)
     first = next((row for row in rows if row), [])
     cells = [cell.strip() for cell in first]
-    commented = _commented(comments, separator, len(cells), path)
+    commented = _names_in_comment(comments, separator, len(cells), path)
     faulty = bool(commented) and any(map(_may_be_number, cells))  # a row below the names
     header = rows[:1] == [first] and _is_header(cells) and not faulty
     if not any(rows[header:]):
@@ -108,7 +108,7 @@ def _looks_decimal(sample: list[str]) -> bool:
     )
 
 
-def _commented(comments: list[str], separator: str, width: int, path: Path) -> list[str]:
+def _names_in_comment(comments: list[str], separator: str, width: int, path: Path) -> list[str]:
     """Names in the last comment above the numbers, with any separator; empty if there are none.
 
     If the words have the separator of the numbers but another count, the numbers are separated

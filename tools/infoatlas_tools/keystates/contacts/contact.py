@@ -129,7 +129,7 @@ def _spans(
             size = float(np.linalg.norm(away - away[0], axis=1).max()) / max(extent, 1e-300)
             settles = begin == 0 and end <= rest  # a simulator drops objects at the start
             if size > WAY and not settles:
-                begin, end = _sharpened(p, still, rest, begin, end)
+                begin, end = _sharpen(p, still, rest, begin, end)
                 row.append((begin, end, size))
         found.append(row)
     return found
@@ -151,7 +151,7 @@ def _at_rest(path: Float, still: float, rest: int) -> Bool:
     return np.asarray(total[last] > total[np.minimum(first, len(stays))])
 
 
-def _sharpened(path: Float, still: float, rest: int, begin: int, end: int) -> tuple[int, int]:
+def _sharpen(path: Float, still: float, rest: int, begin: int, end: int) -> tuple[int, int]:
     """Begin and end of a motion by the distance from its places of rest."""
     if begin > 0:
         first = max(0, begin - rest)

@@ -160,7 +160,7 @@ def join(
 
     def joined() -> list[list[Event]]:
         return [
-            _joined(own, those, closing, held, length, unit, frequency)
+            _join_events(own, those, closing, held, length, unit, frequency)
             for own, those, length in zip(motions, switches, lengths, strict=True)
         ]
 
@@ -187,7 +187,7 @@ def closing_signs(
     return {name: float(np.sign(vote)) or -1.0 for name, vote in votes.items()}
 
 
-def _joined(
+def _join_events(
     motions: Sequence[Motion],
     switches: Sequence[Switch],
     closing: dict[str, float],

@@ -84,7 +84,7 @@ class EventKind:
             by=f" ({self.gripper})" if self.gripper else "",
             letter=_letter(self.number),
         )
-        return numbered(text, self.occurrence)
+        return add_number(text, self.occurrence)
 
     @property
     def first(self) -> EventKind:
@@ -121,7 +121,7 @@ def _letter(number: int) -> str:
     return chr(65 + number % 26)
 
 
-def numbered(name: str, number: int) -> str:
+def add_number(name: str, number: int) -> str:
     """The name of the second or a later thing of one name."""
     if number == 1:
         return name

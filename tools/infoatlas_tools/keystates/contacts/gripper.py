@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..motion.durations import ONE_EVENT
-from ..motion.smoothing import smoothed
+from ..motion.smoothing import gaussian_smooth
 from .bodies import Gripper
 
 Float = NDArray[np.float64]
@@ -51,7 +51,7 @@ def find_switches(
 
 def _switches(name: str, opening: Float, frequency: float) -> list[Switch]:
     """Switches in an opening [T]."""
-    smooth = smoothed(opening[:, None], max(0.5, 0.04 * frequency))[:, 0]  # 0.04 s
+    smooth = gaussian_smooth(opening[:, None], max(0.5, 0.04 * frequency))[:, 0]  # 0.04 s
     found = []
     turns = _turning_points(smooth)
     for first, last in pairwise(turns):

@@ -9,6 +9,5 @@ same way (`live/coordinates.py`). `tied` makes increments equal that differ by r
 """
 
 from .raw_states import ReadCoordinates, read_coordinates
-from .rounding import tied
 
-__all__ = ["ReadCoordinates", "read_coordinates", "tied"]
+__all__ = ["ReadCoordinates", "read_coordinates"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from infoatlas_rt.live.quaternions import ANGLE, EULER, Bool, Float, Group, quaternions, valid
 
-from .motion_paths import angles_between, held
+from .motion_paths import angles_between, find_last_good
 from .outliers import FAR_OUT, JUMP, Int, dropped_frames, far_out
 from .wraps import between_ends, few_values
 
@@ -28,7 +28,7 @@ class Faults:
         made = columns
         for at, bad in self._places():
             made = columns.copy() if made is columns else made
-            made[at] = columns[at][:, held(~bad, first)]
+            made[at] = columns[at][:, find_last_good(~bad, first)]
         return made
 
     def filled(self, columns: Float, first: Bool) -> Float:
@@ -125,8 +125,8 @@ def find_faults(columns: Float, first: Bool, groups: Sequence[Group], plain: Boo
         of_groups[g] |= ~valid(group, values)
         if group.kind == ANGLE:
             of_groups[g] |= between_ends(values[:, 0], first)
-        values = values[held(~of_groups[g], first)]
-        distance, spread = _turned(group, values)
+        values = values[find_last_good(~of_groups[g], first)]
+        distance, spread = _turn(group, values)
         rows = np.arange(1, n)
         own = np.append(0.0, distance(rows, rows - 1))
         own[first | of_groups[g]] = 0.0
@@ -146,7 +146,7 @@ def _plain(column: Float) -> tuple[Callable[[Int, Int], Float], Callable[[Bool],
     return distance, spread
 
 
-def _turned(
+def _turn(
     group: Group, values: Float
 ) -> tuple[Callable[[Int, Int], Float], Callable[[Bool], float]]:
     if group.kind == ANGLE:

@@ -20,7 +20,7 @@ def paths(
     for g in {g for g, _ in parts if g >= 0}:
         group = groups[g]
         values = states[:, group.columns]
-        values = values[held(valid(group, values), first)]
+        values = values[find_last_good(valid(group, values), first)]
         if group.kind == ANGLE:
             turns = np.rint(np.diff(values[:, 0], prepend=values[0, 0]) / group.turn)
             turns = np.cumsum(turns)
@@ -40,7 +40,7 @@ def paths(
     return made
 
 
-def held(good: Bool, first: Bool) -> NDArray[np.int64]:
+def find_last_good(good: Bool, first: Bool) -> NDArray[np.int64]:
     """Row to use for each row [n]: itself, or the last good one before it in its demonstration.
 
     `first` [n] marks the first row of each demonstration. Rows before the first good one use that

@@ -29,7 +29,7 @@ from ...columns import GRIPPER, KINDS
 from ...trajectories import Trajectories
 from .faults import find_faults
 from .motion_paths import paths
-from .recognition import anonymous, label, recognised, turn_of
+from .recognition import anonymous, label, recognise, turn_of
 from .rounding import roundings
 from .wraps import allowed, may_wrap, named_turn
 
@@ -87,7 +87,7 @@ def read_coordinates(
     ignored = np.zeros(d, bool)
     ignored[list(trajectories.ignore)] = True
     if orientation is None:
-        groups = recognised(columns, first, names, ~ignored)
+        groups = recognise(columns, first, names, ~ignored)
     else:
         groups = _given_groups(orientation, columns, first, names)
     plain = ~ignored

@@ -30,7 +30,7 @@ from infoatlas_rt.live.quaternions import (
 )
 
 from ...columns import without_unit
-from .motion_paths import angles_between, held
+from .motion_paths import angles_between, find_last_good
 from .wraps import TURN, allowed, few_values, find_angles, some_rows
 
 UNIT = 5e-3  # tolerance of squared norms and products of unit vectors with three decimals
@@ -46,7 +46,7 @@ VECTORS = re.compile(r"rot_?vec|rotation_?vector|axis_?angle|axang")
 HINTS = re.compile(r"q|rot|ori")
 
 
-def recognised(columns: Float, first: Bool, names: Sequence[str], free: Bool) -> list[Group]:
+def recognise(columns: Float, first: Bool, names: Sequence[str], free: Bool) -> list[Group]:
     """Groups of columns that hold a rotation or an angle, in order; no column is in two of them.
 
     The columns [d, n] are all demonstrations end to end, and `first` [n] the first row of each.
@@ -91,7 +91,7 @@ def label(columns: Sequence[int], names: Sequence[str]) -> str:
     own = [names[c] for c in columns]
     if len(own) == 1:
         return own[0]
-    stem = own[0][: _shared(own)]
+    stem = own[0][: _count_shared(own)]
     # "tool.q" of tool.qw to tool.qz, "tool.r" of tool.rx to tool.rz
     return re.sub(r"(^|[._/ -])[qr]$", r"\1", stem).rstrip("._/ -[(")
 
@@ -103,13 +103,13 @@ def _near(error: Float, tolerance: float) -> Bool | None:
     return near if len(others) <= allowed(len(error)) and (others > 0.2).all() else None
 
 
-def _compensated(squares: Float) -> bool:
+def _compensate(squares: Float) -> bool:
     """Whether squares [m, n] vary while their sum over m does not."""
     single = squares.std(axis=1).max()
     return bool(single > 0 and squares.sum(axis=0).std() <= 0.1 * single)
 
 
-def _stepped(values: Float) -> bool:
+def _has_few_values(values: Float) -> bool:
     """Whether the column of [m, n] that varies most has few values, as in one-hot codes."""
     return few_values(values[values.clip(-1, 1).std(axis=1).argmax()])
 
@@ -140,7 +140,7 @@ def _orthonormal(values: Float, rows: int) -> bool:
     if near is None:
         return False
     # Constant unit vectors have the right norm, too, but need not be a rotation.
-    return not _stepped(values) and any(_compensated(row[:, near] ** 2) for row in m)
+    return not _has_few_values(values) and any(_compensate(row[:, near] ** 2) for row in m)
 
 
 def _quaternions(columns: Float, first: Bool, names: Sequence[str]) -> list[Group]:
@@ -157,9 +157,9 @@ def _quaternions(columns: Float, first: Bool, names: Sequence[str]) -> list[Grou
         values = columns[c : c + 4]
         error = np.abs((values**2).sum(axis=0) - 1)
         near = _near(error, tolerance)
-        if near is None or _stepped(values):
+        if near is None or _has_few_values(values):
             continue
-        if not hinted and not _compensated(values[:, near] ** 2):
+        if not hinted and not _compensate(values[:, near] ** 2):
             good = near[1:] & near[:-1] & ~first[1:]
             if not ((values[:, 1:] * values[:, :-1]).sum(axis=0)[good] < -0.9).any():
                 continue
@@ -171,12 +171,12 @@ def _quaternions(columns: Float, first: Bool, names: Sequence[str]) -> list[Grou
 def _letters(names: Sequence[str]) -> tuple[int, ...] | None:
     """Places of w, x, y, z among four names that end in these letters, and in what all share."""
     bare = [without_unit(name) for name in names]
-    shared = _shared([name[::-1] for name in bare])
+    shared = _count_shared([name[::-1] for name in bare])
     last = [name[: len(name) - shared][-1:] for name in bare]
     return tuple(last.index(a) for a in "wxyz") if sorted(last) == sorted("wxyz") else None
 
 
-def _shared(texts: Sequence[str]) -> int:
+def _count_shared(texts: Sequence[str]) -> int:
     """Number of characters at the beginning that texts share."""
     low, high = min(texts), max(texts)
     return next((i for i, a in enumerate(low) if a != high[i : i + 1]), len(low))
@@ -202,7 +202,7 @@ def _named_triples(columns: Float, first: Bool, names: Sequence[str]) -> list[Gr
             good = valid(group, values)
             if (~good).sum() <= allowed(len(good)):
                 pair = good[1:] & good[:-1] & ~first[1:]
-                q = quaternions(group, values[held(good, first)])
+                q = quaternions(group, values[find_last_good(good, first)])
                 angle = angles_between(q[:-1], q[1:])[pair]
                 choices.append((float(angle.max(initial=0.0)), group))
         if choices:
@@ -257,7 +257,7 @@ def _jumps_explained(group: Group, columns: Float, first: Bool) -> float | None:
     good = valid(group, columns.T)
     if (~good).sum() > allowed(len(good)):
         return None
-    values = columns.T[held(good, first)]
+    values = columns.T[find_last_good(good, first)]
     size = values * (2 * np.pi / group.turn)
     inner = np.flatnonzero(~first[1:])
     before, after = size[inner], size[inner + 1]

@@ -37,7 +37,7 @@ def roundings(columns: Float) -> tuple[Float, Float]:
     return apart, rest
 
 
-def tied(increments: Float, apart: Float) -> Float:
+def make_equal(increments: Float, apart: Float) -> Float:
     """Increments [n, p], made equal where they differ by rounding alone.
 
     Sorted increments of one sign that follow each other in steps of at most `apart` [p] form a

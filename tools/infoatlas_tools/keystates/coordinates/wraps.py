@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.live.quaternions import ANGLE, MOST_TURNS, Bool, Float, Group
 
-from .motion_paths import held
+from .motion_paths import find_last_good
 
 TURN = 2 * np.pi
 RUN = 3  # steps on either side of a wrap that show motion; noise at the seam jumps sooner
@@ -108,7 +108,7 @@ def _span(column: Float) -> float:
 
 def _jumps(column: Float, first: Bool) -> Jumps:
     middle = between_ends(column, first)
-    column = column[held(~middle, first)]
+    column = column[find_last_good(~middle, first)]
     step = np.diff(column, prepend=column[:1])
     step[first] = 0.0
     size, span = np.abs(step), _span(column)

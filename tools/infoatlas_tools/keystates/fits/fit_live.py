@@ -63,7 +63,7 @@ def fit_live(
     once, earliest = np.ones(count, bool), np.zeros((count, parts[0].shape[1]), np.int64)
     recall, delay, false = np.full((3, count), np.nan)
     if len(some) > 1:
-        scores = _left_out(rows, steps)
+        scores = _score_left_out(rows, steps)
         for j in np.flatnonzero(found.common):
             threshold[j], once[j], earliest[j], recall[j], delay[j], false[j] = _judge(
                 [s[:, j] for s in scores], steps[:, j], at, timing, wait / timing.frequency
@@ -84,7 +84,7 @@ def fit_live(
     )  # fmt: skip
 
 
-def _left_out(rows: Sequence[Float], steps: Float) -> list[Float]:
+def _score_left_out(rows: Sequence[Float], steps: Float) -> list[Float]:
     """Scores [T_i, K] of every demonstration by detectors that are fitted to the others."""
     count = len(rows)
     fold = np.random.default_rng(1).permutation(count) % min(FOLDS, count)
@@ -160,7 +160,7 @@ def _reports(
     for g, least in enumerate(earliest):
         late = peak[(parts[peak] >= least).all(axis=1)]
         for j, threshold in enumerate(THRESHOLDS.tolist()):
-            every = _spaced(late[score[late] > threshold], gap)
+            every = _space(late[score[late] > threshold], gap)
             once: list[int] = []
             for t in every.tolist():
                 if not once or (parts[once[-1] : t + 1] < parts[once[-1]]).any():
@@ -190,7 +190,7 @@ def maxima(score: Float) -> Int:
     return np.asarray(inner, np.int64)
 
 
-def _spaced(steps: Int, gap: int) -> Int:
+def _space(steps: Int, gap: int) -> Int:
     """Steps, first to last, without those that follow another by less than `gap`."""
     kept: list[int] = []
     for step in steps.tolist():

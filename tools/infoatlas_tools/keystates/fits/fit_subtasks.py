@@ -148,10 +148,10 @@ def _fit_tool(
     usual, limit = np.zeros(number), np.inf
     followed: list[Float] = []
     if len(examples) > 1:
-        _, far = _left_out(examples, parts, pairs, back)
+        _, far = _follow_left_out(examples, parts, pairs, back)
         # States farther from the bins are unlike the demonstrations, and are no progress.
         limit = float(np.quantile(np.concatenate(far), 0.99))
-        followed, _ = _left_out(examples, parts, pairs, back, limit)
+        followed, _ = _follow_left_out(examples, parts, pairs, back, limit)
         right, error = _judge(examples, followed, number, NEAR * timing.frequency)
         for row in followed:
             np.maximum.at(usual, row[:, 0].astype(np.int64), row[:, 2])
@@ -163,7 +163,7 @@ def _fit_tool(
     return ToolProgress(model, right, error, usual, limit, good), followed
 
 
-def _left_out(
+def _follow_left_out(
     examples: Sequence[Example], parts: Int, pairs: Int, back: int, limit: float = np.inf
 ) -> tuple[list[Float], list[Float]]:
     """Part, progress and steps without progress [T, 3], and distances [T], of each example."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.live.timing import Timing
 
 from .durations import APART, PAUSE
-from .smoothing import smoothed
+from .smoothing import gaussian_smooth
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -141,7 +141,7 @@ def change_curves(scales: MotionScales, paths: Sequence[Float], frequency: float
     for path in paths:
         curve = np.zeros(len(path))
         if len(path) > 4 and path.shape[1]:
-            smooth = smoothed(path, max(0.7, 0.03 * frequency))  # 0.03 s
+            smooth = gaussian_smooth(path, max(0.7, 0.03 * frequency))  # 0.03 s
             second = np.abs(np.diff(smooth, 2, axis=0))
             weighted = np.maximum(second - noise, 0.0) * scale
             count = min(STRONGEST, weighted.shape[1])

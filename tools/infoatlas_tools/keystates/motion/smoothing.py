@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Float = NDArray[np.float64]
 
 
-def smoothed(values: Float, deviation: float) -> Float:
+def gaussian_smooth(values: Float, deviation: float) -> Float:
     """Values [T, p] smoothed by a Gaussian; `deviation` in steps."""
     reach = max(1, round(4 * deviation))
     kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / deviation) ** 2)

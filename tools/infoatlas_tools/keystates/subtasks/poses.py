@@ -217,7 +217,7 @@ def _columns(
         kinds = [k for k, about in KINDS.items() if about[0] != ANGLE]
         raise InputError(f"{what}: orientation is {kind!r}: use one of {', '.join(kinds)}")
     if isinstance(where.columns, str) and names:
-        at = _named(names, full_name(where.columns, names) or where.columns, where)
+        at = _find_columns(names, full_name(where.columns, names) or where.columns, where)
         if not at:
             at = columns_of(where.columns, names, d, what)
     else:
@@ -249,7 +249,7 @@ def _columns(
     return at, [0, 1, 2], kind
 
 
-def _named(names: Sequence[str], prefix: str, where: Position | Pose) -> list[int]:
+def _find_columns(names: Sequence[str], prefix: str, where: Position | Pose) -> list[int]:
     """Columns "PREFIX.x" and so on, without other names that begin with the prefix."""
     start = prefix.rstrip("._/ ")
     wanted = {*AXES}

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.result import INTERVAL
 
-from ...presentation import counted, require_pandas
-from ..contacts.event_names import END, EventKind, numbered
+from ...presentation import require_pandas, with_count
+from ..contacts.event_names import END, EventKind, add_number
 
 Float = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -237,7 +237,7 @@ class Subtasks:
         seen: Counter[str] = Counter()
         for i, name in enumerate(names):
             seen[name] += 1
-            names[i] = numbered(name, seen[name])
+            names[i] = add_number(name, seen[name])
         return tuple(names)
 
     def active(self, demonstration: int, tool: str | None = None) -> Int:
@@ -340,8 +340,8 @@ class Subtasks:
 
     def __str__(self) -> str:
         lines = [
-            f"{counted(len(self.parts), 'sub-task')} of "
-            f"{counted(len(self.lengths), 'demonstration')}",
+            f"{with_count(len(self.parts), 'sub-task')} of "
+            f"{with_count(len(self.lengths), 'demonstration')}",
             f"{'#':>3}  {'sub-task':<28}  {'steps':>5}  {'in':>7}  {'reference':<12}  "
             f"{'orientation':<13}  {'nats':>5}  {'runner-up':<12}  {'nats':>5}",
         ]

@@ -67,7 +67,7 @@ def reference_information(
     if len(rows) < max(ENOUGH, len(start) / 2):
         return None
     first, last = start[rows], end[rows] - 1
-    held = carried(tool, objects, rows, first, last)
+    held = find_carried(tool, objects, rows, first, last)
     places = [(_at(tool, rows, last), _at(tool, rows, first))]
     if held:
         places.append((_at(objects[held], rows, last), _at(objects[held], rows, first)))
@@ -76,7 +76,7 @@ def reference_information(
     nats, best_place = {WORLD: np.zeros(len(subsets))}, places[0][0]
     most = -np.inf
     for name, tracks in objects.items():
-        lies, turned = _at(tracks, rows, first), _turned(tracks, rows, first)
+        lies, turned = _at(tracks, rows, first), _read_rotations(tracks, rows, first)
         begun = np.linalg.norm(lies - _at(tracks, rows, np.zeros_like(first)), axis=1)
         if name == held and np.median(begun) > DISPLACED:
             continue  # its place is a result of the tool's motion
@@ -100,7 +100,7 @@ def reference_information(
     )
 
 
-def carried(
+def find_carried(
     tool: Sequence[Track], objects: Mapping[str, Sequence[Track]], rows: Int, first: Int, last: Int
 ) -> str:
     """The object that moves with the tool in most demonstrations, for the longest time; or ""."""
@@ -173,7 +173,7 @@ def _at(tracks: Sequence[Track], rows: Int, steps: Int) -> Float:
     )
 
 
-def _turned(tracks: Sequence[Track], rows: Int, steps: Int) -> Float | None:
+def _read_rotations(tracks: Sequence[Track], rows: Int, steps: Int) -> Float | None:
     """Rotations [n, 3, 3] at the steps, or None."""
     found = []
     for i, s in zip(rows.tolist(), steps.tolist(), strict=True):
@@ -196,7 +196,7 @@ def _heading(tracks: Sequence[Track], rows: Int, steps: Int) -> Float | None:
     The rotation about z that is nearest to R_i R_0^T: it does not depend on which of the body's
     axes are horizontal.
     """
-    rotations = _turned(tracks, rows, steps)
+    rotations = _read_rotations(tracks, rows, steps)
     if rotations is None:
         return None
     m = rotations @ rotations[0].T

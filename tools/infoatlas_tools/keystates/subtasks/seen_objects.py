@@ -20,7 +20,7 @@ from infoatlas_rt.estimation.result import INTERVAL
 
 from ...cameras.camera import Camera
 from ...cameras.images import FEWEST, MOVING
-from ...cameras.information import components, information, jackknife, permuted
+from ...cameras.information import components, information, jackknife, permute
 from ...cameras.objects import ImageObject, colour_of, find_objects, locate, unusual
 from ...cameras.scene import Image, Scene, read_between, read_scene, same_view
 from ..contacts.event_names import PUTS, TAKES, EventKind
@@ -194,7 +194,7 @@ def _measure(points: Float, joints: Sequence[Float], steps: Int) -> Measured:
     odd = nats <= INTERVAL * stderr and (
         without.max() > INTERVAL * jackknife(x[~spoils], y[~spoils])[0]
     )
-    return Measured(nats, stderr, permuted(x, y), int(rows[spoils][0]) if odd else -1)
+    return Measured(nats, stderr, permute(x, y), int(rows[spoils][0]) if odd else -1)
 
 
 def _choose(
@@ -258,12 +258,12 @@ def _parts(
         part = Subtask("tool", start, end, called.get(event, event), WORLD)
         if event in cuts.events:
             c = cuts.events.index(event)
-            part = _informed(replace(part, held=carried[c]), seen, c)
+            part = _add_information(replace(part, held=carried[c]), seen, c)
         found.append(part)
     return found
 
 
-def _informed(part: Subtask, seen: SeenObjects, c: int) -> Subtask:
+def _add_information(part: Subtask, seen: SeenObjects, c: int) -> Subtask:
     """A part with the information of its reference and the next best object."""
     if seen.references[c] == WORLD:
         return part

@@ -108,7 +108,7 @@ def assess(
         [
             replace(kind, occurrence=n + 1).name
             for kind, n, few in zip(kinds, own.tolist(), least.tolist(), strict=True)
-            if n < few and kind not in _joined(row)
+            if n < few and kind not in _find_joined(row)
         ]
         for own, row in zip(times, evidence.events, strict=True)
     ]
@@ -130,7 +130,7 @@ def assess(
     return tuple(assessed)
 
 
-def _joined(events: Sequence[Event]) -> set[EventKind]:
+def _find_joined(events: Sequence[Event]) -> set[EventKind]:
     """Contacts that may be part of a grasp or a release, because they are nearly simultaneous."""
     parts = {What.GRASP: What.BEGINS, What.RELEASE: What.RESTS}
     kinds = [event.kind for event in events if event.kind.what in parts]

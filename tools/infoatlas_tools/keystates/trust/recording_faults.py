@@ -44,7 +44,7 @@ def recording_faults(coordinates: ReadCoordinates, paths: Sequence[Float]) -> li
     for i in np.flatnonzero(bad.any(axis=1)).tolist():
         (begin, length), column = rows[i], int((frozen[i] * bad[i]).argmax())
         first, last = int(begin[column]), int(begin[column] + length[column])
-        what = _listed(names, bad[i], column, "keeps", "keep")
+        what = _list_names(names, bad[i], column, "keeps", "keep")
         found[i].append(f"{what} exactly one value from step {first} to {last}")
     low, high = (np.array([end(path, axis=0) for path in paths]) for end in (np.min, np.max))
     least, most = np.sort(low, axis=0)[other], np.sort(high, axis=0)[-1 - other]
@@ -54,7 +54,7 @@ def recording_faults(coordinates: ReadCoordinates, paths: Sequence[Float]) -> li
         below = least[column] - low[i, column] > high[i, column] - most[column]
         usual = f"usual {least[column]:.3g} to {most[column]:.3g}"
         value = (low if below else high)[i, column]
-        what = _listed(names, far[i], column, "is", "are")
+        what = _list_names(names, far[i], column, "is", "are")
         found[i].append(f"{what} far out: {value:.4g} ({usual})")
     return found
 
@@ -92,7 +92,9 @@ def _frozen(motion: Float, moves: Float) -> tuple[Int, Int]:
     return begin[longest, columns], length[longest, columns]
 
 
-def _listed(names: Sequence[str], bad: NDArray[np.bool_], first: int, one: str, more: str) -> str:
+def _list_names(
+    names: Sequence[str], bad: NDArray[np.bool_], first: int, one: str, more: str
+) -> str:
     """The first name, and how many more there are, with the verb for one or for more."""
     return (
         f"{names[first]} {one}"

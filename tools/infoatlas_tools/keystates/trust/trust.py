@@ -24,7 +24,7 @@ MARGIN = 1.1  # times the bursts of every copy with random phases, which have to
 LOW = 0.2  # agreement with contacts, beyond chance: with less, key states may be guesses
 
 
-def met(
+def measure_met(
     events: Sequence[Sequence[Event]],
     steps: Any,
     lengths: Int,
@@ -102,7 +102,7 @@ def reasons(found: Steps, evidence: Evidence, share: float, lengths: Int) -> tup
     return tuple(texts)
 
 
-def reproduced(scales: MotionScales, states: Sequence[Float], steps: Float) -> Float:
+def measure_reproduced(scales: MotionScales, states: Sequence[Float], steps: Float) -> Float:
     """Share [K] of each key state that detectors fitted to other demonstrations find, above chance.
 
     It is found again if a detection is within 0.25 s, and corrected for as many evenly spaced steps
