@@ -112,33 +112,23 @@ def find_grippers(
     rare = [c for c in given if high[c] <= low[c]]  # closed, or open, in less than 2% of the time
     low[rare], high[rare] = pooled[:, rare].min(axis=0), pooled[:, rare].max(axis=0)
     able = [c for c in range(pooled.shape[1]) if high[c] > low[c] and c not in taken]
-    columns = list(given) or [
-        c
-        for c in able
-        if names and GRIPPER.search(names[c]) and not NO_OPENING.search(names[c].lower())
-    ]
-    if not columns:
-        columns = [
-            c
-            for c in able
-            if _two_levels([(s[:, c] - low[c]) / (high[c] - low[c]) for s in states], frequency)
-        ]
-    label = [
-        TAILS.sub("", ENTRY.sub(r"\1", short_name(names[c]))) if names else "" for c in columns
-    ]
+    named = [c for c in able if names and GRIPPER.search(names[c])]
+    columns = list(given) or [c for c in named if not NO_OPENING.search(names[c].lower())]
+    for c in [] if columns else able:
+        if _two_levels([(s[:, c] - low[c]) / (high[c] - low[c]) for s in states], frequency):
+            columns.append(c)
+    label = {
+        c: TAILS.sub("", ENTRY.sub(r"\1", short_name(names[c]))) if names else "" for c in columns
+    }
     grippers: list[Gripper] = []
     while columns:
-        first, text, others = columns[0], label[0], range(1, len(columns))
-        together = [0] + [
-            k
-            for k in others
-            if _one_gripper(text, label[k], abs(_correlation(pooled, first, columns[k])))
-        ]
-        at = [columns[k] for k in together]
-        sign = np.array([np.sign(_correlation(pooled, first, c)) for c in at])
-        label = [x for k, x in enumerate(label) if k not in together]
-        columns = [x for k, x in enumerate(columns) if k not in together]
-        grippers.append(Gripper(text, tuple(at), low[at], high[at], sign))
+        first = columns[0]
+        to_first = {c: _correlation(pooled, first, c) for c in columns}
+        alike = [c for c in columns if _one_gripper(label[first], label[c], abs(to_first[c]))]
+        at = [first, *(c for c in alike if c != first)]
+        columns = [c for c in columns if c not in at]
+        sign = np.sign([to_first[c] for c in at])
+        grippers.append(Gripper(label[first], tuple(at), low[at], high[at], sign))
     every = [g.name for g in grippers]
     own = [short_name(names[c]) if names else f"column {c}" for c in range(pooled.shape[1])]
     grippers = [

@@ -21,6 +21,7 @@ from .keystate_steps import SHARED
 
 Float = NDArray[np.float64]
 Bool = NDArray[np.bool_]
+Span = tuple[int, int, float]  # begin, end and size of a motion
 
 REST = 0.8  # s for which a body stays in its place, at least: what is carried stops for less
 STAYS = 0.005  # of the body's range of positions: within it, a body stays in its place
@@ -109,9 +110,7 @@ def running_median(values: Float, window: float) -> Float:
     return np.asarray(np.partition(windows, half, axis=-1)[..., half])
 
 
-def _spans(
-    raw: Sequence[Float], paths: Sequence[Float], rest: int
-) -> list[list[tuple[int, int, float]]]:
+def _spans(raw: Sequence[Float], paths: Sequence[Float], rest: int) -> list[list[Span]]:
     """(begin, end, size) of the motions of one body, by demonstration."""
     extent = float(np.median([np.linalg.norm(np.ptp(p, axis=0)) for p in paths]))
     extent = extent or max(float(np.linalg.norm(np.ptp(p, axis=0))) for p in paths)
@@ -122,7 +121,7 @@ def _spans(
     for p in paths:
         resting = _at_rest(p, still, rest)
         turns = np.diff(np.concatenate([[0], ~resting, [0]]))
-        row = []
+        row: list[Span] = []
         begins, ends = np.flatnonzero(turns > 0), np.flatnonzero(turns < 0)
         for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
             away = p[max(begin - 1, 0) : end + 1]
@@ -170,21 +169,25 @@ def _sharpen(path: Float, still: float, rest: int, begin: int, end: int) -> tupl
     return begin, end
 
 
-def _alone(path: Sequence[Float], spans: Sequence[Sequence[tuple[int, int, float]]]) -> float:
+def _moving(spans: Sequence[Span], length: int) -> Bool:
+    """Steps [T] within motions."""
+    steps = np.arange(length)[:, None]
+    begin, end, _ = np.array(spans).reshape(-1, 3).T
+    return np.asarray(((begin <= steps) & (steps < end)).any(axis=1))
+
+
+def _alone(path: Sequence[Float], spans: Sequence[Sequence[Span]]) -> float:
     """Share of a path on which another body, with these motions, rests."""
     shares = []
     for p, row in zip(path, spans, strict=True):
         way = np.linalg.norm(np.diff(p, axis=0), axis=1)
-        resting = np.ones(len(p), bool)
-        for begin, end, _ in row:
-            resting[begin:end] = False
-        shares.append(way[resting[1:]].sum() / max(way.sum(), 1e-300))
+        shares.append(way[~_moving(row, len(p))[1:]].sum() / max(way.sum(), 1e-300))
     return float(np.median(shares))
 
 
 def _motion(
     body: Body,
-    span: tuple[int, int, float],
+    span: Span,
     movers: Sequence[Body],
     paths: Mapping[Body, Sequence[Float]],
     number: int,
@@ -216,16 +219,11 @@ def _same_way(own: Float, other: Float, begin: int, end: int, half: int) -> floa
 
 
 def _together(
-    one: Sequence[Sequence[tuple[int, int, float]]],
-    other: Sequence[Sequence[tuple[int, int, float]]],
-    states: Sequence[Float],
+    one: Sequence[Sequence[Span]], other: Sequence[Sequence[Span]], states: Sequence[Float]
 ) -> bool:
     """Whether two bodies move at the same times, as two markers of one body do."""
     shares = []
     for a, b, s in zip(one, other, states, strict=True):
-        moving = np.zeros((2, len(s)), bool)
-        for row, spans in zip(moving, (a, b), strict=True):
-            for begin, end, _ in spans:
-                row[begin:end] = True
-        shares.append((moving[0] & moving[1]).sum() / max(int(moving.any(axis=0).sum()), 1))
+        moving, other_moving = _moving(a, len(s)), _moving(b, len(s))
+        shares.append((moving & other_moving).sum() / max(int((moving | other_moving).sum()), 1))
     return float(np.median(shares)) > 0.8  # intersection over union: markers are not exact

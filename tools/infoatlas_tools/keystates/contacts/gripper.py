@@ -36,17 +36,11 @@ def find_switches(
     grippers: Sequence[Gripper], states: Sequence[Float], frequency: float
 ) -> list[list[Switch]]:
     """Switches of all grippers in order of time, by demonstration."""
-    return [
-        sorted(
-            (
-                switch
-                for gripper in grippers
-                for switch in _switches(gripper.name, gripper.opening(s), frequency)
-            ),
-            key=lambda switch: switch.begin,
-        )
-        for s in states
-    ]
+    found = []
+    for s in states:
+        every = [_switches(g.name, g.opening(s), frequency) for g in grippers]
+        found.append(sorted((one for own in every for one in own), key=lambda one: one.begin))
+    return found
 
 
 def _switches(name: str, opening: Float, frequency: float) -> list[Switch]:
@@ -62,26 +56,16 @@ def _switches(name: str, opening: Float, frequency: float) -> list[Switch]:
         # After a pause it is another switch, as if an object slips out of a closed gripper.
         for part in np.split(quick, np.flatnonzero(np.diff(quick) > ONE_EVENT * frequency) + 1):
             fastest = int(part[speed[part].argmax()])
-            own = next(
-                run
-                for run in np.split(part, np.flatnonzero(np.diff(part) > 1) + 1)
-                if fastest in run
-            )
+            runs = np.split(part, np.flatnonzero(np.diff(part) > 1) + 1)
+            own = next(run for run in runs if fastest in run)
             begin, end = first + int(own[0]), first + int(own[-1]) + 1
             change = float(smooth[end] - smooth[begin])
             if abs(change) <= CHANGE and fastest != speed.argmax():
                 continue
             share = (smooth[begin : end + 1] - smooth[begin]) / change
-            found.append(
-                Switch(
-                    name,
-                    begin + int(np.flatnonzero(share <= JITTER)[-1]),
-                    first + fastest,
-                    begin + int(np.flatnonzero(share >= 1 - JITTER)[0]),
-                    change,
-                    float(smooth[end]),
-                )
-            )
+            begun = begin + int(np.flatnonzero(share <= JITTER)[-1])
+            ended = begin + int(np.flatnonzero(share >= 1 - JITTER)[0])
+            found.append(Switch(name, begun, first + fastest, ended, change, float(smooth[end])))
     return found
 
 

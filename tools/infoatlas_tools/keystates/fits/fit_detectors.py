@@ -59,18 +59,13 @@ def fit_detectors(features: Sequence[Float], steps: Float) -> tuple[Float, Float
     is not known. A score is features @ coefficients + offset: about 1 at key states, 0 elsewhere.
     Zeros for a kind without any.
     """
-    pooled = np.concatenate(features)
+    pooled, lengths = np.concatenate(features), [len(f) for f in features]
     width = steps.shape[1]
     coefficients, offset = np.zeros((width, pooled.shape[1])), np.zeros(width)
     for j in range(width):
-        away = np.concatenate(
-            [
-                np.abs(np.arange(len(f)) - t)
-                if np.isfinite(t)
-                else np.full(len(f), np.inf if np.isnan(t) else np.nan)
-                for f, t in zip(features, steps[:, j], strict=True)
-            ]
-        )
+        at = np.where(np.isnan(steps[:, j]), np.inf, steps[:, j])
+        at[np.isinf(steps[:, j])] = np.nan
+        away = np.abs(np.concatenate([np.arange(n) - t for n, t in zip(lengths, at, strict=True)]))
         hit, miss = away <= HIT, away >= MISS
         if not hit.any() or not miss.any():
             continue

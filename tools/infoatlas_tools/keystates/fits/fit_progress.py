@@ -56,12 +56,7 @@ def fit_progress(examples: Sequence[Example], parts: Int, pairs: Int, back: int)
     cuts = np.stack([example.cuts for example in examples])
     lengths = np.diff(cuts, axis=1)
     there = lengths > 0
-    median = np.array(
-        [
-            np.median(own[has]) if has.any() else 1.0
-            for own, has in zip(lengths.T, there.T, strict=True)
-        ]
-    )
+    median = np.array([np.median(own[own > 0]) if (own > 0).any() else 1.0 for own in lengths.T])
     bins = np.clip(median // STEPS_OF_BIN, 1, BINS).astype(np.int64)
     first = np.concatenate([[0], np.cumsum(bins)[:-1]])
     x, between = (np.concatenate([getattr(e, n) for e in examples]) for n in ("x", "between"))

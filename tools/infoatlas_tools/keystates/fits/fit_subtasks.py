@@ -176,23 +176,19 @@ def _follow_left_out(
         own = fit_progress([examples[i] for i in fitted], parts, pairs, back)
         left = np.flatnonzero(fold == number)
         running = ProgressFilter(own, len(left), limit)
-        made: list[list[tuple[float, ...]]] = [[] for _ in left]
+        made: list[list[list[float]]] = [[] for _ in left]
         for t in range(max(len(examples[i].x) for i in left.tolist())):
             rows = np.array([r for r, i in enumerate(left.tolist()) if t < len(examples[i].x)])
             now = [examples[i] for i in left[rows].tolist()]
             running.push(
                 np.stack([e.x[t] for e in now]), np.stack([e.between[t] for e in now]), rows
             )
+            state = running.part, running.progress, running.waiting, running.misfit
             for r in rows.tolist():
-                made[r].append(
-                    (
-                        running.part[r], running.progress[r], running.waiting[r],
-                        running.misfit[r],
-                    )
-                )  # fmt: skip
+                made[r].append([float(values[r]) for values in state])
         for r, i in enumerate(left.tolist()):
-            rows_ = np.array(made[r], np.float64)
-            followed[i], far[i] = rows_[:, :3], rows_[:, 3]
+            one = np.array(made[r])
+            followed[i], far[i] = one[:, :3], one[:, 3]
     return followed, far
 
 

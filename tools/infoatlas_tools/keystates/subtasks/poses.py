@@ -221,12 +221,8 @@ def _columns(
         if not at:
             at = columns_of(where.columns, names, d, what)
     else:
-        at = columns_of(
-            where.columns if isinstance(where.columns, str) else tuple(where.columns),
-            names,
-            d,
-            what,
-        )
+        columns = where.columns if isinstance(where.columns, str) else tuple(where.columns)
+        at = columns_of(columns, names, d, what)
     listed = ", ".join(names[c] for c in at) if names else ", ".join(map(str, at))
     if isinstance(where, Position):
         if not 1 <= len(at) <= 3:
@@ -252,18 +248,11 @@ def _columns(
 def _find_columns(names: Sequence[str], prefix: str, where: Position | Pose) -> list[int]:
     """Columns "PREFIX.x" and so on, without other names that begin with the prefix."""
     start = prefix.rstrip("._/ ")
-    wanted = {*AXES}
-    if isinstance(where, Pose):
-        wanted |= {letter for order in ORDERS for letter in order}
-    found = [
-        c
-        for c, name in enumerate(map(without_unit, names))
-        if name.startswith(start)
-        and re.fullmatch(r"[._/ \[]*(\w+)\]?", name[len(start) :])
-        and name[len(start) :].strip("._/ []").lower() in wanted
-        and len(name) > len(start)
+    wanted = set(AXES).union(*(ORDERS if isinstance(where, Pose) else ()))
+    ends = [
+        re.fullmatch(re.escape(start) + r"[._/ \[]*(\w+)\]?", without_unit(name)) for name in names
     ]
-    return found
+    return [c for c, end in enumerate(ends) if end and end[1].strip("_").lower() in wanted]
 
 
 def _last(name: str) -> str:

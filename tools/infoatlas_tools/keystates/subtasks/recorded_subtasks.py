@@ -290,32 +290,20 @@ class Subtasks:
             pandas is not installed.
         """
         pandas = require_pandas("table()")
-        rows = []
-        rate = np.nan if self.rate is None else self.rate
-        for demonstration in range(len(self.lengths)):
-            for i, (part, name) in enumerate(zip(self.parts, self.names, strict=True)):
-                start, end = int(part.start[demonstration]), int(part.end[demonstration])
-                if end == start:
-                    continue
-                rows.append(
-                    {
-                        "demonstration": demonstration,
-                        "tool": part.tool,
-                        "subtask": i,
-                        "name": name,
-                        "reference": part.reference,
-                        "orientation": part.orientation,
-                        "held": part.held,
-                        "start": start,
-                        "end": end,
-                        "start_seconds": start / rate,
-                        "end_seconds": end / rate,
-                        "information": part.information,
-                        "runner_up": part.runner_up,
-                        "certain": part.certain,
-                    }
-                )
-        return pandas.DataFrame(rows)
+        rate, names = np.nan if self.rate is None else self.rate, self.names
+        return pandas.DataFrame(
+            {
+                "demonstration": demonstration, "tool": part.tool, "subtask": i, "name": names[i],
+                "reference": part.reference, "orientation": part.orientation, "held": part.held,
+                "start": start, "end": end, "start_seconds": start / rate,
+                "end_seconds": end / rate, "information": part.information,
+                "runner_up": part.runner_up, "certain": part.certain,
+            }
+            for demonstration in range(len(self.lengths))
+            for i, part in enumerate(self.parts)
+            for start, end in [(int(part.start[demonstration]), int(part.end[demonstration]))]
+            if start < end
+        )  # fmt: skip
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -359,8 +347,6 @@ class Subtasks:
 def _name(part: Subtask, number: int) -> str:
     if part.named_by_end:
         return f"until {part.until}" if part.until else f"part {number}"
-    if part.reference in ("", WORLD):
-        return f"move {part.held}"
-    if part.held == part.reference:
+    if part.reference in ("", WORLD, part.held):
         return f"move {part.held}"
     return f"carry {part.held} to {part.reference}" if part.held else f"reach {part.reference}"

@@ -91,13 +91,9 @@ def reference_information(
         nats[name] = gains[chosen]
         if gains[chosen][0] > most:
             most, best_place = gains[chosen][0], places[chosen][0]
-    return ReferenceInformation(
-        {name: float(values[0]) for name, values in nats.items()},
-        {name: values[1:] for name, values in nats.items()},
-        held,
-        rows,
-        best_place,
-    )
+    every = {name: float(values[0]) for name, values in nats.items()}
+    left_out = {name: values[1:] for name, values in nats.items()}
+    return ReferenceInformation(every, left_out, held, rows, best_place)
 
 
 def find_carried(
@@ -175,13 +171,9 @@ def _at(tracks: Sequence[Track], rows: Int, steps: Int) -> Float:
 
 def _read_rotations(tracks: Sequence[Track], rows: Int, steps: Int) -> Float | None:
     """Rotations [n, 3, 3] at the steps, or None."""
-    found = []
-    for i, s in zip(rows.tolist(), steps.tolist(), strict=True):
-        rotation = tracks[i].rotation
-        if rotation is None:
-            return None
-        found.append(rotation[s])
-    return np.array(found)
+    own = [tracks[i].rotation for i in rows.tolist()]
+    found = [r[s] for r, s in zip(own, steps.tolist(), strict=True) if r is not None]
+    return np.array(found) if len(found) == len(own) else None
 
 
 def _within(tool: Track, body: Track, step: int) -> Float:

@@ -99,16 +99,9 @@ def ordered_parts(
     if {reference for _, _, reference in chosen} == {WORLD}:  # the cuts remain as parts
         return plain_parts(name, cuts, WORLD)
     until = (None, *cuts.events, END)
-    return [
-        _part(
-            Subtask(name, steps[:, i], steps[:, j], until[j], reference),
-            tool,
-            objects,
-            found[i, j],
-            estimator,
-        )
-        for i, j, reference in reversed(chosen)
-    ]
+    parts = [Subtask(name, steps[:, i], steps[:, j], until[j], o) for i, j, o in reversed(chosen)]
+    about = [found[i, j] for i, j, _ in reversed(chosen)]
+    return [_part(one, tool, objects, of, estimator) for one, of in zip(parts, about, strict=True)]
 
 
 def unordered_parts(

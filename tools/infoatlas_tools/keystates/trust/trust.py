@@ -84,14 +84,12 @@ def reasons(found: Steps, evidence: Evidence, share: float, lengths: Int) -> tup
             f"{', '.join(map(str, shifted))}, so the switches may have wrong numbers there. What "
             "helps: labels of two demonstrations."
         )
+    # A body may be moved first or last.
+    usual = found.shared & np.array([source != CONTACT for source in found.source], bool)
     wide = [
-        name
-        for name, shared, source, own in zip(
-            found.names, found.shared, found.source, place.T, strict=True
-        )
-        if shared
-        and source != CONTACT  # a body may be moved first or last
-        and np.subtract(*np.percentile(own.compressed(), [75, 25])) > 0.5
+        found.names[j]
+        for j in np.flatnonzero(usual).tolist()
+        if np.subtract(*np.percentile(place[:, j].compressed(), [75, 25])) > 0.5
     ]
     if wide:
         texts.append(
