@@ -33,7 +33,7 @@ from ..trajectories import Trajectories, as_trajectories
 from .contacts.bodies import unnamed_positions
 from .contacts.contact_events import Evidence, add_changes, chosen_events, find_evidence
 from .contacts.event_names import MOTION, EventKind, What, label_kind
-from .contacts.keystate_steps import SHARED, Steps, empty_steps
+from .contacts.keystate_steps import SHARED, Steps, as_columns
 from .coordinates import ReadCoordinates, read_coordinates
 from .key_states import KeyStates
 from .kinds import Others, group, number_kinds
@@ -256,10 +256,6 @@ def _columns(
         filled.append(Others(steps, 1 / np.arange(1.0, len(steps) + 1), signature))
     kinds = group(filled, lengths)
     columns = list(entries)
-    found = empty_steps(total, len(columns) + len(kinds))
-    for j, members in enumerate([*entries.values(), *(kind.members for kind in kinds)]):
-        for i, step in members.items():
-            found[i, j] = step
     alike = [column.first for column in columns]
     changes, seen = list[EventKind](), Counter[int]()
     for number in number_kinds(kinds):
@@ -270,7 +266,7 @@ def _columns(
     values = [1 + sum(strength[column]) / total for column in columns]
     enough = [len(entries[column]) >= max(1, SHARED * total) for column in columns]
     return Steps(
-        found,
+        as_columns([*entries.values(), *(kind.members for kind in kinds)], total),
         np.array([*values, *(kind.strength for kind in kinds)], np.float64),
         (*columns, *changes),
         np.array(numbers, np.int64),

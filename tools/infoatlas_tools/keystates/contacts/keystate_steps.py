@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +67,9 @@ class Steps:
         return self.take(np.argsort(np.ma.filled(place, 1.0), kind="stable"))
 
 
-def empty_steps(demonstrations: int, count: int) -> Any:
-    """Steps [N, K] that are all masked."""
-    shape = (demonstrations, count)
-    return np.ma.masked_array(np.zeros(shape, np.int64), np.ones(shape, bool))
+def as_columns(members: Sequence[Mapping[int, int]], demonstrations: int) -> Any:
+    """Masked steps [N, K] from the step of each demonstration that has a column, by column."""
+    steps = np.full((demonstrations, len(members)), -1, np.int64)
+    for j, own in enumerate(members):
+        steps[list(own), j] = list(own.values())
+    return np.ma.masked_less(steps, 0)  # type: ignore[no-untyped-call]

@@ -13,6 +13,7 @@ from ..contacts.contact import REST, STAYS, Motion, find_motions, running_median
 from ..contacts.contact_events import Event, chosen_events, clearest, join
 from ..contacts.event_names import EventKind, What
 from ..contacts.gripper import Switch
+from ..contacts.keystate_steps import as_columns
 from ..motion.durations import MOMENT
 from .cuts import Cuts, make_cuts
 from .poses import Track
@@ -61,11 +62,8 @@ def object_cuts(
         for i, chosen in enumerate(every):
             for event, column in chosen:
                 columns.setdefault(column, {})[i] = event.step
-        steps = np.full((len(states), len(columns)), -1, np.int64)
-        for j, at in enumerate(columns.values()):
-            steps[list(at), j] = list(at.values())
-        there = np.ma.masked_less(steps, 0)
-        found[tool] = make_cuts(there, list(columns), np.array(lengths, np.int64))
+        steps = as_columns(list(columns.values()), len(states))
+        found[tool] = make_cuts(steps, list(columns), np.array(lengths, np.int64))
     return found
 
 

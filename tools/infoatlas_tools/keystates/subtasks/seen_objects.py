@@ -217,21 +217,16 @@ def _choose(
         about = f"{values[best]:.1f} +- {row[best].stderr:.1f} nats"
         return WORLD, f"{names[best]} may be meant ({about}): {advice}"
     if twins[best]:
-        return (
-            WORLD,
-            f"{names[best]} is one of two of the same colour, which cannot be distinguished.",
-        )
+        why = "is one of two of the same colour, which cannot be distinguished."
+        return WORLD, f"{names[best]} {why}"
     upper = [o for o, name in enumerate(names) if on.get(name) in (names[best], WORLD)]
     unseen = [names[o] for o in upper if np.isnan(row[o].nats)]
     if on.get(WORLD) == names[best] or unseen:
         what = " and ".join(unseen) or "something else"
         return WORLD, f"{what} may lie on {names[best]}, where the camera does not see it."
-    rivals = [
-        o
-        for o in sorted({*informs, *upper})
-        if o != best
-        and values[best] - values[o] <= INTERVAL * np.hypot(row[o].stderr, row[best].stderr)
-    ]
+    errors = np.hypot([m.stderr for m in row], row[best].stderr)
+    near = values[best] - values <= INTERVAL * errors
+    rivals = [o for o in sorted({*informs, *upper}) if o != best and near[o]]
     if not rivals:
         return names[best], ""
     together = [names[o] for o in (best, *rivals)]

@@ -20,7 +20,7 @@ Float = NDArray[np.float64]
 
 UNLIKE = 3.5  # robust standard deviations from the others: a value that is unlike them
 CAUSES = "(failed grasp, end of the recording or frozen sensor)"
-IDLE = 0.02  # of the rms increment: smaller ones are no work, though slow work may be AT_REST
+IDLE = 0.02  # of the rms increment: idle time; stricter than AT_REST, which slow work meets, too
 NEAREST = 2  # steps before and after one that decide with it whether it is at rest
 
 
