@@ -13,7 +13,7 @@ from infoatlas_tools.keystates.subtasks.poses import parse_bodies, tracks
 
 ROTATION = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])  # a rotation by 90 degrees about z
 HALF = np.sqrt(0.5)
-PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
+PICKCUBE = Path(__file__).parents[4] / "examples" / "data" / "pickcube.npz"
 PLACE = [0.1, 0.2, 0.3]
 
 
