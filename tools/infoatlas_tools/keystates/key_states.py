@@ -347,11 +347,6 @@ class KeyStates:
         most = int(self.steps.count(axis=1).max(initial=0))
         shared = with_count(int(self.shared.sum()), "key state")
         head = f"{shared} of {with_count(len(self.steps), 'demonstration')}{rate}"
-        return "\n".join(
-            [
-                f"{head}, up to {most} in each",
-                *tables.lines(self.found, self.reproduced),
-                *tables.agreement(self.found, self.met, self.reproduced),
-                *self.warnings,
-            ]
-        )
+        lines = [f"{head}, up to {most} in each", *tables.lines(self.found, self.reproduced)]
+        agreement = tables.agreement(self.found, self.met, self.reproduced)
+        return "\n".join([*lines, *agreement, *self.warnings])

@@ -47,11 +47,10 @@ def agreement(found: Steps, met: float, reproduced: NDArray[np.float64]) -> list
     `met` and `reproduced` are those of `KeyStates`.
     """
     again = np.maximum(reproduced[found.shared], 0)  # NaN stays
+    mean = float(np.nanmean(again)) if np.isfinite(again).any() else np.nan
     shares = {
         "with contacts and switches": max(met, 0.0),
-        "between demonstrations, by the motion alone": (
-            float(np.nanmean(again)) if np.isfinite(again).any() else np.nan
-        ),
+        "between demonstrations, by the motion alone": mean,
     }
     known = [(what, f"{share:.2f}") for what, share in shares.items() if share == share]
     if not known:

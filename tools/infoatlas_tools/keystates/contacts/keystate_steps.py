@@ -72,4 +72,4 @@ def as_columns(members: Sequence[Mapping[int, int]], demonstrations: int) -> Any
     steps = np.full((demonstrations, len(members)), -1, np.int64)
     for j, own in enumerate(members):
         steps[list(own), j] = list(own.values())
-    return np.ma.masked_less(steps, 0)  # type: ignore[no-untyped-call]
+    return np.ma.masked_less(steps, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -228,17 +227,13 @@ class Subtasks:
         """A different name for each part, as "reach cube" or "carry cube to goal"."""
         if self.given_names:
             return self.given_names
-        several, names = len(self.tools) > 1, []
+        several, names = len(self.tools) > 1, list[str]()
         for tool in self.tools:
             names += [
                 (f"{tool}: " if several else "") + _name(part, number)
                 for number, part in enumerate(self.of(tool), start=1)
             ]
-        seen: Counter[str] = Counter()
-        for i, name in enumerate(names):
-            seen[name] += 1
-            names[i] = add_number(name, seen[name])
-        return tuple(names)
+        return tuple(add_number(name, names[: i + 1].count(name)) for i, name in enumerate(names))
 
     def active(self, demonstration: int, tool: str | None = None) -> Int:
         """Index in `parts` of the part that each step belongs to.
