@@ -19,7 +19,6 @@ Float = NDArray[np.float64]
 Int = NDArray[np.int64]
 
 WORLD = "world"  # reference of a part that no object is informative about
-ORIENTATIONS = ("position", "pose", "half turns", "quarter turns")
 
 
 @dataclass(frozen=True, eq=False)
