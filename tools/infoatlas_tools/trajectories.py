@@ -155,6 +155,11 @@ class Trajectories:
         return np.split(self.states, np.cumsum(self.lengths)[:-1])
 
 
+def episode_names(trajectories: Trajectories) -> tuple[str, ...]:
+    """Names of the trajectories in their file, or else their positions."""
+    return trajectories.episodes or tuple(map(str, range(len(trajectories.lengths))))
+
+
 def as_trajectories(values: Trajectories | Sequence[Any]) -> Trajectories:
     """Trajectories unchanged, or made from a sequence of [T_i, d] arrays."""
     return values if isinstance(values, Trajectories) else Trajectories(values)

@@ -12,10 +12,9 @@ from ..bags.any_recording import Recording, open_recording
 from ..cameras.camera import Camera
 from ..files.hdf5.robomimic import EEF_POSE, pose_names
 from ..keystates.discovery import discover_keystates
-from ..keystates.marks import episode_names
 from ..keystates.subtasks.poses import Pose, Position
 from ..presentation import ParameterError
-from ..trajectories import Trajectories, as_trajectories
+from ..trajectories import Trajectories, as_trajectories, episode_names
 from .content import Annotations
 
 Bodies = Mapping[str, Pose | Position]

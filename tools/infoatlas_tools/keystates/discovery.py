@@ -16,9 +16,8 @@ available for plots only (`mi_curve`, command `curve`).
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +28,7 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_count
 from infoatlas_rt.live.timing import Timing
 
-from ..trajectories import Trajectories, as_trajectories
+from ..trajectories import Trajectories, as_trajectories, episode_names
 from .contacts.bodies import unnamed_positions
 from .contacts.contact_events import Evidence, add_changes, chosen_events, find_evidence
 from .contacts.event_names import MOTION, EventKind, What, label_kind
@@ -37,8 +36,7 @@ from .contacts.keystate_steps import SHARED, Steps, as_columns
 from .coordinates import ReadCoordinates, read_coordinates
 from .key_states import KeyStates
 from .kinds import Others, group, number_kinds
-from .labels import as_labels, spread_labels
-from .marks import Marks, episode_names
+from .labels import Labels, as_labels, spread_labels
 from .motion.durations import APART, ONE_EVENT, tempo
 from .motion.fit_timing import NOMINAL, choose_timing
 from .motion.motion_scales import change_curves, find_pauses, fit_scales, peaks
@@ -58,7 +56,7 @@ def discover_keystates(
     trajectories: Sequence[Any] | Trajectories,
     count: int | str = 5,
     *,
-    labels: Mapping[int, Any] | Marks | str | os.PathLike[str] | None = None,
+    labels: Labels | None = None,
 ) -> KeyStates:
     """Find key states of demonstrations of one task.
 

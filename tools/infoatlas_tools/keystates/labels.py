@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from .motion.durations import NEAR, ONE_EVENT
 from .motion.working_steps import Recordings
 
 Float = NDArray[np.float64]
+Labels: TypeAlias = Mapping[int, Any] | Marks | str | os.PathLike[str]
 
 STAND_FOR = 0.6  # of the labels of a kind: if so many lie on events of one kind, these are meant
 SEEN = 2.0  # score of an event like the labelled ones; the detector gives up to 1

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError, OutputError
 
 from ..presentation import first_names
-from ..trajectories import Trajectories
+from ..trajectories import Trajectories, episode_names
 
 WAY_OUT = (
     "pass the data and the options (such as --features) that they were made with, or mark these "
@@ -35,11 +35,6 @@ class Marks:
     # Recorded steps by demonstration and kind; None where the person marked that the demonstration
     # lacks the kind. Kinds that are not there are to be found.
     steps: Mapping[int, Mapping[str, int | None]] = field(default_factory=dict)
-
-
-def episode_names(trajectories: Trajectories) -> tuple[str, ...]:
-    """Names of the demonstrations in their file, or else their positions."""
-    return trajectories.episodes or tuple(map(str, range(len(trajectories.lengths))))
 
 
 def fingerprint(states: NDArray[Any]) -> str:

@@ -17,8 +17,9 @@ from ..annotations.written_formats import FORMATS, check_format
 from ..bags.any_recording import Recording
 from ..keystates.discovery import discover_keystates
 from ..keystates.key_states import KeyStates
-from ..keystates.marks import Marks, episode_names, read_labels, write_marks
+from ..keystates.marks import Marks, read_labels, write_marks
 from ..keystates.motion.fit_timing import NOMINAL
+from ..trajectories import episode_names
 from .signals import Signals
 
 UNLIKE = 4.0  # robust standard deviations from which a duration is unlike the others
