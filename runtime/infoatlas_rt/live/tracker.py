@@ -15,7 +15,7 @@ from ..inputs.arrays import state_names
 from ..inputs.checks import as_flag, as_samples
 from ..inputs.copies import Stateful
 from ..streams.events import Event
-from .filter import LiveFilter
+from .episode_filter import LiveFilter
 from .subtasks import SubtaskState
 from .task import Followable, Task, as_task
 

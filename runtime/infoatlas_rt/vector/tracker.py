@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..inputs.checks import as_choice, as_flag
-from ..live.filter import LiveFilter
+from ..live.episode_filter import LiveFilter
 from ..live.task import Followable, Task, as_task
 from .episodes import VectorEpisodes
 

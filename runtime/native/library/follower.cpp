@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "filter.h"
+#include "episode_filter.h"
 #include "json.h"
 #include "ring.h"
 #include "status.h"

@@ -1,8 +1,8 @@
 """Kinds of key states: columns that stand for the same event in all demonstrations.
 
 Contacts and switches have names, and a column for each occurrence of a name. Other changes of the
-motion are grouped by their signatures (`changes.py`), in any order; a demonstration may lack a
-kind.
+motion are grouped by their signatures (`motion_scales.py`), in any order. A demonstration may lack
+a kind.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-#include "progress.h"
+#include "progress_filter.h"
 
 #include <algorithm>
 #include <cmath>

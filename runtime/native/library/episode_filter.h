@@ -1,10 +1,10 @@
-// One episode: working steps, detectors of key states, progress of sub-tasks (filter.py).
+// One episode: working steps, detectors of key states, progress of sub-tasks (episode_filter.py).
 #pragma once
 
 #include <infoatlas/follower.h>
 
 #include "motion.h"
-#include "progress.h"
+#include "progress_filter.h"
 #include "task.h"
 
 namespace infoatlas::follow {

@@ -1,4 +1,4 @@
-#include "filter.h"
+#include "episode_filter.h"
 
 #include <algorithm>
 #include <cmath>
