@@ -20,9 +20,9 @@ from .videos import whole_video
 
 # Files with all images of a demonstration: the reader of each suffix, of a path, which gives
 # `Images` with a `length`.
-FILES: dict[str, Callable[[Path], Any]] = {
-    **dict.fromkeys((".mp4", ".mkv", ".mov", ".webm"), whole_video),
-}
+FILES: dict[str, Callable[[Path], Any]] = dict.fromkeys(
+    (".mp4", ".mkv", ".mov", ".webm"), whole_video
+)
 # Files of single images that OpenCV decodes, in a folder for each demonstration.
 SINGLE = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
 

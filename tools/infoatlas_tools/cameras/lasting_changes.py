@@ -15,15 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .camera import Camera
 from .images import FEWEST, MOVING, lab, require
-
-if TYPE_CHECKING:
-    from .camera import Camera
 
 Pixels = NDArray[np.floating]  # [..., h, w, 3]: CIE L*a*b*, L* times LIGHTNESS
 
@@ -57,32 +55,17 @@ class Change:
 
 
 class Seen(NamedTuple):
-    """What one demonstration shows.
+    """What one demonstration shows."""
 
-    Attributes
-    ----------
-    first, last : [h, w, 3] float16
-        The scene at its ends.
-    left, arrived : [h, w] uint16
-        Image in which a pixel looks as at the start for the last time, and as at the end for the
-        first time.
-    stayed, stays : [h, w] bool
-        Whether it looks so in most images before, and after.
-    way : [n] float64
-        Share of its way that the robot has gone at each image.
-    numbers, samples : [k] int64, [k, h, w, 3] float16
-        Some images and their numbers.
-    """
-
-    first: Pixels
-    last: Pixels
-    left: NDArray[np.uint16]
-    arrived: NDArray[np.uint16]
-    stayed: NDArray[np.bool_]
-    stays: NDArray[np.bool_]
-    way: NDArray[np.float64]
-    numbers: NDArray[np.int64]
-    samples: Pixels
+    first: Pixels  # [h, w, 3] float16, the scene at the start
+    last: Pixels  # and at the end
+    left: NDArray[np.uint16]  # [h, w], the last image in which a pixel looks as at the start
+    arrived: NDArray[np.uint16]  # [h, w], the first image in which it looks as at the end
+    stayed: NDArray[np.bool_]  # [h, w], whether most images before look as at the start
+    stays: NDArray[np.bool_]  # [h, w], whether most images after look as at the end
+    way: NDArray[np.float64]  # [n], share of its way that the robot has gone at each image
+    numbers: NDArray[np.int64]  # [k], of the images in `samples`
+    samples: Pixels  # [k, h, w, 3] float16
 
 
 def find_changes(

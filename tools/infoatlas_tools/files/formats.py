@@ -5,7 +5,6 @@ A new format is a line in `FORMATS`.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Container, Iterable
 from contextlib import nullcontext
@@ -29,7 +28,7 @@ from .hdf5.opening import HDF5_SUFFIXES, first_names, open_hdf5, shown_name
 from .hdf5.robomimic import holds_demos, is_isaaclab, read_robomimic
 from .lerobot.meta import LeRobotFolder, info_file, is_others
 from .lerobot.reader import is_lerobot, lerobot_camera, read_lerobot
-from .numbers import NUMPY_SUFFIXES, check_regular, read_arrays
+from .numbers import NUMPY_SUFFIXES, check_regular, read_arrays, read_json
 from .tables.table_formats import NAMED, READERS, read_table
 
 # Options of readers, and the data that they are for.
@@ -228,7 +227,8 @@ def known_way(path: Path) -> str | None:
             "it is stored as TFRecord (RLDS, TFDS). Convert it to a LeRobot data set, or "
             + _FROM_PYTHON
         )
-    if any(_data_format(f / "metadata.json") == "arrow" for f in (path, path / "data")):
+    metadata = [read_json(f / "metadata.json") for f in (path, path / "data")]
+    if any(isinstance(node, dict) and node.get("data_format") == "arrow" for node in metadata):
         return (
             "it is a data set of Minari, stored as Arrow. Store it with data_format='hdf5', or "
             + _FROM_PYTHON
@@ -241,15 +241,6 @@ def _folders_in(path: Path) -> list[Path]:
         return [entry for entry in path.iterdir() if entry.is_dir()]
     except OSError:
         return []
-
-
-def _data_format(path: Path) -> Any:
-    """`data_format` in the metadata of Minari; None if there is none."""
-    try:
-        node = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-    except (OSError, ValueError, RecursionError):
-        return None
-    return node.get("data_format") if isinstance(node, dict) else None
 
 
 def _way_out(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import stat
 import warnings
@@ -44,6 +45,14 @@ def is_pointer(path: Path) -> bool:
             return file.read(len(POINTER)) == POINTER
     except OSError:  # a folder; other errors are raised when the file is opened
         return False
+
+
+def read_json(path: Path) -> Any:
+    """The content of a file of JSON that the data do not depend on; None if it cannot be read."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig")) if path.is_file() else None
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def read_arrays(path: Path) -> Trajectories:

@@ -63,8 +63,7 @@ def forward(joints: Float) -> Float:
     found = links[..., 0, :, :]
     for i in range(1, 7):
         found = found @ links[..., i, :, :]
-    end: Float = found @ _END
-    return end
+    return np.asarray(found @ _END)
 
 
 def jacobian(joints: Float) -> tuple[Float, Float]:

@@ -57,34 +57,18 @@ def generate(
 ) -> Generated:
     """Attempt a task from new starts, with pieces of demonstrations.
 
-    Parameters
-    ----------
-    task : str
-        As "PickCube-v1".
-    sources : Sources
-    parts : Subtasks or None
-        Of these demonstrations, of one tool. None: each is one part, relative to the first
-        object that is grasped.
-    attempts : int
-        At most 10,000. They are reset with seeds from 500,000 + 10,000 `seed` on.
-    seed : int
-        Of the starts, of the choice of sources, and of the noise.
-    noise : float
-        Standard deviation (rad) of Gaussian noise on the joint targets that are executed. The
-        targets without it are recorded, so a policy sees how to come back. (MimicGen records them
-        with it.)
-    smooth : int
-        Average sources over so many steps (odd): for noisy poses.
-    progress : callable, optional
-        Called with (attempts so far, successes so far).
-    scene : Scene, optional
-        Of this task, to use it again.
+    `parts` are sub-tasks of the sources, of one tool; with None, each source is one part, relative
+    to the first object that is grasped. The attempts, at most 10,000, are reset with seeds from
+    500,000 + 10,000 `seed` on; `seed` also determines the choice of sources and the noise.
 
-    Raises
-    ------
-    InputError
-        The parts are not of these demonstrations, have no references, or are of several tools; a
-        reference is not in the states; or a number is out of range.
+    `noise` is the standard deviation (rad) of Gaussian noise on the joint targets that are
+    executed. The targets without it are recorded, so a policy sees how to come back. (MimicGen
+    records them with it.) Sources are averaged over `smooth` steps (odd), for noisy poses.
+    `progress` is called with the attempts and successes so far. `scene` is one of this task, to use
+    it again.
+
+    InputError if the parts are not of these demonstrations, have no references, or are of several
+    tools; a reference is not in the states; or a number is out of range.
     """
     if not 1 <= attempts <= SEEDS:
         raise InputError(f"attempts={attempts}: choose 1 to {SEEDS}")
@@ -227,8 +211,7 @@ class _Attempt:
         return self.sources[i], start, end, moved
 
     def _here(self, body: str) -> Float:
-        pose: Float = poses(self.scene.states[-1], self.scene.names, body)[0]
-        return pose
+        return np.asarray(poses(self.scene.states[-1], self.scene.names, body)[0])
 
     def _to(self, pose: Float, posture: Float) -> None:
         self.joints = arm.inverse(pose, self.joints, posture)

@@ -26,16 +26,15 @@ DOWN = np.array([0.0, 0.0, -1.0])
 ACROSS = np.array([0.0, 1.0, 0.0])  # the fingers close across the row of cubes
 
 
-def solve(env: Any, seed: int | None = None, debug: bool = False, vis: bool = False) -> Any:
+def solve(env: Any, seed: int) -> int:
     """Solve one episode; -1 where there is no room or no path, as ManiSkill's planners."""
     env.reset(seed=seed)
     bare = env.unwrapped
     planner = PandaArmMotionPlanningSolver(
         env,
-        debug=debug,
-        vis=vis,
+        vis=False,
         base_pose=bare.agent.robot.pose,
-        visualize_target_grasp_pose=vis,
+        visualize_target_grasp_pose=False,
         print_env_info=False,
     )
     beside = bare.cubeB.pose.sp.p + BESIDE

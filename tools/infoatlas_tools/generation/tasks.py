@@ -63,34 +63,17 @@ TOOL = Column("tool", lambda env: _pose(env.agent.tcp._objs[0].entity), 7)
 
 @dataclass(frozen=True)
 class SimulatorTask:
-    """A task of ManiSkill.
+    """A task of ManiSkill."""
 
-    Attributes
-    ----------
-    solution : str
-        Module of the planner: ManiSkill's own, or one of this package (".pyramid").
-    columns : tuple of Column
-        After the joints.
-    objects : tuple of str
-        Names of the objects that a part can be about.
-    grasped : dict
-        Name of each object that is grasped, in order -> attribute of the environment. An uncut
-        demonstration is moved with the first.
-    orientation : str
-        What of its pose counts.
-    flag : bool
-        Whether the observation has the flag is_grasped.
-    held_filter : float or None
-        Share of a new measurement in the pose of what is held. None: measured once, when a part
-        starts.
-    """
-
-    solution: str
-    columns: tuple[Column, ...]
-    objects: tuple[str, ...]
+    solution: str  # module of the planner: ManiSkill's own, or one of this package (".pyramid")
+    columns: tuple[Column, ...]  # after the joints
+    objects: tuple[str, ...]  # names of those that a part can be about
+    # Name of each object that is grasped, in order -> attribute of the environment. An uncut
+    # demonstration is moved with the first.
     grasped: dict[str, str]
-    orientation: str = "quarter turns"
-    flag: bool = False
+    orientation: str = "quarter turns"  # what of the first one's pose counts
+    flag: bool = False  # whether the observation has the flag is_grasped
+    # Share of a new measurement in the pose of what is held. None: measured when a part starts.
     held_filter: float | None = None
 
     @property

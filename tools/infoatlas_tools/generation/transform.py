@@ -22,8 +22,7 @@ def rotation(vector: Float) -> Float:
         return np.eye(3)
     x, y, z = vector / angle
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    found: Float = np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * (cross @ cross)
-    return found
+    return np.asarray(np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * (cross @ cross))
 
 
 def rotation_vector(matrix: Float) -> Float:
@@ -34,15 +33,13 @@ def rotation_vector(matrix: Float) -> Float:
     sine, cosine = np.linalg.norm(twice_sine) / 2, (np.trace(matrix) - 1) / 2
     angle = np.arctan2(sine, cosine)
     if sine > 1e-6:
-        scaled: Float = twice_sine * (angle / (2 * sine))
-        return scaled
+        return np.asarray(twice_sine * (angle / (2 * sine)))
     if cosine > 0:
         return 0.5 * twice_sine
     # A half turn: its axis is the column of R + 1 that is longest.
     columns = matrix + np.eye(3)
     axis = columns[:, np.argmax(np.diag(columns))]
-    found: Float = axis * (np.pi / np.linalg.norm(axis))
-    return found
+    return np.asarray(axis * (np.pi / np.linalg.norm(axis)))
 
 
 def angle(one: Float, other: Float) -> float:
@@ -93,8 +90,7 @@ def motion(orientation: str, before: Float, now: Float, tool_then: Float, tool_n
     the one at which the tool turns least from `tool_now` to the end of the piece (`tool_then`).
     """
     if orientation == "pose":
-        found: Float = now @ inverse(before)
-        return found
+        return np.asarray(now @ inverse(before))
     turn = np.eye(3)
     if orientation in TURNS:
         yaw = yaw_between(before[:3, :3], now[:3, :3])
@@ -120,8 +116,7 @@ def tool_in_held(orientation: str, held: Float, tool: Float) -> Float:
     frame = held
     if orientation == "position":
         frame = pose_matrix(held[:3, 3], tool[:3, :3])
-    found: Float = inverse(frame) @ tool
-    return found
+    return np.asarray(inverse(frame) @ tool)
 
 
 def correction(orientation: str, grip_then: Float, grip_now: Float) -> Float:
@@ -166,8 +161,7 @@ def progress(path: Float, share: float = 0.7) -> Float:
     if passed[-1] < 1e-9:  # a tool that only turns, or rests
         passed = np.arange(len(path), dtype=np.float64)
     x = np.minimum(1.0, passed / max(share * passed[-1], 1e-9))
-    found: Float = x * x * (3 - 2 * x)
-    return found
+    return np.asarray(x * x * (3 - 2 * x))
 
 
 def warp(pose: Float, first: Float, start: Float, moved: Float, u: float) -> Float:

@@ -7,7 +7,6 @@ Such a file has `observations/qpos` [T, 14], `qvel`, pictures in `observations/i
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,14 +18,13 @@ from .opening import open_hdf5
 OBSERVATIONS, DEFAULT = "observations", "qpos"
 
 
-def read_aloha(path: str | os.PathLike[str], features: Sequence[str] | None = None) -> Trajectories:
+def read_aloha(path: Path, features: Sequence[str] | None = None) -> Trajectories:
     """Read an episode of ALOHA; those of a folder are joined by `folders.read_folder`.
 
     `features` are arrays to read. Those of `observations` are given by name, others by path, as
     ["qpos", "qvel", "action"]; `qpos` unless given. Columns are named "qpos.0" to "qpos.13". The
     files have no rate, so it is None.
     """
-    path = Path(path)
     reader = DemoReader(path, features)
     with open_hdf5(path) as (file, _):
         arrays = find_arrays(path, file, OBSERVATIONS)

@@ -6,7 +6,6 @@ and further arrays in `infos`. An episode ends at a row whose terminal or timeou
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,14 +23,13 @@ from .opening import open_hdf5
 OBSERVATIONS, TERMINALS, TIMEOUTS = "observations", "terminals", "timeouts"
 
 
-def read_d4rl(path: str | os.PathLike[str], features: Sequence[str] | None = None) -> Trajectories:
+def read_d4rl(path: Path, features: Sequence[str] | None = None) -> Trajectories:
     """Read the episodes of a D4RL file.
 
     `features` are arrays to read, as ["observations", "actions", "infos.qpos"]; `observations`
     unless given. Columns are named "observations.0". Episodes end at terminals and timeouts; rows
     after the last of them are an unfinished episode, named in `notes`. The rate is None.
     """
-    path = Path(path)
     reader = DemoReader(path, features)
     with open_hdf5(path) as (file, _):
         arrays = find_arrays(path, file, OBSERVATIONS)

@@ -7,8 +7,6 @@ simulation, and `success` [T] is a flag. The .json file beside it has the rate. 
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +17,7 @@ import numpy as np
 from infoatlas_rt.errors import InputError
 
 from ...trajectories import Trajectories
+from ..numbers import read_json
 from ..rates import stated_rate
 from .arrays import Source, find_arrays, names_under, open_node
 from .demonstrations import NUMBERS, Demo, DemoReader, make_trajectories
@@ -29,19 +28,16 @@ _EPISODE = re.compile(r"traj_[0-9]{1,18}")
 
 
 def read_maniskill(
-    path: str | os.PathLike[str],
+    path: Path,
     only_successful: bool = True,
     env_states: bool = False,
     features: Sequence[str] | None = None,
 ) -> Trajectories:
     """Read the trajectories of a ManiSkill file.
 
-    With `only_successful`, episodes whose last step is no success are left out; all are kept if
-    none succeeds or has the flag. `env_states` reads states of the simulation even if there are
-    observations.
-    `features` are arrays to read. Those of `obs` (of `env_states`, if that is set) are given by
-    name, as "agent.qpos", others by path, as "actions" and "env_states.actors.cube". Flags among
-    them are kept.
+    Options are those of `load_trajectories`. `features` of `obs` (of `env_states`, if that is set)
+    are given by name, as "agent.qpos", others by path, as "actions" and "env_states.actors.cube".
+    Flags among them are kept.
 
     Unless given, they are the observations, or `env_states` if observations have no numbers
     (`obs_mode="none"`). Images and flags are left out. Flags are truth values, and columns with
@@ -51,7 +47,6 @@ def read_maniskill(
     `sim_config=dict(control_freq=...)`. Otherwise it is None, because the .json file does not
     contain defaults of tasks.
     """
-    path = Path(path)
     with open_hdf5(path) as (file, _):
         return _read(path, file, only_successful, env_states, features)
 
@@ -127,10 +122,7 @@ def _succeeds(path: Path, episode: Any) -> bool:
 
 def _rate(path: Path) -> float | None:
     """Control frequency in Hz in the file beside the trajectories; None if it has none."""
-    try:
-        node = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-    except (OSError, ValueError, RecursionError):  # damaged; the trajectories do not depend on it
-        return None
+    node = read_json(path)
     for key in ("env_info", "env_kwargs", "sim_config", "control_freq"):
         node = node.get(key) if isinstance(node, dict) else None
     return stated_rate(node)

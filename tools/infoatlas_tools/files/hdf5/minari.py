@@ -7,7 +7,6 @@ Its file `main_data.hdf5` has a group `episode_0`, `episode_1`, ... for each epi
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,9 +37,7 @@ def minari_episodes(file: Any) -> list[str]:
     return sort_by_number(file, _EPISODE)
 
 
-def read_minari(
-    path: str | os.PathLike[str], features: Sequence[str] | None = None
-) -> Trajectories:
+def read_minari(path: Path, features: Sequence[str] | None = None) -> Trajectories:
     """Read the episodes of a Minari data set: its folder, or its `main_data.hdf5`.
 
     `features` are arrays to read. Those in `observations` are given by name, with dots in groups;
@@ -48,7 +45,6 @@ def read_minari(
     all observations that are numbers of one or two dimensions. Columns are named "observations.0",
     or "achieved_goal.0" in groups. The rate is None.
     """
-    path = Path(path)
     place = minari_file(path) or path
     reader = DemoReader(place, features)
     with open_hdf5(place) as (file, h5py):

@@ -25,5 +25,4 @@ def quaternions(rotation: NDArray[np.float64]) -> NDArray[np.float64]:
     turns = np.ones(len(unit))
     turns[:1] = np.where(unit[:1, 0] < 0, -1.0, 1.0)
     turns[1:] = np.where((unit[1:] * unit[:-1]).sum(axis=-1) < 0, -1.0, 1.0)
-    signed: NDArray[np.float64] = unit * np.cumprod(turns)[:, None]
-    return signed
+    return np.asarray(unit * np.cumprod(turns)[:, None])

@@ -11,7 +11,6 @@ AutoData). Recordings of Isaac Lab that are not annotated have poses of objects 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -43,7 +42,7 @@ _HINT = (
 
 
 def read_robomimic(
-    path: str | os.PathLike[str], split: str | None = None, features: Sequence[str] | None = None
+    path: Path, split: str | None = None, features: Sequence[str] | None = None
 ) -> Trajectories:
     """Read the demonstrations of a file of robomimic, MimicGen, Isaac Lab or robosuite.
 
@@ -61,7 +60,6 @@ def read_robomimic(
     clock in the first column of `states` is left out. The notes name what was left out. The rate is
     the control frequency (Hz) in the attribute `env_args`, or that of the clock, or None.
     """
-    path = Path(path)
     with opened_demos(path) as file:
         reader = DemoReader(path, features, FLOATS, _HINT)
         data = file["data"]
@@ -86,10 +84,10 @@ def read_robomimic(
     return make_trajectories(reader, states, columns, rate, notes)
 
 
-def pose_names(path: str | os.PathLike[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def pose_names(path: Path, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Prefixes of the columns of a demonstration's poses: those of tools, and those of objects."""
-    with opened_demos(Path(path)) as file:
-        poses = [pose for pose, _ in _poses(Path(path), file["data"][name])]
+    with opened_demos(path) as file:
+        poses = [pose for pose, _ in _poses(path, file["data"][name])]
     tools = tuple(pose for pose in poses if pose.split(".")[0] == EEF_POSE)
     return tools, tuple(pose for pose in poses if pose not in tools)
 

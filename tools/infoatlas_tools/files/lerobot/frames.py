@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 
-from ..numbers import LARGEST, check_regular, is_pointer
+from ..numbers import LARGEST, check_regular
 
 Int = NDArray[np.int64]
 EPISODE, FRAME, TIME = "episode_index", "frame_index", "timestamp"
@@ -27,22 +28,6 @@ class Frames(NamedTuple):
     times: NDArray[np.float64]  # [n] s, NaN where there are none
 
 
-def data_files(folder: Path) -> list[Path]:
-    """Tables of frames that are on this machine; InputError if there are none."""
-    data = folder / "data"
-    files = [
-        file
-        for file in sorted([*data.glob("*.parquet"), *data.glob("*/*.parquet")], key=str)
-        if not any(part.startswith(".") for part in file.relative_to(folder).parts)
-    ]
-    if not files:
-        raise InputError(f"{folder} has no data/*/*.parquet: load the data set with its data")
-    here = [file for file in files if not is_pointer(file)]
-    if not here:
-        raise InputError(f"{folder}: Git LFS has not loaded data/: run git lfs pull")
-    return here
-
-
 def read_parquet(
     file: Path,
     columns: Sequence[str] | None = None,
@@ -50,25 +35,32 @@ def read_parquet(
     also: Sequence[str] = (),
 ) -> Any:
     """A table of some columns, or of all; `also` names more, which are read if they are there."""
+    with opened_parquet(file) as opened:
+        names = opened.schema_arrow.names
+        check_columns(names, columns or (), file)
+        if most is not None and opened.metadata.num_rows > most:
+            raise InputError(
+                f"{file}: more than {LARGEST} numbers in the data set: take a part of the episodes"
+            )
+        if columns is not None:
+            columns = [*columns, *(n for n in also if n in names and n not in columns)]
+        return opened.read(columns)
+
+
+@contextmanager
+def opened_parquet(file: Path, way_out: str = "load the data set again") -> Iterator[Any]:
+    """An open .parquet file; errors of reading it become an InputError with this way out."""
     check_regular(file)
     pyarrow, parquet = require_pyarrow(file)
     try:
         with parquet.ParquetFile(file) as opened:
-            names = opened.schema_arrow.names
-            check_columns(names, columns or (), file)
-            if most is not None and opened.metadata.num_rows > most:
-                raise InputError(
-                    f"{file}: more than {LARGEST} numbers in the data set: take a part of the "
-                    "episodes"
-                )
-            if columns is not None:
-                columns = [*columns, *(n for n in also if n in names and n not in columns)]
-            return opened.read(columns)
+            yield opened
     except InputError:
         raise
-    except (OSError, ValueError, MemoryError, pyarrow.ArrowException) as error:
-        what = str(error).split("\n")[0]
-        raise InputError(f"{file} cannot be read ({what}): load the data set again") from error
+    # Damaged names are not UTF-8, and damaged lists do not fit together.
+    except (OSError, KeyError, ValueError, MemoryError, pyarrow.ArrowException) as error:
+        what = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{file} cannot be read ({what}): {way_out}") from error
 
 
 def check_columns(names: Sequence[str], wanted: Sequence[str], file: Path) -> None:

@@ -19,7 +19,7 @@ from ...cameras.videos import Video, video_faults
 from ..numbers import is_pointer
 from ..rates import stated_rate
 from .features import PICTURES, kind_of_feature
-from .frames import EPISODE, FRAME, Int, counters, require_pyarrow, scalars
+from .frames import EPISODE, FRAME, Int, counters, opened_parquet, scalars
 from .meta import VIDEO_PLACES, LeRobotFolder
 
 OLD_PATH = "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4"
@@ -111,27 +111,20 @@ class TableImages(NamedTuple):
 
     def read(self, steps: Sequence[int], width: int) -> Iterator[Image]:
         """As in `Images`; one group of rows after the other."""
-        pyarrow, parquet = require_pyarrow(self.file)
         wanted = self.rows[np.asarray(steps)]
         found: dict[int, Image] = {}
         first = 0
-        try:
-            with parquet.ParquetFile(self.file) as opened:
-                for group in range(opened.num_row_groups):
-                    end = first + opened.metadata.row_group(group).num_rows
-                    batches = opened.iter_batches(BATCH, [group], [self.column])
-                    for batch in batches if ((wanted >= first) & (wanted < end)).any() else ():
-                        column = batch.column(self.column)
-                        for row in wanted[(wanted >= first) & (wanted < first + len(batch))]:
-                            image = self._decoded(column[int(row) - first].as_py(), int(row))
-                            found[int(row)] = resize(image, width)
-                        first += len(batch)
-                    first = end
-        except (OSError, KeyError, pyarrow.ArrowException) as error:
-            what = str(error).split("\n")[0]
-            raise InputError(
-                f"{self.file} cannot be read ({what}): load the data set again"
-            ) from error
+        with opened_parquet(self.file) as opened:
+            for group in range(opened.num_row_groups):
+                end = first + opened.metadata.row_group(group).num_rows
+                batches = opened.iter_batches(BATCH, [group], [self.column])
+                for batch in batches if ((wanted >= first) & (wanted < end)).any() else ():
+                    column = batch.column(self.column)
+                    for row in wanted[(wanted >= first) & (wanted < first + len(batch))]:
+                        image = self._decoded(column[int(row) - first].as_py(), int(row))
+                        found[int(row)] = resize(image, width)
+                    first += len(batch)
+                first = end
         yield from (found[row] for row in wanted.tolist())
 
     def _decoded(self, stored: Any, row: int) -> Image:

@@ -11,7 +11,7 @@ from typing import Any
 
 from infoatlas_rt.errors import InputError
 
-from ..numbers import check_regular
+from ..numbers import check_regular, is_pointer, read_json
 from .frames import (
     EPISODE,
     FRAME,
@@ -20,7 +20,6 @@ from .frames import (
     as_frames,
     check_columns,
     counters,
-    data_files,
     read_parquet,
 )
 
@@ -50,7 +49,20 @@ class LeRobotFolder:
     @cached_property
     def data_files(self) -> list[Path]:
         """Tables of frames that are on this machine; InputError if there are none."""
-        return data_files(self.path)
+        data = self.path / "data"
+        files = [
+            file
+            for file in sorted([*data.glob("*.parquet"), *data.glob("*/*.parquet")], key=str)
+            if not any(part.startswith(".") for part in file.relative_to(self.path).parts)
+        ]
+        if not files:
+            raise InputError(
+                f"{self.path} has no data/*/*.parquet: load the data set with its data"
+            )
+        here = [file for file in files if not is_pointer(file)]
+        if not here:
+            raise InputError(f"{self.path}: Git LFS has not loaded data/: run git lfs pull")
+        return here
 
     @cached_property
     def files(self) -> list[Path]:
@@ -159,10 +171,7 @@ def lance_tables(folder: Path) -> list[Path]:
 
 def is_others(folder: Path) -> bool:
     """Whether `meta/info.json` is of another program: LeRobot's has `codebase_version`."""
-    try:
-        info = json.loads(info_file(folder).read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
-        return False
+    info = read_json(info_file(folder))
     return isinstance(info, dict) and "codebase_version" not in info
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from infoatlas_rt.errors import InputError
 
-from ..lerobot.frames import require_pyarrow
-from ..numbers import LARGEST, check_regular
+from ..lerobot.frames import opened_parquet
+from ..numbers import LARGEST
 from .table import Columns, Table, is_list
 
 
@@ -22,34 +22,23 @@ def read_parquet_table(
     durations are whole numbers of their unit. Columns whose names `is_label` accepts are read as
     text. Other text, images and other types are left out. `missing` reads nulls as NaN.
     """
-    check_regular(path)
-    pyarrow, parquet = require_pyarrow(path)
-    try:
-        with parquet.ParquetFile(path) as opened:
-            about = opened.metadata
-            groups = [about.row_group(i) for i in range(about.num_row_groups)]
-            schema = opened.schema_arrow
-            wanted = [f for f in schema if is_label(f.name) or _is_number(f.type)]
-            names = [field.name for field in wanted]
-            other = [
-                f"{f.name} ({str(f.type).partition('<')[0]})" for f in schema if f not in wanted
-            ]
-            if len(set(names)) < len(names):
-                raise InputError(f"{path}: two columns have one name: rename one")
-            # The elements of lists count, too, so that a false size in the file needs no memory.
-            if sum(_count(group, name) for group in groups for name in names) > LARGEST:
-                raise InputError(f"{path}: more than {LARGEST} numbers: save a part of them")
-            read = Columns(path, missing)
-            table = opened.read(names)
-            for field in wanted:
-                add = read.add_labels if is_label(field.name) else read.add
-                add(field.name, table.column(field.name))
-    except InputError:
-        raise
-    # Damaged names are not UTF-8, and damaged lists do not fit together.
-    except (OSError, ValueError, pyarrow.ArrowException) as error:
-        what = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path} cannot be read ({what}): save it again") from error
+    with opened_parquet(path, "save it again") as opened:
+        about = opened.metadata
+        groups = [about.row_group(i) for i in range(about.num_row_groups)]
+        schema = opened.schema_arrow
+        wanted = [f for f in schema if is_label(f.name) or _is_number(f.type)]
+        names = [field.name for field in wanted]
+        other = [f"{f.name} ({str(f.type).partition('<')[0]})" for f in schema if f not in wanted]
+        if len(set(names)) < len(names):
+            raise InputError(f"{path}: two columns have one name: rename one")
+        # The elements of lists count, too, so that a false size in the file needs no memory.
+        if sum(_count(group, name) for group in groups for name in names) > LARGEST:
+            raise InputError(f"{path}: more than {LARGEST} numbers: save a part of them")
+        read = Columns(path, missing)
+        table = opened.read(names)
+        for field in wanted:
+            add = read.add_labels if is_label(field.name) else read.add
+            add(field.name, table.column(field.name))
     notes = (f"Left out: {', '.join(other)} (no numbers).",) if other else ()
     return read.table(notes)
 
@@ -57,11 +46,7 @@ def read_parquet_table(
 def _count(group: Any, name: str) -> int:
     """Number of numbers in a column, with the elements of lists, in a group of rows."""
     columns = (group.column(i) for i in range(group.num_columns))
-    return sum(
-        column.num_values
-        for column in columns
-        if column.path_in_schema == name or column.path_in_schema.startswith(f"{name}.")
-    )
+    return sum(c.num_values for c in columns if f"{c.path_in_schema}.".startswith(f"{name}."))
 
 
 def _is_number(kind: Any) -> bool:
