@@ -68,7 +68,7 @@ def generate(
     it again.
 
     InputError if the parts are not of these demonstrations, have no references, or are of several
-    tools; a reference is not in the states; or a number is out of range.
+    tools. Also if a reference is not in the states, or a number is out of range.
     """
     if not 1 <= attempts <= SEEDS:
         raise InputError(f"attempts={attempts}: choose 1 to {SEEDS}")

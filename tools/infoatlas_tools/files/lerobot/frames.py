@@ -49,7 +49,7 @@ def read_parquet(
 
 @contextmanager
 def opened_parquet(file: Path, way_out: str = "load the data set again") -> Iterator[Any]:
-    """An open .parquet file; errors of reading it become an InputError with this way out."""
+    """An open .parquet file; errors of it become an InputError with this way out."""
     check_regular(file)
     pyarrow, parquet = require_pyarrow(file)
     try:
