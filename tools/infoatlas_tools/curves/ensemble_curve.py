@@ -80,18 +80,13 @@ class MICurve:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe values; "curve" has the values of each point."""
-        names = ("position", "mi", "stderr", "noise", "samples")
-        return {
-            "lag": self.lag,
-            "history": self.history,
-            "mode": self.mode,
-            "dropped": list(self.dropped),
-            "how": self.how,
-            "curve": {name: getattr(self, name).tolist() for name in names},
-        }
+        settings = ("lag", "history", "mode", "dropped", "how")
+        values = ("position", "mi", "stderr", "noise", "samples")
+        found = {name: getattr(self, name) for name in settings} | {"dropped": [*self.dropped]}
+        return found | {"curve": {name: getattr(self, name).tolist() for name in values}}
 
     def extrema(self, delay: float | None = None, **options: Any) -> list[Extremum]:
-        """Extrema of the curve, by the causal detector.
+        """Extrema of the curve in order of time, by the causal detector; stamps are positions.
 
         Parameters
         ----------
@@ -102,19 +97,13 @@ class MICurve:
             `kinds`, some of "maximum", "minimum" and "change" (all unless given), and `z`, standard
             errors of the paired difference above which a difference is significant (3.5).
 
-        Returns
-        -------
-        list of Extremum
-            In order of time; stamps are positions of the curve.
-
         Raises
         ------
         InputError
             An unknown kind, or `z` or `delay` is not finite and above 0.
         """
         if delay is None:
-            step = float(np.median(np.diff(self.position))) if len(self.mi) > 1 else 1.0
-            delay = POINTS * step
+            delay = POINTS * (float(np.median(np.diff(self.position))) if len(self.mi) > 1 else 1.0)
         detector = ExtremumDetector(delay=delay, **options)
         found: list[Extremum] = []
         for t in range(len(self.mi)):
@@ -155,27 +144,19 @@ def mi_curve(
     lag, history : int
         Steps between a state and its past, and how many past states are stacked.
     mode : {"auto", "raw", "normalised"}
-        "raw": original steps that at least n_min trajectories reach. Fewer trajectories reach the
-        later steps, so the noise grows towards the end. "normalised": `points` moments from the
-        start to the end of each trajectory, which aligns trajectories of different length; it needs
-        the ends of trajectories, so it is for recordings. Pairs are `lag` original steps apart
-        either way. "auto": "raw" if all trajectories have the same length.
+        "raw": original steps that at least n_min trajectories reach. Fewer reach the later steps,
+        so the noise grows towards the end. "normalised": `points` moments from the start to the end
+        of each trajectory, which aligns those of different length. Pairs are `lag` original steps
+        apart either way. "auto": "raw" if all trajectories have the same length.
     points : int
-        T in normalised time. There are fewer if trajectories are so short that neighbouring moments
-        are the same step in each of them.
+        T in normalised time; fewer if neighbouring moments are the same step in all trajectories.
     drop_constant : bool
-        Leave out coordinates that are constant within every trajectory (goals, sizes). Each is a
-        copy of its own past at every moment. If states are sliced, coordinates that others
-        determine linearly over all trajectories are left out, too.
+        Leave out coordinates that are constant within every trajectory (goals, sizes): copies of
+        their own past. If states are sliced, also those that others determine linearly.
     executor : concurrent.futures.Executor, optional
-        Any executor, such as a pool of processes: its workers share the points, and each loads the
-        model once. The result has the same bits as without it.
+        Its workers share the points; the result has the same bits as without it.
     progress : callable, optional
         Called with (points done, points in all).
-
-    Returns
-    -------
-    MICurve
 
     Raises
     ------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..columns import short_name
 from ..presentation import with_count
 from .drawing import INK, draw_heading, new_figure, style_axes
 from .keystate_plots import COLOURS
-from .label_placement import Label, Place, fit, new_label, place_labels, renderer, shorten
+from .label_placement import Label, Place, fit, new_label, place_labels, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,6 @@ def annotation_figure(
     Each body has a lane, with a coloured line for each coordinate, which is scaled to its own range
     in all demonstrations. Parts are coloured bands with their names above, one row of bands for
     each tool; key states are vertical lines.
-
     """
     states = annotations.keystates.trajectories.split()
     lanes = _lanes(annotations)
@@ -159,8 +158,6 @@ def _draw_parts(axes: Sequence[Axes], row: int, annotations: Annotations, i: int
     subtasks = annotations.subtasks
     labels: list[Label] = []
     panel = axes[row]
-    figure: Any = panel.figure
-    measure = renderer(figure)
     for index, part in enumerate(subtasks.parts):
         if part.tool != subtasks.tools[row] or part.end[i] <= part.start[i]:
             continue
@@ -175,7 +172,7 @@ def _draw_parts(axes: Sequence[Axes], row: int, annotations: Annotations, i: int
             ha="center", va="center", fontweight="bold",
         )  # fmt: skip
         room = (right - left) / panel.get_xlim()[1] * panel.bbox.width
-        if text.get_window_extent(measure).width > 0.96 * room:
+        if text.get_window_extent().width > 0.96 * room:
             text.remove()
             places: list[Place] = [((0, 2), side, "bottom") for side in ("center", "left", "right")]
             name = shorten(subtasks.names[index], 40)

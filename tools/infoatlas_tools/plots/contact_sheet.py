@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..keystates.subtasks.recorded_subtasks import SeenObjects
+from ..presentation import with_count
 from .drawing import GRID, INK, QUIET, draw_heading, new_figure, style_axes
 from .keystate_plots import COLOURS
 from .label_placement import shorten
@@ -32,8 +33,7 @@ def contact_sheet(seen: SeenObjects, *, title: str = "") -> Figure:
     """Draw a row for each object: its crops in some demonstrations, and bars of its information.
 
     A column is a demonstration; its first image is at the top, with numbered boxes. Objects whose
-    information never exceeds its error are left out, except where all are such. The title precedes
-    the heading.
+    information never exceeds its error are left out, except where all are such.
     """
     count = len(seen.images)
     shown = np.unique(np.linspace(0, count - 1, min(SHOWN, count)).round().astype(int)).tolist()
@@ -64,17 +64,10 @@ def contact_sheet(seen: SeenObjects, *, title: str = "") -> Figure:
         charts.append(place(left + LABELS, y, CHART, row))
         _draw_information(charts[-1], seen, o)
     _share_scale(charts, seen)
-    _caption(figure, seen, len(objects), title)
-    return figure
-
-
-def _caption(figure: Figure, seen: SeenObjects, drawn: int, title: str) -> None:
-    """The heading, and how to read the picture."""
     named = sum(r in seen.names for r in seen.references)
-    many = "1 object" if drawn == 1 else f"{drawn} objects"
-    heading = f"{many}, camera {shorten(seen.camera, 32)}"
-    if drawn < len(seen.names):
-        heading += f" ({len(seen.names) - drawn} more with less information)"
+    heading = f"{with_count(len(objects), 'object')}, camera {shorten(seen.camera, 32)}"
+    if len(objects) < len(seen.names):
+        heading += f" ({len(seen.names) - len(objects)} more with less information)"
     note = (
         "Columns: first images of some demonstrations, and the objects there. Bars: how much the "
         "joints at each key state depend on the object's place then, with standard errors; "
@@ -85,6 +78,7 @@ def _caption(figure: Figure, seen: SeenObjects, drawn: int, title: str) -> None:
         f"({named} of {len(seen.cuts)} key states). Name objects by number: --object-name 1=bottle"
     )
     draw_heading(figure, heading, note, more, title=title)
+    return figure
 
 
 def _colour(o: int) -> str:

@@ -51,15 +51,12 @@ def curve_figure(
         draw_legend(figure)
 
     below.fill_between(curve.position, curve.samples, step="mid", color=QUIET, alpha=0.35, lw=0)
-    below.set_ylim(0, 1.25 * int(curve.samples.max()))
-    below.set_yticks([0, int(curve.samples.max())])
+    most = int(curve.samples.max())
+    below.set(ylim=(0, 1.25 * most), yticks=[0, most])
     below.set_ylabel("trajectories", fontsize=9)
     span = f"{min(lengths)} to {max(lengths)} steps" if len(lengths) else "different lengths"
-    below.set_xlabel(
-        "step"
-        if curve.mode == "raw"
-        else f"normalised time: fraction of each trajectory ({span}, aligned start to end)"
-    )
+    normalised = f"normalised time: fraction of each trajectory ({span}, aligned start to end)"
+    below.set_xlabel("step" if curve.mode == "raw" else normalised)
     edge = 0.015 * (curve.position[-1] - curve.position[0])
     below.set_xlim(min(0.0, curve.position[0]) - edge, curve.position[-1] + edge)
 
@@ -67,7 +64,7 @@ def curve_figure(
         figure,
         f"information of a state with its past,  "
         f"$I(s_t\\,;\\,{past_label('s', curve.lag, curve.history)})$",
-        f"{int(curve.samples.max())} trajectories · lag {curve.lag} steps · {curve.how} "
+        f"{most} trajectories · lag {curve.lag} steps · {curve.how} "
         "· band: ± noise (samples and slices) of each point",
         title=title,
     )
@@ -77,23 +74,12 @@ def curve_figure(
 
 def draw_axes(figure: Figure, heights: Sequence[float]) -> list[Axes]:
     """Axes below each other with a common time; room for two rows of labels above the first."""
-    grid = figure.add_gridspec(
-        len(heights),
-        1,
-        height_ratios=heights,
-        hspace=0.10,
-        left=0.075,
-        right=0.975,
-        top=1 - (LEGEND + 0.48) / figure.get_figheight(),
-        bottom=0.105,
-    )
-    all_axes: list[Axes] = []
-    for cell in range(len(heights)):
-        axes = figure.add_subplot(grid[cell], sharex=all_axes[0] if all_axes else None)
+    top = 1 - (LEGEND + 0.48) / figure.get_figheight()
+    figure.subplots_adjust(hspace=0.10, left=0.075, right=0.975, top=top, bottom=0.105)
+    all_axes = figure.subplots(len(heights), sharex=True, height_ratios=heights)
+    for axes in all_axes:
         style_axes(axes)
-        axes.tick_params(labelbottom=cell == len(heights) - 1)
-        all_axes.append(axes)
-    return all_axes
+    return list(all_axes)
 
 
 def draw_curve(axes: Axes, time: Any, mi: Any, noise: Any) -> None:

@@ -15,13 +15,6 @@ if TYPE_CHECKING:
 
 INK, QUIET, GRID = "#1c2733", "#6b7785", "#e6e9ed"
 CURVE = "#1f5f99"
-EVENTS = (
-    "#e08a00",
-    "#00936b",
-    "#a8538f",
-    "#7a6a00",
-    "#c2452d",
-)  # distinguishable in colour-blindness
 RED = "#c2262d"
 COUPLING, MOTIONS = "#2e8b57", "#a8538f"
 FORMATS = (".png", ".pdf", ".svg")
@@ -39,9 +32,12 @@ def check_format(path: str) -> None:
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure, sizes in inches; InputError if matplotlib is not installed."""
     require_matplotlib("a picture")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure  # no pyplot: no window, no global state
 
-    return Figure(figsize=(width, height), dpi=160, facecolor="white")
+    figure = Figure(figsize=(width, height), dpi=160, facecolor="white")
+    FigureCanvasAgg(figure)  # measures texts; sizes of other formats differ by a pixel or two
+    return figure
 
 
 def style_axes(axes: Axes) -> None:

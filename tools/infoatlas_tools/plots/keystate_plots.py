@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ..columns import short_name
 from ..keystates.key_states import KeyStates
 from ..presentation import with_count
 from .drawing import GRID, INK, NOTE, QUIET, draw_heading, new_figure, style_axes
-from .label_placement import fit, renderer, shorten
+from .label_placement import fit, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,19 +27,17 @@ PANELS = 8  # key states in the film strip, at most
 def raster_figure(found: KeyStates, *, title: str = "") -> Figure:
     """A line for each trajectory with its key states, and a film strip of one."""
     bodies = _bodies(found.trajectories.names)
-    count = found.steps.shape[1]
     colours = _colours(found)
     figure = new_figure(10, 7.4 if bodies else 5.4)
     grid = figure.add_gridspec(
-        2 if bodies else 1,
-        1,
+        2 if bodies else 1, 1,
         height_ratios=(3.0, 1.5) if bodies else (1,),
         left=0.075, right=0.975, bottom=0.07 if bodies else 0.11,
         hspace=0.32,
     )  # fmt: skip
     main = figure.add_subplot(grid[0, 0])
     _draw_raster(main, found, colours)
-    rows = _draw_legend(main) if count else 0
+    rows = _draw_legend(main) if found.steps.shape[1] else 0
     height = figure.get_figheight() + ROW * max(rows - 3, 0)
     figure.set_size_inches(10, height)
     grid.update(top=1 - (NOTE + 0.2 + ROW * rows) / height)
@@ -74,20 +72,20 @@ def _colours(found: KeyStates) -> dict[int, str]:
 
 
 def _draw_raster(axes: Axes, found: KeyStates, colours: dict[int, str]) -> None:
-    by = (
-        found.steps[:, found.order[0]].filled(-1)
-        if len(found.order)
-        else np.zeros(len(found.steps))
-    )
-    order = np.argsort(by, kind="stable")
+    order = np.arange(len(found.steps))
+    if len(found.order):
+        order = np.argsort(found.steps[:, found.order[0]].filled(-1), kind="stable")
     rows = np.arange(len(order))
     time = found.trajectories.rate or 1.0
     lengths = found.trajectories.lengths[order] / time
     axes.hlines(rows, 0, lengths - 1 / time, color=GRID, linewidth=1.0, zorder=1)
     size = float(np.clip(1500 / len(rows), 5, 40))
     rare = [j for j in range(found.steps.shape[1]) if j not in colours]
+    counts = found.steps.count(axis=0)
     for column in (*colours, *rare):
-        label = _title(found, column)
+        label = shorten(found.name(column), 28)
+        if counts[column] < len(rows):
+            label += f" in {counts[column]}"
         if column in rare:
             label = f"in few demonstrations: {len(rare)} kinds" if column == rare[0] else ""
         axes.scatter(
@@ -99,46 +97,30 @@ def _draw_raster(axes: Axes, found: KeyStates, colours: dict[int, str]) -> None:
             linewidth=0,
             zorder=3,
         )
-    axes.set_ylim(len(rows), -1)
-    axes.set_xlim(0, lengths.max())
-    axes.set_yticks([])
-    axes.set_xlabel(_unit(found))
-    axes.set_ylabel(f"{len(rows)} demonstrations")
+    unit = "step" if found.trajectories.rate is None else "seconds"
+    axes.set(ylim=(len(rows), -1), xlim=(0, lengths.max()), yticks=[])
+    axes.set(xlabel=unit, ylabel=f"{len(rows)} demonstrations")
     style_axes(axes)
-
-
-def _unit(found: KeyStates) -> str:
-    return "step" if found.trajectories.rate is None else "seconds"
 
 
 def _draw_legend(axes: Axes) -> int:
     """Draw a legend above the axes, at most as wide; return the number of its rows."""
-    figure: Any = axes.figure
-    measure = renderer(figure)
     entries = len(axes.get_legend_handles_labels()[1])
     for columns in (4, 3, 2, 1):
         legend = axes.legend(
             loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=columns, frameon=False, fontsize=8,
             labelcolor=INK, handletextpad=0.1, columnspacing=1.0, borderpad=0.2,
         )  # fmt: skip
-        if legend.get_window_extent(measure).width <= 1.02 * axes.bbox.width:
+        if legend.get_window_extent().width <= 1.02 * axes.bbox.width:
             break
     return -(-entries // columns)
 
 
-def _title(found: KeyStates, column: int) -> str:
-    """Name of a key state in the legend."""
-    name = shorten(found.name(column), 28)
-    missing = int(np.ma.getmaskarray(found.steps)[:, column].sum())
-    return name if not missing else f"{name} in {len(found.steps) - missing}"
-
-
 def _in_strip(found: KeyStates, which: int) -> list[int]:
     """Key states of a trajectory in order of time, at most PANELS: those of most trajectories."""
-    steps = found.steps[which]
-    own = [j for j in np.argsort(steps.filled(-1), kind="stable").tolist()
-           if steps[j] is not np.ma.masked]  # fmt: skip
-    often = found.steps.count(axis=0)
+    steps, often = found.steps[which], found.steps.count(axis=0)
+    order = np.argsort(steps.filled(-1), kind="stable").tolist()
+    own = [j for j in order if steps[j] is not np.ma.masked]
     kept = sorted(own, key=lambda j: -int(often[j]))[:PANELS]
     return [j for j in own if j in kept]
 
@@ -171,8 +153,7 @@ def _draw_strip(
             )  # fmt: skip
         panel.set_xlim(low[0] - room[0], high[0] + room[0])
         panel.set_ylim(low[1] - room[1], high[1] + room[1])
-        panel.set_xticks([])
-        panel.set_yticks([])
+        panel.set(xticks=[], yticks=[])
         for spine in panel.spines.values():
             spine.set_color(colours.get(there[i], QUIET) if i < len(there) else QUIET)
             spine.set_linewidth(2 if i < len(own) - 1 else 1)
@@ -182,13 +163,12 @@ def _draw_strip(
         width = 1.04 * panel.bbox.width
         fit(panel.set_title(f"{name}, {at}", fontsize=8.5, color=INK, pad=3), width)
         last = step
-    measure = renderer(axes[0].figure.figure)
     for size in (8, 7, 6):
         legend = axes[0].legend(
             loc="best", frameon=False, fontsize=size, labelcolor=INK, handletextpad=0.3,
             handlelength=0.8, borderpad=0.2,
         )  # fmt: skip
-        if legend.get_window_extent(measure).width <= 0.94 * axes[0].bbox.width:
+        if legend.get_window_extent().width <= 0.94 * axes[0].bbox.width:
             break
     axes[0].set_ylabel(f"demonstration {which}\nfrom the side", color=INK, fontsize=8.5)
 

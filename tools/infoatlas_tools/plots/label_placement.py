@@ -18,13 +18,6 @@ SMALLEST = 6.5  # smallest size of a text that is made smaller to fit, in points
 ROOM = 1.5  # pixels around a text that stay free
 
 
-def renderer(figure: Figure) -> Any:
-    """A renderer to measure texts; sizes of other formats differ by a pixel or two."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    return FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
-
-
 def shorten(name: str, letters: int) -> str:
     """A name, with its middle left out if it has more than `letters` letters."""
     if len(name) <= letters:
@@ -39,11 +32,9 @@ def fit(text: Text, pixels: float, *, upright: bool = False, prefix: str = "") -
     An `upright` text runs from bottom to top. The beginning `prefix` is never cut off. A formula
     after it is made smaller, but never cut.
     """
-    assert text.figure is not None
-    measure = renderer(text.figure.figure)
 
     def length() -> float:
-        box = text.get_window_extent(measure)
+        box = text.get_window_extent()
         return box.height if upright else box.width
 
     size = float(text.get_fontsize())
@@ -77,7 +68,6 @@ def place_labels(figure: Figure, labels: Sequence[Label], taken: Iterable[Bbox] 
         return
     from matplotlib.transforms import Bbox
 
-    measure = renderer(figure)
     boxes = [*text_boxes(figure), *taken]
     for label, places in labels:
         label.set_visible(True)
@@ -85,7 +75,7 @@ def place_labels(figure: Figure, labels: Sequence[Label], taken: Iterable[Bbox] 
             label.set_position(offset)
             label.set_horizontalalignment(across)  # type: ignore[arg-type]
             label.set_verticalalignment(up)  # type: ignore[arg-type]
-            box = label.get_window_extent(measure).padded(ROOM)
+            box = label.get_window_extent().padded(ROOM)
             inside = Bbox.intersection(box, figure.bbox)
             if inside is not None and inside.bounds == box.bounds and not box.count_overlaps(boxes):
                 boxes.append(box)
@@ -107,9 +97,8 @@ def text_boxes(figure: Figure) -> list[Bbox]:
         for text in (tick.label1, tick.label2)
         if not min(axis.get_view_interval()) <= tick.get_loc() <= max(axis.get_view_interval())
     }
-    measure = renderer(figure)
     return [
-        text.get_window_extent(measure)
+        text.get_window_extent()
         for text in figure.findobj(Text)
         if text.get_visible() and text.get_text().strip() and id(text) not in outside
     ]

@@ -89,8 +89,7 @@ def _draw_states(panels: Sequence[Axes], names: str, curve: StreamCurve) -> None
             linewidth=0.8,
             alpha=0.7,
         )
-        axes.set_ylim(-0.08, 1.08)
-        axes.set_yticks([])
+        axes.set(ylim=(-0.08, 1.08), yticks=[])
         prefix = f"${name}$: " if len(topics) == 2 else ""
         label = axes.set_ylabel(f"{prefix}{topic}", fontsize=9)
         fit(label, 1.05 * axes.bbox.height, upright=True, prefix=prefix)
