@@ -19,11 +19,10 @@ class ParameterError(InputError):
 
     def as_options(self, others: Mapping[str, str]) -> InputError:
         """The error of a command: "--episode-column" for `episode_column`, or as in `others`."""
-
-        def option(found: re.Match[str]) -> str:
-            return "--" + others.get(found[1], found[1]).replace("_", "-")
-
-        return InputError(re.sub(r"`(\w+)`", option, self._text))
+        text = self._text
+        for name in re.findall(r"`(\w+)`", text):
+            text = text.replace(f"`{name}`", f"--{others.get(name, name)}".replace("_", "-"))
+        return InputError(text)
 
 
 def with_count(number: int, noun: str) -> str:
@@ -68,13 +67,7 @@ def require_matplotlib(what: str) -> None:
 
 
 def axes_of(ax: Any = None) -> Any:
-    """Axes to draw on: the given ones, or those of a new figure of pyplot.
-
-    Raises
-    ------
-    InputError
-        matplotlib is not installed.
-    """
+    """Axes to draw on: the given ones, or those of a new figure; InputError without matplotlib."""
     if ax is not None:
         return ax
     require_matplotlib("plot()")

@@ -53,9 +53,8 @@ def resize(image: Image, width: int) -> Image:
 def lab(image: Image, blur: float) -> NDArray[np.float32]:
     """CIE L*a*b* [h, w, 3] of an image, L* times LIGHTNESS, blurred by so many pixels."""
     cv2 = require("cv2")
-    values = cv2.cvtColor(
-        cv2.GaussianBlur(image, (0, 0), blur).astype(np.float32) / 255, cv2.COLOR_RGB2LAB
-    )
+    blurred = cv2.GaussianBlur(image, (0, 0), blur).astype(np.float32) / 255
+    values = cv2.cvtColor(blurred, cv2.COLOR_RGB2LAB)
     return np.asarray(values * np.array([LIGHTNESS, 1, 1], np.float32))
 
 
@@ -74,7 +73,6 @@ class ArrayImages(NamedTuple):
     array: Any
 
     def read(self, steps: Sequence[int], width: int) -> Iterator[Image]:
-        """As in `Images`."""
         for step in steps:
             yield resize(np.ascontiguousarray(self.array[step]), width)
 
@@ -90,7 +88,6 @@ class FileImages(NamedTuple):
         return len(self.files)
 
     def read(self, steps: Sequence[int], width: int) -> Iterator[Image]:
-        """As in `Images`."""
         for step in steps:
             try:
                 content = self.files[step].read_bytes()

@@ -132,6 +132,5 @@ def _edges(image: Image) -> Image:
     import cv2
 
     grey = np.ascontiguousarray(image[..., 0])
-    return np.asarray(
-        np.hypot(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1))
-    )
+    right, down = (cv2.Sobel(grey, cv2.CV_32F, *axis) for axis in ((1, 0), (0, 1)))
+    return np.asarray(np.hypot(right, down))

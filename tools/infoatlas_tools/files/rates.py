@@ -144,10 +144,9 @@ def even_rate(
 ) -> float | None:
     """Rate in Hz from the times of samples [n]; see `rate_by`.
 
-    Steps back in time within a trajectory are skipped, as restarts of the clock. The unit of the
-    times is in seconds, None if it is not known. The rate is None if a step differs from the median
-    by more than `EVEN` of it. It is also None for integers of an unknown unit, which may be counts,
-    milliseconds or nanoseconds.
+    Steps back in time within a trajectory are skipped, as restarts of the clock. The unit is in
+    seconds, None if it is not known. The rate is None if a step differs from the median by more
+    than `EVEN` of it, and for integers of an unknown unit, which may be counts.
     """
     if unit is None and (times == np.rint(times)).all():
         return None

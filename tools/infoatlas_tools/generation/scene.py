@@ -80,9 +80,8 @@ class Scene:
 
     def grasped(self, name: str) -> bool:
         """Whether the robot grasps an object."""
-        return bool(
-            self.unwrapped.agent.is_grasping(getattr(self.unwrapped, self.task.grasped[name]))
-        )
+        entity = getattr(self.unwrapped, self.task.grasped[name])
+        return bool(self.unwrapped.agent.is_grasping(entity))
 
     def close(self) -> None:
         self.env.close()

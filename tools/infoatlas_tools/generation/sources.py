@@ -71,14 +71,13 @@ class Sources:
             return self
         states, actions = self.states.copy(), self.actions.copy()
         first = [i for i, name in enumerate(self.names) if name.endswith(".qw")]
-        quaternions = [slice(i, i + 4) for i in first]
         for i in range(len(self.lengths)):
             own = slice(self.bounds[i], self.bounds[i + 1])
             piece = states[own].copy()
-            for columns in quaternions:  # neighbours have the same sign
-                rows = piece[:, columns]
+            for k in first:  # neighbours have the same sign
+                rows = piece[:, k : k + 4]
                 flips = np.sign((rows[1:] * rows[:-1]).sum(axis=1))
-                piece[1:, columns] *= np.cumprod(np.where(flips == 0, 1, flips))[:, None]
+                rows[1:] *= np.cumprod(np.where(flips == 0, 1, flips))[:, None]
             states[own] = _average(piece, steps)
             actions[own, :7] = _average(actions[own, :7], steps)
         return replace(self, states=states, actions=actions)
@@ -126,14 +125,12 @@ def read_sources(path: str | os.PathLike[str]) -> Sources:
 
 def find_subtasks(task: str, sources: Sources) -> Subtasks:
     """Sub-tasks of the demonstrations of a task, with their reference objects."""
-    found = discover_keystates(
-        Trajectories(sources.states, sources.lengths, sources.names, rate=RATE)
-    )
+    given = Trajectories(sources.states, sources.lengths, sources.names, rate=RATE)
     objects = {
         name: Pose(name) if f"{name}.qw" in sources.names else Position(name)
         for name in TASKS[task].objects
     }
-    return found.subtasks(tool=Pose("tool"), objects=objects)
+    return discover_keystates(given).subtasks(tool=Pose("tool"), objects=objects)
 
 
 def poses(states: Any, names: tuple[str, ...], body: str) -> Float:
@@ -157,8 +154,7 @@ def _average(rows: NDArray[np.float32], steps: int) -> NDArray[np.float32]:
     at = np.arange(len(rows))
     half = np.minimum(steps // 2, np.minimum(at, len(rows) - 1 - at))[:, None]
     low, high = at - half[:, 0], at + half[:, 0] + 1
-    found: NDArray[np.float64] = (sums[high] - sums[low]) / (high - low)[:, None]
-    return found.astype(np.float32)
+    return np.asarray((sums[high] - sums[low]) / (high - low)[:, None], np.float32)
 
 
 def _read_maniskill(path: Path) -> Sources:

@@ -47,11 +47,6 @@ def angle(one: Float, other: Float) -> float:
     return float(np.linalg.norm(rotation_vector(one.T @ other)))
 
 
-def share_of(turn: Float, share: float) -> Float:
-    """A share in [0, 1] of a turn [3, 3], about the same axis."""
-    return rotation(share * rotation_vector(turn))
-
-
 def pose_matrix(place: Float, turn: Float) -> Float:
     """Pose of a position [3] and a rotation [3, 3]."""
     found = np.eye(4)
@@ -134,7 +129,7 @@ def correction(orientation: str, grip_then: Float, grip_now: Float) -> Float:
 
 def between(one: Float, other: Float, share: float) -> Float:
     """The pose at a share of the way from one to the other, on a line and about one axis."""
-    turn = share_of(other[:3, :3] @ one[:3, :3].T, share)
+    turn = rotation(share * rotation_vector(other[:3, :3] @ one[:3, :3].T))
     place = one[:3, 3] + share * (other[:3, 3] - one[:3, 3])
     return pose_matrix(place, turn @ one[:3, :3])
 
@@ -175,5 +170,5 @@ def warp(pose: Float, first: Float, start: Float, moved: Float, u: float) -> Flo
     goal = moved[:3, :3] @ pose[:3, 3] + moved[:3, 3]
     place = pose[:3, 3] + offset + u * (goal - pose[:3, 3])
     begin = start[:3, :3] @ first[:3, :3].T
-    turn = share_of(moved[:3, :3] @ begin.T, u) @ begin
+    turn = rotation(u * rotation_vector(moved[:3, :3] @ begin.T)) @ begin
     return pose_matrix(place, turn @ pose[:3, :3])

@@ -108,10 +108,8 @@ def _write_maniskill(generated: Generated, path: Path) -> None:
         "render_mode": None,
     }
     environment = {"env_id": generated.task, "env_kwargs": kwargs, "max_episode_steps": 10_000}
-    _dump(
-        path.with_suffix(".json"),
-        {"env_info": environment, "commit_info": None, "episodes": about},
-    )
+    described = {"env_info": environment, "commit_info": None, "episodes": about}
+    _dump(path.with_suffix(".json"), described)
 
 
 def _write_lerobot(generated: Generated, folder: Path) -> None:
@@ -157,9 +155,8 @@ def _write_lerobot(generated: Generated, folder: Path) -> None:
     }
     (folder / "meta").mkdir(parents=True)
     _dump(folder / "meta" / "info.json", info)
-    _dump(
-        folder / "meta" / "stats.json", {name: summary(values) for name, values in features.items()}
-    )
+    stats = {name: summary(values) for name, values in features.items()}
+    _dump(folder / "meta" / "stats.json", stats)
 
     def column(values: NDArray[Any]) -> Any:
         if values.ndim == 1:

@@ -75,10 +75,9 @@ class DemoReader:
     def add(self, demo: Demo) -> None:
         """Read a demonstration."""
         path = self.path
-        if self._first is None:
-            if not self.chosen:
-                self._choose(path, demo)
-            self._first = demo
+        if self._first is None and not self.chosen:
+            self._choose(path, demo)
+        self._first = self._first or demo
         self._compare(path, demo)
         sources = {key: demo.arrays[key] for key in self.keys}
         rows = demo.length
@@ -94,8 +93,7 @@ class DemoReader:
                     f"{path}: {inside} of {demo.name} has rows of shape {shape}, and that of "
                     f"{self._first.name} {before}: {self._without(key)}"
                 )
-            if rows is None:
-                rows = len(node)
+            rows = len(node) if rows is None else rows
             if len(node) != rows:
                 other = "its steps are" if demo.length is not None else f"{self.keys[0]} has"
                 raise InputError(
@@ -110,9 +108,8 @@ class DemoReader:
         if not rows:
             self.left_out[demo.name] = "it has no steps"
             return
-        self._parts.append(
-            [self._values(path, demo, key, source) for key, source in sources.items()]
-        )
+        values = [self._values(path, demo, key, source) for key, source in sources.items()]
+        self._parts.append(values)
         self.episodes.append(demo.name)
         self.lengths.append(rows)
 

@@ -46,12 +46,10 @@ def read_robomimic(
 ) -> Trajectories:
     """Read the demonstrations of a file of robomimic, MimicGen, Isaac Lab or robosuite.
 
-    `split` is the name of a list of demonstrations in `mask`, as "train"; all are read unless
-    given. The list contains names, or a truth value for each demonstration in the order of their
-    numbers. `features` are arrays to read. They are keys of `obs`, as "robot0_eef_pos", with dots
-    in groups ("policy.joint_pos"), and poses, as "eef_pose" and "cubeA". Other arrays of a
-    demonstration are given by their path, as "actions" or
-    "states.articulation.robot.joint_position".
+    The list `split` in `mask` contains names, or a truth value for each demonstration in the order
+    of their numbers. `features` are keys of `obs`, as "robot0_eef_pos", with dots in groups
+    ("policy.joint_pos"), and poses, as "eef_pose" and "cubeA". Other arrays of a demonstration are
+    given by their path, as "actions" or "states.articulation.robot.joint_position".
 
     Unless given, they are observations that are floats of one or two dimensions and at most 256
     columns, named "key.0", "key.1" ("key" for a single column). After them come poses, "eef_pose.x"
@@ -72,7 +70,6 @@ def read_robomimic(
         clock = columns.index(f"{STATES}.0")
         step = _clock(states[:, clock], np.array(reader.lengths))
         if step is not None:
-            columns = [*columns]
             columns.remove(f"{STATES}.0")
             faults = time_faults(states[:, clock], np.array(reader.lengths), reader.episodes)
             notes.append(

@@ -53,11 +53,9 @@ def read_lerobot(
     Episodes that are not on this machine, lack frames or images of the camera, or lack a number of
     a feature are left out; the notes name them.
 
-    `features` are those of numbers, such as "observation.state" or "action", side by side if
-    several; truth values become 0 and 1. The default is that of `choose_features`. `camera` is a
-    feature of images or videos, or the end of its name, as "top" for "observation.images.top".
-    Names of columns are those of `meta/info.json`. The rate is its `fps`, Hz (None if it is not a
-    number above 0, or if the time stamps contradict it).
+    `features` and `camera` are those of `load_trajectories`; truth values become 0 and 1. Names of
+    columns are those of `meta/info.json`. The rate is its `fps`, Hz (None if it is not a number
+    above 0, or if the time stamps contradict it).
     """
     folder, info = opened.path, opened.info
     chosen, notes = choose_features(info["features"], features, folder)

@@ -123,9 +123,8 @@ def names_table(labels: Sequence[str], what: str = "subtask") -> Any:
     import pyarrow
 
     number = f"{what}_index"
-    table = pyarrow.table(
-        {number: pyarrow.array(range(len(labels)), pyarrow.int64()), what: labels}
-    )
+    numbers = pyarrow.array(range(len(labels)), pyarrow.int64())
+    table = pyarrow.table({number: numbers, what: labels})
     column = {"field_name": number, "name": number, "pandas_type": "int64"}
     index = {"field_name": what, "name": what, "pandas_type": "unicode"}
     about = {
