@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,20 +117,16 @@ def generate(
     )
 
 
+@dataclass(eq=False)
 class _Attempt:
     """One attempt, from its reset to its last step."""
 
-    def __init__(
-        self,
-        scene: Scene,
-        sources: Sequence[_Source],
-        parts: Sequence[Subtask],
-        noise: float,
-        rng: np.random.Generator,
-    ) -> None:
-        self.scene, self.sources, self.parts = scene, sources, parts
-        self.noise, self.rng = noise, rng
-        self.grasped: list[bool] = []
+    scene: Scene
+    sources: Sequence[_Source]
+    parts: Sequence[Subtask]
+    noise: float
+    rng: np.random.Generator
+    grasped: list[bool] = field(default_factory=list)
 
     def run(self, seed: int) -> bool:
         """Whether the task is done at the last step."""

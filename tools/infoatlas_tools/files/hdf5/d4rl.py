@@ -41,9 +41,7 @@ def read_d4rl(path: Path, features: Sequence[str] | None = None) -> Trajectories
             for name in (TERMINALS, TIMEOUTS)
             if name in arrays
         }
-    last = np.zeros(len(states), bool)
-    for flags in ends.values():
-        last |= flags
+    last = np.any([np.zeros(len(states), bool), *ends.values()], axis=0)
     if not last.any() and TIMEOUTS not in ends:
         raise InputError(
             f"{path} has no timeouts and no terminal that is true, so the ends of episodes are "

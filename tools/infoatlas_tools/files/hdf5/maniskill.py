@@ -48,47 +48,38 @@ def read_maniskill(
     contain defaults of tasks.
     """
     with open_hdf5(path) as (file, _):
-        return _read(path, file, only_successful, env_states, features)
-
-
-def maniskill_episodes(file: Any) -> list[str]:
-    """Names of the episodes of an open file, in the order of their numbers."""
-    return sort_by_number(file, _EPISODE)
-
-
-def _read(
-    path: Path, file: Any, only_successful: bool, env_states: bool, features: Sequence[str] | None
-) -> Trajectories:
-    names = maniskill_episodes(file)
-    if not names:
-        raise InputError(
-            f"{path} has {first_names(file)} and no traj_0: pass a file of RecordEpisode"
-        )
-    episodes = {name: open_node(path, file, name) for name in names}
-    for name, episode in episodes.items():
-        if not hasattr(episode, "keys"):
-            raise InputError(f"{path}: {name} is no group: remove it")
-    notes = []
-    if only_successful and any("success" in episode for episode in episodes.values()):
-        succeeded = {name: e for name, e in episodes.items() if _succeeds(path, e)}
-        if not succeeded:
-            notes.append(f"None of {len(names)} episodes ends in success: all of them are read.")
-        elif len(succeeded) < len(names):
-            notes.append(
-                f"Left out: {len(names) - len(succeeded)} of {len(names)} episodes, which do not "
-                "end in success. In Python, only_successful=False reads them."
+        names = maniskill_episodes(file)
+        if not names:
+            raise InputError(
+                f"{path} has {first_names(file)} and no traj_0: pass a file of RecordEpisode"
             )
-        episodes = succeeded or episodes
-    reader = DemoReader(path, features, hint="record observations or env_states")
-    source = "env_states" if env_states else "obs"
-    for name, episode in episodes.items():
-        arrays, default = _arrays(path, episode, source)
-        numbers = any(arrays[key].node.dtype.kind in NUMBERS for key in default)
-        if not reader.episodes and features is None and source == "obs" and not numbers:
-            source = "env_states"
+        episodes = {name: open_node(path, file, name) for name in names}
+        for name, episode in episodes.items():
+            if not hasattr(episode, "keys"):
+                raise InputError(f"{path}: {name} is no group: remove it")
+        notes = []
+        if only_successful and any("success" in episode for episode in episodes.values()):
+            succeeded = {name: e for name, e in episodes.items() if _succeeds(path, e)}
+            if not succeeded:
+                notes.append(
+                    f"None of {len(names)} episodes ends in success: all of them are read."
+                )
+            elif len(succeeded) < len(names):
+                notes.append(
+                    f"Left out: {len(names) - len(succeeded)} of {len(names)} episodes, which do "
+                    "not end in success. In Python, only_successful=False reads them."
+                )
+            episodes = succeeded or episodes
+        reader = DemoReader(path, features, hint="record observations or env_states")
+        source = "env_states" if env_states else "obs"
+        for name, episode in episodes.items():
             arrays, default = _arrays(path, episode, source)
-        reader.add(Demo(name, arrays, default))
-    states, columns = reader.columns()
+            numbers = any(arrays[key].node.dtype.kind in NUMBERS for key in default)
+            if not reader.episodes and features is None and source == "obs" and not numbers:
+                source = "env_states"
+                arrays, default = _arrays(path, episode, source)
+            reader.add(Demo(name, arrays, default))
+        states, columns = reader.columns()
     if features is None:
         flags = np.isin(states, (0, 1)).all(axis=0) & (states != states[0]).any(axis=0)
         left = [name for name, flag in zip(columns, flags, strict=True) if flag]
@@ -97,6 +88,11 @@ def _read(
         columns = [name for name in columns if name not in left]
         states = states[:, ~flags]
     return make_trajectories(reader, states, columns, _rate(path.with_suffix(".json")), notes)
+
+
+def maniskill_episodes(file: Any) -> list[str]:
+    """Names of the episodes of an open file, in the order of their numbers."""
+    return sort_by_number(file, _EPISODE)
 
 
 def _arrays(path: Path, episode: Any, source: str) -> tuple[dict[str, Source], tuple[str, ...]]:
