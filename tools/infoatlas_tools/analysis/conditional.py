@@ -66,26 +66,20 @@ def conditional_mutual_information(
         The estimator to use, or a model to make one of; the shipped model unless given.
     time_series : bool
         The samples are in order of time, and each depends on its neighbours. The standard error
-        uses a long-run variance. The test shifts the residuals of the slower side cyclically,
-        which keeps the autocorrelation of both. Given z, both have to be stationary.
+        uses a long-run variance; the test shifts residuals. Given z, both have to be stationary.
     permutations : int
         B, permutations of the test; 0 leaves it out. With 199 the smallest p-value is 0.005. Fewer
         are drawn if they show that p is above 0.05.
 
-    Returns
-    -------
-    ConditionalEstimate
-
     Notes
     -----
-    Both sides are replaced by their residuals after a smooth regression on z, and the test detects
-    any dependence of the residuals: linear, of other form, or different at each z. Permutations of
-    one side are its regression plus residuals that are permuted among samples with similar z (cells
-    of at least 8, or the classes of a discrete z), or shifted in time; they are fitted anew. So the
-    level is right in the limit of many samples, if z acts smoothly (measured on fourteen null
-    models: docs/questions.md). No test of conditional independence is valid for all distributions
-    (Shah and Peters 2020). If z determines both sides nearly as far as n ranks resolve, there is no
-    test (`unresolved`).
+    The test detects any dependence of the residuals after a smooth regression on z: linear, of
+    other form, or different at each z. It permutes the residuals of one side among samples with
+    similar z (cells of at least 8, or the classes of a discrete z), or shifts those of the slower
+    side cyclically, which keeps the autocorrelation of both. So the level is right in the limit of
+    many samples, if z acts smoothly (measured on fourteen null models: docs/questions.md). No test
+    of conditional independence is valid for all distributions (Shah and Peters 2020). If z
+    determines both sides nearly as far as n ranks resolve, there is no test (`unresolved`).
 
     Raises
     ------
@@ -141,9 +135,8 @@ def transfer_entropy(
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     permutations : int
-        B, permutations of the test, which shift the residuals of the slower side cyclically within
-        trajectories; 0 leaves it out. With 199 the smallest p-value is 0.005. Fewer are drawn if
-        they show that p is above 0.05.
+        B, permutations of the test: cyclic shifts of residuals within trajectories; 0 leaves it
+        out. With 199 the smallest p-value is 0.005. Fewer are drawn if p is clearly above 0.05.
 
     Returns
     -------
@@ -220,7 +213,11 @@ def conditional(
         statistics, p_value = compare(*measures)
         p_value = max(p_value, least_p(mi, count))
     unexplained = np.r_[of_x.unexplained, of_y.unexplained]
-    sampling = _sampling(influence, time_series, trajectory)
+    alone = np.zeros(1)  # stands for one unsliced estimate
+    if trajectory is None:
+        sampling = sampling_noise(influence, alone, time_series=time_series)
+    else:
+        sampling = noise_of_trajectories(influence, alone, trajectory)
     return ConditionalEstimate(
         mi=mi,
         stderr=0.0 if degenerate else _stderr(estimator, [*joint, *single], unexplained, sampling),
@@ -251,16 +248,6 @@ def _terms(
     return [estimator.estimate_checked(Samples(a, b, time_series)) for a, b in pairs]
 
 
-def _sampling(
-    influence: NDArray[np.float64], time_series: bool, trajectory: NDArray[np.int64] | None
-) -> SamplingNoise:
-    """The noise of the samples."""
-    alone = np.zeros(1)  # stands for one unsliced estimate
-    if trajectory is None:
-        return sampling_noise(influence, alone, time_series=time_series)
-    return noise_of_trajectories(influence, alone, trajectory)
-
-
 def _stderr(
     estimator: Estimator,
     terms: Sequence[Estimate],
@@ -268,18 +255,12 @@ def _stderr(
     sampling: SamplingNoise,
 ) -> float:
     """The standard error of the difference of terms; `unexplained` is that of both `Residuals`."""
-    predicted = np.square([term.predicted_error for term in terms]).sum() / 2
+    whole = estimator.model_file.calibration.get("whole")
+    predicted = float(np.sqrt(np.square([term.predicted_error for term in terms]).sum() / 2))
     left = np.sqrt(1 - np.minimum(unexplained, 1.0))  # (rounding)
-    ranks = float(rank_noise(left, terms[0].samples))
-    return float(
-        standard_error(
-            estimator.model_file.calibration.get("whole"),
-            sampling.noise,
-            float(np.sqrt(predicted)),
-            max(ranks, *(term.rank_noise for term in terms)),
-            sampling.effective_samples,
-        )
-    )
+    ranks = max(float(rank_noise(left, terms[0].samples)), *(term.rank_noise for term in terms))
+    noise, effective = sampling.noise, sampling.effective_samples
+    return float(standard_error(whole, noise, predicted, ranks, effective))
 
 
 def _check_sides(

@@ -49,10 +49,8 @@ class ConditionalEstimate:
         Independent samples that would give the same variance.
     seed : int
         Seed of the shuffle, the shifts, the permutations and the features of the test.
-    provider : str
-        What evaluated the model, as "cpu" or "native".
-    model : str
-        Name and version of the model.
+    provider, model : str
+        What evaluated the model, as "cpu" or "native"; its name and version.
     saturated : bool
         Given z, a linear combination of x determines one of y, as far as n samples can resolve:
         the true value may be much larger.
@@ -101,13 +99,7 @@ class ConditionalEstimate:
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in arrays}
 
     def to_frame(self) -> Any:
-        """`to_dict` as a pandas DataFrame with one row.
-
-        Raises
-        ------
-        InputError
-            pandas is not installed.
-        """
+        """`to_dict` as a pandas DataFrame with one row; InputError if pandas is not installed."""
         return require_pandas("to_frame()").DataFrame([self.to_dict()])
 
     def plot(self, ax: Any = None) -> Any:
@@ -118,16 +110,7 @@ class ConditionalEstimate:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            New ones unless given.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        InputError
-            matplotlib is not installed.
+            New ones unless given; InputError without matplotlib.
         """
         ax = axes_of(ax)
         if len(self.null):

@@ -57,7 +57,8 @@ def residuals(samples: NDArray[np.float64], given: NDArray[np.float64]) -> Resid
     unexplained[linear] = 1.0
     classes = np.unique(given, axis=0, return_inverse=True)[1].ravel()
     for column, values in enumerate(samples.T):
-        discrete = _largest_tie(values) > LARGEST_TIE
+        most = np.unique(values, return_counts=True)[1].max()
+        discrete = most / len(values) > LARGEST_TIE
         if exact[column] or (discrete and _are_function_of(values, classes)):
             left[:, column], unexplained[column] = 0.0, 1.0
         elif discrete:
@@ -78,11 +79,6 @@ def _regress(
     left = centred - basis @ (basis.T @ centred)
     variance = (centred**2).sum(axis=0)
     return left, (left**2).sum(axis=0) / np.where(variance > 0, variance, 1.0)
-
-
-def _largest_tie(values: NDArray[np.float64]) -> float:
-    """Share of the samples that have the most frequent value."""
-    return float(np.unique(values, return_counts=True)[1].max()) / len(values)
 
 
 def _are_function_of(values: NDArray[np.float64], classes: NDArray[np.int64]) -> bool:
@@ -119,11 +115,11 @@ def entropy_given(side: NDArray[np.float64], given: NDArray[np.float64]) -> floa
     return min(found)
 
 
-def cells(given: NDArray[np.float64], least: int = CELL) -> NDArray[np.int64]:
+def cells(given: NDArray[np.float64]) -> NDArray[np.int64]:
     """Cells [n], 0..C-1, of neighbouring samples, by a tree that halves the widest coordinate of z.
 
     Coordinates with few values are cut first. Cuts are between different values, so equal rows of z
-    [n, dz] are in one cell. Cells of equal rows can be of any size; others have at least `least`
+    [n, dz] are in one cell. Cells of equal rows can be of any size; others have at least `CELL`
     samples, unless z is constant over fewer.
     """
     scores = np.ascontiguousarray(normal_scores(given.T).T)
@@ -131,7 +127,7 @@ def cells(given: NDArray[np.float64], least: int = CELL) -> NDArray[np.int64]:
     waiting, count = [np.arange(len(given))], 0
     while waiting:
         rows = waiting.pop()
-        cut = _cut_cell(scores[rows], least)
+        cut = _cut_cell(scores[rows])
         if cut is None:
             found[rows], count = count, count + 1
         else:
@@ -139,16 +135,16 @@ def cells(given: NDArray[np.float64], least: int = CELL) -> NDArray[np.int64]:
     return found
 
 
-def _cut_cell(scores: NDArray[np.float64], least: int) -> NDArray[np.bool_] | None:
+def _cut_cell(scores: NDArray[np.float64]) -> NDArray[np.bool_] | None:
     """The lower part [n] of the samples of a cell; None if it stays as it is."""
     n, classes, others = len(scores), [], []
     for column in np.argsort(-scores.std(axis=0), kind="stable"):
         values = np.sort(scores[:, column])
         steps = 1 + np.flatnonzero(values[1:] != values[:-1])  # sizes that the lower part can have
-        if 0 < len(steps) < n // least:  # values are classes, which may be smaller than `least`
+        if 0 < len(steps) < n // CELL:  # values are classes, which may be smaller than a cell
             classes.append((column, values, steps))
         else:
-            others.append((column, values, steps[(steps >= least) & (steps <= n - least)]))
+            others.append((column, values, steps[(steps >= CELL) & (steps <= n - CELL)]))
     # Classes first, because a cell of few samples could no longer be cut by them.
     for column, values, steps in classes + others:
         if len(steps):

@@ -43,12 +43,10 @@ def feature_correlations(
     Sides with as many coordinates have the same features, so that pairs of columns with equal ties
     have one null distribution.
     """
-    found = np.empty(len(pairings))
     x, y = (_features(to_host(side), prepared.seed) for side in (prepared.x, prepared.y))
     x = np.ascontiguousarray(x.T)
-    for number in range(len(pairings)):
-        found[number] = ((x @ y[pairings[number]]) ** 2).sum()
-    return found
+    every = (pairings[number] for number in range(len(pairings)))
+    return np.array([((x @ y[pairing]) ** 2).sum() for pairing in every], np.float64)
 
 
 def _features(side: NDArray[np.float64], seed: int) -> NDArray[np.float32]:

@@ -92,15 +92,13 @@ def group_changes(
     limits = np.maximum(REST_RANGE * (high - low), 0.0 if resolution is None else resolution)
     motion = [_increments(s, lag, limits) for s in states]
     estimator = as_estimator(estimator, slices=SLICES)
-    sides = [
-        _subset(spans, number) for number, spans in enumerate(_sides(states, steps, lag, window))
-    ]
+    spans = _sides(states, steps, lag, window)
+    sides = [_subset(own, number) for number, own in enumerate(spans)]
     pairs = list(combinations(columns, 2))
-    jobs = [
-        (*(_gather(motion, rows)[:, columns[group]] for group in pair), _labels(rows))
-        for rows in sides
-        for pair in pairs
-    ]
+    jobs = []
+    for rows in sides:
+        moved = np.concatenate([motion[which][own] for which, own in rows])
+        jobs += [(moved[:, columns[a]], moved[:, columns[b]], _labels(rows)) for a, b in pairs]
     estimates = iter(run_jobs(_estimate, estimator, jobs, executor))
     found = []
     for column in range(steps.shape[1]):
@@ -151,10 +149,6 @@ def _subset(spans: Sequence[tuple[int, int, int]], number: int) -> Rows:
     return [(which, rows[part]) for (which, rows), part in zip(chosen, parts, strict=True)]
 
 
-def _gather(values: Sequence[Float], rows: Rows) -> Float:
-    return np.concatenate([values[which][steps] for which, steps in rows])
-
-
 def _labels(rows: Rows) -> NDArray[np.int64]:
     """Trajectory of each row, numbered 0..G-1; those without rows have no number."""
     counts = np.array([len(steps) for _, steps in rows if len(steps)], np.int64)
@@ -166,9 +160,8 @@ def _estimate(
 ) -> tuple[float, float, bool]:
     """Information, standard error, and whether one side determines a part of the other.
 
-    The Gaussian form is used if there are too few samples for the model.
-
-    NaN if one trajectory has so many of the samples that few can be paired with others.
+    The Gaussian form is used if there are too few samples for the model. NaN if one trajectory has
+    so many of the samples that few can be paired with others.
     """
     if len(x) < estimator.model_file.n_min:
         known = gaussian_information(x, y, labels) if len(x) else (float("nan"), float("nan"))
@@ -186,11 +179,9 @@ def _estimate(
 
 def _change(before: tuple[float, float, bool], after: tuple[float, float, bool]) -> str:
     """The word of `GroupChange.change`."""
-    # A value or an error that is NaN is not clear.
-    if not all(
-        copy or abs(mi - PRESENT) > INTERVAL * stderr for mi, stderr, copy in (before, after)
-    ):
-        return "uncertain"
+    for mi, stderr, copy in (before, after):
+        if not (copy or abs(mi - PRESENT) > INTERVAL * stderr):  # also if one is NaN
+            return "uncertain"
     words = {(0, 1): "made", (1, 0): "broken", (1, 1): "stays", (0, 0): "absent"}
     return words[before[0] > PRESENT, after[0] > PRESENT]
 

@@ -60,16 +60,12 @@ class IndependenceResult:
         How the pairings of the null were made: "circular shift" for time series without groups.
     samples : int
         n.
-    slices : int
-        S; 1 if both sides are unsliced.
-    k : int or None
-        Dimensions of a slice; None if both sides are unsliced.
+    slices, k : int; int or None
+        S slices, and the dimensions of each; 1 and None if both sides are unsliced.
     seed : int
         Seed of the pairings, the projections, the shuffle and the shifts.
-    provider : str
-        What evaluated the model, as "cpu" or "native".
-    model : str
-        Name and version of the model.
+    provider, model : str
+        What evaluated the model, as "cpu" or "native"; its name and version.
     autocorrelated : bool
         Neighbouring rows are similar, and neither `time_series` nor `groups` was passed.
     degenerate : bool
@@ -137,10 +133,8 @@ def independence_test(
         B, permuted pairings. With 199 the smallest p-value is 0.005.
     time_series : bool
         The samples are in time order and neighbours depend on each other. Then y is shifted
-        cyclically, which preserves its autocorrelation. There are n - 1 shifts, so fewer pairings
-        than `permutations` are used if n is small. Small shifts are included: estimates of
-        neighbouring shifts are similar, so without them the given pairing would not be exchangeable
-        with the others. Both series have to be stationary, and much longer than their
+        cyclically, which preserves its autocorrelation; there are n - 1 shifts, the small ones
+        included, at most. Both series have to be stationary, and much longer than their
         autocorrelation. If they drift (random walks) or are short, a shifted series has a jump
         where it wraps around, and the test rejects independence too often. The test is for two
         different series, not for a series and its own past.
@@ -149,19 +143,13 @@ def independence_test(
         multiples of it before they are ranked.
     groups : array-like [n] of int, optional
         Trajectory, episode or subject of each sample; all have as many samples. Entire trajectories
-        of y are exchanged, and each step keeps its number. So what depends on the step alone (a
-        motion that all trajectories share) does not count as dependence, and steps may depend on
-        each other. G trajectories have G! pairings, so p is rarely below 1 / G!. The estimate is
-        that of `Estimator.estimate` with `groups`.
+        of y are exchanged, so what depends on the step alone (a motion that all trajectories share)
+        does not count as dependence, and steps may depend on each other. G trajectories have G!
+        pairings, so p is rarely below 1 / G!. The estimate is that of `Estimator.estimate`.
     executor : concurrent.futures.Executor, optional
-        Any executor, such as a pool of processes: its workers share the pairings, and each loads
-        the model once. The result has the same bits as without it.
+        Its workers share the pairings; the result has the same bits as without it.
     progress : callable, optional
         Called with (slices done, slices in all), over all pairings.
-
-    Returns
-    -------
-    IndependenceResult
 
     Raises
     ------

@@ -33,7 +33,8 @@ def lagged_rows(
         steps = np.arange(reach, len(a) - ahead)
         if len(steps):
             sides = zip((a, b, b), lags, strict=True)
-            parts.append([_stack(side, steps, some) for side, some in sides])
+            states = (side[steps[:, None] - np.array(some, np.int64)] for side, some in sides)
+            parts.append([own.reshape(len(steps), -1) for own in states])
     if not parts:
         longest = max(len(a) for a, _ in pairs)
         raise InputError(
@@ -42,15 +43,6 @@ def lagged_rows(
         )
     one, two, three = (np.concatenate(side) for side in zip(*parts, strict=True))
     return one, two, three, np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
-
-
-def _stack(
-    side: NDArray[np.float64], steps: NDArray[np.int64], lags: Sequence[int]
-) -> NDArray[np.float64]:
-    """States [n, len(lags) d] at the steps [n] minus each lag."""
-    return np.concatenate(
-        [side[steps - lag] for lag in lags] or [np.empty((len(steps), 0))], axis=1
-    )
 
 
 def _pairs(x: Any, y: Any) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:

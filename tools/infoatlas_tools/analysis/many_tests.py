@@ -40,7 +40,6 @@ Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 def screen(
     pairs: Sequence[Pair],
-    keys: Sequence[Hashable],
     estimator: Estimator | str | os.PathLike[str] | None,
     time_series: bool,
     permutations: int | None,
@@ -51,17 +50,20 @@ def screen(
     groups: NDArray[np.int64] | None = None,
     influences: list[NDArray[np.float64]] | None = None,
 ) -> dict[str, Any]:
-    """Values of `Screening` for pairs of sides; pairs of one key have one null distribution.
+    """Values of `Screening` for pairs of sides.
 
     `trajectory` [n] numbers the trajectory of each sample, for the noise; `groups` [n] also for
-    the estimates and the tests. The influence [n] of each estimate is added to `influences`.
+    the estimates and the tests. With `trajectory`, pairs are lags, which share one null
+    distribution. The influence [n] of each estimate is added to `influences`.
     """
     as_choice(correction, "correction", CORRECTIONS)
+    keys: list[Hashable] = [0] * len(pairs)
+    if trajectory is None:
+        keys = null_keys(pairs, time_series or groups is not None)
     # Pairs with a constant side have no null distribution that others could share.
-    keys = [
-        ("constant", i) if any(bool((side == side[0]).all()) for side in pair) else key
-        for i, (pair, key) in enumerate(zip(pairs, keys, strict=True))
-    ]
+    for i, pair in enumerate(pairs):
+        if any(bool((side == side[0]).all()) for side in pair):
+            keys[i] = "constant", i
     if permutations is None:
         most = MOST // len(set(keys))
         permutations = max(PERMUTATIONS, min(PER_TEST * len(pairs), most))
@@ -85,7 +87,7 @@ def screen(
             p[i] = max(p[i], least_p(one.mi, nulls[keys[i]].shape[1]))
         if progress is not None:
             progress(i + 1, len(pairs))
-    drawn = min((null.shape[1] for null in nulls.values()), default=0)
+    drawn = min(null.shape[1] for null in nulls.values())
     return _values(estimates, p, drawn, correction, estimates[0].how)
 
 
@@ -144,16 +146,12 @@ def _of_trajectories(
     """An estimate with the noise of several trajectories."""
     if trajectory is None or one.degenerate:
         return one
-    sampling = noise_of_trajectories(one.influence, one.per_slice, trajectory)
+    noise, effective = noise_of_trajectories(one.influence, one.per_slice, trajectory)
     constants = estimator.model_file.calibration.get("whole" if one.k is None else "sliced")
     stderr = standard_error(
-        constants, sampling.noise, one.predicted_error, one.rank_noise,
-        sampling.effective_samples, one.beyond_gaussian,
-    )  # fmt: skip
-    return replace(
-        one, noise=sampling.noise, stderr=float(stderr),
-        effective_samples=sampling.effective_samples,
-    )  # fmt: skip
+        constants, noise, one.predicted_error, one.rank_noise, effective, one.beyond_gaussian
+    )
+    return replace(one, noise=noise, stderr=float(stderr), effective_samples=effective)
 
 
 def _measure(
@@ -190,8 +188,7 @@ def null_keys(pairs: Sequence[Pair], alone: bool) -> list[Hashable]:
 
     def key(side: NDArray[np.float64]) -> Hashable:
         if id(side) not in seen:
-            # The ranks of a column depend on its ties alone: the number of samples of each value,
-            # in order.
+            # The ranks of a column depend on the number of samples of each value alone, in order.
             ties = np.unique(side, return_counts=True)[1] if side.shape[1] == 1 else side
             seen[id(side)] = ties.tobytes()
         return seen[id(side)]

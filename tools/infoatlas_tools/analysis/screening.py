@@ -19,7 +19,7 @@ from infoatlas_rt.inputs.checks import as_count, as_flag, as_groups, as_samples
 
 from .best_lag import best_lag
 from .lagged import lagged_rows, series_label
-from .many_tests import null_keys, screen, screen_given
+from .many_tests import screen, screen_given
 from .screening_results import FeatureRanking, LagScan, PairwiseInformation
 
 SATURATED = 10.0  # nats by which a saturated estimate is preferred
@@ -52,21 +52,14 @@ def lag_scan(
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     permutations : int, optional
-        B, cyclic shifts of the series against each other; all lags share them. By default 20 for
-        each lag, and at least 199; 0 leaves out the tests. There are n - 1 shifts, so fewer are
-        used if n is small.
+        B, cyclic shifts of the series against each other, at most n - 1; all lags share them. By
+        default 20 for each lag, and at least 199; 0 leaves out the tests.
     correction : {"benjamini-hochberg", "holm", "none"}
-        Correction of p-values for the number of lags. "benjamini-hochberg" bounds the share of
-        false discoveries, "holm" the probability of one.
+        "benjamini-hochberg" bounds the share of false discoveries, "holm" the probability of one.
     executor : concurrent.futures.Executor, optional
-        Any executor, such as a pool of processes: its workers share the lags. The result has the
-        same bits as without it.
+        Its workers share the lags; the result has the same bits as without it.
     progress : callable, optional
         Called with (lags done, lags in all).
-
-    Returns
-    -------
-    LagScan
 
     Raises
     ------
@@ -98,8 +91,8 @@ def lag_scan(
     ]
     estimator, influences = as_estimator(estimator), list[NDArray[np.float64]]()
     found = screen(
-        pairs, [0] * len(pairs), estimator, True, permutations, correction, executor, progress,
-        trajectory, influences=influences,
+        pairs, estimator, True, permutations, correction, executor, progress, trajectory,
+        influences=influences,
     )  # fmt: skip
     # A saturated estimate is a lower limit, and can be below those at the lags beside it.
     ranked = found["mi"] + SATURATED * found["saturated"]
@@ -147,24 +140,16 @@ def rank_features(
         cyclically. Features do not share permutations then, so tests need more time.
     groups : array-like [n] of int, optional
         Trajectory of each row; all have as many rows. The tests exchange complete trajectories of
-        y, as in `independence_test`, and the noise is clustered by them. Permutations are
-        not shared then either.
+        y, and the noise is clustered by them. Permutations are not shared then either.
     permutations : int, optional
         B, permuted pairings of each test; no p-value is below 1 / (1 + B). By default 20 for each
-        feature, and at least 199. If features do not share permutations, fewer are drawn above
-        20,000 in all. 0 leaves out the tests.
+        feature, at least 199, and fewer above 20,000 in all if not shared. 0 leaves out the tests.
     correction : {"benjamini-hochberg", "holm", "none"}
-        Correction of p-values for the number of features. "benjamini-hochberg" bounds the share of
-        false discoveries, "holm" the probability of one.
+        "benjamini-hochberg" bounds the share of false discoveries, "holm" the probability of one.
     executor : concurrent.futures.Executor, optional
-        Any executor, such as a pool of processes: its workers share the features. The result has
-        the same bits as without it.
+        Its workers share the features; the result has the same bits as without it.
     progress : callable, optional
         Called with (features done, features in all).
-
-    Returns
-    -------
-    FeatureRanking
 
     Raises
     ------
@@ -208,9 +193,8 @@ def rank_features(
     if not time_series and groups is None:
         warn_of_copies(samples, target)
     if given is None:
-        keys = null_keys(pairs, time_series or groups is not None)
         found = screen(
-            pairs, keys, estimator, time_series, permutations, correction, executor, progress,
+            pairs, estimator, time_series, permutations, correction, executor, progress,
             groups=groups,
         )  # fmt: skip
     elif groups is not None:
@@ -251,24 +235,16 @@ def pairwise_mutual_information(
         column cyclically. Pairs do not share permutations then, so tests need more time.
     groups : array-like [n] of int, optional
         Trajectory of each row; all have as many rows. The tests exchange complete trajectories of
-        one column, as in `independence_test`, and the noise is clustered by them. Permutations are
-        not shared then either.
+        one column, and the noise is clustered by them. Permutations are not shared then either.
     permutations : int, optional
         B, permuted pairings of each test; no p-value is below 1 / (1 + B). By default 20 for each
-        pair, and at least 199. If pairs do not share permutations, fewer are drawn above 20,000 in
-        all. 0 leaves out the tests.
+        pair, at least 199, and fewer above 20,000 in all if not shared. 0 leaves out the tests.
     correction : {"benjamini-hochberg", "holm", "none"}
-        Correction of p-values for the number of pairs. "benjamini-hochberg" bounds the share of
-        false discoveries, "holm" the probability of one.
+        "benjamini-hochberg" bounds the share of false discoveries, "holm" the probability of one.
     executor : concurrent.futures.Executor, optional
-        Any executor, such as a pool of processes: its workers share the pairs. The result has the
-        same bits as without it.
+        Its workers share the pairs; the result has the same bits as without it.
     progress : callable, optional
         Called with (pairs done, pairs in all).
-
-    Returns
-    -------
-    PairwiseInformation
 
     Raises
     ------
@@ -298,9 +274,8 @@ def pairwise_mutual_information(
     if not time_series and groups is None:
         warn_of_copies(samples[:, :1], samples[:, 1:])
     found = screen(
-        pairs, null_keys(pairs, time_series or groups is not None), estimator, time_series,
-        permutations, correction, executor, progress, groups=groups,
-    )  # fmt: skip
+        pairs, estimator, time_series, permutations, correction, executor, progress, groups=groups
+    )
     names = column_labels(X, samples.shape[1])
     return PairwiseInformation(**found, names=names, pairs=np.array(which))
 

@@ -70,16 +70,7 @@ class Screening:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            New ones unless given.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        InputError
-            matplotlib is not installed.
+            New ones unless given; InputError without matplotlib.
         """
         ax = axes_of(ax)
         self._draw(ax)
@@ -225,21 +216,12 @@ class PairwiseInformation(Screening):
     pairs: NDArray[np.int64]
 
     def matrix(self, value: str = "mi") -> NDArray[np.float64]:
-        """A value of all pairs as a symmetric matrix [d, d], with NaN on the diagonal.
+        """A value of all pairs as a symmetric matrix [d, d] float64, with NaN on the diagonal.
 
         Parameters
         ----------
         value : {"mi", "stderr", "noise", "p_value", "p_adjusted", "saturated"}
-            Field to show; "mi" (nats) unless given.
-
-        Returns
-        -------
-        [d, d] float64
-
-        Raises
-        ------
-        InputError
-            There is no such value.
+            Field to show; "mi" (nats) unless given. InputError if there is no such value.
         """
         columns = self._columns()
         as_choice(value, "value", columns)
@@ -255,21 +237,12 @@ class PairwiseInformation(Screening):
         return self._lines(f"{len(labels)} pairs of {len(self.names)} columns", labels, order)
 
     def to_frame(self, value: str = "mi") -> Any:
-        """`matrix` as a pandas DataFrame with the names of the columns.
+        """`matrix` as a pandas DataFrame [d, d] with the names of the columns.
 
         Parameters
         ----------
         value : {"mi", "stderr", "noise", "p_value", "p_adjusted", "saturated"}
-            Field to show; "mi" (nats) unless given.
-
-        Returns
-        -------
-        pandas.DataFrame [d, d]
-
-        Raises
-        ------
-        InputError
-            There is no such value, or pandas is not installed.
+            Field of `matrix`, "mi" (nats) unless given. InputError also if pandas is not installed.
         """
         pandas, names = require_pandas("to_frame()"), list(self.names)
         return pandas.DataFrame(self.matrix(value), index=names, columns=names)

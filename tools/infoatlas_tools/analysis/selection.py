@@ -86,7 +86,13 @@ def select_features(
     estimator, series = as_estimator(estimator), as_flag(time_series, "time_series")
     columns = column_labels(X, samples.shape[1])
     count = min(as_count(count, "count", 1), len(columns))
-    _check_width(count, target.shape[1], estimator)
+    dy, dim = target.shape[1], estimator.model_file.dim
+    if max(count, count - 1 + dy) > dim:
+        raise InputError(
+            f"count is {count} and y has {dy} columns: model "
+            f"{estimator.model_file.name} accepts {dim} columns unsliced; pass a smaller count, or "
+            'the model "wide" (20 columns)'
+        )
     chosen: list[int] = []
     found: list[tuple[int, float, float, float]] = []
     end = ""
@@ -131,17 +137,5 @@ def select_features(
     joint = None
     if chosen:
         joint = estimator.estimate(samples[:, chosen], target, time_series=series)
-    names = tuple(columns[i] for i in chosen)
-    order = np.array(chosen, np.int64)
+    names, order = tuple(columns[i] for i in chosen), np.array(chosen, np.int64)
     return FeatureSelection(names, order, step.astype(np.int64), mi, stderr, p_value, joint, end)
-
-
-def _check_width(count: int, dy: int, estimator: Estimator) -> None:
-    """Raise InputError if `count` columns and a y of `dy` columns are too many for the model."""
-    dim = estimator.model_file.dim
-    if max(count, count - 1 + dy) > dim:
-        raise InputError(
-            f"count is {count} and y has {dy} columns: model "
-            f"{estimator.model_file.name} accepts {dim} columns unsliced; pass a smaller count, or "
-            'the model "wide" (20 columns)'
-        )

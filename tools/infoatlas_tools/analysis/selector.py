@@ -102,11 +102,6 @@ class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             Numbers, or classes of any type [n]. These become columns of 0 and 1, one for each class
             but one, or the numbers 0, 1, ... if the columns do not fit into the model.
 
-        Returns
-        -------
-        InformationSelector
-            Itself.
-
         Raises
         ------
         InputError
