@@ -27,8 +27,6 @@ from .states import Bag
 KEPT = 1000  # states of a topic that are kept for a picture; sometimes up to twice as many
 ESTIMATES = 1500  # of a recording by default, at most: as many as a picture can show
 SURVEYED = 500  # messages from which their interval is estimated
-
-
 COLUMNS = ("stamp", "mi", "stderr", "noise", "local", "fill", "saturated")  # of an estimate
 
 
@@ -70,9 +68,8 @@ class StreamCurve:
     counts: dict[str, int] = field(default_factory=dict)  # messages, by what became of them
     notices: list[str] = field(default_factory=list)  # sentences about changes, as of the joints
     events: list[Event] = field(default_factory=list)  # of couplings, in order of time
-    # Stamps and mutual information [M] of the motions of two topics, for couplings.
-    motions: tuple[NDArray[np.float64], NDArray[np.float64]] = (np.zeros(0), np.zeros(0))
-
+    # [2, M], stamps and mutual information of the motions of two topics, for couplings.
+    motions: NDArray[np.float64] = field(default_factory=lambda: np.zeros((2, 0)))
     lags: dict[str, Any] | None = None  # of two topics: the result of `scan_lags`
 
     def to_dict(self) -> dict[str, Any]:
@@ -139,14 +136,12 @@ def survey(bag: Bag, topic: str, extractor: Extractor) -> tuple[float | None, fl
 
 
 def choose_grid(states: float, step: float | None, part: Part, detector: ExtremumDetector) -> float:
-    """The grid for the estimates of a recording, which bounds the time for a long one.
+    """The grid for the estimates of a recording, seconds; 0 for an estimate of each state.
 
     Up to 1,500 states have an estimate each. Otherwise there are 1,500 evenly spaced estimates,
-    including those for the detector. If the detector would need more, it uses half as many (one in
-    each tenth of its delay), and the curve has the same ones.
-
-    `states` and `step` are results of `survey`. The detector is coarsened if the recording is long.
-    The result is in seconds, for `Stream`; 0 for an estimate of each state.
+    including those for the detector. If the detector would need more, it is coarsened to half as
+    many (one in each tenth of its delay), and the curve has the same ones. `states` and `step` are
+    results of `survey`.
     """
     if step is None:
         return 0.0
@@ -170,12 +165,9 @@ def read(
 ) -> StreamCurve:
     """Feed a bag to a stream, as the node would receive it.
 
-    A message is dated by the stamp in its header, or otherwise by its arrival. Only the curve and
-    one message are in memory.
-
-    There is a receiver for each of one or two topics. `progress` is called with the completed
-    share, 0 to 1. Messages outside `part` are skipped, as if the recording did not have them.
-    Messages whose stamps are swapped with those of near ones are put in order.
+    A message is dated by the stamp in its header, or otherwise by its arrival. There is a receiver
+    for each of one or two topics. `progress` is called with the completed share, 0 to 1. Messages
+    outside `part` are skipped, as if the recording did not have them.
     """
     samples = PartSamples(bag, topics, receivers, part, progress)
     found = _Found(topics)
@@ -187,43 +179,33 @@ def read(
         if latest is not None and (not found.motions or found.motions[-1][0] != latest.stamp):
             found.motions.append((latest.stamp, latest.estimate.mi))
     far = far_partners(topics, found.stamps, stream.sync.tolerance) if stream.sync else ""
-    estimate = found.estimate
-    if estimate is None:
+    one = found.estimate
+    if one is None:
         where = f"{bag.path} gave no estimate of {' and '.join(topics)}"
         raise InputError(f"{where}: {_why_no_estimate(stream, samples.part, found.fault, far)}")
-    notices = (
-        [*bag.notices, *found.notices]
-        + [far] * bool(far)
-        + [
-            f"{t} has no stamps: times are those of arrival in the bag"
-            for t in sorted(found.arrived)
-        ]
-    )
-    slices = "unsliced"
-    if estimate.k is not None:
-        slices = f"{estimate.slices} slices of {estimate.k} dimensions"
+    notices = [*bag.notices, *found.notices, *[far] * bool(far)]
+    for topic in sorted(found.arrived):
+        notices.append(f"{topic} has no stamps: times are those of arrival in the bag")
+    slices = "unsliced" if one.k is None else f"{one.slices} slices of {one.k} dimensions"
     columns = dict(zip(COLUMNS, np.array(found.rows).T, strict=True))
     columns["saturated"] = columns["saturated"].astype(bool)
-    own = [(receiver.extractor.fields, receiver.extractor.names) for receiver in receivers]
+    read_by = [receiver.extractor for receiver in receivers]
     return StreamCurve(
         data=str(bag.path),
         topics=[
-            StreamTopic(name, bag.topics[name].type, *shown)
-            for name, shown in zip(topics, own, strict=True)
+            StreamTopic(name, bag.topics[name].type, own.fields, own.names)
+            for name, own in zip(topics, read_by, strict=True)
         ],
         settings=_settings(stream) | {"part": asdict(samples.part)},
         **columns,
         extrema=sorted(found.extrema, key=lambda extremum: extremum.stamp),
         start=samples.start,
         states=[some.stacked() for some in found.kept],
-        how=f"{slices}, model {estimate.model} on {estimate.provider}, seed {estimate.seed}",
+        how=f"{slices}, model {one.model} on {one.provider}, seed {one.seed}",
         counts=stream.counts,
         notices=notices + samples.notices(),
         events=found.events,
-        motions=(
-            np.array([at for at, _ in found.motions]),
-            np.array([m for _, m in found.motions]),
-        ),
+        motions=np.array(found.motions).reshape(-1, 2).T,
     )
 
 
@@ -261,8 +243,7 @@ class _Found:
         if found is not None and output.shown:
             one = self.estimate = found.estimate
             errors = one.stderr, one.noise
-            row = (found.stamp, one.mi, *errors, found.local, found.fill, one.saturated)
-            self.rows.append(row)
+            self.rows.append((found.stamp, one.mi, *errors, found.local, found.fill, one.saturated))
 
 
 def _settings(stream: Stream) -> dict[str, Any]:
@@ -297,10 +278,7 @@ def fates(counts: Mapping[str, int], tolerance: float | None) -> str:
 
 
 def _why_no_estimate(stream: Stream, part: Part, fault: str, far: str) -> str:
-    """Why a bag gave no estimate.
-
-    `fault` is that of the first message without a state, and `far` the result of `far_partners`.
-    """
+    """Why a bag gave no estimate; `far` is the result of `far_partners`."""
     # The last message may have no partner, and the window misses pairs.
     reason = stream.window.reason if stream.counts["accepted"] else stream.reason
     hint = ": try a shorter window" if reason.startswith("filling") else ""

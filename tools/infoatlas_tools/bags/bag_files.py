@@ -1,7 +1,4 @@
-"""Reads the files of a ROS bag as one: channels, and messages as they were sent.
-
-The subpackage `messages` decodes them, so that a channel that cannot be decoded does no harm here.
-"""
+"""Reads the files of a ROS bag as one: channels, and messages as they were sent."""
 
 from __future__ import annotations
 
@@ -52,12 +49,8 @@ class BagFiles:
         self, folder: Path, stack: ExitStack
     ) -> tuple[list[tuple[Path, Path]], list[dict[str, Any]]]:
         """Files of a folder, each with its unpacked file, and the topics in its metadata."""
-        try:
-            from ruamel.yaml import YAML
-        except ImportError as error:
-            raise InputError(
-                f"{folder} needs ruamel.yaml: pip install 'infoatlas-rt[bags]'"
-            ) from error
+        from ruamel.yaml import YAML  # a dependency of rosbags, which `BagReader` has found
+
         check_regular(folder / "metadata.yaml")
         text = (folder / "metadata.yaml").read_text("utf-8")
         stated = YAML(typ="safe").load(text)["rosbag2_bagfile_information"]

@@ -62,11 +62,8 @@ class BagImages(NamedTuple):
 def check_camera(bag: Bag, topic: str) -> None:
     """Raise InputError if a bag has no images on a topic; the message lists those that have."""
     require("cv2")
-    cameras = [
-        name
-        for name, about in bag.topics.items()
-        if about.type.rpartition("/")[2] in ("Image", "CompressedImage")
-    ]
+    kinds = ("Image", "CompressedImage")
+    cameras = [n for n, own in bag.topics.items() if own.type.rpartition("/")[2] in kinds]
     if topic not in cameras:
         held = f"topics of images are {', '.join(cameras)}" if cameras else bag.listing()
         raise InputError(f"{bag.path} has no images on {topic!r}: {held}")

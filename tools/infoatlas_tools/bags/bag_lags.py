@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from functools import partial
 from itertools import product
 from operator import attrgetter
 from typing import Any
@@ -67,10 +66,9 @@ def scan_lags(
     completed share, 0 to 1.
 
     The result is JSON-safe. "step" (s) is that of the lags, "span" (s) the time that was compared.
-    "scans" has a dict for each pair of quantities. It has their names, the number of steps that
-    were compared, and whether the largest value is significant. It also has values of the `LagScan`
-    with lags in seconds, or "why" there are none. A lag is positive if the second topic is ahead of
-    the first.
+    "scans" has a dict for each pair of quantities: their names, the number of steps that were
+    compared, whether the largest value is significant, and values of the `LagScan` with lags in
+    seconds, or "why" there are none. A lag is positive if the second topic is ahead of the first.
     """
     seconds = as_seconds(seconds, "lags")
     if step is None:
@@ -109,15 +107,16 @@ def scan_lags(
         if "force" in names and independent_pairs(x, y) < INDEPENDENT:
             scan["why"] = "they drift"
             continue
-        done = partial(_share, progress, number, len(asked))
-        found = lag_scan(x, y, range(-most, most + 1), estimator, progress=done)
+
+        def report(done: int, total: int, before: int = number) -> None:
+            progress((before + done / total) / len(asked))
+
+        found = lag_scan(x, y, range(-most, most + 1), estimator, progress=report)
+        values = ("mi", "stderr", "noise", "p_adjusted")
         scan |= {
             "significant": significant(found),
             "lag": (found.lags * grid).tolist(),
-            "mi": found.mi.tolist(),
-            "stderr": found.stderr.tolist(),
-            "noise": found.noise.tolist(),
-            "p_adjusted": found.p_adjusted.tolist(),
+            **{name: getattr(found, name).tolist() for name in values},
             "best": found.best * grid,
             "interval": [end * grid for end in found.interval],
         }
@@ -237,10 +236,3 @@ def _quantities(
 
 def _means(states: Array) -> Array:
     return (states[1:] + states[:-1]) / 2
-
-
-def _share(
-    progress: Callable[[float], None], number: int, scans: int, done: int, total: int
-) -> None:
-    """Report the progress of a scan of several."""
-    progress((number + done / total) / scans)

@@ -72,9 +72,8 @@ def load_demonstrations(
             found[bag_path.name] = _like(own, next(iter(found.items()), None))
             for notice in bag.notices + own.notices:
                 left_out.setdefault(notice, []).append(bag_path.name)
-    passed = {fate: None for own in found.values() for fate in own.passed}
     notes = [f"{shorten(bags)}: {notice}." for notice, bags in left_out.items()]
-    for fate in passed:
+    for fate in dict.fromkeys(fate for own in found.values() for fate in own.passed):
         counts = [
             f"{own.passed[fate]} in {name}" for name, own in found.items() if own.passed[fate]
         ]
@@ -151,11 +150,9 @@ def _read(
                 f"the first ({shorten(extractor.names)} now): choose those that all messages "
                 "have, with --joints or --field"
             )
-        why = sample.fault
-        if not why and not np.isfinite(sample.state).all():
-            bad = np.flatnonzero(~np.isfinite(sample.state))
-            some = shorten([extractor.names[i] for i in bad])
-            why = f"{some} is NaN or infinite"
+        why, bad = sample.fault, np.flatnonzero(~np.isfinite(sample.state))
+        if not why and len(bad):
+            why = f"{shorten([extractor.names[i] for i in bad])} is NaN or infinite"
         if why:
             raise InputError(
                 f"message {number} on {topic} cannot be used, and a trajectory has no holes: "

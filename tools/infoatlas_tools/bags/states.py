@@ -59,12 +59,7 @@ class Bag:
             check_regular(file)
         self.notices: list[str] = []
         with reading(self.path):
-            self._reader = BagReader(self.path)
-        self._list()
-
-    def _list(self) -> None:
-        """The topics of the bag, and those that are left out."""
-        reader = self._reader
+            self._reader = reader = BagReader(self.path)
         channels = [*enumerate(reader.channels)]
         self.topics: dict[str, Topic] = {}
         for name in sorted({each.topic for _, each in channels}):
@@ -113,10 +108,7 @@ class Bag:
         return schema_of(self._reader.typestore, kind)
 
     def extractor(
-        self,
-        topic: str,
-        fields: Sequence[str] | None = None,
-        joints: Sequence[str] = (),
+        self, topic: str, fields: Sequence[str] | None = None, joints: Sequence[str] = ()
     ) -> Extractor:
         """Make an extractor of the states of one body from a topic's messages.
 

@@ -281,7 +281,6 @@ class Sqlite3File:
         return self._base.execute(query, values)
 
     def messages(self, chosen: Collection[int]) -> Iterator[Received]:
-        """Messages of some channels, in the order of their arrival."""
         marks = ", ".join("?" * len(chosen))
         query = f"SELECT timestamp, topic_id, data FROM messages WHERE topic_id IN ({marks})"
         rows = self._rows(f"{query} ORDER BY timestamp", *chosen)
@@ -293,10 +292,8 @@ class Ros1File:
     """An open .bag file of ROS 1."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            from rosbags.rosbag1 import Reader
-        except ImportError as error:
-            raise InputError(f"{path} needs rosbags: pip install 'infoatlas-rt[bags]'") from error
+        from rosbags.rosbag1 import Reader  # `BagReader` has found the package
+
         self._reader = Reader(path)
         self._reader.open()
         self._connections = {each.id: each for each in self._reader.connections}
@@ -317,8 +314,6 @@ class Ros1File:
         self._reader.close()
 
     def messages(self, chosen: Collection[int]) -> Iterator[Received]:
-        """Messages of some channels, in the order of their arrival."""
-        for connection, time, data in self._reader.messages(
-            [self._connections[number] for number in chosen]
-        ):
+        wanted = [self._connections[number] for number in chosen]
+        for connection, time, data in self._reader.messages(wanted):
             yield time, connection.id, data
