@@ -103,7 +103,9 @@ def test_a_window_in_cpp_allocates_no_memory(programs, d):
 def test_calls_in_real_time_and_refusals(programs, tmp_path):
     """Refusals allocate nothing; what may run in real time makes no system call, either."""
     task = tmp_path / "task.json"
-    task.write_text(json.dumps(random_tasks.task(np.random.default_rng(0))))
+    content = random_tasks.task(np.random.default_rng(0))
+    content["detectors"]["stream"] |= {"stamps_for_rate": 10, "stamps_kept": 100}
+    task.write_text(json.dumps(content))
     lines = run(programs[0] / "real_time", EDGE, task).decode().splitlines()
     assert re.fullmatch(r"\d+ calls, 0 allocations: ", lines[0]), lines[0]
     assert re.fullmatch(r"\d+ calls, 0 allocations, 0 locks, (not )?watched: ", lines[1]), lines[1]
