@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import chain, count, islice
 from typing import Any
 
 from infoatlas_rt.errors import InputError
@@ -34,6 +34,11 @@ def first_names(names: Iterable[str], count: int) -> str:
     """Text of the first names of a list, for messages; "..." stands for the rest."""
     some = list(islice(names, count + 1))
     return ", ".join([*some[:count], *["..."] * (len(some) > count)])
+
+
+def unused_name(name: str, taken: Container[str]) -> str:
+    """The name, or with the first number from 2 on that is not taken, as "reach_cube_2"."""
+    return next(n for n in chain([name], (f"{name}_{k}" for k in count(2))) if n not in taken)
 
 
 def shift_notes(origins: Mapping[int, int], names: Sequence[str]) -> list[str]:

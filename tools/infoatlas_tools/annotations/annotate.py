@@ -77,15 +77,12 @@ def annotate(
     >>> annotations.labels, annotations.spans(0)[1]
     (('right', 'up'), Span(start=19, end=40, label=1))
     """
-    source: Recording | None = None
     if isinstance(demonstrations, str | os.PathLike):
-        source = open_recording(demonstrations)
-    elif isinstance(demonstrations, Recording):
-        source = demonstrations
-    else:
-        given = as_trajectories(demonstrations)
-    if source:
-        given = source.trajectories
+        demonstrations = open_recording(demonstrations)
+    source = demonstrations if isinstance(demonstrations, Recording) else None
+    if isinstance(demonstrations, Recording):
+        demonstrations = demonstrations.trajectories
+    given = as_trajectories(demonstrations)
     if bool(tools) != bool(objects):
         first, second = ("tools", "objects") if tools else ("objects", "tools")
         raise ParameterError(

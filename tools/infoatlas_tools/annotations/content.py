@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 
+from ..array_types import Bool, Float, Int
 from ..bags.any_recording import Recording
 from ..keystates.contacts.event_names import END
 from ..keystates.contacts.keystate_steps import ENOUGH
@@ -29,9 +29,6 @@ from ..keystates.subtasks import Subtasks
 from ..keystates.trust.quality import at_rest
 from .review import Review, review
 from .written_formats import FORMATS, check_format, check_out, replacing
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 ELSEWHERE = 15.0  # times the median distance from where most end: a part ends elsewhere
 
@@ -225,7 +222,7 @@ class Annotations:
         return np.minimum(found / max(len(tools), 1), 1.0)
 
     @cached_property
-    def reordered(self) -> NDArray[np.bool_]:
+    def reordered(self) -> Bool:
         """Whether a demonstration has the parts in another order than `subtasks.parts` [N]."""
         other = np.zeros(len(self.lengths), bool)
         for tool in self.subtasks.tools:
@@ -274,7 +271,7 @@ class Annotations:
             found[event.step :] = event.column
         return found
 
-    def idle(self, demonstration: int) -> NDArray[np.bool_]:
+    def idle(self, demonstration: int) -> Bool:
         """Whether every coordinate is at rest at each step [T]."""
         recordings = self.keystates.recordings
         still = at_rest(recordings.scales, recordings.states[demonstration])
@@ -285,7 +282,7 @@ class Annotations:
         found[len(own) :] = own[-1:].any()
         return found[self.kept(demonstration)]
 
-    def outliers(self, demonstration: int) -> NDArray[np.bool_]:
+    def outliers(self, demonstration: int) -> Bool:
         """Whether a step was an outlier, and was replaced before the search [T]."""
         found = np.zeros(int(self.keystates.trajectories.lengths[demonstration]), bool)
         found[list(self.keystates.quality[demonstration].outliers)] = True

@@ -74,10 +74,9 @@ def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any
     (median). `episodes` is a list with `episode`, `frames`, `subtasks` (number, name, start, end),
     `key_states` (number, name, step) and, with `quality`, `quality`. `orders` has the episodes of
     each order of sub-tasks, and `look_at_first` the unusual ones (None without `quality` or without
-    a rate). `objects` lists
-    those that a camera sees, with `number`, `name`, `camera`, `seen` (share of the demonstrations)
-    and `cuts`. A cut has its label, the information (`nats`) with its `stderr`, and whether it is
-    the `reference`.
+    a rate). `objects` lists those that a camera sees, with `number`, `name`, `camera`, `seen`
+    (share of the demonstrations) and `cuts`: label, information (`nats`) with its `stderr`, and
+    whether it is the `reference`.
     """
     subtasks, keystates = annotations.subtasks, annotations.keystates
     shares = [share for tool in subtasks.tools for share in annotations.shares(tool).tolist()]
@@ -140,33 +139,20 @@ def _rows(annotations: Annotations) -> Iterator[tuple[int, dict[str, Any]]]:
     """Demonstration and columns of each part and key state, by demonstration and time."""
     subtasks = annotations.subtasks
     for i, episode in enumerate(annotations.episodes):
-        rows = []
+        rows: list[dict[str, Any]] = []
         for number, (part, name) in enumerate(zip(subtasks.parts, subtasks.names, strict=True)):
             start, end = int(part.start[i]), int(part.end[i])
             if end > start:
-                about = {key: getattr(part, key) for key in PART}
-                rows.append(_row(annotations, episode, "subtask", number, name, start, end) | about)
+                row = {"what": "subtask", "number": number, "name": name, "start": start}
+                rows.append(row | {"end": end} | {key: getattr(part, key) for key in PART})
         for event in annotations.events(i):
+            row = {"what": "key_state", "number": event.column, "name": event.name}
             strength = float(annotations.keystates.strength[event.column])
-            row = _row(annotations, episode, "key_state", event.column, event.name, event.step)
-            rows.append(row | {"strength": strength})
-        yield from ((i, row) for row in sorted(rows, key=lambda row: row["start"]))
-
-
-def _row(
-    annotations: Annotations,
-    episode: str,
-    what: str,
-    number: int,
-    name: str,
-    start: int,
-    end: int | None = None,
-) -> dict[str, Any]:
-    found = {"episode": episode, "what": what, "number": number, "name": name, "start": start}
-    found["start_seconds"] = float(annotations.seconds(start))
-    if end is not None:
-        found |= {"end": end, "end_seconds": float(annotations.seconds(end))}
-    return found
+            rows.append(row | {"start": event.step, "strength": strength})
+        for own in sorted(rows, key=lambda one: one["start"]):
+            for at in {"start", "end"} & set(own):
+                own[f"{at}_seconds"] = float(annotations.seconds(own[at]))
+            yield i, own | {"episode": episode}
 
 
 def _cell(value: Any) -> Any:

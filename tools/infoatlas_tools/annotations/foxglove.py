@@ -15,10 +15,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError, OutputError
 
+from ..array_types import Int
 from ..bags.bag_files import BagFiles, reading
 from .content import Annotations
 
@@ -73,9 +73,7 @@ def _stem(name: str) -> str:
     return plain.rpartition(".")[0] if plain.endswith(BAGS) else plain
 
 
-def _events(
-    annotations: Annotations, i: int, times: NDArray[np.int64]
-) -> list[tuple[int, int, dict[str, str]]]:
+def _events(annotations: Annotations, i: int, times: Int) -> list[tuple[int, int, dict[str, str]]]:
     """Start, end (ns) and metadata of the events of a demonstration, in order of time."""
     found = []
     last = len(times) - 1
@@ -114,7 +112,7 @@ def _write(file: Path, store: Any, events: Sequence[tuple[int, int, dict[str, st
         next(folder.glob("*.mcap")).rename(file)
 
 
-def _times(annotations: Annotations, path: Path, topic: str | None) -> list[NDArray[np.int64]]:
+def _times(annotations: Annotations, path: Path, topic: str | None) -> list[Int]:
     """Times of the steps of each demonstration, ns."""
     bags = [_bag(path, name) for name in annotations.episodes]
     if not all(bags):
@@ -142,7 +140,7 @@ def _bag(path: Path, name: str) -> Path | None:
     return None
 
 
-def _read_arrivals(bag: Path, length: int, topic: str | None) -> NDArray[np.int64]:
+def _read_arrivals(bag: Path, length: int, topic: str | None) -> Int:
     """Times at which a bag received the messages of a topic, ns; their number is checked."""
     with reading(bag), closing(BagFiles(bag)) as files:
         chosen = [i for i, each in enumerate(files.channels) if each.topic == topic]

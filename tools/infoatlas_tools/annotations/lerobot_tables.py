@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 
+from ..array_types import Int
 from ..files.lerobot.features import NUMBERS, kind_of_feature, shape_of
 from ..files.lerobot.frames import TIME, counters, read_parquet, require_pyarrow, scalars
 from ..files.lerobot.meta import COUNTERS, LeRobotFolder
@@ -22,8 +23,6 @@ from ..keystates.motion.motion_scales import quanta
 from ..keystates.trust.quality import IDLE, dithers
 from .content import Annotations
 from .quality_flags import episode_reasons
-
-Int = NDArray[np.int64]
 
 ENDS = ("start", "end")  # of a part
 STAGES = ("names", "start_frames", "end_frames", "start_times", "end_times")  # of SARM
@@ -142,18 +141,17 @@ def write_episodes(
     info: dict[str, Any],
 ) -> None:
     """SARM's stages, reasons to look at an episode, and statistics of the new columns."""
-    about: dict[int, dict[str, Any]] = {episode: {} for episode in episodes}
-    if len(annotations.subtasks.tools) == 1:
-        for i, episode in enumerate(episodes):
-            about[episode] = _stages(annotations, i, frames.times[i])
-    if quality:
-        for i, episode in enumerate(episodes):
-            about[episode]["quality_reasons"] = episode_reasons(annotations, i)
-    for i, episode in enumerate(episodes if frames.cut else ()):
-        about[episode]["length"] = len(frames.times[i])
-        if meta:
+    about: dict[int, dict[str, Any]] = {}
+    for i, episode in enumerate(episodes):
+        one = len(annotations.subtasks.tools) == 1
+        own = about[episode] = _stages(annotations, i, frames.times[i]) if one else {}
+        if quality:
+            own["quality_reasons"] = episode_reasons(annotations, i)
+        if frames.cut:
+            own["length"] = len(frames.times[i])
+        if frames.cut and meta:
             first, last = int(frames.index[i].min()), int(frames.index[i].max())
-            about[episode] |= {"dataset_from_index": first, "dataset_to_index": last + 1}
+            own |= {"dataset_from_index": first, "dataset_to_index": last + 1}
     stats = {
         episode: {name: summary(columns[i]) for name, columns in numbers.items()}
         for i, episode in enumerate(episodes)
@@ -223,12 +221,10 @@ def _update_lines(file: Path, key: str | None, new: dict[int, dict[str, Any]]) -
         if added is None:  # the data of the episode are not on this machine
             for name in next(iter(new.values())):
                 own.pop(name, None)
-            lines.append(json.dumps(row, ensure_ascii=False))
-            continue
-        if key == "stats":  # only the statistics that the data set has
+        elif key == "stats":  # only the statistics that the data set has
             known = {name for one in own.values() for name in one}
             added = {f: {k: v for k, v in s.items() if k in known} for f, s in added.items()}
-        own.update(added)
+        own.update(added or {})
         lines.append(json.dumps(row, ensure_ascii=False))
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -37,8 +37,6 @@ from .content import Annotations
 from .lerobot_tables import DatasetFrames, feature_values, trimmed, write_episodes
 from .quality_flags import frame_flags
 
-Int = NDArray[np.int64]
-
 KEY_STATE, SUBTASK, QUALITY = "key_state", "subtask_index", "quality_flag"
 STYLES = ("subtask", "motion")
 

@@ -11,8 +11,6 @@ so the others are moved out of `data` there. `subtask_configs.py` writes the ref
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +19,11 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 
+from ..array_types import Int
 from ..files.hdf5.opening import changed_copy
 from ..files.hdf5.robomimic import EEF_POSE, demos_of, opened_demos, step_count
 from ..keystates.subtasks import Subtasks
+from ..presentation import unused_name
 from .content import Annotations
 
 MASK = "infoatlas"  # name of the list of demonstrations that have all parts
@@ -49,7 +49,7 @@ def write_mimicgen(annotations: Annotations, path: Path, out: Path) -> tuple[str
     names, missing = signal_names(annotations.subtasks), incomplete(annotations)
     check_complete(annotations, path, missing, "MimicGen")
     notes = [f"{demo} is not in mask/{MASK}: {why}" for demo, why in missing.items()]
-    with _copy(path, out) as file:
+    with changed_copy(path, out) as file:
         bare = []
         for i, demo in enumerate(_demos(annotations, path, file)):
             info = demo.require_group("datagen_info")
@@ -83,7 +83,7 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
     names, missing = signal_names(annotations.subtasks), incomplete(annotations, least=2)
     check_complete(annotations, path, missing, "Isaac Lab")
     notes = [f"{demo} is moved to {LEFT_OUT}: {why}" for demo, why in missing.items()]
-    with _copy(path, out) as file:
+    with changed_copy(path, out) as file:
         bare = []
         lists = {split: demos_of(path, file, split) for split in file.get("mask", ())}
         for i, demo in enumerate(_demos(annotations, path, file)):
@@ -104,8 +104,8 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
                     _store(starts, name, np.arange(annotations.lengths[i]) > start)
         data, kept = file["data"], set(annotations.episodes) - set(missing)
         for name in [name for name in data if isinstance(name, str)]:
-            if name not in kept:
-                file.move(f"data/{name}", _free(file, name))
+            if name not in kept:  # another one may be there from an earlier annotation
+                file.move(f"data/{name}", unused_name(f"{LEFT_OUT}/{name}", file))
                 if name not in missing:
                     notes.append(f"{name} is moved to {LEFT_OUT}: it has no sub-tasks")
         if "total" in data.attrs:
@@ -124,7 +124,7 @@ def write_isaaclab(annotations: Annotations, path: Path, out: Path) -> tuple[str
 def check_complete(
     annotations: Annotations, path: Path, missing: dict[str, str], program: str
 ) -> None:
-    """Raise InputError if no demonstration has all parts: the program could use none."""
+    """Raise InputError unless demonstrations can be read, and the program can use one of them."""
     if len(missing) == len(annotations.episodes):
         demo, why = next(iter(missing.items()))
         raise InputError(
@@ -132,27 +132,16 @@ def check_complete(
             f"and {program} accepts complete ones only: look for fewer sub-tasks, as with "
             "--count auto or --label"
         )
-
-
-def _free(file: Any, name: str) -> str:
-    """A path in `left_out` that does not exist."""
-    number, path = 1, f"{LEFT_OUT}/{name}"
-    while path in file:  # from an earlier annotation
-        number += 1
-        path = f"{LEFT_OUT}/{name}_{number}"
-    return path
+    with opened_demos(path):  # before anything is written
+        pass
 
 
 def signal_names(subtasks: Subtasks) -> tuple[str, ...]:
     """A name for the signal of each part: its name in lower case, with "_" between words."""
     found: list[str] = []
     for name in subtasks.names:
-        own = plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "part"
-        number = 1
-        while own in found:
-            number += 1
-            own = f"{plain}_{number}"
-        found.append(own)
+        plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "part"
+        found.append(unused_name(plain, found))
     return tuple(found)
 
 
@@ -190,19 +179,10 @@ def eef_names(subtasks: Subtasks, path: Path, info: Any) -> dict[str, str]:
     return {tool: tool for tool in subtasks.tools}
 
 
-def _mark_end(end: int, start: int, length: int) -> NDArray[np.int64]:
+def _mark_end(end: int, start: int, length: int) -> Int:
     """1 from the last step of a part on; 0 throughout if there is none."""
     steps = np.arange(length)
     return np.asarray((steps >= end - 1) & (end > start), np.int64)
-
-
-@contextmanager
-def _copy(path: Path, out: Path) -> Iterator[Any]:
-    """A copy of a file of demonstrations, open for changes."""
-    with opened_demos(path):  # raises InputError before anything is written
-        pass
-    with changed_copy(path, out) as file:
-        yield file
 
 
 def _demos(annotations: Annotations, path: Path, file: Any) -> list[Any]:

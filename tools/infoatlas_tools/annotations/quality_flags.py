@@ -6,12 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..array_types import Int
 from ..keystates.contacts.event_names import CONTACT, MOTION
 from .content import Annotations
-
-Int = NDArray[np.int64]
 
 MISLABELLED = "(its steps are labelled in the usual order)"
 IDLE, OUTLIER, LOOK = 1, 2, 4  # flags, which are added: at rest, replaced, of an episode to look at

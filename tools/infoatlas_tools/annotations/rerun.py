@@ -18,14 +18,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError, OutputError
 
+from ..array_types import Float, Int
 from ..files.lerobot.features import STATE
 from ..files.lerobot.images import video_places
 from ..files.lerobot.meta import LeRobotFolder
 from ..files.lerobot.reader import is_lerobot
+from ..presentation import unused_name
 from .content import Annotations
 
 APPLICATION = "infoatlas-rt"
@@ -117,7 +118,7 @@ def _log(
     recording: Any,
     annotations: Annotations,
     i: int,
-    states: NDArray[np.float64],
+    states: Float,
     clips: Sequence[Clip],
 ) -> None:
     """Write one demonstration."""
@@ -136,9 +137,8 @@ def _log(
         # Several curves in one entity: the values of a step belong together.
         scalars = rerun.Scalars.columns(scalars=values.reshape(-1))
         send(entity, np.arange(length), scalars.partition([len(columns)] * length))
-    for entity, labels, active in _lanes(annotations, i):
-        starts = np.flatnonzero(np.r_[True, active[1:] != active[:-1]])
-        _lane(rerun, recording, send, entity, labels, active, starts)
+    for lane in _lanes(annotations, i):
+        _lane(rerun, recording, send, *lane)
     events = annotations.events(i)
     if events:
         texts = [event.name for event in events]
@@ -157,10 +157,10 @@ def _lane(
     send: Any,
     entity: str,
     labels: Sequence[str],
-    active: NDArray[np.int64],
-    starts: NDArray[np.int64],
+    active: Int,
 ) -> None:
     """Write a lane of states; -1 is no state."""
+    starts = np.flatnonzero(np.r_[True, active[1:] != active[:-1]])
     colours = [COLOURS[k % len(COLOURS)] for k in range(len(labels))]
     if hasattr(rerun, "StateChange"):
         if hasattr(rerun, "StateConfiguration"):
@@ -177,9 +177,7 @@ def _lane(
     send(entity, np.arange(len(active)), rerun.Scalars.columns(scalars=active.astype(np.float64)))
 
 
-def _lanes(
-    annotations: Annotations, i: int
-) -> Iterator[tuple[str, tuple[str, ...], NDArray[np.int64]]]:
+def _lanes(annotations: Annotations, i: int) -> Iterator[tuple[str, tuple[str, ...], Int]]:
     """Names of entities, labels of their states, and the state at each step."""
     subtasks = annotations.subtasks
     for tool in subtasks.tools:
@@ -209,10 +207,7 @@ def _groups(annotations: Annotations) -> Iterator[tuple[str, list[int], list[str
     for beginning, every in sorted(groups.items(), key=lambda group: group[0] not in bodies):
         for first in range(0, len(every), CURVES_IN_VIEW):
             columns = every[first : first + CURVES_IN_VIEW]
-            entity, number = f"{SIGNALS}/{_plain(beginning)}", 1
-            while entity in used:
-                number += 1
-                entity = f"{SIGNALS}/{_plain(beginning)}_{number}"
+            entity = unused_name(f"{SIGNALS}/{_plain(beginning)}", used)
             used.add(entity)
             yield entity, columns, [names[j] for j in columns]
 

@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..array_types import Float
 from ..keystates.contacts.keystate_steps import ENOUGH
 from ..keystates.trust.quality import UNLIKE
-
-Float = NDArray[np.float64]
 
 REACH = 1.0  # seconds of the largest lag
 CORRELATED = 0.3  # correlation of the speeds of a set from which it has a lag, at least

@@ -74,11 +74,9 @@ def write_autodata(annotations: Annotations, path: Path, out: Path) -> tuple[str
     for eef, parts in fields.items():
         lines.append(f"  {json.dumps(eef)}:")
         for own, name in zip(parts, names[eef], strict=True):
-            signal = own["subtask_term_signal"] or ""
             row = {"object_ref": own["object_ref"] or "", "description": name}
-            row["subtask_term_signal"] = signal
+            row["subtask_term_signal"] = own["subtask_term_signal"] or ""
             row.update({key: value for key, value in own.items() if key not in row})
-            row["subtask_term_offset_range"] = list(own["subtask_term_offset_range"])
             texts = [f"{key}: {json.dumps(value)}" for key, value in row.items()]
             lines += [f"    - {texts[0]}", *(f"      {text}" for text in texts[1:])]
     lines += ["generation_policy:", "  select_src_per_subtask: true"]

@@ -22,17 +22,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_count
 from infoatlas_rt.live.timing import Timing
 
+from ..array_types import Float, Int
 from ..trajectories import Trajectories, as_trajectories, episode_names
 from .contacts.bodies import unnamed_positions
 from .contacts.contact_events import Evidence, add_changes, chosen_events, find_evidence
 from .contacts.event_names import MOTION, EventKind, What, label_kind
-from .contacts.keystate_steps import SHARED, Steps, as_columns
+from .contacts.keystate_steps import SHARED, Steps, as_columns, order_in_time
 from .coordinates import ReadCoordinates, read_coordinates
 from .key_states import KeyStates
 from .kinds import Others, group, number_kinds
@@ -47,9 +47,6 @@ from .trust.trust import has_bursts, measure_met, measure_reproduced
 
 CHOOSABLE = 8  # key states of a demonstration that count="auto" keeps, at most
 DOMINANT = 0.4  # of the largest strength: other changes of the motion that count="auto" keeps
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 
 def discover_keystates(
@@ -82,10 +79,6 @@ def discover_keystates(
         exactly. Other key states of the same kinds are found; `count` is ignored. None in place of
         a step: the demonstration lacks this kind. One demonstration has all names. Steps without
         names are matched in order of time.
-
-    Returns
-    -------
-    KeyStates
 
     Raises
     ------
@@ -137,8 +130,8 @@ def discover_keystates(
             f"Demonstrations have up to {max(map(len, evidence.events))} contacts and switches, "
             f"and auto keeps {CHOOSABLE}: pass a larger count for all of them.",
         )
-    found = found.in_time(lengths)
-    reached = _working(found, timing.stride, recordings.lengths)
+    found = found.take(order_in_time(found.steps, lengths))
+    reached = recordings.reached(found.steps, found.shared)
     kept = np.delete(repaired, coordinates.left_out, axis=1)
     faults = (
         recording_faults(coordinates, paths),
@@ -151,7 +144,7 @@ def discover_keystates(
         evidence=evidence,
         quality=assess(scales, working, evidence, found, outliers, *faults),
         labels=labelled,
-        reproduced=measure_reproduced(scales, working, np.where(found.shared, reached, np.nan)),
+        reproduced=measure_reproduced(scales, working, reached),
         met=measure_met(evidence.events, found.steps, lengths, frequency, bool(labelled)),
         notes=(*notes, *(() if evidence.bodies else unnamed_positions(given.names))),
     )
@@ -290,9 +283,3 @@ def _make_labelled(names: tuple[str, ...], steps: Float, certainty: Float) -> St
     strength, count = (~np.isnan(steps)).mean(axis=0), len(names)
     kinds, shared = np.arange(count), np.ones(count, bool)
     return Steps(found, strength, tuple(map(label_kind, names)), kinds, shared, certainty)
-
-
-def _working(found: Steps, stride: int, lengths: Int) -> Float:
-    """Working steps of key states [N, K]; NaN where a demonstration lacks one."""
-    steps = np.minimum(found.steps.filled(0) // stride, lengths[:, None] - 1)
-    return np.where(np.ma.getmaskarray(found.steps), np.nan, steps)

@@ -172,10 +172,6 @@ class KeyStates:
         ----------
         names : dict of str to str
             New names by the present ones: {"gripper closes": "grasp cube"}.
-
-        Returns
-        -------
-        KeyStates
         """
         events = tuple(replace(e, words=names.get(e.name, e.words)) for e in self.found.events)
         quality = tuple(
@@ -223,10 +219,6 @@ class KeyStates:
         estimator : Estimator, or name or path of a model, optional
             The model also estimates the information of the chosen parts, if there are enough
             demonstrations for it; the shipped model unless given.
-
-        Returns
-        -------
-        Subtasks
 
         Raises
         ------

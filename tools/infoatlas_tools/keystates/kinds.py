@@ -11,12 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..array_types import Float, Int
 from .contacts.keystate_steps import SHARED
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 ONE_KIND = 0.3  # cosine of the signatures of one kind, at least
 SIMILAR = 0.8  # cosine of the signatures from which two kinds count as one kind, repeated

@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_count
 
+from ..array_types import Bool, Float, Int
 from ..trajectories import Trajectories
 from .contacts.contact_events import Event
 from .fits.fit_detectors import CENTRED, fit_detectors, make_features
@@ -27,7 +27,6 @@ from .marks import Marks, read_labels
 from .motion.durations import NEAR, ONE_EVENT
 from .motion.working_steps import Recordings
 
-Float = NDArray[np.float64]
 Labels: TypeAlias = Mapping[int, Any] | Marks | str | os.PathLike[str]
 
 STAND_FOR = 0.6  # of the labels of a kind: if so many lie on events of one kind, these are meant
@@ -108,7 +107,7 @@ def spread_labels(
 
 
 def _score_events(
-    events: Sequence[Event], kinds: Sequence[Any], recorded: NDArray[np.int64], stride: int
+    events: Sequence[Event], kinds: Sequence[Any], recorded: Int, stride: int
 ) -> Float:
     """Scores [T, K] of the events of a demonstration that are like the labelled ones; others 0.
 
@@ -126,9 +125,7 @@ def _score_events(
     return score
 
 
-def _orders(
-    steps: Float, place: Float, groups: NDArray[np.int64], apart: int
-) -> list[NDArray[np.int64]]:
+def _orders(steps: Float, place: Float, groups: Int, apart: int) -> list[Int]:
     """Possible orders [K] of the kinds: that of all labels [n, K], or else those of complete ones.
 
     In the first case, two objects may be exchanged, with all their kinds of the same groups.
@@ -151,9 +148,7 @@ def _orders(
     return orders
 
 
-def _likeliest(
-    score: Float, orders: list[NDArray[np.int64]], apart: int
-) -> tuple[NDArray[np.int64], Float, NDArray[np.bool_]]:
+def _likeliest(score: Float, orders: list[Int], apart: int) -> tuple[Int, Float, Bool]:
     """Steps [K] with the largest sum of scores [T, K], their margins, and which kinds are absent.
 
     The steps ascend in one of the orders, and kinds may be absent. Without orders each kind is

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..array_types import Float
 from ..presentation import require_pandas, with_count
 from .contacts.event_names import CONTACT, GRIPPER, LABEL, What
 from .contacts.keystate_steps import Steps
@@ -41,7 +41,7 @@ def data_frame(found: Steps, rate: float | None) -> Any:
     )
 
 
-def agreement(found: Steps, met: float, reproduced: NDArray[np.float64]) -> list[str]:
+def agreement(found: Steps, met: float, reproduced: Float) -> list[str]:
     """A sentence on how far the key states agree with contacts and with the motion; or none.
 
     `met` and `reproduced` are those of `KeyStates`.
@@ -61,7 +61,7 @@ def agreement(found: Steps, met: float, reproduced: NDArray[np.float64]) -> list
     return [f"Agreement {what}, beyond chance: {first} {scale}{more}."]
 
 
-def how_sure(found: Steps, reproduced: NDArray[np.float64]) -> list[str]:
+def how_sure(found: Steps, reproduced: Float) -> list[str]:
     """What each column rests on.
 
     "contact seen", "switch seen" or "labelled in 3, followed in 23"; other changes of the motion:
@@ -78,7 +78,7 @@ def how_sure(found: Steps, reproduced: NDArray[np.float64]) -> list[str]:
     return texts
 
 
-def lines(found: Steps, reproduced: NDArray[np.float64]) -> list[str]:
+def lines(found: Steps, reproduced: Float) -> list[str]:
     """A line for each column, below a header; none without columns.
 
     Columns that are not shared are counted in one line.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..array_types import Int
 from ..columns import short_name
 from ..keystates.contacts.bodies import find_bodies, find_grippers
 from ..keystates.motion.fit_timing import NOMINAL
@@ -76,13 +77,10 @@ class Signals:
         if stride > 1:
             states = np.pad(states, ((0, -len(states) % stride), (0, 0)), mode="edge")
             parts = states.reshape(-1, stride, states.shape[1])
-            states = np.stack([parts.min(axis=1), parts.max(axis=1)], axis=1).reshape(
-                -1, states.shape[1]
-            )
-        groups = []
-        for title, columns, low, high in zip(
-            self.titles, self.groups, self.low, self.high, strict=True
-        ):
+            ends = np.stack([parts.min(axis=1), parts.max(axis=1)], axis=1)
+            states = ends.reshape(-1, states.shape[1])
+        groups, every = [], zip(self.titles, self.groups, self.low, self.high, strict=True)
+        for title, columns, low, high in every:
             values = _levels(states[:, columns], low, high, LEVELS)
             lines = [
                 {"name": name, "values": values[:, k].tolist()}
@@ -104,6 +102,6 @@ class Signals:
         return rows
 
 
-def _levels(values: NDArray[Any], low: float, high: float, count: int) -> NDArray[np.int64]:
+def _levels(values: NDArray[Any], low: float, high: float, count: int) -> Int:
     share = (values - low) / max(high - low, 1e-12)
     return np.rint(count * np.clip(share, 0, 1)).astype(np.int64)

@@ -12,7 +12,6 @@ from infoatlas_rt.live.coordinates import Follower
 from infoatlas_tools import Trajectories
 from infoatlas_tools.columns import columns_of
 from infoatlas_tools.keystates.coordinates import read_coordinates
-from infoatlas_tools.keystates.coordinates.rounding import make_equal
 
 DATA = Path(__file__).parents[4]
 QUATERNION = ("tool.qw", "tool.qx", "tool.qy", "tool.qz")
@@ -620,39 +619,6 @@ def test_scale_of_late_motion_does_not_collapse():
     made, _, _, _ = read(states)
     assert made.scale[1] == pytest.approx(0.3, rel=0.01)
     assert made.least[1] == pytest.approx(3e-5, rel=0.01)
-
-
-@pytest.mark.parametrize(
-    "recorded_as",
-    [
-        lambda s: s,
-        lambda s: s.astype(np.float32),
-        lambda s: s.astype(np.float32).astype(np.float64),
-        lambda s: np.round(s, 4),
-    ],
-    ids=["float64", "float32", "float32 as float64", "decimals"],
-)
-def test_constant_velocity_is_tied(recorded_as):
-    rng = np.random.default_rng(9)
-    t = np.arange(100)
-    states = []
-    for _ in range(4):
-        ramp = np.where(t < 50, 0.00333 * t, 0.00333 * 50 - 0.00717 * (t - 50))
-        states.append(recorded_as(np.c_[rng.random() + ramp, smooth(rng, 100, 1)]))
-    made, _, paths, _ = read(states)
-    increments = np.concatenate([np.diff(p, axis=0) for p in paths])
-    assert len(np.unique(increments[:, 0])) > 2
-    one = make_equal(increments, made.rounding)
-    assert len(np.unique(one[:, 0])) == 2
-    assert (np.abs(one - increments) <= 1.01 * made.rounding).all()
-
-
-def test_switches_are_exact():
-    states = [np.repeat([[0.0], [1.0], [0.0], [0.5]], 10, axis=0) for _ in range(3)]
-    made, _, paths, _ = read(states)
-    increments = np.diff(paths[0], axis=0)
-    assert made.rounding[0] == 0 and made.least[0] < 0.5
-    np.testing.assert_array_equal(make_equal(increments, made.rounding), increments)
 
 
 def test_resolution_is_rest():

@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...array_types import Float
 from ...columns import GRIPPER, short_name, without_unit
 from ..motion.durations import ONE_EVENT
-
-Float = NDArray[np.float64]
 
 AXIS = re.compile(r"(.+)[._/]([xyz])")  # cube.x
 PLACE = re.compile(r"[._/](position|pos|pose|translation)$")  # cube.position.x is of cube

@@ -13,14 +13,12 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...array_types import Bool, Float
 from ..motion.durations import MOMENT, tempo
 from .bodies import Body
 from .keystate_steps import SHARED
 
-Float = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 Span = tuple[int, int, float]  # begin, end and size of a motion
 
 REST = 0.8  # s for which a body stays in its place, at least: what is carried stops for less

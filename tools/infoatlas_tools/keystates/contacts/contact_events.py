@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...array_types import Float
 from ...cameras.camera import Camera
 from ...cameras.lasting_changes import find_changes
 from ..motion.durations import APART, ONE_EVENT, tempo
@@ -26,8 +26,6 @@ from .contact import Motion, find_motions
 from .event_names import EventKind, What, unnamed_object
 from .gripper import Switch, find_switches
 from .keystate_steps import COMMON
-
-Float = NDArray[np.float64]
 
 HELD = 2.0  # s after a grasp in which the body begins to move, at most: robots wait for the grip
 EDGE = 0.1  # s at either end of a demonstration: what happens there is part of how it was cut

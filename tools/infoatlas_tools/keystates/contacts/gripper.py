@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...array_types import Float
 from ..motion.durations import ONE_EVENT
 from ..motion.smoothing import gaussian_smooth
 from .bodies import Gripper
-
-Float = NDArray[np.float64]
 
 CHANGE = 0.25  # of the usual opening, by which a switch changes it, at least
 JITTER = 0.1  # of the usual opening, or of the change of a switch: smaller differences are jitter
@@ -47,8 +45,7 @@ def _switches(name: str, opening: Float, frequency: float) -> list[Switch]:
     """Switches in an opening [T]."""
     smooth = gaussian_smooth(opening[:, None], max(0.5, 0.04 * frequency))[:, 0]  # 0.04 s
     found = []
-    turns = _turning_points(smooth)
-    for first, last in pairwise(turns):
+    for first, last in pairwise(_turning_points(smooth)):
         if abs(smooth[last] - smooth[first]) <= CHANGE:
             continue
         speed = np.abs(np.diff(smooth[first : last + 1]))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...array_types import Bool, Float, Int
 from .event_names import EventKind
 
 # Shares of the demonstrations, at least: something is in ... of them.
@@ -24,13 +24,13 @@ class Steps:
     """Key states of N demonstrations, K columns."""
 
     steps: Any  # [N, K] masked int64, recorded; masked where a demonstration lacks the key state
-    strength: NDArray[np.float64]  # [K]
+    strength: Float  # [K]
     events: tuple[EventKind, ...]  # what happens at each column; no two are equal
-    kind: NDArray[np.int64]  # [K]; columns with the same number are one kind of event, repeated
-    shared: NDArray[np.bool_]  # [K]; False for the column of changes that match no others
+    kind: Int  # [K]; columns with the same number are one kind of event, repeated
+    shared: Bool  # [K]; False for the column of changes that match no others
     # [N, K], with labels: estimated probability that a step is within 0.25 s of where a person
     # would mark it; 1 for labels.
-    certainty: NDArray[np.float64] | None = None
+    certainty: Float | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -43,12 +43,12 @@ class Steps:
         return tuple(event.source for event in self.events)
 
     @property
-    def common(self) -> NDArray[np.bool_]:
+    def common(self) -> Bool:
         """Shared columns that half of the demonstrations have [K]."""
         there = ~np.ma.getmaskarray(self.steps)
         return np.asarray(self.shared & (there.mean(axis=0) >= COMMON))
 
-    def take(self, columns: NDArray[np.int64]) -> Steps:
+    def take(self, columns: Int) -> Steps:
         """Some of the columns, in the order given."""
         return Steps(
             self.steps[:, columns],
@@ -59,12 +59,12 @@ class Steps:
             None if self.certainty is None else self.certainty[:, columns],
         )
 
-    def in_time(self, lengths: NDArray[np.int64]) -> Steps:
-        """Columns in order of their median place within a demonstration."""
-        place: Any = np.ma.median(  # type: ignore[no-untyped-call]
-            self.steps / np.maximum(lengths[:, None] - 1, 1), axis=0
-        )
-        return self.take(np.argsort(np.ma.filled(place, 1.0), kind="stable"))
+
+def order_in_time(steps: Any, lengths: Int) -> Int:
+    """Columns of steps [N, K] in order of their median place within a demonstration."""
+    place = steps / np.maximum(lengths[:, None] - 1, 1)
+    median: Any = np.ma.median(place, axis=0)  # type: ignore[no-untyped-call]
+    return np.argsort(np.ma.filled(median, 1.0), kind="stable")
 
 
 def as_columns(members: Sequence[Mapping[int, int]], demonstrations: int) -> Any:

@@ -4,8 +4,7 @@
 continuous paths (`live/quaternions.py`, `recognition.py`), frames that are no measurement are
 replaced (`outliers.py`, `faults.py`), and columns without motion are left out: constants and
 clocks. All other columns stay as they are, bit by bit. A `Follower` maps running episodes in the
-same way (`live/coordinates.py`). `tied` makes increments equal that differ by rounding alone
-(`rounding.py`).
+same way (`live/coordinates.py`).
 """
 
 from .raw_states import ReadCoordinates, read_coordinates

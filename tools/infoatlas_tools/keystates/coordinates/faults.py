@@ -8,10 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from infoatlas_rt.live.quaternions import ANGLE, EULER, Bool, Float, Group, quaternions, valid
+from infoatlas_rt.live.quaternions import ANGLE, EULER, Group, quaternions, valid
 
+from ...array_types import Bool, Float, Int
 from .motion_paths import angles_between, find_last_good
-from .outliers import FAR_OUT, JUMP, Int, dropped_frames, far_out
+from .outliers import FAR_OUT, JUMP, dropped_frames, far_out
 from .wraps import between_ends, few_values
 
 
@@ -25,9 +26,8 @@ class Faults:
 
     def held(self, columns: Float, first: Bool) -> Float:
         """Columns [d, n], each fault replaced by the value before it."""
-        made = columns
+        made: Float = columns.copy()
         for at, bad in self._places():
-            made = columns.copy() if made is columns else made
             made[at] = columns[at][:, find_last_good(~bad, first)]
         return made
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from infoatlas_rt.live.quaternions import ANGLE, Bool, Float, Group, between, quaternions, valid
+from infoatlas_rt.live.quaternions import ANGLE, Group, between, quaternions, valid
+
+from ...array_types import Bool, Float, Int
 
 
 def paths(
@@ -40,7 +41,7 @@ def paths(
     return made
 
 
-def find_last_good(good: Bool, first: Bool) -> NDArray[np.int64]:
+def find_last_good(good: Bool, first: Bool) -> Int:
     """Row to use for each row [n]: itself, or the last good one before it in its demonstration.
 
     `first` [n] marks the first row of each demonstration. Rows before the first good one use that

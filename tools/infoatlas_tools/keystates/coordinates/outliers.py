@@ -20,11 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
-Bool = NDArray[np.bool_]
-Int = NDArray[np.int64]
+from ...array_types import Bool, Float, Int
 
 FAULT_FRAMES = 3  # frames of one fault, at most: a robot leaves a place and returns more slowly
 JUMP = 10.0  # times the largest regular increment

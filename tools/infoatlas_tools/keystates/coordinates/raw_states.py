@@ -19,12 +19,11 @@ from infoatlas_rt.live.quaternions import (
     QUATERNION,
     SIX,
     VECTOR,
-    Bool,
-    Float,
     Group,
     valid,
 )
 
+from ...array_types import Bool, Float
 from ...columns import GRIPPER, KINDS
 from ...trajectories import Trajectories
 from .faults import find_faults
@@ -49,9 +48,6 @@ class ReadCoordinates(Coordinates):
     # [p]: smaller increments over one step are rest. The largest one of: rounding of the number
     # format, 1e-4 of `scale` (the largest of a rotation), and the resolution, if given.
     least: Float
-    # [p]: increments that differ by no more than this may differ by rounding alone
-    # (`rounding.tied`). 0 if values are exact, as those of switches.
-    rounding: Float
     # Columns left out because they do not change within any demonstration.
     constant: tuple[int, ...]
     left_out: tuple[int, ...]  # columns left out because they are clocks or the caller ignores them
@@ -109,7 +105,7 @@ def read_coordinates(
     still[[c for g, group in enumerate(groups) if g not in kept for c in group.columns]] = True
     groups = [groups[g] for g in kept]
     scale = _scales(path, bound)
-    rest, rounding = _limits(groups, parts, scale, apart, least, trajectories.resolution)
+    rest = _limits(groups, parts, scale, least, trajectories.resolution)
     notes = [
         *(_group_note(group, names, orientation is not None) for group in groups),
         *(
@@ -132,7 +128,6 @@ def read_coordinates(
         tuple(_part_name(part, groups, names) for part in parts),
         scale,
         rest,
-        rounding,
         tuple(np.flatnonzero(still).tolist()),
         tuple(np.flatnonzero(clock | ignored).tolist()),
         tuple(notes),
@@ -206,12 +201,11 @@ def _limits(
     groups: Sequence[Group],
     parts: Sequence[tuple[int, int]],
     scale: Float,
-    apart: Float,
     least: Float,
     resolution: Float | None,
-) -> tuple[Float, Float]:
-    """`rest` and `rounding` from those of the columns [d]."""
-    rest, rounding = np.empty((2, len(parts)))
+) -> Float:
+    """`rest` of the coordinates from that of the columns [d]."""
+    rest = np.empty(len(parts))
     for j, (g, axis) in enumerate(parts):
         together = [i for i, (other, _) in enumerate(parts) if g >= 0 and other == g] or [j]
         columns = [axis] if g < 0 else list(groups[g].columns)
@@ -223,8 +217,8 @@ def _limits(
         floor = [gain * least[columns].max(), REST_SHARE * scale[together].max()]
         if resolution is not None:
             floor.append(finest * resolution[columns].max())
-        rest[j], rounding[j] = max(floor), gain * apart[columns].max()
-    return rest, rounding
+        rest[j] = max(floor)
+    return rest
 
 
 def _part_name(part: tuple[int, int], groups: Sequence[Group], names: Sequence[str]) -> str:

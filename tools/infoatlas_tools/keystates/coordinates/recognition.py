@@ -22,13 +22,12 @@ from infoatlas_rt.live.quaternions import (
     QUATERNION,
     SIX,
     VECTOR,
-    Bool,
-    Float,
     Group,
     quaternions,
     valid,
 )
 
+from ...array_types import Bool, Float
 from ...columns import without_unit
 from .motion_paths import angles_between, find_last_good
 from .wraps import TURN, allowed, few_values, find_angles, some_rows

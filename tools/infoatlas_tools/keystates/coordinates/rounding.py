@@ -8,11 +8,9 @@ file.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...array_types import Float
 from .wraps import few_values, some_rows
-
-Float = NDArray[np.float64]
 
 
 def roundings(columns: Float) -> tuple[Float, Float]:
@@ -35,28 +33,6 @@ def roundings(columns: Float) -> tuple[Float, Float]:
     apart[grid > 0], rest[grid > 0] = grid[grid > 0], grid[grid > 0] / 2
     apart[[few_values(column) for column in columns]] = 0.0
     return apart, rest
-
-
-def make_equal(increments: Float, apart: Float) -> Float:
-    """Increments [n, p], made equal where they differ by rounding alone.
-
-    Sorted increments of one sign that follow each other in steps of at most `apart` [p] form a
-    group. They are replaced by the middle one if the group spans at most 1.01 `apart`. Others keep
-    their bits, and so do increments of 0.
-    """
-    made: Float = increments.copy()
-    for j in np.flatnonzero(apart > 0):
-        order = np.argsort(increments[:, j], kind="stable")
-        value = increments[order, j]
-        limit = 1.01 * apart[j]
-        new = np.r_[True, (np.diff(value) > limit) | (np.diff(np.sign(value)) != 0)]
-        start = np.flatnonzero(new)
-        end = np.append(start[1:], len(value))
-        together = value[end - 1] - value[start] <= limit
-        middle = np.where(together, value[(start + end - 1) // 2], 0.0)
-        run = np.cumsum(new) - 1
-        made[order, j] = np.where(together[run], middle[run], value)
-    return made
 
 
 def _grids(columns: Float, ulp: Float) -> Float:

@@ -12,10 +12,10 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from infoatlas_rt.live.quaternions import ANGLE, MOST_TURNS, Bool, Float, Group
+from infoatlas_rt.live.quaternions import ANGLE, MOST_TURNS, Group
 
+from ...array_types import Bool, Float, Int
 from .motion_paths import find_last_good
 
 TURN = 2 * np.pi
@@ -35,7 +35,7 @@ class Jumps(NamedTuple):
 
     column: Float
     step: Float
-    rows: NDArray[np.int64]
+    rows: Int
     two: Bool
 
 

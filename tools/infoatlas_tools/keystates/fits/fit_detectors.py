@@ -11,13 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.live.motion_features import Features
 
+from ...array_types import Float
 from ..motion.motion_scales import MotionScales
-
-Float = NDArray[np.float64]
 
 CENTRED = ((0.15, 0.15), (0.4, 0.4))  # s before and after a step, of both windows: offline
 AHEAD = ((0.2, 0.1), (0.4, 0.2))  # s: live, shorter after the step, to report soon

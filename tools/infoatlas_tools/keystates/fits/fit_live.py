@@ -10,19 +10,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.live.coordinates import Coordinates
 from infoatlas_rt.live.detectors import Detectors
 from infoatlas_rt.live.timing import StreamRate, Timing
 
+from ...array_types import Bool, Float, Int
 from ..contacts.keystate_steps import Steps
 from ..motion.durations import ONE_EVENT
 from ..motion.working_steps import Recordings
 from .fit_detectors import AHEAD, fit_detectors, make_features
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 THRESHOLDS = np.linspace(0.1, 1.0, 19)
 RISE = 1e-9  # increase of a score; smaller ones are rounding, as while a robot rests
@@ -48,9 +45,7 @@ def fit_live(
     by chance pass for a key state.
     """
     timing, states = recordings.timing, recordings.states
-    masked = np.ma.getmaskarray(found.steps) | ~found.common
-    limit = recordings.lengths[:, None] - 1
-    steps = np.where(masked, np.nan, np.minimum(found.steps.filled(0) // timing.stride, limit))
+    steps = recordings.reached(found.steps, found.common)
     features = make_features(recordings.scales, states, AHEAD)
     some = np.sort(np.random.default_rng(0).permutation(len(states))[:JUDGED])
     rows = [features.compute(states[i]) for i in some]
@@ -172,7 +167,7 @@ def _reports(
     return reports, away
 
 
-def _best(hits: Any, reports: Float, there: NDArray[np.bool_]) -> tuple[int, int, int]:
+def _best(hits: Any, reports: Float, there: Bool) -> tuple[int, int, int]:
     """Earliest parts, repeats or not, and threshold, with the largest F1.
 
     Of equal ones the first of the former two, and the middle threshold.

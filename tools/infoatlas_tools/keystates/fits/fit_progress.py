@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.live.progress_model import ProgressModel, with_lengths
 
+from ...array_types import Float, Int
 from ..motion.motion_scales import sensor_noise
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 BINS = 8  # of a part, at most: few demonstrations describe no more
 STEPS_OF_BIN = 2.0  # working steps in the median demonstration, at least
@@ -32,11 +29,6 @@ class Example:
     between: Float  # [T, 3 m], relative positions
     # [P + 1], steps at which the parts begin, and the end; equal where a part is absent.
     cuts: Float
-
-    @property
-    def lacks(self) -> NDArray[np.bool_]:
-        """Parts that the demonstration does not have [P]."""
-        return np.diff(self.cuts) <= 0
 
     def truth(self) -> tuple[Int, Float]:
         """Part [T], and share of its duration that has passed [T], at each step."""

@@ -1,7 +1,6 @@
 """Fits models of sub-tasks for running episodes, and judges them on demonstrations.
 
-`fit_subtasks` fits a model of progress for each tool and cross-validates it in up to ten folds of
-demonstrations. The results are kept: how often the part is right, the error of its progress, and
+The results of up to ten folds are kept: how often the part is right, the error of its progress, and
 the longest time without progress in successful demonstrations.
 """
 
@@ -10,22 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.live.progress_filter import ProgressFilter
 from infoatlas_rt.live.progress_model import relative
 from infoatlas_rt.live.subtasks import LiveSubtasks, Part, ToolProgress
 
+from ...array_types import Float, Int
 from ...trajectories import Trajectories
 from ..motion.durations import MOMENT, NEAR
 from ..motion.working_steps import Recordings
 from ..subtasks.recorded_subtasks import WORLD, Subtask, Subtasks
 from .fit_live import ANY, FOLDS, JUDGED
 from .fit_progress import Example, fit_progress
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 RIGHT = 0.8  # share of right steps from which a sub-task is followed
 

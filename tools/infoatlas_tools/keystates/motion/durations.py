@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ...array_types import Int
 
 ONE_EVENT = 0.5  # s: what happens within it is one event, such as a contact and its switch
 NEAR = ONE_EVENT / 2  # s: a key state, label or detection and its event are no farther apart
@@ -18,6 +19,6 @@ MOMENT = 0.25  # s over which positions are filtered and velocities taken: senso
 UNHURRIED = 5.0  # s of a demonstration: durations are shorter in quicker ones
 
 
-def tempo(lengths: Sequence[int] | NDArray[np.int64], frequency: float) -> float:
+def tempo(lengths: Sequence[int] | Int, frequency: float) -> float:
     """Factor of durations, at most 1: demonstrations of less than 5 s are quicker."""
     return min(1.0, float(np.median(lengths)) / frequency / UNHURRIED)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.live.timing import Timing
 
-Float = NDArray[np.float64]
+from ...array_types import Float
 
 FASTEST = 30  # working steps a second, at most: more would be mostly noise
 COHERENT = 8  # working steps over which motion keeps half of its autocovariance, at most

@@ -15,15 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.live.timing import Timing
 
+from ...array_types import Float, Int
 from .durations import APART, PAUSE
 from .smoothing import gaussian_smooth
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 STRONGEST = 2  # coordinates that a change is seen in: more would add those that move all the time
 AT_REST = 0.1  # of the rms increment: smaller increments count as rest

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
+from ...array_types import Float
 
 
 def gaussian_smooth(values: Float, deviation: float) -> Float:

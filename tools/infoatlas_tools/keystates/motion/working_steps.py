@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.live.timing import Timing
 
+from ...array_types import Bool, Float, Int
 from ..coordinates import ReadCoordinates
 from .motion_scales import MotionScales
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 LAG = 2  # working steps between a state and its past
 
@@ -34,3 +32,8 @@ class Recordings:
     def lengths(self) -> Int:
         """Working steps of each demonstration [N]."""
         return np.array([len(s) for s in self.states])
+
+    def reached(self, steps: Any, chosen: Bool) -> Float:
+        """Working steps of recorded ones [N, K]; NaN where masked, and in columns not `chosen`."""
+        at = np.minimum(steps.filled(0) // self.timing.stride, self.lengths[:, None] - 1)
+        return np.where(np.ma.getmaskarray(steps) | ~chosen, np.nan, at)

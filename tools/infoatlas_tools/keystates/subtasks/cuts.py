@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...array_types import Bool, Int
 from ..contacts.event_names import END, EventKind
-from ..contacts.keystate_steps import MOST
-
-Int = NDArray[np.int64]
+from ..contacts.keystate_steps import MOST, order_in_time
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +67,7 @@ class Cuts:
         return bool((kept.sum(axis=0) >= MOST * there.sum(axis=0)).all())
 
     @property
-    def present(self) -> NDArray[np.bool_]:
+    def present(self) -> Bool:
         """Whether a demonstration has each cut [N, C + 2], beginning and end included."""
         there = ~np.ma.getmaskarray(self.steps)
         return np.pad(there, ((0, 0), (1, 1)), constant_values=True)
@@ -108,10 +106,7 @@ def make_cuts(steps: Any, events: Sequence[EventKind], lengths: Int, present: fl
     there, total = (~np.ma.getmaskarray(steps)).sum(axis=0), len(lengths)
     common = there / total >= present
     kept = np.flatnonzero(common)
-    place: Any = np.ma.median(  # type: ignore[no-untyped-call]
-        steps[:, kept] / np.maximum(lengths - 1, 1)[:, None], axis=0
-    )
-    order = kept[np.argsort(np.ma.filled(place, 1.0), kind="stable")]
+    order = kept[order_in_time(steps[:, kept], lengths)]
     few = np.flatnonzero(~common & (there > 0)).tolist()
     rare = [f"{events[j].name} ({there[j]} of {total})" for j in few]
     return Cuts(steps[:, order], tuple(events[j] for j in order.tolist()), lengths, tuple(rare))

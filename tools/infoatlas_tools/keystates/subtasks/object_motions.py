@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...array_types import Float
 from ..contacts.bodies import Body
 from ..contacts.contact import REST, STAYS, Motion, find_motions, running_median
 from ..contacts.contact_events import Event, chosen_events, clearest, join
@@ -17,8 +17,6 @@ from ..contacts.keystate_steps import as_columns
 from ..motion.durations import MOMENT
 from .cuts import Cuts, make_cuts
 from .poses import Track
-
-Float = NDArray[np.float64]
 
 
 def object_cuts(

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.live.quaternions import ANGLE, SIZES, Group, quaternions, valid
 
+from ...array_types import Float
 from ...columns import KINDS, columns_of, full_name, listed, short_name, without_unit
 from ...presentation import first_names
 from ..contacts.bodies import Body
-
-Float = NDArray[np.float64]
 
 AXES = "xyz"
 ORDERS = {  # last parts of names -> kind of orientation

@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.result import INTERVAL
 
+from ...array_types import Float, Int
 from ...presentation import require_pandas, with_count
 from ..contacts.event_names import END, EventKind, add_number
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 WORLD = "world"  # reference of a part that no object is informative about
 
@@ -200,10 +198,6 @@ class Subtasks:
         ----------
         tool : str
             One of `tools`.
-
-        Returns
-        -------
-        list of int
         """
         return [i for i, part in enumerate(self.parts) if part.tool == tool]
 
@@ -214,10 +208,6 @@ class Subtasks:
         ----------
         tool : str
             One of `tools`.
-
-        Returns
-        -------
-        tuple of Subtask
         """
         return tuple(self.parts[i] for i in self.indices(tool))
 

@@ -12,14 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...array_types import Bool, Float, Int
 from ..contacts.keystate_steps import ENOUGH
 from .poses import Track
 from .recorded_subtasks import WORLD
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 FLOOR = 0.003  # m: sensors and grasps do not distinguish smaller spreads
 FLOOR_ANGLE = 0.05  # rad: the same for headings
@@ -56,7 +53,7 @@ def reference_information(
     objects: Mapping[str, Sequence[Track]],
     start: Int,
     end: Int,
-    there: NDArray[np.bool_],
+    there: Bool,
 ) -> ReferenceInformation | None:
     """Information between the end of a part and each object's pose at its start.
 
@@ -144,7 +141,8 @@ def orientation(
         for turns, name in TURNS.items():
             floor = (FLOOR_ANGLE * turns) ** 2 / 2
             relative, world = (
-                1 - _concentration(angles, turns) + floor for angles in (own - theirs, own)
+                1 - float(np.abs(np.exp(1j * turns * angles).mean())) + floor
+                for angles in (own - theirs, own)
             )
             if relative < 1 - CONCENTRATED + floor and relative < BETTER * world:
                 found.append((turns, name))
@@ -152,7 +150,7 @@ def orientation(
     return min(found)[1] if found else "position"
 
 
-def _spread(place: Float, subsets: NDArray[np.bool_]) -> Float:
+def _spread(place: Float, subsets: Bool) -> Float:
     """Sum over axes of the log of the variance, with a floor, in each subset [1 + n]."""
     weights = subsets / subsets.sum(axis=1, keepdims=True)
     centre = place.mean(axis=0)
@@ -193,7 +191,3 @@ def _heading(tracks: Sequence[Track], rows: Int, steps: Int) -> Float | None:
         return None
     m = rotations @ rotations[0].T
     return np.asarray(np.arctan2(m[:, 1, 0] - m[:, 0, 1], m[:, 0, 0] + m[:, 1, 1]))
-
-
-def _concentration(angles: Float, turns: int) -> float:
-    return float(np.abs(np.exp(1j * turns * angles).mean()))

@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.result import INTERVAL
 
+from ...array_types import Float, Int
 from ...cameras.camera import Camera
 from ...cameras.images import FEWEST, MOVING
 from ...cameras.information import components, information, jackknife, permute
@@ -28,9 +28,6 @@ from ..contacts.gripper import Switch
 from ..motion.durations import ONE_EVENT
 from .cuts import Cuts
 from .recorded_subtasks import WORLD, SeenObjects, Subtask, Subtasks
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 WARNED = 20  # demonstrations, below which references may be missed
 INFORMS = 0.2  # nats of a reference, at least: less is within the error of most sets

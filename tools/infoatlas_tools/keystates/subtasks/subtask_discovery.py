@@ -14,11 +14,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 
+from ...array_types import Int
 from ..contacts.event_names import END, EventKind
 from ..contacts.gripper import Switch
 from ..contacts.keystate_steps import ENOUGH, MOST
@@ -34,8 +34,6 @@ from .references import (
     orientation,
     reference_information,
 )
-
-Int = NDArray[np.int64]
 
 COST = 1.0  # nats that each part costs: cuts that inform about nothing are left out
 PARTS = 8  # parts of a sequence, at most: the time grows with them
@@ -118,15 +116,13 @@ def unordered_parts(
     """
     parts = []
     for event, start, end in cuts.spans():
+        part = Subtask(name, start, end, event, WORLD)
         about = reference_information(tool, objects, start, end, end > start)
-        if about is None:
-            parts.append(Subtask(name, start, end, event, WORLD))
-            continue
-        best = about.best()
-        reference = best if about.nats[best] >= COST else WORLD
-        parts.append(
-            _part(Subtask(name, start, end, event, reference), tool, objects, about, estimator)
-        )
+        if about is not None:
+            best = about.best()
+            part = replace(part, reference=best if about.nats[best] >= COST else WORLD)
+            part = _part(part, tool, objects, about, estimator)
+        parts.append(part)
     return parts
 
 

@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...array_types import Bool, Float
 from ..contacts.contact_events import SHORT, Event, Evidence
 from ..contacts.event_names import LABEL, EventKind, What
 from ..contacts.gripper import JITTER, Switch
 from ..contacts.keystate_steps import MOST, NEARLY_ALL, Steps
 from ..motion.durations import MOMENT
 from ..motion.motion_scales import AT_REST, MotionScales
-
-Float = NDArray[np.float64]
 
 UNLIKE = 3.5  # robust standard deviations from the others: a value that is unlike them
 CAUSES = "(failed grasp, end of the recording or frozen sensor)"
@@ -152,7 +150,7 @@ def _orders(seen: Sequence[Sequence[EventKind]]) -> list[str]:
     return found
 
 
-def at_rest(scales: MotionScales, states: Float) -> NDArray[np.bool_]:
+def at_rest(scales: MotionScales, states: Float) -> Bool:
     """Whether no coordinate moves from each working step [T, p] to the next [T - 1].
 
     Most of the steps nearest to a step decide, because sensor noise exceeds any limit at times.
@@ -167,7 +165,7 @@ def at_rest(scales: MotionScales, states: Float) -> NDArray[np.bool_]:
     return np.asarray(near.mean(axis=1) > 0.5)
 
 
-def dithers(states: Float, quantum: Float, frequency: float) -> NDArray[np.bool_]:
+def dithers(states: Float, quantum: Float, frequency: float) -> Bool:
     """Whether increments [T - 1, p] of values [T, p] are noise of values in steps of `quantum` [p].
 
     An increment is at most two steps, and the means before and after it differ by one at most.

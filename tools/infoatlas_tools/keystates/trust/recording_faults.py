@@ -12,14 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...array_types import Bool, Float, Int
 from ..contacts.keystate_steps import ENOUGH, SHARED
 from ..coordinates import ReadCoordinates
 from ..motion.motion_scales import AT_REST
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 LONG = 0.1  # of a demonstration: what is frozen, or equal to another one, for so long is a fault
 TIMES = 5.0  # the longest time in the others: a coordinate that keeps its value longer freezes
@@ -92,9 +89,7 @@ def _frozen(motion: Float, moves: Float) -> tuple[Int, Int]:
     return begin[longest, columns], length[longest, columns]
 
 
-def _list_names(
-    names: Sequence[str], bad: NDArray[np.bool_], first: int, one: str, more: str
-) -> str:
+def _list_names(names: Sequence[str], bad: Bool, first: int, one: str, more: str) -> str:
     """The first name, and how many more there are, with the verb for one or for more."""
     return (
         f"{names[first]} {one}"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...array_types import Float, Int
 from ..contacts.contact_events import Event, Evidence
 from ..contacts.event_names import CONTACT, GRIPPER
 from ..contacts.keystate_steps import ENOUGH, Steps
@@ -15,9 +15,6 @@ from ..fits.fit_detectors import CENTRED, fit_detectors, make_features
 from ..motion.durations import NEAR, tempo
 from ..motion.motion_scales import STRONGEST, MotionScales, bursts
 from .quality import extra_closings
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 HALVED = 24  # demonstrations that are split into halves, at most: the time grows with them
 MARGIN = 1.1  # times the bursts of every copy with random phases, which have to be exceeded
