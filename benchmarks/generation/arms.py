@@ -19,7 +19,7 @@ from infoatlas_tools.keystates.contacts.event_names import label_kind
 from infoatlas_tools.keystates.subtasks.cuts import make_cuts
 from infoatlas_tools.keystates.subtasks.poses import tracks
 from infoatlas_tools.keystates.subtasks.recorded_subtasks import Subtask
-from infoatlas_tools.keystates.subtasks.references import orientation
+from infoatlas_tools.keystates.subtasks.reference_information import orientation
 from infoatlas_tools.keystates.subtasks.subtask_discovery import ordered_parts
 
 from .sources import Demos, Float

@@ -18,7 +18,7 @@ ALLOWED |= {
     ("infoatlas_tools.keystates.subtasks.cuts", "make_cuts"),
     ("infoatlas_tools.keystates.subtasks.subtask_discovery", "ordered_parts"),
     ("infoatlas_tools.keystates.subtasks.poses", "tracks"),
-    ("infoatlas_tools.keystates.subtasks.references", "orientation"),
+    ("infoatlas_tools.keystates.subtasks.reference_information", "orientation"),
 }
 # A recording of two topics at different rates is paired like a bag.
 ALLOWED |= {("infoatlas_rt.messages.sync", "Synchroniser")}

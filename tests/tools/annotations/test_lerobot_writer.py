@@ -17,7 +17,7 @@ from infoatlas_rt import InputError
 from infoatlas_tools import Trajectories, discover_keystates, load_trajectories
 from infoatlas_tools.annotations.content import Annotations
 from infoatlas_tools.annotations.csv_and_json import write_splits
-from infoatlas_tools.annotations.lerobot_tables import trimmed
+from infoatlas_tools.annotations.lerobot_episodes import trimmed
 from infoatlas_tools.annotations.lerobot_writer import write_lerobot
 from infoatlas_tools.annotations.quality_flags import episode_reasons
 from infoatlas_tools.keystates.subtasks import Subtask, Subtasks

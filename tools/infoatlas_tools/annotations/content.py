@@ -59,7 +59,7 @@ class Annotations:
     # Names in the data set: "demo_0", "traj_3", "0", or the name of a bag.
     episodes: tuple[str, ...]
     source: Recording | None = None  # with the actions, and the data that are copied
-    # [N], steps that are cut from the start of each demonstration; see `lerobot_tables.trimmed`.
+    # [N], steps that are cut from the start of each demonstration; see `lerobot_episodes.trimmed`.
     first: Int | None = None
 
     def __post_init__(self) -> None:

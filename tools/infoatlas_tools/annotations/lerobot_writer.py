@@ -34,7 +34,7 @@ from ..files.lerobot.written_tables import (
     rewrite_frames,
 )
 from .content import Annotations
-from .lerobot_tables import DatasetFrames, feature_values, trimmed, write_episodes
+from .lerobot_episodes import DatasetFrames, feature_values, trimmed, write_episodes
 from .quality_flags import frame_flags
 
 KEY_STATE, SUBTASK, QUALITY = "key_state", "subtask_index", "quality_flag"

@@ -27,7 +27,7 @@ from ..trajectories import Trajectories
 from . import summary as tables
 from .contacts.contact_events import Evidence
 from .contacts.keystate_steps import Steps
-from .fits.fit_live import fit_live
+from .fits.detector_thresholds import fit_live
 from .fits.fit_subtasks import fit_subtasks
 from .motion.working_steps import LAG, Recordings
 from .subtasks.of_keystates import subtasks_of

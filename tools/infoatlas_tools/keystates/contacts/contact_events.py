@@ -5,7 +5,7 @@ opens. Contact lasts from the end of the closing to the begin of the opening, so
 of a grasp and of a release. A switch and a contact within half a second are one event.
 
 Where the states show no event that demonstrations share, a fixed camera may show objects that leave
-their places and arrive at others (`cameras/lasting_changes.py`).
+their places and arrive at others (`cameras/leave_and_arrive.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from ...array_types import Float
 from ...cameras.camera import Camera
-from ...cameras.lasting_changes import find_changes
+from ...cameras.leave_and_arrive import find_changes
 from ..motion.durations import APART, ONE_EVENT, tempo
 from .bodies import find_bodies, find_grippers
 from .contact import Motion, find_motions

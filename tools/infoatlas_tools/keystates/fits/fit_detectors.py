@@ -2,8 +2,8 @@
 
 A detector of a kind of key state is a ridge regression from the features of a step to a target: 1
 at the key states of demonstrations, 0 elsewhere. `live/motion_features.py` has the features. Labels
-(`labels.py`), reproduction (`trust.py`) and the tracker (`fit_live.py`) use detectors. The
-tracker's windows end shortly after the step.
+(`labels.py`), reproduction (`trust.py`) and the tracker (`detector_thresholds.py`) use detectors.
+The tracker's windows end shortly after the step.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from ...trajectories import Trajectories
 from ..motion.durations import MOMENT, NEAR
 from ..motion.working_steps import Recordings
 from ..subtasks.recorded_subtasks import WORLD, Subtask, Subtasks
-from .fit_live import ANY, FOLDS, JUDGED
+from .detector_thresholds import ANY, FOLDS, JUDGED
 from .fit_progress import Example, fit_progress
 
 RIGHT = 0.8  # share of right steps from which a sub-task is followed

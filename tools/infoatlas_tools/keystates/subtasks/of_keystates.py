@@ -17,9 +17,9 @@ from ..contacts.contact_events import Evidence
 from ..contacts.event_names import LABEL, MOTION
 from ..contacts.keystate_steps import Steps
 from ..motion.fit_timing import NOMINAL
+from .camera_subtasks import camera_subtasks
 from .cuts import make_cuts
 from .recorded_subtasks import Subtasks
-from .seen_objects import camera_subtasks
 from .subtask_discovery import find_subtasks
 
 

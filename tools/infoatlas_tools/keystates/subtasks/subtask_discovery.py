@@ -27,7 +27,7 @@ from .cuts import Cuts, make_cuts
 from .object_motions import object_cuts
 from .poses import Track, as_bodies, as_body, tracks
 from .recorded_subtasks import WORLD, Subtask, Subtasks
-from .references import (
+from .reference_information import (
     FLOOR,
     STEPS,
     ReferenceInformation,

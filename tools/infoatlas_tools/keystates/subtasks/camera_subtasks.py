@@ -19,9 +19,9 @@ from infoatlas_rt.estimation.result import INTERVAL
 
 from ...array_types import Float, Int
 from ...cameras.camera import Camera
+from ...cameras.first_image_objects import ImageObject, colour_of, find_objects, locate, unusual
 from ...cameras.images import FEWEST, MOVING
 from ...cameras.information import components, information, jackknife, permute
-from ...cameras.objects import ImageObject, colour_of, find_objects, locate, unusual
 from ...cameras.scene import Image, Scene, read_between, read_scene, same_view
 from ..contacts.event_names import PUTS, TAKES, EventKind
 from ..contacts.gripper import Switch

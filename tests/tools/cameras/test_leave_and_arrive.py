@@ -5,7 +5,7 @@ import pytest
 
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.cameras.camera import as_camera
-from infoatlas_tools.cameras.lasting_changes import find_changes
+from infoatlas_tools.cameras.leave_and_arrive import find_changes
 
 RATE = 10.0
 LEAVES, ARRIVES, LENGTH = 15, 30, 45

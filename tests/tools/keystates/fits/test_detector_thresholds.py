@@ -12,7 +12,7 @@ from infoatlas_rt import Task
 from infoatlas_rt.live.json_file import plain
 from infoatlas_rt.live.timing import Timing
 from infoatlas_tools import discover_keystates
-from infoatlas_tools.keystates.fits.fit_live import _judge, _space, maxima
+from infoatlas_tools.keystates.fits.detector_thresholds import _judge, _space, maxima
 from infoatlas_tools.keystates.motion.durations import ONE_EVENT
 from task_files import make
 

@@ -12,8 +12,8 @@ from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.cameras import scene
 from infoatlas_tools.cameras.camera import as_camera
 from infoatlas_tools.keystates.contacts.event_names import EventKind, What
+from infoatlas_tools.keystates.subtasks.camera_subtasks import Measured, _choose, camera_subtasks
 from infoatlas_tools.keystates.subtasks.cuts import make_cuts
-from infoatlas_tools.keystates.subtasks.seen_objects import Measured, _choose, camera_subtasks
 from painted_scenes import (
     BLUE,
     GREEN,

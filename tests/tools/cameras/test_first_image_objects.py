@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from infoatlas_tools.cameras.camera import as_camera
-from infoatlas_tools.cameras.objects import find_objects
+from infoatlas_tools.cameras.first_image_objects import find_objects
 from infoatlas_tools.cameras.scene import read_scene
 from painted_scenes import BLUE, DARK_RED, GREEN, RATE, RED, paint, places
 
