@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Any
 
 from infoatlas_rt.cli.arguments import Target, add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import progress, write_json
@@ -37,14 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="table of estimates, extrema and couplings in order of time (lags: --json)",
     )
-    _add_part(parser.add_argument_group("part of the bag"))
-    _add_messages(parser.add_argument_group("messages"))
-    _add_two_topics(parser.add_argument_group("two topics"))
-    _add_window(parser.add_argument_group("window and extrema"))
-    add_estimator(parser)
-
-
-def _add_part(group: Any) -> None:
+    group = parser.add_argument_group("part of the bag")
     group.add_argument(
         "--start",
         type=float,
@@ -55,14 +47,10 @@ def _add_part(group: Any) -> None:
     group.add_argument(
         "--duration", type=float, metavar="S", help="seconds to read (default: to the end)"
     )
-
-
-def _add_messages(group: Any) -> None:
+    group = parser.add_argument_group("messages")
     add_topic(group)
     add_resolution(group)
-
-
-def _add_two_topics(group: Any) -> None:
+    group = parser.add_argument_group("two topics")
     group.add_argument(
         "--with-topic",
         metavar="TOPIC",
@@ -93,9 +81,7 @@ def _add_two_topics(group: Any) -> None:
         help="also compare velocities and forces of both topics at lags of up to S "
         "seconds, of both signs",
     )
-
-
-def _add_window(group: Any) -> None:
+    group = parser.add_argument_group("window and extrema")
     group.add_argument(
         "--lag",
         type=int,
@@ -132,6 +118,7 @@ def _add_window(group: Any) -> None:
         help="the window is emptied when stamps jump back by more than this, seconds",
     )
     add_extrema(group, 2.0, "seconds within which an extremum is reported")
+    add_estimator(parser)
 
 
 def run(arguments: Namespace) -> None:

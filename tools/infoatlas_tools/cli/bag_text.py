@@ -31,8 +31,9 @@ def print_bag(result: dict[str, Any], plot: str | None, csv: str | None) -> None
         empty=f"none above the noise: no rise or fall within {result['delay']:g} s exceeds "
         f"{result['z']:g} standard errors (--z, --delay)",
     )
-    if "events" in result and result["extrema"]:
-        _print_caution(result["lags"])
+    # A significant lag shows a dependence.
+    if "events" in result and result["extrema"] and (tested := _describe_test(result["lags"])):
+        print(f"Two unrelated smooth motions have high estimates and extrema, too{tested}")
     for topic in result["topics"]:
         names = topic["coordinates"]
         shown = names if len(names) < 5 else [*names[:2], "...", names[-1]]
@@ -110,13 +111,6 @@ def _reason(result: dict[str, Any], number: int) -> str:
     end = max(later[0]["stamp"], event["detected_stamp"]) if later else np.inf
     stamps, mi = np.array(result["motions"]["stamp"]), np.array(result["motions"]["mi"])
     return f"{mi[(stamps >= event['stamp']) & (stamps <= end)].mean():.2f} on average"
-
-
-def _print_caution(lags: dict[str, Any] | None) -> None:
-    """What extrema of two topics may be, unless a lag shows a dependence."""
-    if not any(scan["significant"] for scan in (lags or {"scans": []})["scans"]):
-        tested = _describe_test(lags)
-        print(f"Two unrelated smooth motions have high estimates and extrema, too{tested}")
 
 
 def _describe_test(lags: dict[str, Any] | None) -> str:

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import write_json
 
-from .recording_arguments import add_drop_missing, add_pairs
+from .recording_arguments import add_pairs
 
 HELP = "mutual information of two files of paired samples"
 DESCRIPTION = (
@@ -25,7 +25,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="rows are in time order and depend on their neighbours (wider standard error)",
     )
-    add_drop_missing(parser)
     add_json(parser)
     add_estimator(parser)
 

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import progress, table, write_json
 
-from .recording_arguments import add_drop_missing, add_pairs, add_plot
+from .recording_arguments import add_pairs, add_plot
 
 HELP = "permutation test of independence of two files of paired samples"
 DESCRIPTION = "Test whether two files of paired samples are independent, by permutations."
@@ -29,7 +29,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         "cyclically instead; both series have to be stationary, and much longer than their "
         "autocorrelation",
     )
-    add_drop_missing(parser)
     add_plot(parser, "picture of the estimates of permuted pairings")
     add_json(parser)
     add_estimator(parser)

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from infoatlas_rt.cli.arguments import add_json
 from infoatlas_rt.cli.console import progress, table, write_json
@@ -29,7 +29,6 @@ from .recording_arguments import (
 if TYPE_CHECKING:
     from ..analysis.group_changes import GroupChange
     from ..keystates.key_states import KeyStates
-    from ..keystates.trust.quality import Quality
     from ..trajectories import Trajectories
 
 HELP = "key states that recorded demonstrations share"
@@ -84,16 +83,15 @@ def run(arguments: Namespace) -> None:
     if arguments.plot:
         from ..plots.keystate_plots import raster_figure
 
-        title = Path(arguments.data).stem
-        raster_figure(found, title=title).savefig(arguments.plot)
-    result = {"data": str(arguments.data), **found.to_dict()}
+        raster_figure(found, title=Path(arguments.data).stem).savefig(arguments.plot)
+    about = {"episodes": list(trajectories.episodes), "groups": groups}
+    result = {"data": str(arguments.data), **found.to_dict(), **about}
     for column, state in enumerate(result["keystates"]):
-        state |= _describe_following(found, column) if arguments.save else {}
+        if arguments.save:
+            live, names = found.detectors, ("recall", "delay", "false_reports")
+            state["followed"] = bool(live.followed[column])
+            state["live"] = finite({name: float(getattr(live, name)[column]) for name in names})
         state["groups"] = [finite(asdict(one)) for one in changes if one.keystate == column]
-    result |= {
-        "episodes": list(trajectories.episodes),
-        "groups": groups,
-    }
     if not write_json(arguments.json, result):
         print_keystates(found, changes, groups, arguments)
 
@@ -122,17 +120,6 @@ def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list
     if len(groups) == 1:
         raise InputError("--group was given once: name two groups that may depend on each other")
     return groups
-
-
-def _describe_following(found: KeyStates, column: int) -> dict[str, Any]:
-    """Recall, delay and false reports of the tracker for a key state."""
-    from ..keystates.summary import finite
-
-    live = found.detectors
-    figures = {
-        name: float(getattr(live, name)[column]) for name in ("recall", "delay", "false_reports")
-    }
-    return {"followed": bool(live.followed[column]), "live": finite(figures)}
 
 
 def print_keystates(
@@ -180,17 +167,10 @@ def _print_details(found: KeyStates) -> None:
     if stride > 1:
         print(f"A working step is {stride} recorded steps.")
     names = found.trajectories.episodes or [*range(len(found.quality))]
-    for i, quality in enumerate(found.quality):
-        if unusual := _unusual(quality):
-            print(f"Demonstration {names[i]}: {unusual}.")
-
-
-def _unusual(quality: Quality) -> str:
-    """Text about unusual properties of a demonstration; empty if there are none."""
-    found = quality.reasons
-    if quality.idle > 0.3:
-        found.append(f"idle {quality.idle:.0%} of the time")
-    return "; ".join(found)
+    for name, quality in zip(names, found.quality, strict=True):
+        idle = [f"idle {quality.idle:.0%} of the time"] if quality.idle > 0.3 else []
+        if unusual := "; ".join([*quality.reasons, *idle]):
+            print(f"Demonstration {name}: {unusual}.")
 
 
 def _print_live(found: KeyStates) -> None:

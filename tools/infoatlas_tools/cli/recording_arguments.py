@@ -28,15 +28,11 @@ OPTIONS = {"tools": "tool", "objects": "object", "object_names": "object-name"}
 
 
 def add_pairs(parser: ArgumentParser) -> None:
-    """The two files of paired samples."""
+    """The two files of paired samples, and --drop-missing."""
     parser.add_argument(
         "x", metavar="X", help=f".npy, {' or '.join(NAMED)} [n, d] (or .npz with one array)"
     )
     parser.add_argument("y", metavar="Y", help="the same, row by row")
-
-
-def add_drop_missing(parser: ArgumentParser) -> None:
-    """--drop-missing."""
     parser.add_argument(
         "--drop-missing",
         action="store_true",
