@@ -61,7 +61,7 @@ def away(found, times, rate=20.0):
 def test_known_phases_are_found_to_within_a_step():
     states, cuts = demonstrations()  # the last steps of a phase are cuts - 1
     found = discover_keystates(states, count=2)
-    assert found.steps.shape == (12, 2)
+    assert found.steps.shape == found.steps.mask.shape == (12, 2)
     assert np.abs(found.steps - (cuts - 1)).max() <= 1
     assert found.reproduced.min() > 0.3 and "by the motion alone" in str(found)
     assert np.isnan(found.met) and "show no contact" in found.warnings[0]

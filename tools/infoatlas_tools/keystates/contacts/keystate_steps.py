@@ -72,4 +72,4 @@ def as_columns(members: Sequence[Mapping[int, int]], demonstrations: int) -> Any
     steps = np.full((demonstrations, len(members)), -1, np.int64)
     for j, own in enumerate(members):
         steps[list(own), j] = list(own.values())
-    return np.ma.masked_less(steps, 0)
+    return np.ma.masked_array(steps, steps < 0)  # its mask is an array even if all are there
