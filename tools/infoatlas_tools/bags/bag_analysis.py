@@ -13,7 +13,6 @@ from typing import Any
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.inputs.checks import as_seconds
-from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.receiver import Receiver
 from infoatlas_rt.messages.stream import Stream
 from infoatlas_rt.messages.sync import Synchroniser
@@ -48,20 +47,12 @@ def analyse_bag(
 ) -> StreamCurve:
     """Estimate mutual information along one robot's stream in a bag, and find extrema.
 
+    Without a topic, the error lists all topics. `fields` and `joints` are as in `Extractor`.
+
     Parameters
     ----------
-    path : str or path
-        The folder of a bag, or a .mcap, .db3 or .bag file.
-    topic : str
-        Topic of the states; without it, the error lists all topics.
-    estimator : Estimator or str or path, optional
-        The estimator, or a model to make one of; the shipped model unless given.
-    fields, joints : sequence of str, optional
-        Coordinates of a state, as in `Extractor`; the usual ones of the message type unless given.
     with_topic, with_fields : str, sequence of str, optional
         A second topic: I(topic; past of this one), paired by stamps, and couplings.
-    part : Part, optional
-        The part of the recording; all of it unless given.
     rate_limit : float, optional
         Largest number of estimates per second of stamps; 0 for no limit.
     sync_tolerance : float
@@ -70,7 +61,8 @@ def analyse_bag(
         Smallest motion within a step that the sensors resolve: one for both topics, or one for
         each; estimated unless given.
     lags : float, optional
-        Compare velocities and forces of two topics at lags of up to so many seconds, of both signs.
+        Compare velocities and forces of two topics at lags of up to so many seconds, of both signs
+        (`scan_lags`).
     z, delay : float
         Standard errors and seconds of the `ExtremumDetector`.
     progress : callable, optional
@@ -80,11 +72,6 @@ def analyse_bag(
         lag is by default the steps in `lag_seconds`, by the first stamps; without these 2, or 0
         for two topics. Unless `every` or `rate_limit` is given, each pair of a short recording has
         an estimate, and a long recording has the grid of `choose_grid`.
-
-    Returns
-    -------
-    StreamCurve
-        Its `lags` are those of `scan_lags`, if any were to be compared.
 
     Raises
     ------
@@ -101,15 +88,31 @@ def analyse_bag(
     part, estimator, again = part or Part(), as_estimator(estimator), options.get("reset_after", 1)
     report = progress or (lambda share: None)
     with Bag(path) as bag:
-        read_by = _extractors(bag, topic, fields, joints, with_topic, with_fields)
+        if topic is None:
+            raise InputError(f"name the topic to read, with --topic. {bag.listing()}")
+        if topic == with_topic and fields == with_fields:
+            raise InputError(
+                f"--with-topic is --topic, {topic}, with the same fields: leave it out, take "
+                "another, or choose two bodies with --field and --with-field"
+            )
+        read_by = [(topic, bag.extractor(topic, fields, joints or ()))]
+        if with_topic is not None:
+            read_by.append((with_topic, bag.extractor(with_topic, with_fields)))
         topics, two = [name for name, _ in read_by], with_topic is not None
-        step, states = _survey(bag, read_by)
+        steps, counts = zip(*(survey(bag, *each) for each in read_by), strict=True)
+        step = None if None in steps else max(steps)  # of the slower topic
         detector, grid = ExtremumDetector(z=z, delay=delay), 0.0
         if options.get("every") is None and rate_limit is None:
-            grid = choose_grid(states, step, part, detector)
+            grid = choose_grid(min(counts), step, part, detector)
         options = {name: value for name, value in options.items() if value is not None}
         options.setdefault("lag", _steps(options.get("lag_seconds"), step, two))
         window = SlidingWindow(estimator.model_file, two_streams=two, **options)
+        coupling = None
+        # Forces and velocities rarely rest, and the detector compares motion with rest.
+        if two and all(has_places(extractor.names) for _, extractor in read_by):
+            sizes: Any = coupling_resolution and tuple(coupling_resolution)
+            sizes = sizes[0] if sizes and len(sizes) == 1 else sizes
+            coupling = CouplingDetector(estimator, resolution=sizes, reset_after=again)
         stream = Stream(
             window,
             estimator,
@@ -117,7 +120,7 @@ def analyse_bag(
             sync=Synchroniser(sync_tolerance, reset_after=again) if two else None,
             rate_limit=rate_limit or 0.0,
             grid=grid,
-            coupling=_coupling(estimator, read_by, coupling_resolution, again),
+            coupling=coupling,
         )
         receivers = [Receiver(own, i, again) for i, (_, own) in enumerate(read_by)]
         first = 1.0 if lags is None else 0.5  # share of the curve
@@ -129,52 +132,8 @@ def analyse_bag(
             found = scan_lags(samples, receivers, sync, step, lags, estimator, show)
             curve = replace(curve, lags=found)
     if two:
-        _report_coupling(curve, stream.coupling, coupling_resolution is None)
+        _report_coupling(curve, coupling, coupling_resolution is None)
     return curve
-
-
-def _extractors(
-    bag: Bag,
-    topic: str | None,
-    fields: Sequence[str] | None,
-    joints: Sequence[str] | None,
-    with_topic: str | None,
-    with_fields: Sequence[str] | None,
-) -> list[tuple[str, Extractor]]:
-    """The one or two topics of a stream, each with its extractor."""
-    if topic is None:
-        raise InputError(f"name the topic to read, with --topic. {bag.listing()}")
-    if topic == with_topic and fields == with_fields:
-        raise InputError(
-            f"--with-topic is --topic, {topic}, with the same fields: leave it out, take "
-            "another, or choose two bodies with --field and --with-field"
-        )
-    found = [(topic, bag.extractor(topic, fields, joints or ()))]
-    if with_topic is not None:
-        found.append((with_topic, bag.extractor(with_topic, with_fields)))
-    return found
-
-
-def _survey(bag: Bag, read_by: Sequence[tuple[str, Extractor]]) -> tuple[float | None, float]:
-    """Interval of the slower topic, s, or None if it is unknown; and states of the shorter one."""
-    steps, states = zip(*(survey(bag, *each) for each in read_by), strict=True)
-    return None if None in steps else max(steps), min(states)
-
-
-def _coupling(
-    estimator: Estimator,
-    read_by: Sequence[tuple[str, Extractor]],
-    resolution: Sequence[float] | None,
-    reset_after: float,
-) -> CouplingDetector | None:
-    """The detector for two topics; None without positions.
-
-    Forces and velocities rarely rest, and the detector compares motion with rest.
-    """
-    if len(read_by) < 2 or not all(has_places(extractor.names) for _, extractor in read_by):
-        return None
-    sizes = resolution and (resolution[0] if len(resolution) == 1 else tuple(resolution))
-    return CouplingDetector(estimator, resolution=sizes, reset_after=reset_after)
 
 
 def _report_coupling(
