@@ -143,9 +143,9 @@ def independence_test(
         multiples of it before they are ranked.
     groups : array-like [n] of int, optional
         Trajectory, episode or subject of each sample; all have as many samples. Entire trajectories
-        of y are exchanged, so what depends on the step alone (a motion that all trajectories share)
-        does not count as dependence, and steps may depend on each other. G trajectories have G!
-        pairings, so p is rarely below 1 / G!. The estimate is that of `Estimator.estimate`.
+        of y are exchanged. So steps may depend on each other, and what depends on the step alone (a
+        motion that all trajectories share) is no dependence. G trajectories have G! pairings, so p
+        is rarely below 1 / G!. The estimate is that of `Estimator.estimate`.
     executor : concurrent.futures.Executor, optional
         Its workers share the pairings; the result has the same bits as without it.
     progress : callable, optional

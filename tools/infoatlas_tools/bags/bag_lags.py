@@ -67,8 +67,8 @@ def scan_lags(
 
     The result is JSON-safe. "step" (s) is that of the lags, "span" (s) the time that was compared.
     "scans" has a dict for each pair of quantities: their names, the number of steps that were
-    compared, whether the largest value is significant, and values of the `LagScan` with lags in
-    seconds, or "why" there are none. A lag is positive if the second topic is ahead of the first.
+    compared, and whether the largest value is significant. It also has the values of the `LagScan`
+    with lags in seconds, or "why" there are none. A lag is positive if the second topic is ahead of the first.
     """
     seconds = as_seconds(seconds, "lags")
     if step is None:
