@@ -65,10 +65,11 @@ def scan_lags(
     sides have SLICES slices unless the estimator's number is given. `progress` is called with the
     completed share, 0 to 1.
 
-    The result is JSON-safe. "step" (s) is that of the lags, "span" (s) the time that was compared.
-    "scans" has a dict for each pair of quantities: their names, the number of steps that were
-    compared, and whether the largest value is significant. It also has the values of the `LagScan`
-    with lags in seconds, or "why" there are none. A lag is positive if the second topic is ahead of the first.
+    The result is JSON-safe. Its "step" (s) is that of the lags, "span" (s) the time that was
+    compared. The list "scans" has a dict for each pair of quantities: their names, the number of
+    steps that were compared, and whether the largest value is significant. It also has the values
+    of the `LagScan` with lags in seconds, or "why" there are none. A lag is positive if the second
+    topic is ahead of the first.
     """
     seconds = as_seconds(seconds, "lags")
     if step is None:
