@@ -33,7 +33,7 @@ def test_states_of_the_simulation(demonstrations):
 
 
 def test_key_states_from_the_command_line(demonstrations, tmp_path, capsys):
-    assert main(["keystates", str(demonstrations), "--count", "2", "--slices", "4"]) == 0
+    assert main(["keystates", str(demonstrations), "--count", "2"]) == 0
     assert "key states of 10 demonstrations" in capsys.readouterr().out
 
 
