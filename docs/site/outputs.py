@@ -10,9 +10,9 @@ and a temporary folder, with `examples` in it; Python blocks share their names. 
 run. A picture NAME.png that a block of the tutorial makes becomes docs/tutorial_NAME.png.
 
 Outputs agree if their words are the same and their numbers nearly so: a new model, or the rounding
-of another processor, changes estimates a little. The engine may be another one. Of data of which
-one side nearly determines the other, rounding decides about the value. Its standard error is then
-above a nat on all processors, and the values agree within it.
+of another processor, changes estimates a little. The engine may be another one. If one side of the
+data nearly determines the other, rounding decides about the value. Its standard error is then above
+a nat on all processors, and the values agree within it.
 """
 
 from __future__ import annotations

@@ -150,8 +150,9 @@ def _rows(annotations: Annotations) -> Iterator[tuple[int, dict[str, Any]]]:
             strength = float(annotations.keystates.strength[event.column])
             rows.append(row | {"start": event.step, "strength": strength})
         for own in sorted(rows, key=lambda one: one["start"]):
-            for at in {"start", "end"} & set(own):
-                own[f"{at}_seconds"] = float(annotations.seconds(own[at]))
+            for at in ("start", "end"):
+                if at in own:
+                    own[f"{at}_seconds"] = float(annotations.seconds(own[at]))
             yield i, own | {"episode": episode}
 
 

@@ -247,12 +247,12 @@ def _columns(
         filled.append(Others(steps, 1 / np.arange(1.0, len(steps) + 1), signature))
     kinds = group(filled, lengths)
     columns = list(entries)
-    alike = [column.first for column in columns]
+    firsts = [column.first for column in columns]
     changes, seen = list[EventKind](), Counter[int]()
     for number in number_kinds(kinds):
         seen[number % 26] += 1  # letters
         changes.append(EventKind(What.CHANGE, occurrence=seen[number % 26], number=number))
-    numbers = [*map(alike.index, alike), *(len(alike) + change.number for change in changes)]
+    numbers = [*map(firsts.index, firsts), *(len(firsts) + change.number for change in changes)]
     # Events rank above other changes.
     values = [1 + sum(strength[column]) / total for column in columns]
     enough = [len(entries[column]) >= max(1, SHARED * total) for column in columns]

@@ -122,8 +122,8 @@ def find_grippers(
     while columns:
         first = columns[0]
         to_first = {c: _correlation(pooled, first, c) for c in columns}
-        alike = [c for c in columns if _one_gripper(label[first], label[c], abs(to_first[c]))]
-        at = [first, *(c for c in alike if c != first)]
+        fingers = [c for c in columns if _one_gripper(label[first], label[c], abs(to_first[c]))]
+        at = [first, *(c for c in fingers if c != first)]
         columns = [c for c in columns if c not in at]
         sign = np.sign([to_first[c] for c in at])
         grippers.append(Gripper(label[first], tuple(at), low[at], high[at], sign))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,12 +33,12 @@ class Steps:
     # would mark it; 1 for labels.
     certainty: Float | None = None
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Name of each column, as "grasp cube", "change A" or that of a label; all differ."""
         return tuple(event.name for event in self.events)
 
-    @property
+    @cached_property
     def source(self) -> tuple[str, ...]:
         """What shows each column: "contact", "gripper", "motion" or "label"."""
         return tuple(event.source for event in self.events)
