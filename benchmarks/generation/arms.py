@@ -18,9 +18,9 @@ from infoatlas_tools import KeyStates, Pose, Subtasks, Trajectories, discover_ke
 from infoatlas_tools.keystates.contacts.event_names import label_kind
 from infoatlas_tools.keystates.subtasks.cuts import make_cuts
 from infoatlas_tools.keystates.subtasks.poses import tracks
-from infoatlas_tools.keystates.subtasks.recorded_subtasks import Subtask
 from infoatlas_tools.keystates.subtasks.reference_information import orientation
 from infoatlas_tools.keystates.subtasks.subtask_discovery import ordered_parts
+from infoatlas_tools.keystates.subtasks.subtask_results import Subtask
 
 from .sources import Demos, Float
 from .tasks import GRASP, Task

@@ -11,7 +11,7 @@ from infoatlas_tools.generation.engine import FIRST_SEED, SEEDS, generate
 from infoatlas_tools.generation.scene import Scene
 from infoatlas_tools.generation.sources import poses, read_sources
 from infoatlas_tools.generation.tasks import FLAG_AT, TASKS
-from infoatlas_tools.keystates.subtasks.recorded_subtasks import Subtask
+from infoatlas_tools.keystates.subtasks.subtask_results import Subtask
 
 TASK = "PickCube-v1"
 

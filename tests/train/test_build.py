@@ -19,7 +19,7 @@ from infoatlas_train import build, pretrain, stages
 from infoatlas_train.build import OUTPUTS, Build
 from infoatlas_train.config import PRESETS
 from infoatlas_train.model.expansion import expanded
-from infoatlas_train.recipe import RecipeError, read_recipe
+from infoatlas_train.recipe_file import RecipeError, read_recipe
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 

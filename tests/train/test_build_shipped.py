@@ -11,7 +11,7 @@ from infoatlas_rt.models import model_file
 from infoatlas_train import pretrain
 from infoatlas_train.build import OUTPUTS, digest
 from infoatlas_train.config import HypernetworkConfig
-from infoatlas_train.recipe import read_recipe
+from infoatlas_train.recipe_file import read_recipe
 
 ROOT = Path(__file__).parents[2]
 CHECKPOINTS = ROOT / "train" / "checkpoints"

@@ -17,5 +17,5 @@ from .files.load import load_trajectories as load_trajectories
 from .keystates.discovery import discover_keystates as discover_keystates
 from .keystates.key_states import KeyStates as KeyStates
 from .keystates.subtasks.poses import Pose as Pose, Position as Position
-from .keystates.subtasks.recorded_subtasks import Subtasks as Subtasks
+from .keystates.subtasks.subtask_results import Subtasks as Subtasks
 from .trajectories import Trajectories as Trajectories

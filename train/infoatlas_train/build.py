@@ -42,7 +42,7 @@ from infoatlas_train import calibrate, diagnose, fit_correction, pretrain
 from infoatlas_train.config import HypernetworkConfig
 from infoatlas_train.fit_correction import Plan
 from infoatlas_train.options import Options
-from infoatlas_train.recipe import PRETRAIN, RecipeError, check_names, read_recipe
+from infoatlas_train.recipe_file import PRETRAIN, RecipeError, check_names, read_recipe
 from infoatlas_train.stages import export_stage
 
 PACKAGES = {  # package -> module; their versions are recorded

@@ -21,8 +21,8 @@ from std_srvs.srv import Trigger
 
 from infoatlas_ros2 import parameters, publishers, topics
 from infoatlas_ros2.health import LONG, Health
-from infoatlas_ros2.listener import UNEXECUTED, Listener
 from infoatlas_ros2.maker import Maker
+from infoatlas_ros2.message_thread import UNEXECUTED, MessageThread
 from infoatlas_ros2.outputs import Outputs
 from infoatlas_ros2.present import Present
 from infoatlas_ros2.worker import WARM_UP, Published, Worker
@@ -48,7 +48,7 @@ class InfoAtlasNode(LifecycleNode):
         self._chosen: list[publishers.Publishers] = []  # one for each topic
         self._taking = threading.Lock()  # held to handle a message, and to change its handlers
         self._inputs: list[Any] = []
-        self._listener: Listener | None = None
+        self._messages: MessageThread | None = None
         self._counts: dict[str, int] = {}  # fates of messages, when last active
         self._state = "unconfigured"
         self._health = Health()
@@ -140,7 +140,7 @@ class InfoAtlasNode(LifecycleNode):
             self.create_subscription(
                 kind,
                 topic,
-                _ignored,  # a listener receives its messages
+                _ignored,  # the message thread receives its messages
                 copy(qos_profile_sensor_data),  # a copy: rclpy writes overrides into it
                 qos_overriding_options=QoSOverridingOptions.with_default_policies(),
                 callback_group=UNEXECUTED,
@@ -148,7 +148,7 @@ class InfoAtlasNode(LifecycleNode):
             for kind, (topic, *_) in zip(kinds, sides, strict=True)
         ]
         self._names = [subscription.topic_name for subscription in self._inputs]
-        self._listener = Listener(self, self._inputs, self._on_message, self._fail)
+        self._messages = MessageThread(self, self._inputs, self._on_message, self._fail)
         if tracker is not None:
             self.get_logger().info(tracker.describe())
         model_file = self._maker.estimator.model_file
@@ -198,9 +198,9 @@ class InfoAtlasNode(LifecycleNode):
                 self._worker = None
 
     def _release(self) -> None:
-        if self._listener is not None:
-            self._listener.stop()
-            self._listener = None
+        if self._messages is not None:
+            self._messages.stop()
+            self._messages = None
         self._stop()
         for subscription in self._inputs:
             self.destroy_subscription(subscription)
@@ -222,7 +222,7 @@ class InfoAtlasNode(LifecycleNode):
     # Messages
 
     def _on_message(self, side: int, message: Any, info: Any) -> None:
-        """Pass the state of a message to the worker; runs in the listener's thread."""
+        """Pass the state of a message to the worker; runs in the message thread."""
         with self._taking:
             if self._worker is not None:
                 self._hand_over(self._worker, side, message, info)
@@ -351,4 +351,4 @@ class InfoAtlasNode(LifecycleNode):
 
 
 def _ignored(message: Any) -> None:
-    """Unused callback of a subscription whose messages a listener receives."""
+    """Unused callback of a subscription whose messages the message thread receives."""

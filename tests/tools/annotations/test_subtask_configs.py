@@ -19,7 +19,7 @@ from infoatlas_tools.annotations.subtask_configs import (
     write_isaaclab_config,
     write_mimicgen_config,
 )
-from infoatlas_tools.keystates.subtasks.recorded_subtasks import SeenObjects
+from infoatlas_tools.keystates.subtasks.subtask_results import SeenObjects
 
 CUBES = ("cube_1", "cube_2")
 # Arguments of `MG_TaskSpec.add_subtask`; a configuration has all of them.

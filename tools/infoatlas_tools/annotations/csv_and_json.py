@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..keystates.subtasks.recorded_subtasks import SeenObjects
+from ..keystates.subtasks.subtask_results import SeenObjects
 from ..keystates.summary import finite
 from .content import Annotations
 from .quality_flags import quality_table

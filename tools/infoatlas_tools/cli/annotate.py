@@ -30,7 +30,7 @@ from .recording_arguments import (
 if TYPE_CHECKING:
     from ..annotations.content import Annotations
     from ..bags.any_recording import Recording
-    from ..keystates.subtasks.recorded_subtasks import SeenObjects
+    from ..keystates.subtasks.subtask_results import SeenObjects
 
 HELP = "key states and sub-tasks, written into a copy of a data set"
 DESCRIPTION = (

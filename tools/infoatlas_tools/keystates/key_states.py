@@ -30,8 +30,8 @@ from .contacts.keystate_steps import Steps
 from .fits.detector_thresholds import fit_live
 from .fits.fit_subtasks import fit_subtasks
 from .motion.working_steps import LAG, Recordings
-from .subtasks.of_keystates import subtasks_of
-from .subtasks.recorded_subtasks import Subtasks
+from .subtasks.find_subtasks import subtasks_of
+from .subtasks.subtask_results import Subtasks
 from .trust.quality import Quality
 from .trust.trust import reasons
 

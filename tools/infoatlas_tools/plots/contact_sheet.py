@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..keystates.subtasks.recorded_subtasks import SeenObjects
+from ..keystates.subtasks.subtask_results import SeenObjects
 from ..presentation import with_count
 from .drawing import GRID, INK, QUIET, draw_heading, new_figure, style_axes
 from .keystate_plots import COLOURS

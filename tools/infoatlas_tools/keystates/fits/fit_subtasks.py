@@ -19,7 +19,7 @@ from ...array_types import Float, Int
 from ...trajectories import Trajectories
 from ..motion.durations import MOMENT, NEAR
 from ..motion.working_steps import Recordings
-from ..subtasks.recorded_subtasks import WORLD, Subtask, Subtasks
+from ..subtasks.subtask_results import WORLD, Subtask, Subtasks
 from .detector_thresholds import ANY, FOLDS, JUDGED
 from .fit_progress import Example, fit_progress
 

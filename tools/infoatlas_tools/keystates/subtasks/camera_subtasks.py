@@ -27,7 +27,7 @@ from ..contacts.event_names import PUTS, TAKES, EventKind
 from ..contacts.gripper import Switch
 from ..motion.durations import ONE_EVENT
 from .cuts import Cuts
-from .recorded_subtasks import WORLD, SeenObjects, Subtask, Subtasks
+from .subtask_results import WORLD, SeenObjects, Subtask, Subtasks
 
 WARNED = 20  # demonstrations, below which references may be missed
 INFORMS = 0.2  # nats of a reference, at least: less is within the error of most sets

@@ -16,7 +16,7 @@ import numpy as np
 from ...array_types import Bool, Float, Int
 from ..contacts.keystate_steps import ENOUGH
 from .poses import Track
-from .recorded_subtasks import WORLD
+from .subtask_results import WORLD
 
 FLOOR = 0.003  # m: sensors and grasps do not distinguish smaller spreads
 FLOOR_ANGLE = 0.05  # rad: the same for headings

@@ -26,7 +26,6 @@ from ..motion.durations import NEAR
 from .cuts import Cuts, make_cuts
 from .object_motions import object_cuts
 from .poses import Track, as_bodies, as_body, tracks
-from .recorded_subtasks import WORLD, Subtask, Subtasks
 from .reference_information import (
     FLOOR,
     STEPS,
@@ -34,6 +33,7 @@ from .reference_information import (
     orientation,
     reference_information,
 )
+from .subtask_results import WORLD, Subtask, Subtasks
 
 COST = 1.0  # nats that each part costs: cuts that inform about nothing are left out
 PARTS = 8  # parts of a sequence, at most: the time grows with them

@@ -12,7 +12,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from infoatlas_ros2.health import Health
-from infoatlas_ros2.listener import UNEXECUTED, Listener
+from infoatlas_ros2.message_thread import UNEXECUTED, MessageThread
 from infoatlas_ros2.node import InfoAtlasNode
 from infoatlas_ros2.parameters import Settings
 
@@ -31,21 +31,21 @@ class Broken:
         return JointState
 
 
-def test_an_error_does_not_end_the_listener(session):
+def test_an_error_does_not_end_the_thread(session):
     node = rclpy.create_node("listening")
     subscription = node.create_subscription(
         JointState, "/listened", print, RELIABLE, callback_group=UNEXECUTED
     )
     publisher = node.create_publisher(JointState, "/listened", RELIABLE)
     taken, faults = [], []
-    listener = Listener(
+    thread = MessageThread(
         node, [Broken(subscription)], lambda _, message, info: taken.append(message), faults.append
     )
     until(publisher.get_subscription_count)
     for number in range(30):
         publisher.publish(JointState(position=[float(number)]))
     until(lambda: taken and taken[-1].position[0] == 29)
-    listener.stop()
+    thread.stop()
     assert faults == ["messages cannot be taken: RuntimeError: no message"]
     node.destroy_node()
 

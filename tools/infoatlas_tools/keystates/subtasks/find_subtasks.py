@@ -19,8 +19,8 @@ from ..contacts.keystate_steps import Steps
 from ..motion.fit_timing import NOMINAL
 from .camera_subtasks import camera_subtasks
 from .cuts import make_cuts
-from .recorded_subtasks import Subtasks
 from .subtask_discovery import find_subtasks
+from .subtask_results import Subtasks
 
 
 def subtasks_of(

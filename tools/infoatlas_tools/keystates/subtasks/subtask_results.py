@@ -1,4 +1,4 @@
-"""Sub-tasks that `subtask_discovery.py` finds in demonstrations, with their reference objects."""
+"""Results: sub-tasks of recorded demonstrations, with their reference objects."""
 
 from __future__ import annotations
 

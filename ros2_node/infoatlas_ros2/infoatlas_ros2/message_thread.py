@@ -1,7 +1,7 @@
 """A separate thread that receives the messages of the node's subscriptions.
 
 At each message, rclpy's executor goes through all entities of a node (services, timers, events).
-This lasts 0.5 ms, ten times as long as taking the message. The listener waits only for the
+This lasts 0.5 ms, ten times as long as taking the message. The message thread waits only for the
 subscriptions, like `rclpy.wait_for_message`, and receives all available messages at once. The
 executor runs the rest of the node.
 """
@@ -16,7 +16,7 @@ from typing import Any
 from rclpy.callback_groups import CallbackGroup
 from rclpy.impl.implementation_singleton import rclpy_implementation
 
-STOP = 0.5  # seconds within which a listener ends if no message arrives
+STOP = 0.5  # seconds within which the thread ends if no message arrives
 
 
 class Unexecuted(CallbackGroup):
@@ -39,13 +39,13 @@ class Unexecuted(CallbackGroup):
 UNEXECUTED = Unexecuted()
 
 
-class Listener:
+class MessageThread:
     """Receives the messages of some subscriptions until it is stopped.
 
     The subscriptions are of the node, in the group `UNEXECUTED`; their callbacks are not called.
     `handle` is called with the number of the subscription, the message, and the middleware's
     information about it. It must not raise. `fail` is called with the reason if messages cannot be
-    taken. The listener continues.
+    taken. The message thread continues.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Listener:
         self._handle, self._fail = handle, fail
         self._wake = node.create_guard_condition(lambda: None, UNEXECUTED)
         self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="listener", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="messages", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
