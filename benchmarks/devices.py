@@ -13,8 +13,8 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "results" / "devices"
 HEADER = (
-    "| device | model | on | n, coordinates, slices | median ms | p99 ms | memory MB | mJ |\n"
-    "|---|---|---|---|---|---|---|---|"
+    "| device | model | on | n, coordinates, slices | median ms | p99 ms | spread | load | "
+    "memory MB | mJ |\n|---|---|---|---|---|---|---|---|---|---|"
 )
 TOP = """# Latency by device
 
@@ -28,7 +28,8 @@ $ python -m benchmarks.devices
 
 NAME consists of the board, the provider and the power mode, as `orin-nx-tensorrt-25w`. Power modes
 of a Jetson are in [Jetson](../../../docs/jetson.md). Commit the file and this page. The file
-contains all versions. A result is unstable if its coefficient of variation is above 2.5%.
+contains all versions. Spread: standard deviation of the times, as a share of their mean. Load:
+processes for each core before the measurement, if the file has it.
 
 """
 
@@ -46,6 +47,8 @@ def row(report: Mapping[str, Any]) -> str:
         f"{report['samples']}, {report['dims'][0]} + {report['dims'][1]}, {sliced}",
         f"{total['median']:.2f}",
         f"{total['p99']:.2f}",
+        f"{total['cv']:.0%}",
+        "" if report.get("load") is None else f"{report['load']:.2f}",
         "" if memory is None else f"{memory:.0f}",
         "" if energy is None else f"{energy:.0f}",
     )
@@ -67,8 +70,7 @@ def page(folder: Path) -> str:
     heads, rule = HEADER.splitlines()
     lines = [f"| file {heads}", f"|---{rule}"]
     for name, report in read(folder):
-        mark = " (unstable)" if report["unstable"] else ""
-        lines.append(f"| {name}{mark} {row(report)}")
+        lines.append(f"| {name} {row(report)}")
     return TOP + "\n".join(lines) + "\n"
 
 

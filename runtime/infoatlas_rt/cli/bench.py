@@ -6,7 +6,8 @@ The native engine and ONNX Runtime are measured in one run, and the ratio is pri
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ProviderError
@@ -38,7 +39,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar=("DX", "DY"),
         help="coordinates of the two sides",
     )
-    parser.add_argument("--duration", type=float, default=3.0, help="seconds to measure, at least")
+    parser.add_argument(
+        "--duration",
+        type=float,
+        default=3.0,
+        help="seconds to measure, at least; if updates are slow, up to a minute for ten of them. "
+        "Ctrl-C prints what has been measured",
+    )
     add_json(parser)
     add_estimator(parser, providers="native, cpu, cuda, tensorrt, tensorrt-rtx, auto, or all")
 
@@ -70,18 +77,27 @@ def run(arguments: Namespace) -> None:
                     duration=arguments.duration,
                     progress=advance,
                 )
+            if reports[-1].interrupted:
+                break
     if not reports:
         raise ProviderError("; ".join(f"{name}: {why}" for name, why in refused.items()))
-    found: dict[str, Any] = reports[0].to_dict()
+    found: dict[str, Any] = asdict(reports[0])
     if wanted in IN_TURNS:
-        found = {"reports": [report.to_dict() for report in reports], "refused": refused}
-    measured = {report.provider: report.to_dict() for report in reports}
+        found = {"reports": [asdict(report) for report in reports], "refused": refused}
+    measured = {report.provider: asdict(report) for report in reports}
     ratio = None
     if {"native", "cpu"} <= set(measured):
         ratio = _ratios(measured["cpu"], measured["native"])
         found["native_over_cpu"] = ratio
-    if write_json(arguments.json, found):
-        return
+    if not write_json(arguments.json, found):
+        _print_all(reports, ratio, refused)
+    if reports[-1].interrupted:
+        raise KeyboardInterrupt
+
+
+def _print_all(
+    reports: Sequence[Report], ratio: Mapping[str, Any] | None, refused: Mapping[str, str]
+) -> None:
     for report in reports:
         _print(report)
     if ratio is not None:
@@ -125,8 +141,5 @@ def _print(report: Report) -> None:
     if energy is not None:
         print(f"Energy: {energy:.1f} mJ per update")
     print(f"Machine: {report.machine}; {', '.join(map(' '.join, report.versions.items()))}")
-    if report.unstable:
-        print(
-            f"Warning: the total varies by {report.stages['total'].cv:.1%} (coefficient of "
-            "variation, limit 2.5%): is something else using this machine?"
-        )
+    load = "unknown" if report.load is None else f"{report.load:.2f} processes for each core"
+    print(f"Spread of the total: {report.stages['total'].cv:.1%} of its mean; load before: {load}")

@@ -11,11 +11,11 @@ import json
 import logging
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from ..errors import InputError, OutputError
@@ -122,28 +122,34 @@ def table(
 def progress(what: str) -> Iterator[Callable[[float], None]]:
     """Progress on stderr: rich's bar if installed, or one line; in a log, a line in 10 seconds."""
     if not sys.stderr.isatty():
-        yield _in_a_log(what)
+        with _in_a_log(what) as advance:
+            yield advance
         return
     try:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn
     except ImportError:
         yield lambda share: print(f"\r{what}: {share:4.0%}", end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
         return
-    columns = ("{task.description}", BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    columns = ("{task.description}", BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=1.0)
         yield lambda share: bar.update(task, completed=share)
 
 
-def _in_a_log(what: str) -> Callable[[float], None]:
-    last = monotonic()
+@contextmanager
+def _in_a_log(what: str) -> Iterator[Callable[[float], None]]:
+    done, shares = threading.Event(), [0.0]
 
-    def advance(share: float) -> None:
-        nonlocal last
-        if monotonic() - last >= LOGGED:
-            last = monotonic()
-            print(f"{what}: {share:.0%}", file=sys.stderr, flush=True)
+    def report() -> None:  # also while one step of the work lasts long
+        while not done.wait(LOGGED):
+            print(f"{what}: {shares[-1]:.0%}", file=sys.stderr, flush=True)
 
-    return advance
+    thread = threading.Thread(target=report, daemon=True)
+    thread.start()
+    try:
+        yield lambda share: shares.__setitem__(0, share)
+    finally:
+        done.set()
+        thread.join()

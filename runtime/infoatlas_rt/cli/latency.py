@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from .board import Board
 
 WARM_UP = 0.2  # seconds
 DURATION = 3.0  # seconds, at least
-ITERATIONS = 10  # at least
-UNSTABLE = 0.025  # coefficient of variation above which results are unreliable
+ITERATIONS = 10  # at least, unless they last longer than
+LONGEST = 60.0  # seconds for each estimator; one update is then enough, also that of the warm-up
 STAGES = ("slicing", "preprocessing", "inference", "total")
 
 
@@ -65,18 +65,13 @@ class Report:
     # Energy per update of the GPU, or of a Jetson's input rail, which includes the rest of the
     # board. None if several estimators took turns.
     millijoules: float | None
+    # Processes that wanted to run before the measurement, for each core (mean over a minute); None
+    # if the system does not report it.
+    load: float | None
+    interrupted: bool  # by Ctrl-C, so there may be fewer updates
     machine: str
     gpu: str | None
     versions: dict[str, str]
-
-    @property
-    def unstable(self) -> bool:
-        """Whether the total varies so much that another process was probably using the machine."""
-        return self.stages["total"].cv > UNSTABLE
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields as JSON-safe values."""
-        return {**asdict(self), "unstable": self.unstable}
 
 
 def statistics(seconds: Sequence[float]) -> Times:
@@ -112,35 +107,61 @@ def measure(
     Several estimators take turns, update by update. Other load on the machine slows all of them, so
     ratios are reliable even if times are not. The default of `dims` is that of PickCube, for a
     state and its past. `duration` is the shortest measurement of each estimator in seconds, after a
-    warm-up of 0.2 s; there are at least 10 updates. `progress` is called with the completed share,
-    0 to 1.
+    warm-up of 0.2 s. There are at least 10 updates, unless these last longer than a minute for each
+    estimator. Ctrl-C ends the measurement: estimators without an update have no report, and it is
+    raised if none has one. `progress` is called with the completed share, 0 to 1.
     """
     if not 0 < duration < np.inf:
         raise InputError(f"duration is {duration!r}, but has to be seconds above 0")
     x, y = _data(as_count(samples, "samples", 1), as_count(dims[0], "dims", 1), dims[1])
-    estimates = [_warm(estimator, x, y) for estimator in estimators]
-    records: list[dict[str, list[float]]] = [{stage: [] for stage in STAGES} for _ in estimators]
+    estimates: list[Estimate] = []
+    records: list[dict[str, list[float]]] = [{} for _ in estimators]
     transfers: list[dict[str, list[float]]] = [{} for _ in estimators]
-    board = Board()
-    start = perf_counter()
+    board, load, interrupted = Board(), _load(), False
     energy = board.energy()
+    longest = max(duration, LONGEST) * len(estimators)
     duration *= len(estimators)
+
+    def update(i: int) -> Estimate:
+        begin = perf_counter()
+        found = estimators[i].estimate(x, y, time_series=True)
+        seconds = estimators[i].seconds | {"total": perf_counter() - begin}
+        for stage in STAGES:
+            records[i].setdefault(stage, []).append(seconds[stage])
+        for part, milliseconds in estimators[i].backend.milliseconds.items():
+            transfers[i].setdefault(part, []).append(milliseconds / 1e3)
+        return found
+
+    start = perf_counter()
     with energy:
-        while len(records[0]["total"]) < ITERATIONS or perf_counter() - start < duration:
-            for estimator, record, transfer in zip(estimators, records, transfers, strict=True):
-                begin = perf_counter()
-                estimator.estimate(x, y, time_series=True)
-                took = perf_counter() - begin
-                for stage in STAGES[:-1]:
-                    record[stage].append(estimator.seconds[stage])
-                record["total"].append(took)
-                for part, milliseconds in estimator.backend.milliseconds.items():
-                    transfer.setdefault(part, []).append(milliseconds / 1e3)
-            if progress is not None:
-                progress(min((perf_counter() - start) / duration, 1.0))
+        try:
+            for i in range(len(estimators)):
+                end = perf_counter() + WARM_UP
+                estimates.append(update(i))
+                while perf_counter() < end:
+                    update(i)
+            if perf_counter() - start < longest:  # otherwise the warm-up is the measurement
+                for times in (*records, *transfers):
+                    times.clear()
+                start = perf_counter()
+            while True:
+                spent, done = perf_counter() - start, len(records[-1].get("total", ()))
+                share = max(min(spent / duration, done / ITERATIONS), spent / longest * (done > 0))
+                if progress is not None:
+                    progress(min(share, 1.0))
+                if share >= 1:
+                    break
+                for i in range(len(estimators)):
+                    update(i)
+        except KeyboardInterrupt:
+            if not any(records):
+                raise
+            interrupted = True
     joules = energy.joules if len(estimators) == 1 else None
     reports = []
     for i, estimator in enumerate(estimators):
+        if not records[i]:
+            continue
         stages = {stage: statistics(times) for stage, times in records[i].items()}
         count = len(records[i]["total"])
         reports.append(
@@ -159,21 +180,14 @@ def measure(
                 peak_memory_mb=_peak_memory_mb(),
                 gpu_memory_mb=board.memory_mb(),
                 millijoules=None if joules is None else 1e3 * joules / count,
+                load=load,
+                interrupted=interrupted,
                 machine=_machine(),
                 gpu=board.name,
                 versions=_versions(),
             )
         )
     return reports
-
-
-def _warm(estimator: Estimator, x: np.ndarray, y: np.ndarray) -> Estimate:
-    """Estimate repeatedly for 0.2 s, and return the result."""
-    end = perf_counter() + WARM_UP
-    estimate = estimator.estimate(x, y, time_series=True)
-    while perf_counter() < end:
-        estimator.estimate(x, y, time_series=True)
-    return estimate
 
 
 def _data(n: int, dx: int, dy: int) -> tuple[np.ndarray, np.ndarray]:
@@ -193,6 +207,13 @@ def _peak_memory_mb() -> float | None:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def _load() -> float | None:
+    try:
+        return os.getloadavg()[0] / (os.cpu_count() or 1)
+    except (AttributeError, OSError):  # Windows
+        return None
 
 
 def _machine() -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -44,34 +44,54 @@ EXIT_CODES = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command on `argv`, or on the arguments of the process; returns its exit code."""
     argv = list(sys.argv[1:] if argv is None else argv)
+
+    def run() -> None:
+        commands = load_commands(*argv[:1])
+        arguments = make_parser(commands).parse_args(argv)
+        check_packages(argv[0], commands[argv[0]])
+        arguments.run(arguments)
+        if (getattr(arguments, "json", None) or "-") != "-":
+            print(f"JSON: {arguments.json}")
+
+    return exit_code(run)
+
+
+def exit_code(run: Callable[[], object], name: str = "infoatlas-rt", resume: str = "") -> int:
+    """Run the command of this name and return its exit code, as in EXIT_CODES.
+
+    An error is printed in one line; after Ctrl-C, the line has the way to `resume`.
+    """
+
+    def fail(error: Exception | str, code: int) -> int:
+        print(f"{name}:", *str(error).split(), file=sys.stderr)  # names may contain line breaks
+        return code
+
     try:
         open_output()
         try:
-            commands = load_commands(*argv[:1])
-            arguments = make_parser(commands).parse_args(argv)
-            check_packages(argv[0], commands[argv[0]])
-            arguments.run(arguments)
-            if (getattr(arguments, "json", None) or "-") != "-":
-                print(f"JSON: {arguments.json}")
+            run()
             return 0
         finally:
             sys.stdout.flush()
+    except KeyboardInterrupt:
+        print(f"interrupted{resume and ': '}{resume}", file=sys.stderr)
+        return 130
     except InputError as error:
-        return _fail(error, 2)
+        return fail(error, 2)
     except OutputError as error:
-        return _fail(error, 1)
+        return fail(error, 1)
     except InfoAtlasError as error:
-        return _fail(error, 3)
+        return fail(error, 3)
     except ModuleNotFoundError as error:  # packages that are known name their extra
         if (error.name or "").startswith("infoatlas_"):
             raise  # a fault of this project
-        return _fail(f"{error}: install that package in this environment ({sys.prefix})", 2)
+        return fail(f"{error}: install that package in this environment ({sys.prefix})", 2)
     except BrokenPipeError:  # stdout was closed, as by head
         drop_output()
         return 0
     except OSError as error:  # not from input files: their readers raise InputError
         drop_output()
-        return _fail(f"the result cannot be written ({error})", 1)
+        return fail(f"the result cannot be written ({error})", 1)
 
 
 def load_commands(chosen: str = "") -> dict[str, Any]:
@@ -105,12 +125,6 @@ def check_packages(chosen: str, module: Any) -> None:
                 f"{chosen} needs more than the runtime (No module named {needed!r}): "
                 f"pip install 'infoatlas-rt[{chosen}]'"
             )
-
-
-def _fail(error: Exception | str, code: int) -> int:
-    """Print an error in one line, even if names of files contain line breaks."""
-    print("infoatlas-rt:", *str(error).split(), file=sys.stderr)
-    return code
 
 
 class _Parser(argparse.ArgumentParser):

@@ -67,3 +67,17 @@ def test_native_is_measured_beside_the_cpu(monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "Model edge on native" in out and "Model edge on cpu" in out
     assert re.search(r"Native over cpu.*inference \d\.\d{3}, total \d\.\d{3}", out)
+
+
+def test_an_interrupt_prints_what_there_is(monkeypatch, capsys):
+    taken = latency.measure
+    monkeypatch.setattr(
+        latency,
+        "measure",
+        lambda *some, **options: [
+            replace(one, interrupted=True) for one in taken(*some, **options)
+        ],
+    )
+    assert main([*QUICK, "--provider", "cpu"]) == 130
+    out, error = capsys.readouterr()
+    assert "Spread of the total: " in out and "load before: " in out and error == "interrupted\n"

@@ -9,7 +9,7 @@ import pytest
 
 from infoatlas_rt import InputError
 from infoatlas_tools.cameras.camera import Camera
-from infoatlas_tools.cameras.videos import Video, video_faults
+from infoatlas_tools.cameras.videos import Video, video_faults, whole_video
 from numbered_videos import numbers, write_video
 
 CODECS = {
@@ -70,3 +70,12 @@ def test_a_damaged_video_is_an_input_error(video, tmp_path):
     bad.write_bytes(content)
     with pytest.raises(InputError, match=r"bad.mp4"):
         [*Video(bad, 0.0, 20.0, 200).read(range(200), 64)]
+
+
+def test_a_video_without_a_decoder_names_its_codec(tmp_path):
+    bad = write_video(tmp_path / "bad.mp4", range(20), "libx264")
+    bad.write_bytes(bad.read_bytes().replace(b"avc1", b"zzzz").replace(b"avcC", b"zzzC"))
+    found = video_faults({0: Video(bad, 0.0, 20.0, 10)})
+    assert re.search(r"bad.mp4 has the codec \(zzzz .*no decoder: convert it", found[0])
+    with pytest.raises(InputError, match=r"bad.mp4 has the codec"):
+        whole_video(bad)

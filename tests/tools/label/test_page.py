@@ -229,6 +229,19 @@ def test_requests_without_token_or_from_elsewhere_are_refused(opened, browser):
         for path in ("/state", "/follow"):
             status, body, _ = answer(server.origin + path, **token, **{name: value})
             assert status == 403 and b"is for http://127.0.0.1" in body
+    port = server.server_port  # a forwarded port is another one, or that of localhost
+    for host in (
+        "localhost:9000",
+        f"localhost:{port}",
+        "127.0.0.1:9000",
+        "[::1]:9000",
+        "localhost",
+    ):
+        own = {**token, "Host": host}
+        for origin, status in ((f"http://{host}", 200), ("http://localhost:8999", 403)):
+            assert answer(f"{server.origin}/state", **own, Origin=origin)[0] == status
+        for elsewhere in (f"{host}.example.org", f"example.org:{port}", f"x{host}"):
+            assert answer(f"{server.origin}/state", **token, Host=elsewhere)[0] == 403
     bad = {**token, "Content-Type": "application/json"}
     for data in (b"{", b"[]", b"{}", b'{"revision": 0, "do": "nothing"}', b"x" * 70_000):
         assert answer(f"{server.origin}/change", data=data, **bad)[0] in (400, 422)
@@ -323,6 +336,8 @@ def test_a_port_that_is_taken_and_the_end_by_ctrl_c(data, tmp_path):
     first = subprocess.Popen(command, **run, preexec_fn=heard)
     try:
         url = first.stdout.readline().split()[-1]
+        first.stdout.readline()  # of the marks
+        elsewhere = first.stdout.readline()
         port = re.search(r":(\d+)/\?token=", url)[1]
         taken = subprocess.run([*command, "--port", port], **run, timeout=60)
         assert taken.returncode == 2 and f"port {port} cannot be used" in taken.stderr
@@ -334,6 +349,7 @@ def test_a_port_that_is_taken_and_the_end_by_ctrl_c(data, tmp_path):
         first.send_signal(2)
         text, errors = first.communicate(timeout=20)
         assert first.returncode == 0 and "Marks are in" in text and not errors
+        assert f"ssh -L {port}:localhost:{port} " in elsewhere
     finally:
         first.kill()
     assert kept(tmp_path / "labels.json") == {"1": {"grasp": 50}}

@@ -22,7 +22,7 @@ try:
     from sklearn.feature_selection import SelectorMixin
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
-    BaseEstimator = SelectorMixin = object
+    BaseEstimator, SelectorMixin = object, type("SelectorMixin", (), {})
     MISSING = f"InformationSelector needs scikit-learn 1.6 ({error}): pip install scikit-learn"
 else:
     MISSING = ""

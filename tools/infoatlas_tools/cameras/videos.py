@@ -6,6 +6,7 @@ LeRobot's videos have a key frame every two frames, others one in 250.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -113,6 +114,11 @@ def _open(path: Path) -> Iterator[tuple[Any, Any]]:
             if not container.streams.video:
                 raise InputError(f"{path} contains no video: load the data set again")
             stream = container.streams.video[0]
+            if stream.codec_context is None:  # this FFmpeg has no decoder
+                raise InputError(
+                    f"{path} has the codec {_codec(av, container)}, for which FFmpeg has no "
+                    "decoder: convert it to H.264, or record it again"
+                )
             # More threads double the work where frames are apart, as each seek empties all of them.
             stream.codec_context.thread_count = 1
             yield container, stream
@@ -121,6 +127,17 @@ def _open(path: Path) -> Iterator[tuple[Any, Any]]:
     except (av.FFmpegError, OSError, ValueError) as error:
         what = getattr(error, "strerror", None) or error
         raise InputError(f"{path} cannot be decoded ({what}): load the data set again") from error
+
+
+def _codec(av: Any, container: Any) -> str:
+    """Name of the codec of a stream without a decoder: PyAV has it in FFmpeg's log alone."""
+    level = av.logging.get_level()
+    av.logging.set_level(av.logging.INFO)
+    try:
+        found = re.search(r"Video: ([^,]*)", container.dumps_format())
+    finally:
+        av.logging.set_level(level)
+    return found[1].removeprefix("none ") if found else "unknown"
 
 
 def _key_before(container: Any, stream: Any, time: float) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from socket import gethostname
 from typing import TYPE_CHECKING
 
 from .recording_arguments import (
@@ -60,6 +62,13 @@ def run(arguments: Namespace) -> None:
             f"{arguments.data}: {server.url}\nMarks: {arguments.labels}. Ctrl-C ends it.",
             flush=True,
         )
+        if arguments.no_browser or "SSH_CONNECTION" in os.environ:
+            port = server.server_port
+            print(
+                f"From another machine: ssh -L {port}:localhost:{port} {gethostname()} there, and "
+                "the same address.",
+                flush=True,
+            )
         if not arguments.no_browser:
             webbrowser.open(server.url)
         try:

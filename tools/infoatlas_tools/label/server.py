@@ -19,6 +19,9 @@ from infoatlas_rt.errors import InfoAtlasError, InputError
 from .session import Session, Stale
 
 ADDRESS = "127.0.0.1"
+# Names of this machine by which a browser may ask, with any port: a port may be forwarded, as by
+# ssh -L. A page of another site cannot send them.
+NAMES = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?", re.IGNORECASE)
 TYPES = {
     ".html": "text/html",
     ".css": "text/css",
@@ -88,9 +91,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def _admitted(self) -> bool:
         """Whether the request is from this page; otherwise it has been answered."""
-        origin, host = self.headers.get("Origin"), self.headers.get("Host")
-        if host != urlsplit(self.server.origin).netloc or origin not in (None, self.server.origin):
-            self._refuse(HTTPStatus.FORBIDDEN, f"This page is for {self.server.origin} alone.")
+        origin, host = self.headers.get("Origin"), self.headers.get("Host", "")
+        if not NAMES.fullmatch(host) or origin not in (None, f"http://{host}"):
+            self._refuse(
+                HTTPStatus.FORBIDDEN,
+                f"This page is for {self.server.origin} alone, or http://localhost with a port "
+                "that is forwarded to it.",
+            )
             return False
         query = parse_qs(urlsplit(self.path).query)
         if self._is_token(query.get("token", [""])[0]):  # from now on, the cookie has it
