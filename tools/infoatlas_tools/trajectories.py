@@ -134,7 +134,9 @@ class Trajectories:
             "ignore": ignore,
             "orientation": as_orientation(self.orientation, names, d, ignore),
             "resolution": as_resolution(self.resolution, d, "resolution"),
-            "camera": None if self.camera is None else as_camera(self.camera, checked),
+            "camera": None
+            if self.camera is None
+            else as_camera(self.camera, checked, self.episodes),
         }.items():
             object.__setattr__(self, name, value)
 

@@ -105,6 +105,19 @@ def test_folders_of_images_and_videos(saved, tmp_path):
         load_trajectories(saved, camera="top")
 
 
+def test_videos_are_paired_with_demonstrations_by_their_numbers(tmp_path):
+    (tmp_path / "runs").mkdir()
+    for number in (1, 3, 12):
+        np.save(tmp_path / "runs" / f"episode_{number}.npy", STATES[0])
+        write_video(tmp_path / "front" / f"{number:03}_front.mp4", [number] * len(STATES[0]))
+    write_video(tmp_path / "front" / "002_front.mp4", [2] * len(STATES[0]))  # of none of them
+    found = load_trajectories(tmp_path / "runs", camera=str(tmp_path / "front"))
+    assert [numbers(found.camera.read(i, [0], 64))[0] for i in range(3)] == [1, 3, 12]
+    (tmp_path / "front" / "003_front.mp4").unlink()
+    with pytest.raises(InputError, match=r"no video or folder with the number of episode_3, but"):
+        load_trajectories(tmp_path / "runs", camera=str(tmp_path / "front"))
+
+
 def test_the_extra_is_named(saved, tmp_path):
     code = (
         "import sys; sys.modules['cv2'] = None; from infoatlas_tools import load_trajectories\n"

@@ -193,7 +193,7 @@ def test_without_the_rate_no_episode_is_to_be_looked_at(twelve, capsys):
         (["--names", "a,b", "--count", "2"], "--names has 2 names, and 3 sub-tasks were found"),
         (
             ["--plot", "{tmp}/a.png", "--episode", "x"],
-            "--episode 'x': there is none of this name but 0, 1, 2, 3, 4, 5, 6, 7, ...",
+            "--episode: there is no demonstration x, but 0, 1, 2, 3, 4, 5, 6, 7, ...: give",
         ),
     ],
 )

@@ -178,12 +178,14 @@ def test_normalised_curves_of_short_trajectories_have_fewer_points(capsys, tmp_p
 
 
 def test_labels_name_episodes_by_their_numbers():
-    labels = {7: [3], 5: [4]}
-    assert placed_labels(labels, ()) == placed_labels(labels, ("a", "b")) == labels
+    labels = {"7": [3], "5": [4]}
+    assert placed_labels(labels, tuple("abcdefgh")) == {7: [3], 5: [4]}
     assert placed_labels(labels, ("4", "5", "7")) == {2: [3], 1: [4]}
-    assert placed_labels(labels, ("4", "5", "05", "7")) == labels  # names, not numbers
+    assert placed_labels(labels, ("demo_4", "demo_5", "demo_7")) == {2: [3], 1: [4]}
     with pytest.raises(InputError, match="no demonstration 7, but 4, 5, 6"):
         placed_labels(labels, ("4", "5", "6"))
+    with pytest.raises(InputError, match="demonstration demo_5 is there twice"):
+        placed_labels(labels | {"demo_5": [1]}, ("demo_5", "demo_7"))
 
 
 def test_labels_of_two_demonstrations(thirty, capsys, tmp_path):
@@ -218,7 +220,7 @@ def test_gripper_rate_and_what_is_left_out(thirty, capsys):
         (["--label", "0:1", "--label", "0:2"], "each demonstration once"),
         (["--label", "0:a=1,a=2"], "each name once"),
         (["--label", "none.json"], "cannot be read"),
-        (["--label", "99:4"], "a labelled demonstration is 99"),
+        (["--label", "99:4"], "there is no demonstration 99, but 0, 1"),
         (["--orientation", "turn"], "COLUMNS=KIND"),
         (["--rate", "-1"], "rate is -1"),
         (["--group", "tool=tool."], "given once"),

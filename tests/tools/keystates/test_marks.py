@@ -8,11 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hdf5_sets import (
+    write_aloha_folder,
+    write_isaac,
+    write_mimicgen,
+    write_minari,
+    write_robosuite,
+)
 from infoatlas_rt import InputError
 from infoatlas_rt.errors import OutputError
-from infoatlas_tools import Position, Trajectories, discover_keystates
+from infoatlas_tools import Position, Trajectories, discover_keystates, load_trajectories
 from infoatlas_tools.keystates.labels import LACKS, as_labels
 from infoatlas_tools.keystates.marks import Marks, read_labels, write_marks
+from lerobot_sets import write_lerobot
+from table_files import WRITERS
 
 from .test_labels import RATE, demonstration
 
@@ -63,7 +72,7 @@ def test_marks_never_land_on_other_data(tmp_path):
         ("{", "cannot be read"),
         ("[]", "cannot be read"),
         ('{"kinds": ["a"], "episodes": {"demo_2": {}}}', r"cannot be read \('marks'\)"),
-        ('{"a": 3}', "cannot be read"),
+        ('{"a": 3}', "there is no demonstration a, but demo_0"),
         ('{"kinds": [], "episodes": {}}', "empty: mark key states"),
         ('{"kinds": ["a"], "episodes": {}}', "no demonstration has a label of 'a'"),
     ],
@@ -125,3 +134,49 @@ def test_sub_tasks_are_cut_where_a_person_marked():
     off = subtasks.parts[0].end - contact
     assert off[[0, 1, 4]].tolist() == [-3, -3, 12]
     assert np.abs(np.delete(off, 4) + 3).max() <= 2
+
+
+def _table(path, labels):
+    states = np.sin(np.arange(9 * len(labels)))
+    WRITERS[path.suffix](path, {"run": np.repeat(labels, 9), "x": states})
+    return path
+
+
+def _folder(path):
+    path.mkdir()
+    for number in (1, 3, 12):
+        np.save(path / f"episode_{number}.npy", np.random.default_rng(number).random((9, 2)))
+    return path
+
+
+SETS = {  # the data, a number, and the place of its demonstration
+    "gaps": (lambda path: write_mimicgen(path / "a.hdf5"), {}, 10, 2),
+    "mask": (lambda path: write_mimicgen(path / "a.hdf5"), {"split": "train"}, 10, 1),
+    "Isaac Lab": (lambda path: write_isaac(path / "a.hdf5"), {}, 2, 1),
+    "from 1": (lambda path: write_robosuite(path / "a.hdf5"), {"features": ["states"]}, 1, 0),
+    "ALOHA": (lambda path: write_aloha_folder(path / "a"), {}, 10, 2),
+    "Minari": (lambda path: write_minari(path / "a"), {}, 10, 2),
+    "folder": (lambda path: _folder(path / "a"), {}, 3, 1),
+    "labels": (lambda path: _table(path / "a.csv", ["demo_2", "demo_4"]), {}, 4, 1),
+    "numbers": (lambda path: _table(path / "a.parquet", [5, 3, 4]), {}, 3, 1),
+    "LeRobot": (lambda path: write_lerobot(path / "a", STATES, "v3.0", None), {}, 2, 2),
+    "no names": (lambda path: _saved(path / "a.npz"), {}, 2, 2),
+}
+STATES = [np.random.default_rng(i).random((9, 2)).astype(np.float32) for i in range(3)]
+
+
+def _saved(path):
+    np.savez(path, states=np.concatenate(STATES), lengths=[9] * 3)
+    return path
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_number_is_that_of_the_file_and_no_place(name, tmp_path):
+    write, options, number, place = SETS[name]
+    found = load_trajectories(write(tmp_path), **options)
+    (tmp_path / "labels.json").write_text(json.dumps({str(number): {"grasp": 4}}))
+    for labels in (tmp_path / "labels.json", {str(number): {"grasp": 4}}):
+        (column,) = as_labels(labels, found)[0].T
+        assert np.flatnonzero(column == 4).tolist() == [place]
+    with pytest.raises(InputError, match="there is no demonstration 99, but "):
+        as_labels({"99": {"grasp": 4}}, found)

@@ -22,6 +22,7 @@ import numpy as np
 from infoatlas_rt.errors import InputError, OutputError
 
 from ..array_types import Float, Int
+from ..episode_numbers import find_episode
 from ..files.lerobot.features import STATE
 from ..files.lerobot.images import video_places
 from ..files.lerobot.meta import LeRobotFolder
@@ -59,19 +60,16 @@ def write_rerun(
 ) -> tuple[str, ...]:
     """Write a recording of the Rerun viewer for each demonstration.
 
-    `episodes` are names of demonstrations (all unless given). Videos of a LeRobot data set are
-    copied. Without a rate, there is only the timeline `step`, and no video.
+    `episodes` are names or numbers of demonstrations (all unless given). Videos of a LeRobot data
+    set are copied. Without a rate, there is only the timeline `step`, and no video.
     """
     rerun = _rerun(path)
-    chosen = annotations.episodes if episodes is None else tuple(episodes)
-    unknown = [name for name in chosen if name not in annotations.episodes]
-    if unknown or not chosen:
-        raise InputError(
-            f"there is no demonstration {unknown[0] if unknown else 'chosen'}: pass some of "
-            f"{', '.join(annotations.episodes[:5])}"
-        )
+    every = annotations.episodes
+    rows = [find_episode(name, every) for name in (every if episodes is None else episodes)]
+    if not rows:
+        raise InputError(f"no demonstration is chosen: pass some of {', '.join(every[:5])}")
+    chosen = [every[i] for i in rows]
     states = annotations.keystates.trajectories.split()
-    rows = [annotations.episodes.index(name) for name in chosen]
     clips: dict[int, list[Clip]] = {i: [] for i in rows}
     notes: list[str] = []
     if annotations.rate is not None and is_lerobot(path):

@@ -27,6 +27,7 @@ class Camera:
     ) -> None:
         self.name, self.lengths = name, lengths
         self.demonstrations = demonstrations
+        self.episodes = tuple(map(str, range(len(lengths))))  # names for messages
         self._shape: tuple[int, ...] = ()
         self.on_read: Callable[[], object] = lambda: None
         self.changes: Any = None
@@ -47,7 +48,8 @@ class Camera:
             if image.shape[:2] != size_at(width, self._shape)[::-1]:
                 raise InputError(
                     f"images of camera {self.name} have {image.shape[:2]} pixels in demonstration "
-                    f"{demonstration}, and other proportions before: leave that recording out"
+                    f"{self.episodes[demonstration]}, and other proportions before: leave that "
+                    "recording out"
                 )
         self.on_read()
         return np.stack(found)[places]
@@ -60,8 +62,11 @@ class Camera:
         return own.path, own.begin, own.begin + own.length / own.rate
 
 
-def as_camera(given: Any, lengths: NDArray[np.int64]) -> Camera:
-    """A camera of demonstrations with these lengths, from one or from N arrays [T_i, H, W, 3]."""
+def as_camera(given: Any, lengths: NDArray[np.int64], episodes: Sequence[str] = ()) -> Camera:
+    """A camera of demonstrations with these lengths, from one or from N arrays [T_i, H, W, 3].
+
+    `episodes` are their names, if they have any.
+    """
     camera = given
     if not isinstance(camera, Camera):
         if isinstance(given, str) or not hasattr(given, "__len__"):
@@ -84,11 +89,12 @@ def as_camera(given: Any, lengths: NDArray[np.int64]) -> Camera:
             f"the camera has {len(camera.lengths)} demonstrations, and there are {len(lengths)}: "
             "pass images of the same"
         )
+    camera.episodes = tuple(episodes) or camera.episodes
     other = np.flatnonzero(camera.lengths != lengths)
     if len(other):
         i = int(other[0])
         raise InputError(
-            f"demonstration {i} has {camera.lengths[i]} images and {lengths[i]} steps: pass an "
-            "image for each step"
+            f"demonstration {camera.episodes[i]} has {camera.lengths[i]} images and {lengths[i]} "
+            "steps: pass an image for each step"
         )
     return camera

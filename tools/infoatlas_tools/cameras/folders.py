@@ -14,6 +14,8 @@ import numpy as np
 
 from infoatlas_rt.errors import InputError
 
+from ..episode_numbers import episode_numbers
+from ..presentation import first_names
 from .camera import Camera
 from .images import FileImages, require
 from .videos import whole_video
@@ -31,8 +33,9 @@ def folder_camera(given: str, episodes: Sequence[str], count: int) -> Camera:
     """The camera of a folder, in which each image or frame is a step.
 
     The folder has an entry for each demonstration: a video, or a folder of images. If each of
-    `episodes` is the name of an entry, the others are left out. Otherwise the entries are in the
-    order of their names, with numbers in them as numbers.
+    `episodes` is the name of an entry, or its number is that of one, the others are left out.
+    Without numbers, the entries are in the order of their names. InputError if an episode has no
+    entry.
     """
     folder = Path(given)
     if not folder.is_dir():
@@ -42,8 +45,18 @@ def folder_camera(given: str, episodes: Sequence[str], count: int) -> Camera:
         )
     entries = _in_order(e for e in folder.iterdir() if e.is_dir() or e.suffix.lower() in FILES)
     named = {entry.stem: entry for entry in entries}
+    numbers = dict(zip(episode_numbers([*named]), named.values(), strict=True))
+    own = episode_numbers(episodes)
     if episodes and set(episodes) <= set(named):
         entries = [named[episode] for episode in episodes]
+    elif all(own) and all(numbers) and len(numbers) == len(entries) and len({*own}) == count:
+        absent = [name for name, number in zip(episodes, own, strict=True) if number not in numbers]
+        if absent:
+            raise InputError(
+                f"{folder} has no video or folder with the number of {first_names(absent, 8)}, but "
+                f"{first_names(named, 8)}: give each the name of its demonstration"
+            )
+        entries = [numbers[number] for number in own]
     if len(entries) != count:
         raise InputError(
             f"{folder} has {len(entries)} videos and folders, and there are {count} "

@@ -11,7 +11,7 @@ from infoatlas_rt.cli.console import progress, table, write_json
 from infoatlas_rt.errors import InputError
 
 from ..annotations.written_formats import FORMATS, check_format, check_out
-from ..presentation import first_names, with_count
+from ..presentation import with_count
 from .recording_arguments import (
     DEMONSTRATIONS,
     add_bodies,
@@ -97,9 +97,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--episode",
         action="append",
         metavar="NAME",
-        help="episode of the picture or of the recordings for Rerun; may be given several times "
-        "(default: the one of median length in the picture, all for Rerun). With --camera, the "
-        "picture shows the objects unless this is given",
+        help="number or name of an episode of the picture or of the recordings for Rerun; may be "
+        "given several times. Default: the one of median length in the picture, all for Rerun. "
+        "With --camera, the picture shows the objects unless this is given",
     )
     add_json(parser)
     add_topic(parser.add_argument_group("a folder of ROS bags"))
@@ -109,6 +109,7 @@ def run(arguments: Namespace) -> None:
     from ..annotations.annotate import annotate
     from ..annotations.csv_and_json import as_tree
     from ..keystates.subtasks.poses import parse_bodies
+    from ..trajectories import episode_names
 
     count, names = parse_count(arguments.count), arguments.names
     with options_named(), progress("annotations") as advance:
@@ -122,7 +123,7 @@ def run(arguments: Namespace) -> None:
             objects=parse_bodies("--object", arguments.object or [], given.names),
             object_names=parse_object_names(arguments.object_name or []),
             names=names and [part.strip() for part in names.split(",")],
-            labels=parse_labels(arguments.label or [], given.episodes),
+            labels=parse_labels(arguments.label or [], episode_names(given)),
             progress=advance,
         )
     picture = draw(annotations, arguments)
@@ -193,7 +194,7 @@ def draw(annotations: Annotations, arguments: Namespace) -> Any:
     if arguments.plot and annotations.subtasks.seen and not arguments.episode:
         from ..plots.contact_sheet import contact_sheet
 
-        return contact_sheet(annotations.subtasks.seen, title=title)
+        return contact_sheet(annotations.subtasks.seen, title=title, episodes=annotations.episodes)
     if arguments.plot:
         from ..plots.annotation_plot import annotation_figure
 
@@ -206,11 +207,12 @@ def choose_episodes(annotations: Annotations, names: list[str]) -> list[int]:
     if not names:
         order = annotations.lengths.argsort(kind="stable")
         return [int(order[len(order) // 2])]
-    for name in names:
-        if name not in annotations.episodes:
-            shown = first_names(annotations.episodes, 8)
-            raise InputError(f"--episode {name!r}: there is none of this name but {shown}")
-    return [annotations.episodes.index(name) for name in names]
+    from ..episode_numbers import find_episode
+
+    try:
+        return [find_episode(name, annotations.episodes) for name in names]
+    except InputError as error:
+        raise InputError(f"--episode: {error}") from error
 
 
 def print_annotations(

@@ -68,12 +68,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     from ..keystates.discovery import discover_keystates
     from ..keystates.summary import finite
+    from ..trajectories import episode_names
 
     count = parse_count(arguments.count)
     with options_named():
         trajectories = opened(arguments).trajectories
     groups = parse_groups(arguments.group or [], trajectories)
-    labels = parse_labels(arguments.label or [], trajectories.episodes)
+    labels = parse_labels(arguments.label or [], episode_names(trajectories))
     with progress("key states") as advance:
         found = discover_keystates(trajectories, count, labels=labels)
         advance(0.5)

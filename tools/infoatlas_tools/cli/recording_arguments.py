@@ -91,8 +91,7 @@ def add_camera(parser: ArgumentParser) -> None:
         metavar="NAME",
         help="camera whose images are read, too: a feature of a LeRobot data set, as "
         "observation.images.top or top, or a topic of ROS bags. For other data, a folder with a "
-        "video or a folder of images for each demonstration, in the order of their names (default: "
-        "none)",
+        "video or a folder of images for each demonstration, with its name or number (default: none)",
     )
 
 
@@ -174,8 +173,8 @@ def add_discovery(parser: ArgumentParser) -> None:
         help="known steps of a demonstration, as 0:75,150 or 0:grasp=75,release=150; "
         "the same kinds are found in the others. Give it for one to three demonstrations, with the "
         "same names, or once with a .json file that infoatlas-rt label wrote, or of {demo: {name: "
-        "step}}. DEMO is the number of the "
-        "episode in the file, or its position, from 0, if episodes have no numbers",
+        "step}}. DEMO is the number of the demonstration, as 4 of demo_4 or episode_4.csv, or its "
+        "name. Where names have no numbers, it is the position, from 0",
     )
     add_description(parser)
 
@@ -236,32 +235,31 @@ def parse_count(text: str) -> int | str:
     return text if text == "auto" else int(text)
 
 
-def parse_labels(texts: list[str], episodes: Sequence[str]) -> Any:
-    """Labels of `--label`: a path, or steps by index in the data; None without any.
+def parse_labels(texts: list[str], names: Sequence[str]) -> Any:
+    """Labels of `--label`: a path, or steps by place in the data; None without any.
 
-    InputError for text of another form, or an episode that does not exist.
+    `names` are those of the demonstrations. InputError for text of another form, or a
+    demonstration that does not exist.
     """
     from ..keystates.marks import placed_labels
 
     way_out = "write 0:75,150 or 0:grasp=75,release=150, or name a .json file of them"
     if len(texts) == 1 and texts[0].endswith(".json"):
         return texts[0]
-    labels: dict[int, Any] = {}
+    labels: dict[str, Any] = {}
     for text in texts:
         demonstration, _, steps = text.partition(":")
         pairs = [part.rpartition("=") for part in steps.split(",")]
-        if not demonstration.isdecimal() or not all(step.isdecimal() for *_, step in pairs):
+        if not demonstration or not all(step.isdecimal() for *_, step in pairs):
             raise InputError(f"--label {text!r}: {way_out}")
         named = {name: int(step) for name, _, step in pairs}
         plain = set(named) == {""}
-        if int(demonstration) in labels or not (
-            plain or ("" not in named and len(named) == len(pairs))
-        ):
+        if demonstration in labels or not (plain or ("" not in named and len(named) == len(pairs))):
             raise InputError(
                 f"--label {text!r}: {way_out}, each demonstration once, each name once"
             )
-        labels[int(demonstration)] = [int(step) for *_, step in pairs] if plain else named
-    return placed_labels(labels, episodes) or None
+        labels[demonstration] = [int(step) for *_, step in pairs] if plain else named
+    return placed_labels(labels, names) or None
 
 
 def parse_orientation(texts: list[str]) -> Any:

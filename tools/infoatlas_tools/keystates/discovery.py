@@ -73,12 +73,13 @@ def discover_keystates(
         and switches of grippers that half of the demonstrations have, up to 8 of each
         demonstration. Without any, the strongest changes of the motion, or none if the motion has
         no bursts.
-    labels : dict of int to sequence of int or to dict of str to int, or path, optional
+    labels : dict of int or str to sequence of int or to dict of str to int, or path, optional
         Known steps of one or more demonstrations, as {0: [75, 150]} or {0: {"grasp": 75,
         "release": 150}}, or a file of them, such as `infoatlas-rt label` writes. Labels are kept
-        exactly. Other key states of the same kinds are found; `count` is ignored. None in place of
-        a step: the demonstration lacks this kind. One demonstration has all names. Steps without
-        names are matched in order of time.
+        exactly. A demonstration is given by its place, or as text by its name or number, as
+        "demo_4" or "4". Other key states of the same kinds are found; `count` is ignored. None in
+        place of a step: the demonstration lacks this kind. One demonstration has all names. Steps
+        without names are matched in order of time.
 
     Raises
     ------
@@ -177,8 +178,8 @@ def _timing(given: Trajectories, paths: Sequence[Float]) -> Timing:
         way = f", or check the rate ({given.rate})" if given.rate else ""
         way = ", or pass a smaller stride" if given.stride else way
         raise InputError(
-            f"trajectory {shortest} has {given.lengths[shortest]} steps, and a working step is "
-            f"{timing.stride} of them: leave it out{way}"
+            f"trajectory {episode_names(given)[shortest]} has {given.lengths[shortest]} steps, and "
+            f"a working step is {timing.stride} of them: leave it out{way}"
         )
     return timing
 

@@ -23,7 +23,7 @@ from infoatlas_rt.live.task import Task
 from ..analysis import group_changes as grouped
 from ..analysis.group_changes import GroupChange
 from ..presentation import with_count
-from ..trajectories import Trajectories
+from ..trajectories import Trajectories, episode_names
 from . import summary as tables
 from .contacts.contact_events import Evidence
 from .contacts.keystate_steps import Steps
@@ -185,7 +185,9 @@ class KeyStates:
         """Reasons not to rely on the key states, as sentences; empty if there is none."""
         if self.labels:
             return ()
-        return reasons(self.found, self.evidence, self.met, self.trajectories.lengths)
+        data = self.trajectories
+        names = episode_names(data)
+        return reasons(self.found, self.evidence, self.met, data.lengths, names)
 
     def subtasks(
         self,

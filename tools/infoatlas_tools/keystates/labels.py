@@ -20,7 +20,8 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_count
 
 from ..array_types import Bool, Float, Int
-from ..trajectories import Trajectories
+from ..episode_numbers import find_episode
+from ..trajectories import Trajectories, episode_names
 from .contacts.contact_events import Event
 from .fits.fit_detectors import CENTRED, fit_detectors, make_features
 from .marks import Marks, read_labels
@@ -211,7 +212,7 @@ def as_labels(labels: Any, trajectories: Trajectories) -> tuple[Float, tuple[str
         return np.zeros((0, 0)), ()
     if isinstance(labels, str | os.PathLike):
         labels = read_labels(labels, trajectories)
-    lengths = trajectories.lengths
+    lengths, episodes = trajectories.lengths, episode_names(trajectories)
     if isinstance(labels, Marks):
         return _fill(labels.steps, labels.kinds, len(lengths))
     if not isinstance(labels, Mapping) or not labels:
@@ -222,17 +223,20 @@ def as_labels(labels: Any, trajectories: Trajectories) -> tuple[Float, tuple[str
     own: dict[int, dict[str, int | None]] = {}
     plain: set[int] = set()
     for demonstration, steps in labels.items():
-        which = as_count(demonstration, "a labelled demonstration", 0, len(lengths) - 1)
+        if isinstance(demonstration, str):
+            which = find_episode(demonstration, episodes)
+        else:
+            which = as_count(demonstration, "a labelled demonstration", 0, len(lengths) - 1)
         if not isinstance(steps, Mapping):
             if not np.iterable(steps):
-                raise InputError(f"labels of {which} are {steps!r}: pass a list of steps")
+                raise InputError(f"labels of {episodes[which]} are {steps!r}: pass a list of steps")
             plain.add(which)
             steps = {f"label {j + 1}": step for j, step in enumerate(steps)}
         last = int(lengths[which]) - 1
         own[which] = {
             str(name): None
             if step is None
-            else as_count(step, f"label {name!r} of demonstration {which}", 0, last)
+            else as_count(step, f"label {name!r} of demonstration {episodes[which]}", 0, last)
             for name, step in steps.items()
         }
     named = [d for w, d in own.items() if w not in plain]
@@ -244,7 +248,9 @@ def as_labels(labels: Any, trajectories: Trajectories) -> tuple[Float, tuple[str
     names = tuple(dict.fromkeys(name for d in own.values() for name in d))
     every = [max(own, key=lambda which: len(own[which])), *plain]  # these have all names
     if not names or any(len(own[which]) < len(names) for which in every):
-        shown = "; ".join(f"{which}: {', '.join(d) or 'none'}" for which, d in own.items())
+        shown = "; ".join(
+            f"{episodes[which]}: {', '.join(d) or 'none'}" for which, d in own.items()
+        )
         raise InputError(
             f"labels of demonstrations cannot be matched ({shown}): give them names, one "
             "demonstration all of them, as {0: {'grasp': 75, 'release': 150}, 3: {'grasp': 60}}"

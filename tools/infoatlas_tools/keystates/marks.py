@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError, OutputError
 
+from ..episode_numbers import find_episode
 from ..presentation import first_names
 from ..trajectories import Trajectories, episode_names
 
@@ -78,13 +79,14 @@ def read_labels(path: str | os.PathLike[str], trajectories: Trajectories) -> Mar
 
     InputError if the file cannot be read, or its marks are of other data.
     """
-    plain: dict[int, Any] = {}
+    plain: dict[str, Any] = {}
     kinds: tuple[str, ...] = ()
     marked: list[tuple[str, int, str, dict[str, int | None]]] = []
+    names = episode_names(trajectories)
     try:
         given = json.loads(Path(path).read_text(encoding="utf-8"))
         if "kinds" not in given:
-            plain = {int(demonstration): steps for demonstration, steps in given.items()}
+            plain = dict(given.items())
         else:
             kinds = tuple(map(str, given["kinds"]))
             for name, one in given["episodes"].items():
@@ -96,8 +98,8 @@ def read_labels(path: str | os.PathLike[str], trajectories: Trajectories) -> Mar
             'or JSON as {"0": {"grasp": 75, "release": 150}}'
         ) from error
     if plain:
-        return placed_labels(plain, trajectories.episodes)
-    places = {name: i for i, name in enumerate(episode_names(trajectories))}
+        return placed_labels(plain, names)
+    places = {name: i for i, name in enumerate(names)}
     states, steps = trajectories.split(), {}
     for name, length, digest, own in marked:
         i, fault = places.get(name), ""
@@ -115,19 +117,18 @@ def read_labels(path: str | os.PathLike[str], trajectories: Trajectories) -> Mar
     return Marks(kinds, steps)
 
 
-def placed_labels(labels: dict[int, Any], episodes: Sequence[str]) -> dict[int, Any]:
-    """Labels by index in the data, from labels by number of the episode.
+def placed_labels(labels: Mapping[str, Any], names: Sequence[str]) -> dict[int, Any]:
+    """Labels by place in the data, from labels by name or number; see `find_episode`.
 
-    Numbers of episodes may not begin at 0, and some may be absent. InputError if there is no such
-    episode.
+    InputError if there is no such demonstration, or two labels are of one.
     """
-    if not episodes or not all(name.isdecimal() for name in episodes):
-        return labels
-    places = {int(name): i for i, name in enumerate(episodes)}
-    if len(places) < len(episodes):  # "1" and "01" are names, not numbers
-        return labels
-    absent = [number for number in labels if number not in places]
-    if absent:
-        shown = first_names(episodes, 8)
-        raise InputError(f"labels: there is no demonstration {absent[0]}, but {shown}")
-    return {places[number]: steps for number, steps in labels.items()}
+    found: dict[int, Any] = {}
+    for given, steps in labels.items():
+        try:
+            place = find_episode(given, names)
+        except InputError as error:
+            raise InputError(f"labels: {error}") from error
+        if place in found:
+            raise InputError(f"labels: demonstration {names[place]} is there twice: give it once")
+        found[place] = steps
+    return found

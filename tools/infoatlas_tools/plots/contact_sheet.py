@@ -29,11 +29,12 @@ LOWEST = -0.6  # nats: lower end of the bars, as only values above 0 matter
 BARS = 4  # room for so many at least, which bounds their height
 
 
-def contact_sheet(seen: SeenObjects, *, title: str = "") -> Figure:
+def contact_sheet(seen: SeenObjects, *, title: str = "", episodes: Sequence[str] = ()) -> Figure:
     """Draw a row for each object: its crops in some demonstrations, and bars of its information.
 
     A column is a demonstration; its first image is at the top, with numbered boxes. Objects whose
-    information never exceeds its error are left out, except where all are such.
+    information never exceeds its error are left out, except where all are such. `episodes` are
+    names of the demonstrations, by their places unless given.
     """
     count = len(seen.images)
     shown = np.unique(np.linspace(0, count - 1, min(SHOWN, count)).round().astype(int)).tolist()
@@ -54,7 +55,9 @@ def contact_sheet(seen: SeenObjects, *, title: str = "") -> Figure:
         x = NAMES + k * (CELL + GAP)
         axes = place(x, TOP, CELL, image)
         _draw_first_image(axes, seen, i, objects)
-        axes.set_title(f"demonstration {i}", fontsize=8, color=QUIET, pad=3)
+        axes.set_title(
+            f"demonstration {episodes[i] if episodes else i}", fontsize=8, color=QUIET, pad=3
+        )
         for r, o in enumerate(objects):
             _draw_crop(place(x, TOP + image + GAP + r * (row + GAP), CELL, CELL), seen, i, o)
     charts = []

@@ -10,6 +10,7 @@ import numpy as np
 from ..columns import short_name
 from ..keystates.key_states import KeyStates
 from ..presentation import with_count
+from ..trajectories import episode_names
 from .drawing import GRID, INK, NOTE, QUIET, draw_heading, new_figure, style_axes
 from .label_placement import fit, shorten
 
@@ -170,7 +171,11 @@ def _draw_strip(
         )  # fmt: skip
         if legend.get_window_extent().width <= 0.94 * axes[0].bbox.width:
             break
-    axes[0].set_ylabel(f"demonstration {which}\nfrom the side", color=INK, fontsize=8.5)
+    axes[0].set_ylabel(
+        f"demonstration {episode_names(found.trajectories)[which]}\nfrom the side",
+        color=INK,
+        fontsize=8.5,
+    )
 
 
 def _bodies(names: Sequence[str]) -> dict[str, list[int]]:

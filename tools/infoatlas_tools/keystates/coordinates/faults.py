@@ -51,8 +51,8 @@ class Faults:
         which = np.searchsorted(bound, rows, side="right") - 1
         return list(zip(which.tolist(), (rows - bound[which]).tolist(), strict=True))
 
-    def notes(self, states: Float, bound: Int) -> list[str]:
-        """A sentence about each faulty frame of the raw states [n, d]."""
+    def notes(self, states: Float, bound: Int, episodes: Sequence[str]) -> list[str]:
+        """A sentence about each faulty frame of the raw states [n, d] of named episodes."""
         frames = self.frames(bound)
         shown, more, found = frames[:8], len(frames[8:]), []
         for which, step in shown:
@@ -63,8 +63,8 @@ class Faults:
             value = states[row, columns[0]]
             are = "column is" if len(columns) == 1 else "columns are"
             found.append(
-                f"demonstration {which}, step {step}: {len(columns)} {are} far out (the first is "
-                f"{value:g}): replaced by the frames around it"
+                f"demonstration {episodes[which]}, step {step}: {len(columns)} {are} far out (the "
+                f"first is {value:g}): replaced by the frames around it"
             )
         if more:
             found.append(f"{more} more frames are far out, and replaced")

@@ -25,7 +25,7 @@ from infoatlas_rt.live.quaternions import (
 
 from ...array_types import Bool, Float
 from ...columns import GRIPPER, KINDS
-from ...trajectories import Trajectories
+from ...trajectories import Trajectories, episode_names
 from .faults import find_faults
 from .motion_paths import paths
 from .recognition import anonymous, label, recognise, turn_of
@@ -119,7 +119,7 @@ def read_coordinates(
             if orientation is None and g < 0 and c not in trajectories.gripper
             if not (names and GRIPPER.search(names[c])) and may_wrap(columns[c], first)
         ),
-        *faults.notes(values, bound),
+        *faults.notes(values, bound, episode_names(trajectories)),
     ]
     made = ReadCoordinates(
         d,

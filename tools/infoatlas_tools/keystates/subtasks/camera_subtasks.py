@@ -88,7 +88,7 @@ def camera_subtasks(
             points = _put_places(camera, scene, palette, objects[o], after, own)
             row[o] = _measure(points, joints, own)
         nats[c], errors[c] = [m.nats for m in row], [m.stderr for m in row]
-        reference, note = _choose(row, [o.twin for o in objects], names, on)
+        reference, note = _choose(row, [o.twin for o in objects], names, on, camera.episodes)
         notes |= {event: note} if note else {}
         references, carried = [*references, reference], [*carried, "" if held == WORLD else held]
         handles = _handles(event, own, switches, closing or {}, frequency)
@@ -195,7 +195,11 @@ def _measure(points: Float, joints: Sequence[Float], steps: Int) -> Measured:
 
 
 def _choose(
-    row: Sequence[Measured], twins: Sequence[bool], names: Sequence[str], on: Mapping[str, str]
+    row: Sequence[Measured],
+    twins: Sequence[bool],
+    names: Sequence[str],
+    on: Mapping[str, str],
+    episodes: Sequence[str],
 ) -> tuple[str, str]:
     """Name of the reference, or "world", and a note on why there is none if it is not clear."""
     values = np.array([m.nats if m.nats == m.nats else -np.inf for m in row])
@@ -210,7 +214,8 @@ def _choose(
     if values[best] <= INTERVAL * row[best].stderr:
         odd, advice = row[best].odd, "more demonstrations decide it."
         if odd >= 0:
-            advice = f"it is clear without demonstration {odd}: check whether that one differs."
+            who = f"demonstration {episodes[odd]}"
+            advice = f"it is clear without {who}: check whether that one differs."
         about = f"{values[best]:.1f} +- {row[best].stderr:.1f} nats"
         return WORLD, f"{names[best]} may be meant ({about}): {advice}"
     if twins[best]:

@@ -51,8 +51,13 @@ def _beyond(share: Any, chance: Any) -> Any:
     return 1 - (1 - share) / np.maximum(1 - chance, 0.05)  # chances near 1 leave no room
 
 
-def reasons(found: Steps, evidence: Evidence, share: float, lengths: Int) -> tuple[str, ...]:
-    """Reasons not to rely on key states without labels, as sentences; `share` is that of `met`."""
+def reasons(
+    found: Steps, evidence: Evidence, share: float, lengths: Int, episodes: Sequence[str]
+) -> tuple[str, ...]:
+    """Reasons not to rely on key states without labels, as sentences; `share` is that of `met`.
+
+    `episodes` are the names of the demonstrations.
+    """
     ways = "labels of two demonstrations; "
     if not evidence.grippers:
         ways += "the column of a gripper; "
@@ -78,8 +83,8 @@ def reasons(found: Steps, evidence: Evidence, share: float, lengths: Int) -> tup
     if shifted:
         texts.append(
             "A gripper closes more often than in most demonstrations in "
-            f"{', '.join(map(str, shifted))}, so the switches may have wrong numbers there. What "
-            "helps: labels of two demonstrations."
+            f"{', '.join(episodes[i] for i in shifted)}, so the switches may have wrong numbers "
+            "there. What helps: labels of two demonstrations."
         )
     # A body may be moved first or last.
     usual = found.shared & np.array([source != CONTACT for source in found.source], bool)
