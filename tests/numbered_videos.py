@@ -26,8 +26,11 @@ def numbers(images):
     return (bars << np.arange(BITS)).sum(axis=1).tolist()
 
 
-def write_video(path, shown, codec="libx264", fps=20, **options):
-    """Write a video of numbered pictures, or of images; LeRobot's are AV1 with g=2 and crf=30."""
+def write_video(path, shown, codec="libx264", fps=20, turn=0, **options):
+    """Write a video of numbered pictures, or of images; LeRobot's are AV1 with g=2 and crf=30.
+
+    A player turns the pictures counterclockwise by `turn` degrees.
+    """
     images = [item if np.ndim(item) else picture(item) for item in shown]
     path.parent.mkdir(parents=True, exist_ok=True)
     with av.open(str(path), "w") as container:
@@ -35,6 +38,7 @@ def write_video(path, shown, codec="libx264", fps=20, **options):
         stream = container.add_stream(codec, rate=fps, options=given)
         stream.height, stream.width = images[0].shape[:2]
         stream.pix_fmt = "yuv420p"
+        stream.set_display_rotation(turn)
         for image in images:
             frame = av.VideoFrame.from_ndarray(image, format="rgb24")
             container.mux(stream.encode(frame))

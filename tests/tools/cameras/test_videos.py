@@ -9,8 +9,9 @@ import pytest
 
 from infoatlas_rt import InputError
 from infoatlas_tools.cameras.camera import Camera
+from infoatlas_tools.cameras.folders import folder_camera
 from infoatlas_tools.cameras.videos import Video, video_faults, whole_video
-from numbered_videos import numbers, write_video
+from numbered_videos import numbers, picture, write_video
 
 CODECS = {
     "AV1, a key frame every 2": ("libsvtav1", {"g": 2, "crf": 30, "preset": 12}),
@@ -45,6 +46,15 @@ def test_a_begin_that_is_rounded_does_no_harm(video):
         own = Video(video, 90 / 20 + off, 20.0, 100)
         assert numbers([*own.read([0, 50], 64)]) == [90, 140]
         assert not video_faults({0: own})
+
+
+def test_frames_are_turned_as_players_do(tmp_path):
+    for turn in (0, 90, 180, 270):
+        stored = [np.rot90(picture(number), -turn // 90) for number in range(8)]
+        write_video(tmp_path / f"v{turn}.mp4", stored, turn=turn)
+    camera = folder_camera(str(tmp_path), (), 4)
+    for i in range(4):
+        assert numbers(camera.read(i, range(8), 64)) == [*range(8)]
 
 
 def test_short_videos_and_other_rates(video):

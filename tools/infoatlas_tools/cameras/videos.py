@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from infoatlas_rt.errors import InputError
 
 from .images import Image, require, resize
@@ -26,7 +28,7 @@ class Video(NamedTuple):
     length: int  # its steps
 
     def read(self, steps: Sequence[int], width: int) -> Iterator[Image]:
-        """As in `Images`; a step is the frame whose time is nearest."""
+        """As in `Images`, turned as players do; a step is the frame whose time is nearest."""
         half = 0.5 / self.rate
         with _open(self.path) as (container, stream), _open(self.path) as (probe, sought):
             begin = self.begin + float((stream.start_time or 0) * stream.time_base)
@@ -52,7 +54,8 @@ class Video(NamedTuple):
                         f"{now:.4g} s: load the data set again"
                     )
                 # Scaling by FFmpeg would halve the resolution of colours.
-                yield resize(frame.to_ndarray(format="rgb24"), width)
+                shown = np.rot90(frame.to_ndarray(format="rgb24"), round(frame.rotation / 90))
+                yield resize(np.ascontiguousarray(shown), width)
 
 
 def whole_video(path: Path) -> Video:

@@ -91,7 +91,8 @@ def add_camera(parser: ArgumentParser) -> None:
         metavar="NAME",
         help="camera whose images are read, too: a feature of a LeRobot data set, as "
         "observation.images.top or top, or a topic of ROS bags. For other data, a folder with a "
-        "video or a folder of images for each demonstration, with its name or number (default: none)",
+        "video or a folder of images for each demonstration, with its name or number (default: "
+        "none)",
     )
 
 
