@@ -119,3 +119,30 @@ def test_truth_values_are_flags_and_no_names(tmp_path):
     path.write_text("x,y\n1,True\n2,0.5\n")
     with pytest.raises(InputError, match="line 2, column 'y': 'True' is no number"):
         load_trajectories(path)
+
+
+TUM = "timestamp(s) tx ty tz qx qy qz qw"
+
+
+@pytest.mark.parametrize(
+    ("comment", "suffix", "used"),
+    [
+        (TUM, ".txt", None),
+        (f"{TUM} P11 P12 P13", ".txt", "has 11 words for 8 columns: the first 8 are names"),
+        (TUM.replace(" ", ", ") + ", a cov", ".csv", "has 9 words for 8 columns: the first 8 are"),
+        ("timestamp(s) tx ty tz qx", ".txt", "has 5 words for 8 columns: so it is no header"),
+        ("made at the time of day when the sun is up", ".txt", "11 words for 8 columns: so it is"),
+        ("tx ty tz qx qy qz qw a b c d e", ".csv", "12 words for 8 columns: so it is no header"),
+    ],
+)
+def test_a_comment_with_another_number_of_names_is_never_dropped(tmp_path, comment, suffix, used):
+    states = np.random.default_rng(0).standard_normal((30, 7)).round(6)
+    rows = np.c_[np.arange(30) / 20, states]
+    path = tmp_path / f"a{suffix}"
+    np.savetxt(path, rows, "%.6f", delimiter="," if suffix == ".csv" else " ", header=comment)
+    found = load_trajectories(path)
+    assert used is None or any(used in note for note in found.notes)
+    named = used is None or "the first" in used
+    assert found.rate == (20 if named else None)
+    assert found.names == (("tx", "ty", "tz", "qx", "qy", "qz", "qw") if named else ())
+    np.testing.assert_array_equal(found.states, states if named else rows)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from infoatlas_rt.errors import InputError
+
+from ..rates import is_time
 
 LONGEST_LINE = 10**7  # characters
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "?"})  # in lower case
@@ -25,6 +28,7 @@ class Dialect(NamedTuple):
     names: list[str]
     width: int  # columns
     skipped: int  # lines above the first row of cells
+    notes: tuple[str, ...] = ()  # sentences about the header
 
 
 def dialect_of(path: Path) -> Dialect:
@@ -40,13 +44,14 @@ def dialect_of(path: Path) -> Dialect:
     rows = _rows_of(sample, separator)
     first = next((row for row in rows if row), [])
     cells = [cell.strip() for cell in first]
-    commented = _names_in_comment(comments, separator, len(cells), path)
+    commented, notes = _names_in_comment(comments, separator, rows, path)
     faulty = bool(commented) and any(map(_may_be_number, cells))  # a row below the names
     header = rows[:1] == [first] and _is_header(cells) and not faulty
     if not any(rows[header:]):
         raise InputError(f"{path}: no rows, or no columns of numbers: save a full table")
     lines = 1 + "".join(first).count("\n") if header else 0  # a quoted name may span lines
-    return Dialect(separator, cells if header else commented, len(cells), skipped + lines)
+    names, notes = (cells, ()) if header else (commented, notes)
+    return Dialect(separator, names, len(cells), skipped + lines, notes)
 
 
 def _beginning(file: IO[str], path: Path) -> tuple[list[str], list[str], int]:
@@ -108,18 +113,22 @@ def _looks_decimal(sample: list[str]) -> bool:
     )
 
 
-def _names_in_comment(comments: list[str], separator: str, width: int, path: Path) -> list[str]:
-    """Names in the last comment above the numbers, with any separator; empty if there are none.
+def _names_in_comment(
+    comments: list[str], separator: str, rows: list[list[str]], path: Path
+) -> tuple[list[str], tuple[str, ...]]:
+    """Names in the last comment above the numbers, with any separator, and notes; or none.
 
     If the words have the separator of the numbers but another count, the numbers are separated
-    wrongly: their commas are decimal marks.
+    wrongly: their commas are decimal marks. Of too many names, the first ones are used if the
+    column of a time among them rises.
     """
+    width, others = len(next((row for row in rows if row), [])), list[str]()
     for mark in (separator, *SEPARATORS) if comments else ():
         names = [cell.strip().strip(",;") for row in _rows_of(comments[-1:], mark) for cell in row]
         if not all(names) or not _is_header(names):
             continue
         if len(names) == width:
-            return names
+            return names, ()
         words = len(names) > 1 and not any(" " in name for name in names)
         if mark == separator != " " and words:
             raise InputError(
@@ -127,7 +136,22 @@ def _names_in_comment(comments: list[str], separator: str, width: int, path: Pat
                 f"have {width} cells, separated by {SEPARATORS[mark]}: name all columns; where "
                 "commas are decimal marks, separate by semicolons"
             )
-    return []
+        others = others if len(others) > 1 else names
+    if len(others) < 2:
+        return [], ()
+    first = others[:width] if len(others) > width and _has_clock(others[:width], rows) else []
+    use = f"the first {width} are names of columns" if first else "so it is no header with names"
+    text = f"The comment {comments[-1][:40]!r} has {len(others)} words for {width} columns: {use}."
+    return first, (text,)
+
+
+def _has_clock(names: list[str], rows: list[list[str]]) -> bool:
+    """Whether the names differ, and one is of a time whose column rises."""
+    column = next((i for i, name in enumerate(names) if is_time(name)), len(names))
+    cells = [row[column] for row in rows if len(row) > column]
+    times = [float(cell) for cell in cells if is_number(cell)]
+    rises = len(times) > 1 and times[0] < times[-1] and all(a <= b for a, b in pairwise(times))
+    return rises and len(set(names)) == len(names)
 
 
 def _is_header(cells: list[str]) -> bool:

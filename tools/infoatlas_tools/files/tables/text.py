@@ -73,7 +73,7 @@ def read_csv(path: Path, is_label: Callable[[str], bool], missing: bool | None =
             columns.add_numbers(names[i], np.where(gone, np.nan, values), gone)
         else:
             columns.add(names[i], column)
-    table = columns.table()
+    table = columns.table(dialect.notes)
     return table if dialect.names else table._replace(names=())
 
 
