@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,13 @@ from infoatlas_rt.inputs.checks import as_count, as_rate, as_resolution, as_samp
 from .cameras.camera import as_camera
 from .columns import as_columns, as_orientation
 from .presentation import shift_notes, with_count
+
+
+class Stated(NamedTuple):
+    """What a file states of a trajectory."""
+
+    task: str = ""  # empty if it names none
+    success: bool | None = None  # at the end; None if it states none
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +69,8 @@ class Trajectories:
     camera : sequence of N arrays [T_i, H, W, 3] uint8, or Camera, optional
         Images (RGB) of one camera, one for each step. `load_trajectories(path, camera=NAME)` reads
         those of a data set.
+    stated : sequence of Stated, N of them, or empty
+        What the file states of each trajectory: `task`, and `success` at its end.
 
     Raises
     ------
@@ -91,6 +100,7 @@ class Trajectories:
     orientation: Any = None
     resolution: Any = None
     camera: Any = None
+    stated: tuple[Stated, ...] = ()
 
     def __post_init__(self) -> None:
         if self.lengths is None:
@@ -119,6 +129,11 @@ class Trajectories:
         if self.episodes and len(self.episodes) != len(checked):
             raise InputError(
                 f"{len(self.episodes)} episodes for {len(checked)} trajectories: name each of them"
+            )
+        if self.stated and len(self.stated) != len(checked):
+            raise InputError(
+                f"stated has {len(self.stated)} entries for {len(checked)} trajectories: pass one "
+                "for each"
             )
         ignore = as_columns(self.ignore, names, d, "ignore")
         short = type(given) is np.ndarray and given.dtype in (np.float16, np.float32)

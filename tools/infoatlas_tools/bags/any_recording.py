@@ -100,6 +100,7 @@ def open_recording(
     features: Sequence[str] | None = None,
     only_successful: bool | None = None,
     split: str | None = None,
+    task: str | int | None = None,
     episode_column: str | None = None,
     **described: Any,
 ) -> Recording:
@@ -114,7 +115,7 @@ def open_recording(
         Cameras: features of a LeRobot data set, topics of bags, or folders of videos.
     topic, field, joints : str; sequence of str, optional
         For bags: the topic of the states, its fields, and names of the joints to read.
-    features, only_successful, split, episode_column : optional
+    features, only_successful, split, task, episode_column : optional
         For data sets, as in `load_trajectories`.
     **described
         Fields of `Trajectories` that describe the data: `rate` (Hz), `gripper`, `ignore`,
@@ -135,6 +136,7 @@ def open_recording(
         "features": features,
         "only_successful": only_successful,
         "split": split,
+        "task": task,
         "episode_column": episode_column,
     }
     for name, value in (messages if dataset else options).items():

@@ -151,6 +151,12 @@ def add_loading(parser: ArgumentParser) -> None:
         help="list of demonstrations in `mask` of an .hdf5 (default: all demonstrations)",
     )
     group.add_argument(
+        "--task",
+        metavar="NAME",
+        help="name or number of the task whose episodes are read, where the data name several "
+        "(default: all, and a sentence names them)",
+    )
+    group.add_argument(
         "--episode-column",
         metavar="NAME",
         help=f"column of a table ({', '.join(NAMED)}) with the label of each row's demonstration, "
@@ -212,7 +218,7 @@ def opened(arguments: Namespace) -> Recording:
     from ..columns import listed
 
     given = vars(arguments)
-    names = ("features", "split", "episode_column", "topic", "field", "joints")
+    names = ("features", "split", "task", "episode_column", "topic", "field", "joints")
     described = {
         "rate": given.get("rate"),
         "stride": given.get("stride"),

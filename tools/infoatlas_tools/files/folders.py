@@ -10,10 +10,10 @@ import numpy as np
 from infoatlas_rt.errors import InputError
 
 from ..presentation import first_names
-from ..trajectories import Trajectories
+from ..trajectories import Stated, Trajectories
 from .hdf5.opening import HDF5_SUFFIXES, by_number
 from .numbers import LARGEST, NUMPY_SUFFIXES
-from .rates import EVEN
+from .rates import other_rates
 from .tables.table_formats import TABLES
 
 # The kind of most files is read, of as many the first one: others may describe the demonstrations.
@@ -73,7 +73,6 @@ def read_folder(folder: Path, read: Callable[[Path], Trajectories]) -> Trajector
             note = note.replace(str(file), file.name).replace(" of demonstration 0", "")
             said.setdefault(note, []).append(file.stem)
     every = [*parts.values()]
-    rates = [each.rate for each in every if each.rate is not None]
     notes = [
         note if len(names) == len(every) else f"{first_names(names, SHOWN)}: {note}"
         for note, names in said.items()
@@ -81,19 +80,9 @@ def read_folder(folder: Path, read: Callable[[Path], Trajectories]) -> Trajector
     if others:
         names = first_names((file.name for file in others), SHOWN)
         notes.append(f"Set aside, because they are of another kind: {names}.")
-    like = [[other for other in rates if abs(other / rate - 1) <= EVEN] for rate in rates]
-    usual = float(np.median(max(like, key=len))) if rates else None  # that of most files
-    far = {
-        name: own.rate
-        for name, own in parts.items()
-        if usual is not None and own.rate is not None and abs(own.rate / usual - 1) > EVEN
-    }
+    usual, far = other_rates({name: own.rate for name, own in parts.items()})
     if far:
-        names = first_names((f"{name} ({own:.4g} Hz)" for name, own in far.items()), SHOWN)
-        notes.append(
-            f"Files of other rates than {usual:.4g} Hz, whose steps would be wrong in seconds: "
-            f"{names}: move them out of {folder}."
-        )
+        notes.append(f"Files {far}: move them out of {folder}.")
     none = first_names((name for name, own in parts.items() if own.rate is None), SHOWN)
     if none and usual is not None:
         notes.append(f"No rate: {none} has none, and others {usual:.4g} Hz: pass the rate.")
@@ -104,4 +93,5 @@ def read_folder(folder: Path, read: Callable[[Path], Trajectories]) -> Trajector
         None if far or none else usual,
         tuple(parts),
         tuple(notes),
+        stated=tuple(next(iter(each.stated), Stated()) for each in every),
     )

@@ -18,6 +18,7 @@ from infoatlas_rt.errors import InputError
 from ..cameras.camera import Camera
 from ..cameras.folders import folder_camera
 from ..trajectories import Trajectories
+from .choice import take_chosen
 from .folders import KINDS, files_in, read_folder
 from .hdf5.aloha import read_aloha
 from .hdf5.d4rl import read_d4rl
@@ -34,7 +35,6 @@ from .tables.table_formats import NAMED, READERS, read_table
 # Options of readers, and the data that they are for.
 OPTIONS = {
     "features": "a LeRobot data set or an HDF5 file",
-    "only_successful": "a ManiSkill file (.h5)",
     "env_states": "a ManiSkill file (.h5)",
     "split": "a file of robomimic, MimicGen or Isaac Lab (.hdf5)",
     "episode_column": f"a table ({', '.join(NAMED)})",
@@ -47,7 +47,8 @@ class Format(NamedTuple):
     name: str
     recognises: Callable[[Path, Any], bool]  # from a path, and its open HDF5 file or None
     read: Callable[..., Trajectories]  # from a path and options
-    # Those of `OPTIONS` that `read` has, and "camera" if the data contain images.
+    # Those of `OPTIONS` that `read` has, "camera" if the data contain images, and "task" and
+    # "only_successful" if it chooses by them itself.
     options: tuple[str, ...] = ("features",)
     # Formats that `annotate` writes for such data alone, the default first.
     annotations: tuple[str, ...] = ()
@@ -64,7 +65,7 @@ def _has_files(path: Path) -> bool:
 
 def _read_folder(path: Path, **options: Any) -> Trajectories:
     open_dataset(files_in(path)[0][0]).check(options)  # a wrong option is no fault of a file
-    return read_folder(path, lambda file: open_dataset(file).load(**options))
+    return read_folder(path, lambda file: open_dataset(file).load(**options, only_successful=False))
 
 
 _SUBTASKS = ("mimicgen-config", "isaaclab-config", "autodata")
@@ -73,7 +74,7 @@ FORMATS = (  # in the order of recognition
         "LeRobot",
         lambda path, _: is_lerobot(path),
         read_lerobot,
-        ("features", "camera"),
+        ("features", "camera", "task", "only_successful"),
         ("lerobot",),
         LeRobotFolder,
     ),
@@ -95,7 +96,7 @@ FORMATS = (  # in the order of recognition
         "ManiSkill",
         lambda _, file: bool(maniskill_episodes(file)),
         read_maniskill,
-        ("features", "only_successful", "env_states"),
+        ("features", "env_states", "task", "only_successful"),
         ("maniskill",),
     ),
     Format("Minari", lambda _, file: bool(minari_episodes(file)), read_minari),
@@ -154,8 +155,12 @@ class Dataset:
         """Read it, with options as in `load_trajectories`; None is the default of each."""
         given = {name: value for name, value in options.items() if value is not None}
         beside = None if "camera" in self.format.options else given.pop("camera", None)
+        names = () if "task" in self.format.options else ("task", "only_successful")
+        choice = {name: given.pop(name, None) for name in names}
         self.check(given)
         found = self.format.read(self.content, **given)
+        if choice:
+            found = take_chosen(found, self.path, **choice)
         if beside is None:
             return found
         return replace(found, camera=self.camera(beside, found))

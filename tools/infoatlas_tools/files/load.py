@@ -1,6 +1,6 @@
 """Loads trajectories and samples from files.
 
-`Trajectories` does not contain a simulator's flags (`is_grasped`, `success`, ...).
+States do not contain a simulator's flags (`is_grasped`, `success`, ...).
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ def load_trajectories(
     only_successful: bool | None = None,
     env_states: bool | None = None,
     split: str | None = None,
+    task: str | int | None = None,
     episode_column: str | None = None,
     camera: Any = None,
     **described: Any,
@@ -55,14 +56,18 @@ def load_trajectories(
         "action"]; `observation.state` unless given. For an HDF5 file: names of arrays, as
         ["robot0_eef_pos", "object"], ["states"] or ["qpos", "qvel"]; observations unless given.
     only_successful : bool, optional
-        For a ManiSkill file: leave out episodes whose last step is no success (True unless given);
-        all are kept if none succeeds or has the flag.
+        Leave out episodes whose last step is no success, where the data say so (True unless given);
+        all are kept if none succeeds. These are the flags `success` and `next.success` of LeRobot,
+        `success` of ManiSkill and Isaac Lab, and columns of these names in tables.
     env_states : bool, optional
         For a ManiSkill file: read states of the simulation even if there are observations (False
         unless given).
     split : str, optional
         For a file of robomimic or Isaac Lab: name of a list of demonstrations in `mask`, as
         "train"; all unless given.
+    task : str or int, optional
+        Name or number of a task, where the data name several; all are read, with a note, unless
+        given.
     episode_column : str, optional
         For a table: name of the column that separates trajectories: a label, or a counter or time
         that restarts with each. "none" if all rows are of one trajectory. Recognised by its name
@@ -102,6 +107,7 @@ def load_trajectories(
         only_successful=only_successful,
         env_states=env_states,
         split=split,
+        task=task,
         episode_column=episode_column,
         camera=camera,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_rate
 
+from ..presentation import first_names
+
 EVEN = 0.1  # of the median: steps of time differ from it by at most so much
 GAP = 10.0  # median steps of time: a longer step is a pause between demonstrations
 HOLE = 1.5  # times the median: a longer step of time is a hole
+NAMED = 3  # demonstrations in a text, at most
 SINCE_1970 = 1e9, 4.2e9  # s; times of 2001 to 2103
 _UNIT = r"(?:\s*[\[(]\s*(\w+)\s*[\])]|[_.](\w+))?"
 _WORDS = "time_?stamp|time|stamp|seconds|elapsed|clock"
@@ -133,6 +136,19 @@ def time_faults(
             count = what.format(f"{len(rows)} of {np.isfinite(step).sum()} steps")
             texts.append(f"{count}, first before step {at} of demonstration {name}")
     return "; ".join(texts)
+
+
+def other_rates(rates: Mapping[str, float | None]) -> tuple[float | None, str]:
+    """The rate (Hz) of most demonstrations, and text about those of others; empty without any."""
+    known = {name: rate for name, rate in rates.items() if rate is not None}
+    every = [*known.values()]
+    like = [[own for own in every if abs(own / rate - 1) <= EVEN] for rate in every]
+    if not known:
+        return None, ""
+    usual = float(np.median(max(like, key=len)))
+    far = [f"{n} ({own:.4g} Hz)" for n, own in known.items() if abs(own / usual - 1) > EVEN]
+    text = f"of other rates than {usual:.4g} Hz, whose steps would be wrong in seconds: "
+    return usual, f"{text}{first_names(far, NAMED)}" if far else ""
 
 
 def _steps(times: NDArray[np.floating], lengths: NDArray[np.int64]) -> NDArray[np.floating]:

@@ -38,11 +38,10 @@ def test_one_file_of_a_lerobot_data_set(tmp_path):
     assert found.names == ("observation.state.0", "observation.state.1", "action")
     assert found.rate == pytest.approx(50, rel=1e-4) and found.episodes == ("0", "1", "2")
     assert found.notes == (
-        "Left out: task (string) (no numbers).",
         "Rate by column 'timestamp': 50 Hz.",
         "Demonstrations by column 'episode_index': 3.",
-        "Left out of the states: 'episode_index' (demonstration), 'timestamp' (time), "
-        "'frame_index' (counter), 'index' (counter), 'next.done' (flag).",
+        "Left out of the states: 'episode_index' (demonstration), 'task' (task), "
+        "'timestamp' (time), 'frame_index' (counter), 'index' (counter), 'next.done' (flag).",
     )
     del columns["episode_index"]
     path = write(tmp_path / "a.parquet", **columns)

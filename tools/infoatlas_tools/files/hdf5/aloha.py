@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...trajectories import Trajectories
-from .arrays import find_arrays
+from .arrays import find_arrays, find_stated
 from .demonstrations import Demo, DemoReader, make_trajectories
 from .opening import open_hdf5
 
@@ -31,7 +31,8 @@ def read_aloha(path: Path, features: Sequence[str] | None = None) -> Trajectorie
         default = (DEFAULT,) if DEFAULT in arrays else ()
         known = [name for name, array in arrays.items() if array.node.ndim in (1, 2)]
         rows = arrays["action"].node.shape if "action" in arrays else None
-        reader.add(Demo(path.stem, arrays, default, rows[0] if rows else None))
+        length = rows[0] if rows else None
+        reader.add(Demo(path.stem, arrays, default, length, stated=find_stated(file)))
         states, columns = reader.columns()
     rest = ", ".join(name for name in known if name not in reader.keys)
     notes = []

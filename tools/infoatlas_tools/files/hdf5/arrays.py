@@ -6,11 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from infoatlas_rt.errors import InputError
 
+from ...trajectories import Stated
 from .opening import shown_name
 
 DEEPEST_GROUP = 32  # levels of groups
+TASK = ("language_instruction", "task", "task_name", "instruction", "language_raw")
+SUCCESS = ("success", "infos/success")
+LONGEST_TASK = 200  # characters
 
 
 class Source(NamedTuple):
@@ -46,6 +52,29 @@ def find_arrays(path: Path, group: Any, root: str, skip: tuple[str, ...] = ()) -
         if name in found:  # Isaac Lab has obs/actions and actions
             found[f"{root}/{name}"], found[f"/{name}"] = found[name], others.pop(name)
     return {**found, **others}
+
+
+def find_stated(group: Any) -> Stated:
+    """What the attributes or arrays of a demonstration say of it; a flag [T] by its last value."""
+    tasks = (_value(group, name) for name in TASK)
+    found = next((own for own in tasks if isinstance(own, str | bytes) and own), b"")
+    text = found.decode("utf-8", "replace") if isinstance(found, bytes) else found
+    flags = (_value(group, name) for name in SUCCESS)
+    flag = next((own for own in flags if isinstance(own, bool | int | float)), None)
+    return Stated(text[:LONGEST_TASK], bool(flag) if flag in (0, 1) else None)
+
+
+def _value(group: Any, name: str) -> Any:
+    """The last value of an attribute or an array [T] of a group; None if it has none."""
+    import h5py
+
+    try:
+        value = group.attrs[name] if name in group.attrs else group.get(name)
+        if isinstance(value, h5py.Dataset):
+            value = value[-1] if value.ndim == 1 and len(value) else value[()]
+        return np.asarray(value).reshape(-1)[-1:].tolist()[0]
+    except (OSError, RuntimeError, ValueError, TypeError, KeyError, IndexError):
+        return None
 
 
 def names_under(arrays: dict[str, Source], root: str) -> list[str]:

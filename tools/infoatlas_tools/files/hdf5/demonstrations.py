@@ -16,7 +16,7 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.arrays import as_shifted
 
 from ...presentation import shift_notes
-from ...trajectories import Trajectories
+from ...trajectories import Stated, Trajectories
 from ..numbers import LARGEST
 from .arrays import Source, explain_unstored
 from .pose_matrices import POSE, pose_columns
@@ -24,6 +24,9 @@ from .pose_matrices import POSE, pose_columns
 WIDEST_OBSERVATION = 256  # columns of an observation: wider ones are features of images, or images
 ARRAYS_SHOWN = 30  # arrays that an error lists, at most
 FLOATS, NUMBERS = "f", "iuf"  # kinds of dtypes
+
+
+NOTHING = Stated()
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class Demo:
     # Rows of each array; those of the first one that is read unless given.
     length: int | None = None
     poses: frozenset[str] = frozenset()  # names of arrays [T, 4, 4] that are poses
+    stated: Stated = NOTHING
 
 
 class DemoReader:
@@ -67,6 +71,7 @@ class DemoReader:
         self._shifts: list[str] = []
         self.episodes: list[str] = []
         self.lengths: list[int] = []
+        self.stated: list[Stated] = []
         self._parts: list[list[NDArray[Any]]] = []
         self._first: Demo | None = None
         self._shapes: dict[str, tuple[int, ...]] = {}
@@ -112,6 +117,7 @@ class DemoReader:
         self._parts.append(values)
         self.episodes.append(demo.name)
         self.lengths.append(rows)
+        self.stated.append(demo.stated)
 
     def columns(self) -> tuple[NDArray[np.floating], list[str]]:
         """States [sum(lengths), d] of all demonstrations, and names of the columns."""
@@ -242,6 +248,7 @@ def make_trajectories(
             rate,
             tuple(reader.episodes if episodes is None else episodes),
             (*notes, *reader.notes),
+            stated=tuple(reader.stated) if episodes is None else (),
         )
     except InputError as error:
         raise InputError(f"{reader.path}: {error}") from error

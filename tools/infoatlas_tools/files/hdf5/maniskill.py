@@ -17,9 +17,10 @@ import numpy as np
 from infoatlas_rt.errors import InputError
 
 from ...trajectories import Trajectories
+from ..choice import choose_episodes
 from ..numbers import read_json
 from ..rates import stated_rate
-from .arrays import Source, find_arrays, names_under, open_node
+from .arrays import Source, find_arrays, find_stated, names_under, open_node
 from .demonstrations import NUMBERS, Demo, DemoReader, make_trajectories
 from .opening import first_names, open_hdf5, sort_by_number
 
@@ -29,9 +30,10 @@ _EPISODE = re.compile(r"traj_[0-9]{1,18}")
 
 def read_maniskill(
     path: Path,
-    only_successful: bool = True,
+    only_successful: bool | None = None,
     env_states: bool = False,
     features: Sequence[str] | None = None,
+    task: str | int | None = None,
 ) -> Trajectories:
     """Read the trajectories of a ManiSkill file.
 
@@ -57,19 +59,12 @@ def read_maniskill(
         for name, episode in episodes.items():
             if not hasattr(episode, "keys"):
                 raise InputError(f"{path}: {name} is no group: remove it")
-        notes = []
-        if only_successful and any("success" in episode for episode in episodes.values()):
-            succeeded = {name: e for name, e in episodes.items() if _succeeds(path, e)}
-            if not succeeded:
-                notes.append(
-                    f"None of {len(names)} episodes ends in success: all of them are read."
-                )
-            elif len(succeeded) < len(names):
-                notes.append(
-                    f"Left out: {len(names) - len(succeeded)} of {len(names)} episodes, which do "
-                    "not end in success. In Python, only_successful=False reads them."
-                )
-            episodes = succeeded or episodes
+        stated = {name: find_stated(episode) for name, episode in episodes.items()}
+        if only_successful is not False:
+            for name, own in stated.items():
+                stated[name] = own._replace(success=_succeeds(path, episodes[name]))
+        kept, notes = choose_episodes([*stated.values()], path, task, only_successful)
+        episodes = {n: e for (n, e), one in zip(episodes.items(), kept, strict=True) if one}
         reader = DemoReader(path, features, hint="record observations or env_states")
         source = "env_states" if env_states else "obs"
         for name, episode in episodes.items():
@@ -78,7 +73,7 @@ def read_maniskill(
             if not reader.episodes and features is None and source == "obs" and not numbers:
                 source = "env_states"
                 arrays, default = _arrays(path, episode, source)
-            reader.add(Demo(name, arrays, default))
+            reader.add(Demo(name, arrays, default, stated=stated[name]))
         states, columns = reader.columns()
     if features is None:
         flags = np.isin(states, (0, 1)).all(axis=0) & (states != states[0]).any(axis=0)
@@ -103,10 +98,10 @@ def _arrays(path: Path, episode: Any, source: str) -> tuple[dict[str, Source], t
     return arrays, tuple(own)
 
 
-def _succeeds(path: Path, episode: Any) -> bool:
-    """Whether the last step of an episode is a success."""
+def _succeeds(path: Path, episode: Any) -> bool | None:
+    """Whether the last step of an episode is a success; None without a flag."""
     if "success" not in episode:
-        return False
+        return None
     node = open_node(path, episode, "success")
     shape: tuple[int, ...] = getattr(node, "shape", None) or ()
     if len(shape) != 1 or not shape[0] or node.dtype.kind not in "biuf":

@@ -17,7 +17,7 @@ import numpy as np
 from infoatlas_rt.errors import InputError
 
 from ...trajectories import Trajectories
-from .arrays import Source, find_arrays, names_under, open_node
+from .arrays import Source, find_arrays, find_stated, names_under, open_node
 from .demonstrations import Demo, DemoReader, make_trajectories
 from .opening import open_hdf5, sort_by_number
 
@@ -54,7 +54,8 @@ def read_minari(path: Path, features: Sequence[str] | None = None) -> Trajectori
                 raise InputError(f"{place}: {name} is no group: remove it")
             arrays = find_arrays(place, group, OBSERVATIONS)
             _check_steps(place, group, arrays)
-            reader.add(Demo(name, arrays, tuple(names_under(arrays, OBSERVATIONS))))
+            default = tuple(names_under(arrays, OBSERVATIONS))
+            reader.add(Demo(name, arrays, default, stated=find_stated(group)))
     return make_trajectories(reader, *reader.columns(), None, ())
 
 

@@ -24,7 +24,7 @@ from infoatlas_rt.errors import InputError
 
 from ...trajectories import Trajectories
 from ..rates import stated_rate, time_faults
-from .arrays import Source, find_arrays, names_under, open_node
+from .arrays import Source, find_arrays, find_stated, names_under, open_node
 from .demonstrations import FLOATS, Demo, DemoReader, make_trajectories
 from .opening import first_names, open_hdf5, shown_name, sort_by_number
 
@@ -230,7 +230,8 @@ def _demo(path: Path, group: Any, name: str, reader: DemoReader) -> Demo:
         if not hasattr(node, "shape"):
             raise InputError(f"{path}: {node.name} is a group: store a pose [T, 4, 4]")
         arrays[pose] = Source(node, node.name.removeprefix(f"{group.name}/"))
-    return Demo(name, arrays, (*default, *poses), step_count(path, group), poses=frozenset(poses))
+    length, stated = step_count(path, group), find_stated(group)
+    return Demo(name, arrays, (*default, *poses), length, frozenset(poses), stated)
 
 
 def _poses(path: Path, demo: Any) -> Iterator[tuple[str, Any]]:

@@ -16,6 +16,7 @@ from ..numbers import LARGEST, check_regular
 
 Int = NDArray[np.int64]
 EPISODE, FRAME, TIME = "episode_index", "frame_index", "timestamp"
+TASK, SUCCESS = "task_index", ("next.success", "success")
 
 
 class Frames(NamedTuple):
@@ -26,6 +27,8 @@ class Frames(NamedTuple):
     episodes: Int  # [n]
     frames: Int  # [n]
     times: NDArray[np.float64]  # [n] s, NaN where there are none
+    tasks: NDArray[np.float64]  # [n] numbers of tasks, NaN where there are none
+    success: NDArray[np.float64]  # [n] 0 or 1, NaN where there is none
 
 
 def read_parquet(
@@ -102,7 +105,19 @@ def as_frames(table: Any, features: Sequence[str], timed: bool, file: Path) -> F
         found, gone = _numbers(table.column(TIME), f"{file}: {TIME}", where)
         if found.shape[1] == 1:
             times = np.where(gone, np.nan, found[:, 0].astype(np.float64))
-    return Frames(values, missing, place[EPISODE], place[FRAME], times)
+    about = (_stated(table, (TASK,), file), _stated(table, SUCCESS, file))
+    return Frames(values, missing, place[EPISODE], place[FRAME], times, *about)
+
+
+def _stated(table: Any, names: Sequence[str], file: Path) -> NDArray[np.float64]:
+    """Numbers [n] of the first of these columns that has one in each row; else NaN."""
+    for name in names:
+        if table.column_names.count(name) == 1:
+            try:
+                return scalars(table, name, file).astype(np.float64)
+            except InputError:  # of another kind, as text
+                continue
+    return np.full(len(table), np.nan)
 
 
 def counters(table: Any, name: str, file: Path) -> Int:

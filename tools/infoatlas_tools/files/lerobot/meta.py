@@ -15,6 +15,8 @@ from ..numbers import check_regular, is_pointer, read_json
 from .frames import (
     EPISODE,
     FRAME,
+    SUCCESS,
+    TASK,
     TIME,
     Frames,
     as_frames,
@@ -26,6 +28,8 @@ from .frames import (
 PLACES = ("data/chunk_index", "data/file_index")  # of an episode's frames (v3)
 VIDEO_PLACES = ("chunk_index", "file_index", "from_timestamp")  # of its frames in a video (v3)
 COUNTERS = (EPISODE, FRAME, TIME, "index")  # columns of frames that writers need
+# What a file of JSON that is damaged, or not as expected, can raise.
+DAMAGES = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 class LeRobotFolder:
@@ -87,6 +91,35 @@ class LeRobotFolder:
         return [file for file in self.data_files if file in named] or self.data_files
 
     @cached_property
+    def task_names(self) -> dict[int, str]:
+        """Names of tasks by their numbers, of `meta/tasks`; empty if it cannot be read."""
+        meta, names = self.path / "meta", dict[int, str]()
+        try:
+            if (meta / "tasks.parquet").is_file():
+                rows = read_parquet(meta / "tasks.parquet").to_pylist()
+            else:
+                rows = _json_lines(meta / "tasks.jsonl")
+            for row in rows:
+                number, *texts = row.pop(TASK), *(v for v in row.values() if isinstance(v, str))
+                names[_count(number)] = texts[0]
+        except (InputError, *DAMAGES):
+            return {}
+        return names
+
+    @cached_property
+    def episode_tasks(self) -> dict[int, str]:
+        """Tasks of episodes by the table of episodes, those of one joined; empty without any."""
+        try:
+            if self.is_new:
+                tables = [self.episodes(file, [EPISODE, "tasks"]) for file in self.episode_files]
+                rows = [row for t in tables for row in t.select([EPISODE, "tasks"]).to_pylist()]
+            else:
+                rows = _json_lines(self.path / "meta" / "episodes.jsonl")
+            return {_count(row[EPISODE]): "; ".join(map(str, row["tasks"])) for row in rows}
+        except (InputError, *DAMAGES):
+            return {}
+
+    @cached_property
     def lengths(self) -> dict[int, int]:
         """Frames of each episode, by the metadata of the version."""
         found: dict[int, int] = {}
@@ -103,10 +136,9 @@ class LeRobotFolder:
             if what.is_file():
                 check_regular(what)
             try:
-                text = what.read_text(encoding="utf-8-sig") if what.is_file() else ""
-                rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+                rows = _json_lines(what) if what.is_file() else []
                 pairs = [(_count(row["episode_index"]), _count(row["length"])) for row in rows]
-            except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            except DAMAGES as error:
                 raise InputError(
                     f"{what} is damaged ({error!r:.80}): load the data set again"
                 ) from error
@@ -133,7 +165,7 @@ class LeRobotFolder:
         """Columns of a table of episodes."""
         if file not in self._tables:
             videos = [f"videos/{n}/{own}" for n in self.info["features"] for own in VIDEO_PLACES]
-            also = [EPISODE, "length", *PLACES, *videos]
+            also = [EPISODE, "length", "tasks", *PLACES, *videos]
             self._tables[file] = read_parquet(file, (), also=also)
         check_columns(self._tables[file].column_names, columns, file)
         return self._tables[file]
@@ -141,7 +173,7 @@ class LeRobotFolder:
     def read_frames(self, file: Path, features: Sequence[str], timed: bool, most: int) -> Frames:
         """Features of numbers of at most `most` rows; `timed` is for `timestamp`, too."""
         own = dict.fromkeys([*features, EPISODE, FRAME, *([TIME] if timed else [])])
-        table = read_parquet(file, list(own), most, also=COUNTERS)
+        table = read_parquet(file, list(own), most, also=(*COUNTERS, TASK, *SUCCESS))
         kept = [name for name in table.column_names if name in COUNTERS]
         self._kept[file] = file.stat().st_mtime_ns, table.select(kept)
         return as_frames(table, features, timed, file)
@@ -210,6 +242,11 @@ def _lance_text(path: Path) -> str:
         "data/*/*.parquet, or save the frames in the layout of v3.0 "
         "(lance.dataset(PATH).to_table(), then pyarrow.parquet.write_table)"
     )
+
+
+def _json_lines(file: Path) -> list[Any]:
+    text = file.read_text(encoding="utf-8-sig")
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
 
 
 def _count(value: Any) -> int:

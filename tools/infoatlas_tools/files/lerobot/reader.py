@@ -24,9 +24,10 @@ from infoatlas_rt.inputs.arrays import side_by_side
 from ...cameras.camera import Camera
 from ...cameras.images import Images
 from ...presentation import first_names
-from ...trajectories import Trajectories
+from ...trajectories import Stated, Trajectories
+from ..choice import choose_episodes
 from ..numbers import LARGEST
-from ..rates import EVEN, stated_rate, time_faults
+from ..rates import EVEN, even_rate, other_rates, stated_rate, time_faults
 from .features import choose_features, column_names, shape_of
 from .frames import Frames, Int
 from .images import choose_camera, images_of_episodes
@@ -47,13 +48,15 @@ def read_lerobot(
     opened: LeRobotFolder,
     features: Sequence[str] | None = None,
     camera: str | None = None,
+    task: str | int | None = None,
+    only_successful: bool | None = None,
 ) -> Trajectories:
     """Read features of the episodes of a LeRobot data set, in order of `episode_index`.
 
     Episodes that are not on this machine, lack frames or images of the camera, or lack a number of
     a feature are left out; the notes name them.
 
-    `features` and `camera` are those of `load_trajectories`; truth values become 0 and 1. Names of
+    Options are those of `load_trajectories`; truth values become 0 and 1. Names of
     columns are those of `meta/info.json`. The rate is its `fps`, Hz (None if it is not a number
     above 0, or if the time stamps contradict it).
     """
@@ -95,6 +98,12 @@ def read_lerobot(
             "out: load the data set again for all."
         )
     notes += [left_out] if left_out else []
+    stated, numbers = _stated(opened, read, (episodes, first, lengths))
+    whole = [own for own, one in zip(stated, complete.tolist(), strict=True) if one]
+    chosen_ones, about = choose_episodes(whole, folder, task, only_successful, numbers)
+    complete[complete] = chosen_ones
+    stated = [own for own, one in zip(stated, complete.tolist(), strict=True) if one]
+    notes += about
     rows: Any = slice(None) if complete.all() else np.repeat(complete, lengths)
     names_of = tuple(map(str, episodes[complete].tolist()))
     rate, note = _rate(info, read.times[rows], lengths[complete], names_of)
@@ -108,7 +117,27 @@ def read_lerobot(
         names_of,
         tuple(notes),
         camera=pictures and Camera(str(camera), lengths[complete], [images[e] for e in kept]),
+        stated=tuple(stated),
     )
+
+
+def _stated(
+    opened: LeRobotFolder, read: Frames, found: tuple[Int, Int, Int]
+) -> tuple[list[Stated], dict[str, int]]:
+    """Task and success of each episode, and the numbers of tasks by their names."""
+    names = opened.task_names
+    numbers = {name: number for number, name in names.items()}
+    stated = []
+    for _, first, length in zip(*(own.tolist() for own in found), strict=True):
+        own = np.unique(read.tasks[first : first + length])
+        texts = [names.get(int(n), f"task {n:g}") for n in own.tolist() if math.isfinite(n)]
+        numbers |= {text: int(n) for text, n in zip(texts, own.tolist(), strict=False)}
+        flag = read.success[first + length - 1]
+        stated.append(Stated("; ".join(texts), None if math.isnan(flag) else bool(flag)))
+    listed = [opened.episode_tasks.get(episode, "") for episode in found[0].tolist()]
+    if len({*listed}) > len({own.task for own in stated}):  # frames do not distinguish them
+        stated = [own._replace(task=task) for own, task in zip(stated, listed, strict=True)]
+    return stated, numbers
 
 
 def lerobot_camera(opened: LeRobotFolder, name: str, found: Trajectories) -> Camera:
@@ -160,16 +189,16 @@ def _read_files(opened: LeRobotFolder, features: list[str]) -> Frames:
         values.append(
             np.concatenate([v if v.size else np.zeros((len(v), width), v.dtype) for v in each])
         )
-    missing, episodes, frames, times = (
-        np.concatenate([part[place] for part in parts]) for place in range(1, 5)
+    missing, episodes, frames, *others = (
+        np.concatenate([part[place] for part in parts]) for place in range(1, 7)
     )
     which = np.repeat(np.arange(len(parts)), [len(part.episodes) for part in parts])
     step = np.diff(episodes)
     if (step < 0).any() or ((step == 0) & (np.diff(frames) <= 0)).any():
         order = np.lexsort((frames, episodes))
         values = [own[order] for own in values]
-        missing, episodes, frames, times, which = (
-            own[order] for own in (missing, episodes, frames, times, which)
+        missing, episodes, frames, which, *others = (
+            own[order] for own in (missing, episodes, frames, which, *others)
         )
     same = np.flatnonzero((np.diff(episodes) == 0) & (np.diff(frames) == 0))
     if len(same):
@@ -180,7 +209,7 @@ def _read_files(opened: LeRobotFolder, features: list[str]) -> Frames:
             f"{both} frame {frames[row]} of episode {episodes[row]}{' twice' * (one == other)}: "
             "remove the file that is of another recording, or load the data set again"
         )
-    return Frames(values, missing, episodes, frames, times)
+    return Frames(values, missing, episodes, frames, *others)
 
 
 def _incomplete(
@@ -258,6 +287,10 @@ def _rate(
     note = f"In the time stamps, {faults}: the rate is that of most steps." if faults else ""
     if rate is None or not len(steps):
         return rate, note
+    _, far = other_rates(_rates_of_episodes(times, lengths, episodes))
+    if far:
+        way = "delete them with LeRobot's delete_episodes, or give the rate (--rate)"
+        return None, f"Episodes {far}: {way}. {note}".strip()
     step = float(np.median(steps))
     if abs(step * rate - 1) <= EVEN:
         return rate, note
@@ -265,3 +298,14 @@ def _rate(
         f"meta/info.json has {rate:g} frames a second, and the time stamps are {step:g} s apart: "
         "the rate is unknown; give it (--rate)."
     )
+
+
+def _rates_of_episodes(
+    times: NDArray[np.float64], lengths: Int, episodes: Sequence[str]
+) -> dict[str, float | None]:
+    """Rate (Hz) of each episode by its time stamps [s]; None if they are not even."""
+    parts = np.split(times, np.cumsum(lengths)[:-1])
+    return {
+        name: even_rate(own, np.array([len(own)]), 1.0)
+        for name, own in zip(episodes, parts, strict=True)
+    }

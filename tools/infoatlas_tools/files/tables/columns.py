@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 
 from ...presentation import shift_notes
-from ...trajectories import Trajectories
+from ...trajectories import Stated, Trajectories
 from ..rates import (
     EVEN,
     GAP,
@@ -41,6 +41,8 @@ SHORTEST = 4  # rows between two restarts on average, for a counter or a clock t
 INDEX, COUNTER, TIME = "index", "counter", "time"
 _NUMBERED = "(index|indices|id|idx|no|nr|num|number|name)?"
 _LABEL = re.compile(f"(episode|ep|traj|trajectory|demo|demonstration|run|rollout|trial){_NUMBERED}")
+_TASK = re.compile(r"task(index|id|name|description|instruction)?|(language)?instruction")
+_SUCCESS = re.compile(r"(is|next)?success")
 _COUNTER = re.compile(
     "(.*header)?(frame|step|timestep|envstep|sample|row|tick|iteration|iter|seq|sequence)"
     f"{_NUMBERED}(counter)?|index|idx|counter"
@@ -53,11 +55,16 @@ def is_label(name: str) -> bool:
     return bool(_LABEL.fullmatch(_plain(name)))
 
 
+def is_task(name: str) -> bool:
+    """Whether a column of this name has the task of each row, as "task_index"."""
+    return bool(_TASK.fullmatch(_plain(name)))
+
+
 def label_columns(chosen: str | None) -> Callable[[str], bool]:
     """Whether a column is read as text, for an `episode_column` as in `as_demonstrations`."""
     if chosen == NONE:
-        return lambda name: name == NONE
-    return lambda name: name == chosen or is_label(name)
+        return lambda name: name == NONE or is_task(name)
+    return lambda name: name == chosen or is_label(name) or is_task(name)
 
 
 def _plain(name: str) -> str:
@@ -86,6 +93,9 @@ def as_demonstrations(table: Table, chosen: str | None) -> Trajectories:
     `chosen` is the column that separates demonstrations: labels, or a counter or time that restarts
     with each. "none" if all rows are of one demonstration. Recognised by its name unless given.
     """
+    tasks = {name: own for name, own in table.labels.items() if is_task(name) and name != chosen}
+    others = {name: own for name, own in table.labels.items() if name not in tasks}
+    table = table._replace(labels=others)
     column, named, starts = _starts(table, chosen)
     lengths = np.diff(np.r_[starts, len(table.values)])
     running = [*_running(table, starts)]
@@ -95,8 +105,10 @@ def as_demonstrations(table: Table, chosen: str | None) -> Trajectories:
     notes = [*table.notes, *about]
     if column is not None:
         notes.append(f"Demonstrations by column {column!r}: {len(starts)}.")
-    left = {c: what for c, what, *_ in running} | dict.fromkeys(table.flags, "flag")
+    stated, flag = _stated(table, tasks, starts, column is not None or chosen == NONE)
+    left = {c: what for c, what, *_ in running} | dict.fromkeys((*table.flags, *flag), "flag")
     gone = [f"{label!r} (demonstration)" for label in table.labels]
+    gone += [f"{name!r} (task)" for name in tasks]
     gone += [f"{_name_column(table, c)} ({what})" for c, what in sorted(left.items())]
     if gone:
         notes.append(f"Left out of the states: {', '.join(gone)}.")
@@ -112,7 +124,35 @@ def as_demonstrations(table: Table, chosen: str | None) -> Trajectories:
         rate,
         tuple(table.labels[column][row] for row in starts) if column and named else (),
         tuple(notes),
+        stated=stated,
     )
+
+
+def _stated(
+    table: Table, tasks: dict[str, list[str]], starts: Int, separated: bool
+) -> tuple[tuple[Stated, ...], list[int]]:
+    """Task and success of each demonstration, and the columns of numbers that are its flag.
+
+    InputError if tasks change and nothing separates demonstrations.
+    """
+    ends = np.r_[starts[1:], len(table.values)]
+    words = sorted(tasks.values(), key=lambda values: values[0].isdecimal())
+    own = next(iter(words), [""] * len(table.values))
+    for name, values in tasks.items():
+        if not separated and len({*values}) > 1:
+            raise InputError(
+                f"{name!r} has {len({*values})} tasks, and no column separates demonstrations: "
+                "pass one as episode_column (--episode-column), or 'none' if all rows are of one"
+            )
+    flags = [
+        c
+        for c, name in enumerate(table.names)
+        if _SUCCESS.fullmatch(_plain(name)) and np.isin(table.values[:, c], (0, 1)).all()
+    ]
+    last = [bool(table.values[end - 1, flags[0]]) if flags else None for end in ends.tolist()]
+    each = [own[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    texts = ["; ".join(dict.fromkeys(values)) for values in each]
+    return tuple(map(Stated, texts, last)), flags
 
 
 def as_sample(table: Table) -> tuple[Float, tuple[str, ...]]:
