@@ -7,10 +7,12 @@ import sys
 import tracemalloc
 
 import pytest
+import zstandard
 from mcap.writer import Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from infoatlas_rt.errors import InputError
+from infoatlas_tools.bags.any_recording import BAG, kind_of
 from infoatlas_tools.bags.bag_files import BagFiles
 from infoatlas_tools.bags.states import Bag
 from mcap_files import FORMS, KIND, TEXT, message, read, write
@@ -57,6 +59,27 @@ def test_files_of_a_split_bag_are_merged(tmp_path):
     (tmp_path / "bag_1.mcap").unlink()
     with pytest.raises(InputError, match=r"bag_1.mcap does not exist"):
         BagFiles(bag)
+
+
+def pack(path, end):
+    packed = path.with_name(path.name + end)
+    packed.write_bytes(zstandard.compress(path.read_bytes()))
+    path.unlink()
+    return packed
+
+
+@pytest.mark.parametrize("end", [".zstd", ".zst"])
+def test_compressed_files_alone_and_of_a_split_bag(tmp_path, end):
+    """Metadata name the files as they are, or as they were before they were compressed."""
+    alone = pack(write(tmp_path / "a.mcap", range(5)), end)
+    assert read(alone) == [*range(5)] and kind_of(alone) == BAG
+    pack(write(tmp_path / "bag_0.mcap", range(0, 30, 2)), end)
+    bag = describe(tmp_path, 30)
+    write(tmp_path / "bag_1.mcap", range(1, 30, 2))
+    text = (bag / "metadata.yaml").read_text()
+    for name in (f"bag_0.mcap{end}, bag_1.mcap", f"bag_0.mcap, bag_1.mcap{end}"):
+        (bag / "metadata.yaml").write_text(text.replace(f"bag_0.mcap{end}", name))
+        assert read(bag) == [*range(30)]
 
 
 def test_messages_that_the_metadata_count_and_files_lack(tmp_path):

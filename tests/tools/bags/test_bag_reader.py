@@ -31,6 +31,9 @@ OTHERS = {
     "/idl": ("cdr", "lab_msgs/msg/Odd", "ros2idl", b"module lab { this is none"),
     "/text": ("cdr", "lab_msgs/msg/Bad", "ros2msg", b"float64 2x"),
     "/none": ("json", "", "", b""),
+    "/wide": ("cdr", "lab_msgs/msg/Wide", "ros2msg", b"float64 x\nwstring<=5 note\n"),
+    "/wide_idl": ("cdr", "lab/msg/W", "ros2idl", b"module lab { struct W { wstring note; }; };"),
+    "/empty": ("cdr", "lab_msgs/msg/Nothing", "ros2msg", b""),
 }
 
 
@@ -89,6 +92,8 @@ def test_one_channel_blocks_no_other(tmp_path, options):
     assert left_out["/json"] == "json encoding" and left_out["/idl"] == left_out["/text"]
     assert "definition" in left_out["/idl"]
     assert left_out["/add/_service_event"] == "no definition of lab_msgs/srv/Add_Event"
+    assert left_out["/wide"] == left_out["/wide_idl"] == "a wstring is not read, a string is"
+    assert left_out["/empty"] == "its definition is empty"
 
 
 @pytest.mark.parametrize("folder", [True, False])
@@ -135,3 +140,34 @@ def test_two_definitions_of_a_type(tmp_path):
         assert [message.x for _, _, message in bag.messages("/a")] == [7.0]
         with pytest.raises(InputError, match="two definitions of lab_msgs/msg/Value"):
             bag.schema("/b")
+
+
+def write_channels(path, *channels):
+    """An .mcap with ten points on each channel: topic, type and definition."""
+    with path.open("wb") as file:
+        writer = McapWriter(file)
+        writer.start(profile="ros2")
+        for topic, kind, text in channels:
+            schema = writer.register_schema(kind, "ros2msg", text.encode())
+            channel = writer.register_channel(topic, "cdr", schema)
+            for time, raw in [*points()][:10]:
+                writer.add_message(channel, time, raw, time)
+        writer.finish()
+    return path
+
+
+@pytest.mark.parametrize("text", [STORE.generate_msgdef(KIND)[0].replace("\n", "\r\n"), "", " \n"])
+def test_definitions_of_windows_and_empty_ones(tmp_path, text):
+    """A standard type without a definition is the one of the distribution, beside others too."""
+    other = "/other", "lab_msgs/msg/Value", "float64 x"
+    with Bag(write_channels(tmp_path / "a.mcap", ("/point", KIND, text), other)) as bag:
+        assert [message.point.x for *_, message in bag.messages("/point")] == [*range(10)]
+        assert not bag.notices
+
+
+def test_two_types_on_a_topic_are_named(tmp_path):
+    kinds = KIND, "geometry_msgs/msg/PoseStamped"
+    channels = [("/a", kind, STORE.generate_msgdef(kind)[0]) for kind in kinds]
+    with Bag(write_channels(tmp_path / "a.mcap", *channels)) as bag:
+        with pytest.raises(InputError, match=r"PointStamped and .*PoseStamped\) .*2 types on"):
+            bag.schema("/a")

@@ -20,6 +20,7 @@ from infoatlas_rt.errors import InputError, OutputError
 
 from ..array_types import Int
 from ..bags.bag_files import BagFiles, reading
+from ..bags.states import SUFFIXES
 from .content import Annotations
 
 TOPIC = "/infoatlas/events"
@@ -34,7 +35,6 @@ DEFINITIONS = {
         "foxglove_msgs/KeyValuePair[] metadata\n"
     ),
 }
-BAGS = (".mcap", ".db3", ".bag")
 SECOND = 10**9  # ns
 
 
@@ -70,7 +70,7 @@ def write_foxglove(
 
 def _stem(name: str) -> str:
     plain = re.sub(r"[^\w.-]+", "_", name)
-    return plain.rpartition(".")[0] if plain.endswith(BAGS) else plain
+    return next((plain.removesuffix(end) for end in SUFFIXES if plain.endswith(end)), plain)
 
 
 def _events(annotations: Annotations, i: int, times: Int) -> list[tuple[int, int, dict[str, str]]]:
@@ -134,8 +134,8 @@ def _times(annotations: Annotations, path: Path, topic: str | None) -> list[Int]
 
 def _bag(path: Path, name: str) -> Path | None:
     """A bag in a folder, by its name with or without its ending; None if there is none."""
-    for file in (path / name, *(path / f"{name}{end}" for end in BAGS)):
-        if (file / "metadata.yaml").is_file() or (file.is_file() and file.suffix in BAGS):
+    for file in (path / name, *(path / f"{name}{end}" for end in SUFFIXES)):
+        if (file / "metadata.yaml").is_file() or (file.is_file() and file.name.endswith(SUFFIXES)):
             return file
     return None
 

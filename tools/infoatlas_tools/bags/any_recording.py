@@ -15,6 +15,7 @@ from infoatlas_rt.errors import InputError
 
 from ..cameras.camera import Camera
 from ..files.formats import Dataset, open_dataset
+from ..folder_entries import entries
 from ..presentation import ParameterError
 from ..trajectories import Trajectories
 from .bag_images import BagImages, check_camera
@@ -165,6 +166,6 @@ def kind_of(path: str | os.PathLike[str]) -> str:
         raise InputError(f"{path} does not exist: check the path")
     if bags_in(place):
         return BAGS
-    inside = [file.name for file in place.glob("*")] if place.is_dir() else [place.name]
+    inside = [file.name for file in entries(place)] if place.is_dir() else [place.name]
     stored = any(name == "metadata.yaml" or name.endswith(SUFFIXES) for name in inside)
     return BAG if stored else DATA_SET

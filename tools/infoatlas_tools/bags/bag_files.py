@@ -14,11 +14,11 @@ from typing import Any
 from infoatlas_rt.errors import InputError
 
 from ..files.numbers import check_regular
-from .storages import BagFile, Channel, Received, open_file
+from .storages import PACKED, BagFile, Channel, Received, open_file
 
 
 class BagFiles:
-    """An open bag: a folder with metadata.yaml, or a .mcap, .db3 or .bag file.
+    """An open bag: a folder with metadata.yaml, or a .mcap, .db3 or .bag file, also compressed.
 
     `channels` are those of all files, one after the other. `missing` is the number of messages by
     topic that metadata.yaml counts and the files lack.
@@ -29,13 +29,14 @@ class BagFiles:
         self.missing: dict[str, int] = {}
         self._packed = False
         with ExitStack() as stack:
-            paths = [(source, source)]
+            paths = [source]
             topics: list[dict[str, Any]] = []
             if source.is_dir():
-                paths, topics = self._read_metadata(source, stack)
+                paths, topics = self._read_metadata(source)
             self._files: list[tuple[Path, BagFile]] = []
-            for path, unpacked in paths:
+            for path in paths:
                 with reading(path):
+                    unpacked = _unpack(path, stack) if path.suffix in PACKED else path
                     file = stack.enter_context(closing(open_file(unpacked)))
                 self._files.append((path, file))
                 self.channels += file.channels.values()
@@ -45,10 +46,8 @@ class BagFiles:
     def close(self) -> None:
         self._stack.close()
 
-    def _read_metadata(
-        self, folder: Path, stack: ExitStack
-    ) -> tuple[list[tuple[Path, Path]], list[dict[str, Any]]]:
-        """Files of a folder, each with its unpacked file, and the topics in its metadata."""
+    def _read_metadata(self, folder: Path) -> tuple[list[Path], list[dict[str, Any]]]:
+        """Files of a folder, and the topics in its metadata."""
         from ruamel.yaml import YAML  # a dependency of rosbags, which `BagReader` has found
 
         check_regular(folder / "metadata.yaml")
@@ -61,14 +60,15 @@ class BagFiles:
                 f"{folder}: its messages are compressed by {kind}: convert it with "
                 "`ros2 bag convert`; zstd can be read"
             )
-        paths = [folder / PurePath(name).name for name in stated["relative_file_paths"]]
-        for path in paths:
-            check_regular(path)
-        unpacked = paths
-        if any(path.suffix == ".zstd" for path in paths):
-            room = stack.enter_context(TemporaryDirectory(prefix="infoatlas-"))
-            unpacked = [_unpack(p, Path(room)) if p.suffix == ".zstd" else p for p in paths]
-        return [*zip(paths, unpacked, strict=True)], stated["topics_with_message_count"]
+        paths = []
+        for name in stated["relative_file_paths"]:
+            path = folder / PurePath(name).name
+            # Files may be compressed later, and recorders that were killed name what they planned.
+            others = [path.with_name(path.name + end) for end in ("", *PACKED)]
+            others += [path.with_suffix("")] * (path.suffix in PACKED)
+            paths.append(next((file for file in others if file.exists()), path))
+            check_regular(paths[-1])
+        return paths, stated["topics_with_message_count"]
 
     def _compare(self, topics: list[dict[str, Any]]) -> None:
         """Complete what the files lack by the metadata: topics, hashes of types, counts."""
@@ -137,11 +137,11 @@ def way_out(path: Path) -> str:
     return other if path.is_dir() else ways.get(path.suffix, other)
 
 
-def _unpack(path: Path, room: Path) -> Path:
-    """The content of a compressed file, as a file in the folder `room`."""
+def _unpack(path: Path, stack: ExitStack) -> Path:
+    """The content of a compressed file, as a file in a folder that lasts as long as the stack."""
     from zstandard import ZstdDecompressor
 
-    target = room / path.stem
+    target = Path(stack.enter_context(TemporaryDirectory(prefix="infoatlas-")), path.stem)
     with path.open("rb") as file, target.open("wb") as out:
         ZstdDecompressor().copy_stream(file, out)
     return target

@@ -6,6 +6,7 @@ aside with the reason, and the others are read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,15 @@ from .storages import Channel
 IDL_RULE = "=" * 80 + "\n"  # before each definition, in MCAP
 # Supported languages of definitions.
 MSG, IDL = ("ros1msg", "ros2msg"), ("ros2idl", "omgidl")
+_WIDE = re.compile(r"(?:^|[{;<])\s*wstring\b", re.MULTILINE)  # the type of a field
 
 
 class BagReader(BagFiles):
     """An open bag with its types.
 
     `unreadable` has why messages of a channel cannot be decoded, by index in `channels`. The
-    `typestore` has the types of the bag's definitions, or those of the newest distribution if it
-    has none.
+    `typestore` has the types of the bag's definitions, and those of the newest distribution where
+    it has none.
     """
 
     def __init__(self, source: Path) -> None:
@@ -70,39 +72,48 @@ class BagReader(BagFiles):
         """Types from the definitions; recordings of older distributions have none."""
         from rosbags.typesys import Stores, get_typestore
 
-        found: dict[str, Any] = {}
+        latest, found = get_typestore(Stores.LATEST), dict[str, Any]()
         known: dict[Channel, str] = {}  # split bags have each definition many times
         for i, channel in enumerate(self.channels):
             key = channel._replace(topic="", messages=0)
             if key not in known:
-                known[key] = _add(found, channel)
+                known[key] = _add(found, channel, latest)
             if known[key]:
                 self.unreadable[i] = known[key]
         if not found:
-            return get_typestore(Stores.LATEST)
+            return latest
         store = get_typestore(Stores.EMPTY)
         store.register(found)
         for i, channel in enumerate(self.channels):
             if i not in self.unreadable and channel.syntax in MSG + IDL:
-                missing = _find_undefined(store, channel.type)
+                missing = [n for n in _needed(store, channel.type) if n not in store.fielddefs]
                 if missing:
-                    self.unreadable[i] = f"no definition of {missing}"
+                    self.unreadable[i] = f"no definition of {missing[0]}"
         return store
 
 
-def _add(found: dict[str, Any], channel: Channel) -> str:
+def _add(found: dict[str, Any], channel: Channel, latest: Any) -> str:
     """Add types of a channel, if they agree with those of the others and with its hash.
 
-    The result is why its messages cannot be decoded; empty if they can, or without a definition.
+    Without a definition, they are those of the typestore `latest`. The result is why its messages
+    cannot be decoded; empty if they can, or if the type is not known.
     """
     from rosbags.typesys import Stores, get_typestore
 
     if channel.encoding not in ("cdr", "ros1"):
         return f"{channel.encoding or 'unknown'} encoding"
-    if channel.syntax not in MSG + IDL:
-        return ""
+    defined = channel.syntax in MSG + IDL
+    if defined and _WIDE.search(channel.definition):
+        return "a wstring is not read, a string is"
+    parsed = defined and (channel.encoding == "ros1" or channel.definition.strip() != "")
+    if not parsed and channel.type not in latest.fielddefs:
+        return "its definition is empty" if defined else ""
     try:
-        own = _parse(channel)
+        own = (
+            _parse(channel)
+            if parsed
+            else {name: latest.fielddefs[name] for name in _needed(latest, channel.type)}
+        )
         for name, (_, fields) in own.items():
             if name in found and found[name][1] != fields:
                 return f"two definitions of {name}"
@@ -123,7 +134,7 @@ def _add(found: dict[str, Any], channel: Channel) -> str:
 def _parse(channel: Channel) -> dict[str, Any]:
     from rosbags.typesys import get_types_from_idl, get_types_from_msg
 
-    text = channel.definition
+    text = channel.definition.replace("\r\n", "\n")  # of recorders on Windows
     if channel.syntax in MSG:
         return dict(get_types_from_msg(text, channel.type))
     if not text.startswith(f"{IDL_RULE}IDL: "):
@@ -134,19 +145,18 @@ def _parse(channel: Channel) -> dict[str, Any]:
     return found
 
 
-def _find_undefined(store: Any, kind: str) -> str:
-    """A type that a message needs and that is not defined; empty if there is none."""
-    seen, left = set(), [kind]
+def _needed(store: Any, kind: str) -> list[str]:
+    """Names of the types that a message needs: its own, and those in it that are defined or not."""
+    seen, left = list[str](), [kind]
     while left:
         name = left.pop()
         if name in seen:
             continue
-        seen.add(name)
-        if name not in store.fielddefs:
-            return name
-        fields = schema_of(store, name).fields().values()
-        left += [field.base for field in fields if "/" in field.base]
-    return ""
+        seen.append(name)
+        if name in store.fielddefs:
+            fields = schema_of(store, name).fields().values()
+            left += [field.base for field in fields if "/" in field.base]
+    return seen
 
 
 def schema_of(store: Any, name: str) -> Schema:

@@ -27,10 +27,12 @@ from infoatlas_rt.messages.receiver import Receiver
 from infoatlas_rt.messages.schema import Schema
 
 from ..files.numbers import check_regular
+from ..folder_entries import entries
 from .bag_files import reading, way_out
 from .bag_reader import BagReader, schema_of
+from .storages import PACKED
 
-SUFFIXES = (".mcap", ".db3", ".bag")
+SUFFIXES = tuple(kind + end for end in ("", *PACKED) for kind in (".mcap", ".db3", ".bag"))
 TOPICS_LISTED = 10  # in a notice, at most
 
 
@@ -51,7 +53,7 @@ class Bag:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         check_regular(self.path)
-        files = [file for end in SUFFIXES for file in sorted(self.path.glob(f"*{end}"))]
+        files = entries(self.path, *(f"*{end}" for end in SUFFIXES))
         if self.path.is_dir() and not (self.path / "metadata.yaml").exists():
             hint = f"pass {files[0]}, or" if files else "pass a bag, or"
             raise InputError(f"{path} has no metadata.yaml: {hint} run `ros2 bag reindex` on it")
@@ -65,9 +67,10 @@ class Bag:
         for name in sorted({each.topic for _, each in channels}):
             own = [(i, each) for i, each in channels if each.topic == name]
             some = [(i, each) for i, each in own if i not in reader.unreadable] or own
-            kinds = {each.type for _, each in some}
-            kind = kinds.pop() if len(kinds) == 1 else "several types"
-            why = reader.unreadable.get(some[0][0], "")
+            kinds = sorted({each.type for _, each in some})
+            kind, why = " and ".join(kinds), reader.unreadable.get(some[0][0], "")
+            if len(kinds) > 1:
+                why = f"{len(kinds)} types on one topic"
             count = sum(each.messages for _, each in some) + reader.missing.get(name, 0)
             self.topics[name] = Topic(kind, count, why)
         aside = {
@@ -91,15 +94,16 @@ class Bag:
             raise InputError(f"{self.path} has no topic {topic!r}. {self.listing()}")
         kind, messages, why = self.topics[topic]
         if why:
+            way = "as a ROS message" if why.endswith("encoding") else "again without this fault"
             raise InputError(
                 f"{self.path}: messages of {topic} ({kind}) cannot be decoded ({why}): read "
-                f"another topic, or record it as a ROS message. {self.listing()}"
+                f"another topic, or record it {way}. {self.listing()}"
             )
         if messages == 0:
             raise InputError(f"{self.path} has no messages on {topic}. {self.listing()}")
         if kind not in self._reader.typestore.fielddefs:
             way = "convert the bag to mcap where that type is installed"
-            if self.path.suffix == ".mcap" or [*self.path.glob("*.mcap")]:
+            if self.path.suffix == ".mcap" or entries(self.path, "*.mcap"):
                 way = "record it again where that type is installed"  # its schema is missing
             raise InputError(
                 f"{self.path} has no definition of the messages of {topic} ({kind}): {way}, "
@@ -238,11 +242,11 @@ def bags_in(path: str | os.PathLike[str]) -> list[Path]:
     folder = Path(path)
     if not folder.is_dir() or (folder / "metadata.yaml").exists():
         return []
-    found = sorted(
+    found = [
         entry
-        for entry in folder.iterdir()
-        if entry.suffix in SUFFIXES
+        for entry in entries(folder)
+        if entry.name.endswith(SUFFIXES)
         or (entry / "metadata.yaml").is_file()
-        or any({*inside.suffixes} & {*SUFFIXES} for inside in entry.glob("*"))  # or .db3.zstd
-    )
+        or any(inside.name.endswith(SUFFIXES) for inside in entries(entry))
+    ]
     return found if len(found) > 1 else []

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     # Messages of each channel, channels and schemas, by their numbers.
     _Found: TypeAlias = tuple[dict[int, int], dict[int, Record], dict[int, Schema]]
 
+PACKED = (".zstd", ".zst")  # after the ending of a compressed file
 MAGIC = b"\x89MCAP0\r\n"  # first and last bytes of a file
 HEAD = struct.Struct("<BQ")  # of a record: opcode, length
 OF_MESSAGE = struct.Struct("<HIQQ")  # channel, sequence, time of its arrival, time of its sending

@@ -15,6 +15,7 @@ import numpy as np
 from infoatlas_rt.errors import InputError
 
 from ..episode_numbers import episode_numbers
+from ..folder_entries import entries
 from ..presentation import first_names
 from .camera import Camera
 from .images import FileImages, require
@@ -43,27 +44,27 @@ def folder_camera(given: str, episodes: Sequence[str], count: int) -> Camera:
             f"camera is {given!r}, and the data contain no camera that is read: pass a folder with "
             "a video or a folder of images for each demonstration"
         )
-    entries = _in_order(e for e in folder.iterdir() if e.is_dir() or e.suffix.lower() in FILES)
-    named = {entry.stem: entry for entry in entries}
+    found = _in_order(e for e in entries(folder) if e.is_dir() or e.suffix.lower() in FILES)
+    named = {entry.stem: entry for entry in found}
     numbers = dict(zip(episode_numbers([*named]), named.values(), strict=True))
     own = episode_numbers(episodes)
     if episodes and set(episodes) <= set(named):
-        entries = [named[episode] for episode in episodes]
-    elif all(own) and all(numbers) and len(numbers) == len(entries) and len({*own}) == count:
+        found = [named[episode] for episode in episodes]
+    elif all(own) and all(numbers) and len(numbers) == len(found) and len({*own}) == count:
         absent = [name for name, number in zip(episodes, own, strict=True) if number not in numbers]
         if absent:
             raise InputError(
                 f"{folder} has no video or folder with the number of {first_names(absent, 8)}, but "
                 f"{first_names(named, 8)}: give each the name of its demonstration"
             )
-        entries = [numbers[number] for number in own]
-    if len(entries) != count:
+        found = [numbers[number] for number in own]
+    if len(found) != count:
         raise InputError(
-            f"{folder} has {len(entries)} videos and folders, and there are {count} "
+            f"{folder} has {len(found)} videos and folders, and there are {count} "
             "demonstrations: store one for each"
         )
     require("cv2")
-    images = [_open(entry) for entry in entries]
+    images = [_open(entry) for entry in found]
     return Camera(folder.name, np.array([own.length for own in images], np.int64), images)
 
 
@@ -71,7 +72,7 @@ def _open(entry: Path) -> Any:
     """The images of an entry of the folder."""
     if not entry.is_dir():
         return FILES[entry.suffix.lower()](entry)
-    single = (file for file in entry.iterdir() if file.suffix.lower() in SINGLE)
+    single = (file for file in entries(entry) if file.suffix.lower() in SINGLE)
     return FileImages(tuple(_in_order(single)))
 
 

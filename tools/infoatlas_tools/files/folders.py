@@ -9,6 +9,7 @@ import numpy as np
 
 from infoatlas_rt.errors import InputError
 
+from ..folder_entries import entries
 from ..presentation import first_names
 from ..trajectories import Stated, Trajectories
 from .hdf5.opening import HDF5_SUFFIXES, by_number
@@ -29,7 +30,7 @@ SHOWN = 3  # files in a note, at most
 def files_in(folder: Path) -> tuple[list[Path], list[Path]]:
     """Files of demonstrations in the order of their numbers, and files of other kinds."""
     try:
-        files = [f for f in folder.iterdir() if not f.name.startswith(".") and not f.is_dir()]
+        files = [file for file in entries(folder) if not file.is_dir()]
     except OSError as error:
         raise InputError(f"{folder} cannot be read ({error}): check the path") from error
     files.sort(key=lambda file: by_number(file.stem))

@@ -17,6 +17,7 @@ from infoatlas_rt.errors import InputError
 
 from ..cameras.camera import Camera
 from ..cameras.folders import folder_camera
+from ..folder_entries import entries
 from ..trajectories import Trajectories
 from .choice import take_chosen
 from .folders import KINDS, files_in, read_folder
@@ -127,7 +128,7 @@ _WAYS = {
     ".arrow": "save it as .parquet: pyarrow.parquet.write_table(pyarrow.ipc.open_stream(FILE)"
     ".read_all(), 'x.parquet'), or open_file if it is no stream",
     ".pt .pth": f"load it in Python with torch.load, and {_SAVE}",
-    ".gz .zip .zst .bz2 .xz": "unpack it",
+    ".gz .zip .zst .zstd .bz2 .xz": "unpack it",
 }
 
 
@@ -226,8 +227,8 @@ def known_way(path: Path) -> str | None:
             f"{str(path)!r}); numpy.savez('demos.npz', states=z['data/state'][:], "
             "lengths=numpy.diff(z['meta/episode_ends'][:], prepend=0))"
         )
-    folders = [path, *_folders_in(path)] if path.is_dir() else []
-    if ".tfrecord" in path.name or any(any(f.glob("*.tfrecord*")) for f in folders):
+    folders = [path, *(own for own in entries(path) if own.is_dir())] if path.is_dir() else []
+    if ".tfrecord" in path.name or any(entries(f, "*.tfrecord*") for f in folders):
         return (
             "it is stored as TFRecord (RLDS, TFDS). Convert it to a LeRobot data set, or "
             + _FROM_PYTHON
@@ -239,13 +240,6 @@ def known_way(path: Path) -> str | None:
             + _FROM_PYTHON
         )
     return next((way for ends, way in _WAYS.items() if path.suffix.lower() in ends.split()), None)
-
-
-def _folders_in(path: Path) -> list[Path]:
-    try:
-        return [entry for entry in path.iterdir() if entry.is_dir()]
-    except OSError:
-        return []
 
 
 def _way_out(path: Path) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from infoatlas_rt.errors import InputError
 
+from ...folder_entries import entries
 from ..numbers import check_regular, is_pointer, read_json
 from .frames import (
     EPISODE,
@@ -53,12 +54,7 @@ class LeRobotFolder:
     @cached_property
     def data_files(self) -> list[Path]:
         """Tables of frames that are on this machine; InputError if there are none."""
-        data = self.path / "data"
-        files = [
-            file
-            for file in sorted([*data.glob("*.parquet"), *data.glob("*/*.parquet")], key=str)
-            if not any(part.startswith(".") for part in file.relative_to(self.path).parts)
-        ]
+        files = entries(self.path / "data", "*.parquet", "*/*.parquet")
         if not files:
             raise InputError(
                 f"{self.path} has no data/*/*.parquet: load the data set with its data"
@@ -159,7 +155,7 @@ class LeRobotFolder:
     @cached_property
     def episode_files(self) -> list[Path]:
         """Tables of episodes (v3)."""
-        return sorted((self.path / "meta" / "episodes").glob("*/*.parquet"))
+        return entries(self.path / "meta" / "episodes", "*/*.parquet")
 
     def episodes(self, file: Path, columns: Sequence[str]) -> Any:
         """Columns of a table of episodes."""
@@ -196,7 +192,7 @@ def info_file(folder: Path) -> Path:
 def lance_tables(folder: Path) -> list[Path]:
     """Tables of Lance in a folder."""
     try:
-        return sorted([*folder.glob("*.lance"), *folder.glob("data/*.lance")])
+        return entries(folder, "*.lance", "data/*.lance")
     except OSError:
         return []
 
@@ -222,7 +218,7 @@ def read_info(folder: Path) -> dict[str, Any]:
         raise InputError(f"{file} is no table of values: load the data set again")
     stored = info.get("storage_format")
     if (isinstance(stored, str) and stored.lower() == "lance") or (
-        tables and not any((folder / "data").glob("*/*.parquet"))
+        tables and not entries(folder / "data", "*/*.parquet")
     ):
         raise InputError(_lance_text(tables[0] if tables else folder))
     version = str(info.get("codebase_version", "none"))
