@@ -152,15 +152,20 @@ def test_a_lag_in_seconds_has_the_steps_of_the_recording(path, tmp_path):
     assert command(path, tmp_path, *few, "--lag", "3", "--lag-seconds", "0.1")["lag"] == 3
 
 
-def joint_bag(path, rows, order, step=10_000_000):
-    """Joint states at 100 Hz that arrive in another order than that of their stamps."""
+def joint_bag(path, rows, order, step=10_000_000, lacking=(), ahead=0):
+    """Joint states at 100 Hz that arrive in another order than that of their stamps.
+
+    Some are `lacking` a stamp, and the clock of the arrivals is `ahead` by so many seconds.
+    """
     kind = "sensor_msgs/msg/JointState"
     with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
         topic = bag.add_connection("/joints", kind, typestore=STORE)
         for arrival, i in enumerate(order):
-            message = joint_state(10**18 + i * step, ["a", "b"], np.r_[rows[i], np.zeros(16)])
+            stamp = 0 if i in lacking else 10**18 + i * step
+            message = joint_state(stamp, ["a", "b"], np.r_[rows[i], np.zeros(16)])
             message.position, message.velocity = rows[i], np.zeros(0)
-            bag.write(topic, 10**18 + arrival * step, STORE.serialize_cdr(message, kind))
+            time = 10**18 + arrival * step + ahead * 10**9
+            bag.write(topic, time, STORE.serialize_cdr(message, kind))
     return path
 
 
@@ -184,6 +189,29 @@ def test_swapped_stamps_are_put_in_order(tmp_path):
     found = load_demonstrations(tmp_path, "/joints", ["position"])
     np.testing.assert_array_equal(found.states, np.tile(rows, (2, 1)))
     assert found.notes == (f"swapped: {notice}.",)
+
+
+@pytest.mark.parametrize("lacking", [range(40, 400, 50), range(5), range(380, 400)])
+def test_messages_without_a_stamp_among_stamped_ones(tmp_path, lacking):
+    """The clock of the stamps is 10^9 s behind that of the arrivals, as in a simulator."""
+    rows = np.random.default_rng(0).standard_normal((400, 2)).cumsum(axis=0)
+    path = joint_bag(tmp_path / "mixed", rows, range(400), lacking=lacking, ahead=10**9)
+    joint_bag(tmp_path / "right", rows, range(400), ahead=10**9)
+    with Bag(path) as bag:
+        fake = RecordingEstimator(n_min=8)
+        player = Player(fake, Extractor(["position"], bag.schema("/joints")), window=300)
+        curve = read(bag, ["/joints"], player.receivers, player.stream, part=Part(0.0, 3.5))
+        assert survey(bag, "/joints", player.receivers[0].extractor)[0] == pytest.approx(0.01)
+    np.testing.assert_array_equal(fake.calls[-1].x, rows[50:350])
+    assert curve.start == 10**9 and curve.stamp[-1] == pytest.approx(10**9 + 3.49)
+    (notice,) = [*curve.notices] or [""]
+    if lacking[0] < 350:
+        assert notice.startswith(f"{len(lacking)} of 4") and "messages on /joints have no" in notice
+    found = load_demonstrations(tmp_path, "/joints", ["position"])
+    np.testing.assert_array_equal(found.states, np.tile(rows, (2, 1)))
+    assert found.rate == 100
+    (note,) = found.notes
+    assert note.startswith(f"mixed: {len(lacking)} of 400 messages on /joints have no stamps: they")
 
 
 def test_a_stamp_that_is_far_too_old_stays_refused(tmp_path):

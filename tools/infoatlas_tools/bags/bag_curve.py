@@ -22,7 +22,7 @@ from infoatlas_rt.streams.events import Event
 from infoatlas_rt.streams.extrema import Extremum, ExtremumDetector
 
 from .part_samples import Part, PartSamples, far_partners
-from .states import Bag
+from .states import Bag, DatedMessages
 
 KEPT = 1000  # states of a topic that are kept for a picture; sometimes up to twice as many
 ESTIMATES = 1500  # of a recording by default, at most: as many as a picture can show
@@ -123,10 +123,8 @@ def survey(bag: Bag, topic: str, extractor: Extractor) -> tuple[float | None, fl
     share of the first ones that have a state; others may be those of another body.
     """
     receiver = Receiver(extractor)
-    samples = [
-        receiver.receive(message, received)
-        for _, received, message in islice(bag.messages(topic), SURVEYED)
-    ]
+    messages = DatedMessages(bag, [topic], [receiver])
+    samples = [receiver.receive(own, date) for *_, date, own in islice(messages, SURVEYED)]
     receiver.forget()
     own = [sample.stamp for sample in samples if not sample.skip and sample.stamp is not None]
     steps = np.diff(own)
@@ -184,8 +182,6 @@ def read(
         where = f"{bag.path} gave no estimate of {' and '.join(topics)}"
         raise InputError(f"{where}: {_why_no_estimate(stream, samples.part, found.fault, far)}")
     notices = [*bag.notices, *found.notices, *[far] * bool(far)]
-    for topic in sorted(found.arrived):
-        notices.append(f"{topic} has no stamps: times are those of arrival in the bag")
     slices = "unsliced" if one.k is None else f"{one.slices} slices of {one.k} dimensions"
     columns = dict(zip(COLUMNS, np.array(found.rows).T, strict=True))
     columns["saturated"] = columns["saturated"].astype(bool)
@@ -213,10 +209,8 @@ class _Found:
     """What a stream gives, sample by sample."""
 
     def __init__(self, topics: Sequence[str]) -> None:
-        self.topics = topics
         self.kept = [_Thinned() for _ in topics]
         self.stamps = [array("d") for _ in topics]  # of states
-        self.arrived: set[str] = set()  # topics without stamps
         self.rows: list[tuple[float, ...]] = []  # values of COLUMNS
         self.extrema: list[Extremum] = []
         self.events: list[Event] = []
@@ -233,8 +227,6 @@ class _Found:
         self.kept[sample.side].add(sample)
         if not sample.fault:
             self.stamps[sample.side].append(sample.stamp)
-        if sample.arrived:
-            self.arrived.add(self.topics[sample.side])
 
     def add_output(self, output: Output) -> None:
         self.extrema += output.extrema

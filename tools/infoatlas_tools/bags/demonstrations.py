@@ -21,7 +21,7 @@ from ..cameras.camera import Camera
 from ..files.rates import rate_by, time_faults
 from ..trajectories import Trajectories
 from .bag_images import BagImages, check_camera
-from .states import Bag, bags_in, shorten
+from .states import Bag, DatedMessages, bags_in, shorten
 
 LATE = 0.1  # seconds by which steps at an even rate may differ from the times of their messages
 LOST = 10.0  # median intervals between messages: a longer one is a hole
@@ -29,10 +29,11 @@ RATES_APART = 0.2  # of the median: rates of demonstrations differ from it by at
 
 
 class _Demonstration(NamedTuple):
-    """States of one bag, their times of arrival (seconds), and the messages that were skipped."""
+    """States of one bag, their times (seconds), and the messages that were skipped."""
 
     states: NDArray[np.float64]
-    times: NDArray[np.float64]
+    times: NDArray[np.float64]  # stamps, or else arrivals
+    arrivals: NDArray[np.float64]
     names: tuple[str, ...]
     body: str
     passed: Counter[str]
@@ -54,7 +55,7 @@ def load_demonstrations(
     step has the one that arrived nearest in time.
 
     States are in the order of their stamps; a step is a message. Coordinates are ordered as in the
-    first bag. Their rate (Hz) is 1 / mean interval between arrivals, of all bags together; None
+    first bag. Their rate (Hz) is 1 / mean interval between stamps, of all bags together; None
     if that interval is 0, or no bag has two messages. Episodes are the names of the bags.
     """
     found: dict[str, _Demonstration] = {}
@@ -94,7 +95,7 @@ def load_demonstrations(
             "that annotate writes as .mcap have the times."
         )
     images = [
-        BagImages(bag, camera, own.times)
+        BagImages(bag, camera, own.arrivals)
         for bag, own in zip(paths, found.values(), strict=True)
         if camera is not None
     ]
@@ -133,10 +134,10 @@ def _read(
     receiver = Receiver(extractor, reset_after=np.inf)  # a bag is one episode, of one robot
     order = InOrder(np.inf)
     samples: list[Sample] = []
-    times = []
     passed: Counter[str] = Counter()
-    for number, (_, received, message) in enumerate(bag.messages(topic)):
-        sample = receiver.receive(message, received)
+    messages = DatedMessages(bag, [topic], [receiver])
+    for number, (_, received, date, message) in enumerate(messages):
+        sample = receiver.receive(message, date)._replace(header=(received, date))
         if sample.skip == "other bodies":
             raise bag.several(topic, extractor)
         if sample.skip:
@@ -159,17 +160,20 @@ def _read(
                 f"{why}. Choose other coordinates with --field or --joints, or leave this bag out"
             )
         samples += order.push(sample)
-        times.append(received)
     samples += order.flush()
     if not samples:
         raise bag.nothing(topic, extractor)
     return _Demonstration(
         np.stack([sample.state for sample in samples]),
-        np.array(times),
+        np.array([own.header[1] if own.arrived else own.stamp for own in samples], np.float64),
+        np.array([own.header[0] for own in samples]),
         extractor.names,
         extractor.body,
         passed,
-        order.notices([topic]),
+        [
+            *order.notices([topic]),
+            *(messages.notices() if messages.undated[0] < messages.seen[0] else ()),
+        ],
     )
 
 

@@ -13,7 +13,7 @@ from infoatlas_rt.inputs.checks import as_number, as_seconds
 from infoatlas_rt.messages.in_order import InOrder
 from infoatlas_rt.messages.receiver import Receiver, Sample
 
-from .states import Bag
+from .states import Bag, DatedMessages
 
 DRIFT = 0.01  # seconds between two clocks that are reported, the usual error of a lag
 APART = 0.75  # of a step: farther from the nearest message of a topic, that topic has lost some
@@ -56,6 +56,7 @@ class PartSamples:
     ) -> None:
         self.part, self.start = part or Part(), np.inf
         self._bag, self._topics, self._receivers = bag, topics, receivers
+        self._dated = DatedMessages(bag, topics, receivers)
         self._progress = progress or (lambda share: None)
         self._order = InOrder(max(receiver.reset_after for receiver in receivers))
         self._newest = [-np.inf] * len(topics)  # stamps, of all messages
@@ -65,8 +66,8 @@ class PartSamples:
         part, receivers, used, newest = self.part, self._receivers, False, self._newest
         self._progress(0.0)
         total = sum(self._bag.topics[topic].messages for topic in self._topics)
-        for number, (side, received, message) in enumerate(self._bag.messages(*self._topics), 1):
-            time = receivers[side].time(message, received)
+        for number, (side, received, date, message) in enumerate(self._dated, 1):
+            time = receivers[side].time(message, date)
             if not np.isnan(time):
                 self.start, newest[side] = min(self.start, time), max(newest[side], time)
                 self._times[side].append(time)
@@ -82,7 +83,7 @@ class PartSamples:
             if since < part.start > 0 or since >= part.end:
                 continue
             used = True
-            yield from self._order.push(receivers[side].receive(message, received))
+            yield from self._order.push(receivers[side].receive(message, date))
         yield from self._order.flush()
         if not used and max(newest) - self.start < part.start:
             raise InputError(
@@ -92,8 +93,8 @@ class PartSamples:
             )
 
     def notices(self) -> list[str]:
-        """Sentences on stamps out of order, an early end, and clocks that drift."""
-        found = self._order.notices(self._topics)
+        """Sentences on stamps out of order or missing, an early end, and clocks that drift."""
+        found = [*self._order.notices(self._topics), *self._dated.notices()]
         if len(self._topics) == 1:
             return found
         first, last = np.argsort(self._newest)
