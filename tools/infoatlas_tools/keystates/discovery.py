@@ -30,10 +30,10 @@ from infoatlas_rt.live.timing import Timing
 from ..array_types import Float, Int
 from ..trajectories import Trajectories, as_trajectories, episode_names
 from .contacts.bodies import unnamed_positions
-from .contacts.contact_events import Evidence, add_changes, chosen_events, find_evidence
+from .contacts.contact_events import Event, Evidence, add_changes, chosen_events, find_evidence
 from .contacts.event_names import MOTION, EventKind, What, label_kind
 from .contacts.keystate_steps import SHARED, Steps, as_columns, order_in_time
-from .coordinates import ReadCoordinates, read_coordinates
+from .coordinates import Dropout, ReadCoordinates, read_coordinates
 from .key_states import KeyStates
 from .kinds import Others, group, number_kinds
 from .labels import Labels, as_labels, spread_labels
@@ -114,6 +114,9 @@ def discover_keystates(
     evidence = find_evidence(
         given.names, states, frequency, _gripper(given), given.ignore, rotations
     )
+    dropouts = coordinates.dropouts
+    if dropouts:
+        evidence = replace(evidence, events=_seen_events(evidence.events, dropouts))
     seen: list[str] = []
     if given.camera is not None and not evidence.common:
         evidence, seen = add_changes(evidence, given.camera, states, frequency)
@@ -121,7 +124,10 @@ def discover_keystates(
     if len(known):
         found = _make_labelled(labelled, *spread_labels(recordings, evidence.events, known))
     else:
-        others = _others(recordings, evidence, paths, states, frequency)
+        others = [
+            np.array([t for t in own.tolist() if not _is_hidden(dropouts, i, t, t)], np.int64)
+            for i, own in enumerate(_others(recordings, evidence, paths, states, frequency))
+        ]
         found = _columns(recordings, evidence, others, lengths, most, frequency)
         if count == "auto":
             found = _automatic(found, recordings)
@@ -149,6 +155,21 @@ def discover_keystates(
         met=measure_met(evidence.events, found.steps, lengths, frequency, bool(labelled)),
         notes=(*notes, *(() if evidence.bodies else unnamed_positions(given.names))),
     )
+
+
+def _is_hidden(dropouts: Sequence[Dropout], which: int, first: int, last: int) -> bool:
+    """Whether something from a step to another one of a demonstration may be in a dropout."""
+    return any(one.demonstration == which and one.hides(first, last) for one in dropouts)
+
+
+def _seen_events(
+    events: Sequence[Sequence[Event]], dropouts: Sequence[Dropout]
+) -> list[list[Event]]:
+    """Events of each demonstration that are not in a dropout, where their steps are unknown."""
+    return [
+        [e for e in row if not _is_hidden(dropouts, i, *(e.span or (e.step, e.step)))]
+        for i, row in enumerate(events)
+    ]
 
 
 def _nothing_left(coordinates: ReadCoordinates, ignored: Sequence[int]) -> str:

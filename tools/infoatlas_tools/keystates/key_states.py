@@ -27,6 +27,7 @@ from ..trajectories import Trajectories, episode_names
 from . import summary as tables
 from .contacts.contact_events import Evidence
 from .contacts.keystate_steps import Steps
+from .coordinates import warn
 from .fits.detector_thresholds import fit_live
 from .fits.fit_subtasks import fit_subtasks
 from .motion.working_steps import LAG, Recordings
@@ -183,11 +184,12 @@ class KeyStates:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Reasons not to rely on the key states, as sentences; empty if there is none."""
-        if self.labels:
-            return ()
         data = self.trajectories
         names = episode_names(data)
-        return reasons(self.found, self.evidence, self.met, data.lengths, names)
+        found = warn(self.recordings.coordinates.dropouts, names)
+        if self.labels:
+            return found
+        return (*found, *reasons(self.found, self.evidence, self.met, data.lengths, names))
 
     def subtasks(
         self,

@@ -26,7 +26,8 @@ from infoatlas_rt.live.quaternions import (
 from ...array_types import Bool, Float
 from ...columns import GRIPPER, KINDS
 from ...trajectories import Trajectories, episode_names
-from .faults import find_faults
+from .dropouts import Dropout, find_dropouts
+from .faults import Faults, find_faults
 from .motion_paths import paths
 from .recognition import anonymous, label, recognise, turn_of
 from .rounding import roundings
@@ -52,6 +53,7 @@ class ReadCoordinates(Coordinates):
     constant: tuple[int, ...]
     left_out: tuple[int, ...]  # columns left out because they are clocks or the caller ignores them
     notes: tuple[str, ...]  # sentences about what was recognised and replaced
+    dropouts: tuple[Dropout, ...] = ()  # frames without measurements, which are replaced
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -70,8 +72,8 @@ def read_coordinates(
     """Read the raw states of demonstrations.
 
     Returns the coordinates, the states [n, d] and the coordinates of each demonstration [T, p],
-    both with frames that are no measurements replaced, and these frames as (demonstration, step).
-    InputError if values cannot be of the given kind of orientation.
+    both with frames that are no measurements replaced, and the outliers among these frames as
+    (demonstration, step). InputError if values cannot be of the given kind of orientation.
     """
     names, orientation = trajectories.names, trajectories.orientation
     values = np.asarray(trajectories.states, np.float64)
@@ -82,6 +84,9 @@ def read_coordinates(
     columns = np.ascontiguousarray(values.T)
     ignored = np.zeros(d, bool)
     ignored[list(trajectories.ignore)] = True
+    lost, dropouts = find_dropouts(columns, first, ~ignored)
+    if dropouts:
+        columns = Faults((), lost, np.zeros((0, len(first)), bool)).filled(columns, first)
     if orientation is None:
         groups = recognise(columns, first, names, ~ignored)
     else:
@@ -96,6 +101,9 @@ def read_coordinates(
     layout = _layout(groups, plain & ~clock & ~still)
     path = paths(groups, layout, np.ascontiguousarray(columns.T), first)
     faults.fill_rotations(path, layout, first)
+    if dropouts:
+        turned = np.array([lost[list(group.columns)].any(axis=0) for group in groups], bool)
+        Faults(groups, lost, turned).fill_rotations(path, layout, first)
     # An axis about which nothing turns is a constant coordinate.
     moves = (path[1:] != path[:-1])[~first[1:]].any(axis=0)
     path = np.ascontiguousarray(path[:, moves])
@@ -131,6 +139,7 @@ def read_coordinates(
         tuple(np.flatnonzero(still).tolist()),
         tuple(np.flatnonzero(clock | ignored).tolist()),
         tuple(notes),
+        dropouts,
     )
     repaired = np.ascontiguousarray(columns.T)
     return made, repaired, np.split(path, bound[1:-1]), faults.frames(bound)

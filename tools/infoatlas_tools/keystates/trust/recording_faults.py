@@ -24,8 +24,13 @@ FAR = 30.0  # times the range in the others: a value is farther out than any tas
 
 
 def recording_faults(coordinates: ReadCoordinates, paths: Sequence[Float]) -> list[list[str]]:
-    """Texts about coordinates that freeze or are far out, by demonstration of `paths` [T, p]."""
+    """Texts on coordinates that drop out, freeze or are far out, by demonstration of `paths`.
+
+    These are N arrays [T, p].
+    """
     found: list[list[str]] = [[] for _ in paths]
+    for one in coordinates.dropouts:
+        found[one.demonstration].append(f"dropout, {one}")
     if len(paths) < ENOUGH:
         return found
     other, names = max(int(len(paths) * SHARED), 1), coordinates.names
