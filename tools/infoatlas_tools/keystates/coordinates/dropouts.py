@@ -5,8 +5,8 @@ same frame. It must be no motion: the columns jump further than in any regular s
 they were. A dropout of nearly all columns needs such jumps in half of them. One of a part jumps ten
 times as far, and fewer than half of the demonstrations have such: others are the fingers of a hand
 that closes. If the last values are repeated, nearly all columns stay exactly equal in mid-motion,
-and half of them then jump, unless this is usual, as in states of a slow sensor. Columns with few
-values, as switches, are no signs of a dropout.
+and half of them then jump. Such jumps must be rare, or else a sensor is slower than the recording.
+Columns with few values, as switches, are no signs of a dropout.
 
 Up to three frames are outliers (`outliers.py`), which are replaced.
 """
@@ -79,7 +79,7 @@ def find_dropouts(columns: Float, first: Bool, looked: Bool) -> tuple[Bool, tupl
             regular[own, row] = 0.0
     kth = max(0, len(first) - 1 - 4 * (1 + (len(bound) - 1) // 10))
     usual = np.partition(regular, kth, axis=1)[:, kth]
-    found, parts = [], []
+    found, parts = list[tuple[int, int, str]](), list[tuple[int, int, Int, float]]()
     for start, stop, own, value in runs:
         whole = (values[:, start:stop] == value).all(axis=1).mean() >= NEARLY
         sides = [row for row in (start, stop) if row not in edges]
@@ -94,7 +94,7 @@ def find_dropouts(columns: Float, first: Bool, looked: Bool) -> tuple[Bool, tupl
             if (away <= (stop - start + 1) * usual[own]).mean() < NEARLY:
                 continue
         if not whole:
-            parts.append((start, stop, free[own], f"{value:g}"))
+            parts.append((start, stop, free[own], value))
             continue
         changes = looked & jump[:, sides].any(axis=1)
         gone[changes & (columns[:, start:stop] == value).all(axis=1), start:stop] = True
@@ -102,13 +102,14 @@ def find_dropouts(columns: Float, first: Bool, looked: Bool) -> tuple[Bool, tupl
     having = {int(np.searchsorted(bound, start, side="right")) for start, *_ in parts}
     for start, stop, rows, value in parts if 2 * len(having) < len(bound) - 1 else ():
         gone[rows, start:stop] = True
-        found.append((start, stop, value))
-    for start, stop, own in _held_runs(jump[free], gone.any(axis=0), bound):
+        found.append((start, stop, f"{value:g}"))
+    known = np.asarray(gone.any(axis=0))
+    for start, stop, own in _held_runs(jump[free], known, bound):
         after, before = jump[free[own], stop], jump[free[own], start - 1]
         jumps = (after > HELD_JUMP * usual[own]) & (after <= (stop - start + 1) * usual[own])
         if jumps.mean() >= 0.5 and (before > 0).mean() >= 0.5:
-            rows = looked & ~jump[:, start:stop].any(axis=1) & (jump[:, stop] > 0)
-            gone[rows, start:stop] = True
+            still = looked & ~jump[:, start:stop].any(axis=1) & (jump[:, stop] > 0)
+            gone[still, start:stop] = True
             found.append((start, stop, "the last values"))
     which = np.searchsorted(bound, [start for start, *_ in found], side="right") - 1
     return gone, tuple(

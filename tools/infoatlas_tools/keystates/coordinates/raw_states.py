@@ -72,7 +72,7 @@ def read_coordinates(
     """Read the raw states of demonstrations.
 
     Returns the coordinates, the states [n, d] and the coordinates of each demonstration [T, p],
-    both with frames that are no measurements replaced, and the outliers among these frames as
+    both with frames that are no measurements replaced. Last are the outliers among these frames, as
     (demonstration, step). InputError if values cannot be of the given kind of orientation.
     """
     names, orientation = trajectories.names, trajectories.orientation
