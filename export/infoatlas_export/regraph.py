@@ -8,6 +8,7 @@ bit for bit. An entry of the manifest records the hashes of the recipe's file an
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import sys
@@ -19,6 +20,8 @@ import onnx
 import onnxruntime
 
 from infoatlas_export.onnx import example, sealed, to_onnx
+from infoatlas_rt.cli.main import exit_code
+from infoatlas_rt.errors import InputError
 from infoatlas_train.pretrain import load
 
 WEIGHTS = ("hypernetwork.", "gap.")  # prefixes of the names of weights
@@ -29,7 +32,7 @@ def regraphed(content: bytes, checkpoint: str) -> bytes:
     """A model file with the current graph of its checkpoint.
 
     Weights are taken from the file. Some of them are products of other weights, whose rounding
-    depends on the machine of the export. SystemExit if the graphs have different weights or
+    depends on the machine of the export. InputError if the graphs have different weights or
     different results.
     """
     old = onnx.load_from_string(content)
@@ -39,7 +42,7 @@ def regraphed(content: bytes, checkpoint: str) -> bytes:
     had = {w.name: w for w in old.graph.initializer if w.name.startswith(WEIGHTS)}
     wanted = [w for w in new.graph.initializer if w.name.startswith(WEIGHTS)]
     if {(w.name, *w.dims) for w in wanted} != {(w.name, *w.dims) for w in had.values()}:
-        raise SystemExit("the file has other weights than its checkpoint: build the model again")
+        raise InputError("the file has other weights than its checkpoint: build the model again")
     for weight in wanted:
         weight.CopyFrom(had[weight.name])
     made = sealed(new)
@@ -50,7 +53,7 @@ def regraphed(content: bytes, checkpoint: str) -> bytes:
         for before, after in zip(*outputs, strict=True):
             if not np.array_equal(before, after):
                 worst = np.abs(before - after).max()
-                raise SystemExit(
+                raise InputError(
                     f"{samples} samples in {slices} slices: values differ by up to {worst:.1e}; "
                     "build the model again"
                 )
@@ -65,11 +68,14 @@ def _session(content: bytes) -> Any:
 
 def main(file: str, checkpoint: str, manifest: str) -> None:
     """Rewrite the model file and the manifest."""
-    content, record = Path(file).read_bytes(), json.loads(Path(manifest).read_text("utf-8"))
-    made = record["stages"]["calibrate"]["outputs"]["model.onnx"]
+    try:
+        content, record = Path(file).read_bytes(), json.loads(Path(manifest).read_text("utf-8"))
+        made = record["stages"]["calibrate"]["outputs"]["model.onnx"]
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{file} or {manifest} cannot be read ({error}): check them") from error
     present = record.get("regraphed", {"to": made})["to"]
     if hashlib.sha256(content).hexdigest() != present:
-        raise SystemExit(f"{file} is not the file that {manifest} records")
+        raise InputError(f"{file} is not the file that {manifest} records")
     new = regraphed(content, checkpoint)
     record["regraphed"] = {"from": made, "to": hashlib.sha256(new).hexdigest()}
     Path(file).write_bytes(new)
@@ -78,4 +84,8 @@ def main(file: str, checkpoint: str, manifest: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for argument in ("file", "checkpoint", "manifest"):
+        p.add_argument(argument)
+    given = vars(p.parse_args())
+    sys.exit(exit_code(lambda: main(**given), "infoatlas_export.regraph", "nothing was written"))

@@ -12,6 +12,7 @@ import onnx
 import pytest
 
 from infoatlas_export import model_code, regraph
+from infoatlas_rt import InputError
 from infoatlas_rt.models import model_file
 
 SOURCE = '''
@@ -134,7 +135,7 @@ def test_a_graph_that_is_not_the_same_is_refused(other_graph, tmp_path, change, 
     if change == "weight":
         weights = (w for w in other_graph.graph.initializer if w.name.startswith("gap."))
         next(weights).name = "gap.another"
-    with pytest.raises(SystemExit, match=message):
+    with pytest.raises(InputError, match=message):
         regraph.main(str(path), "edge.pt", str(record))
     assert path.read_bytes() == shipped
 

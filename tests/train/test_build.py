@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,7 +16,7 @@ import torch
 from infoatlas_export import onnx as export_module
 from infoatlas_rt import Estimator
 from infoatlas_rt.models import model_file
-from infoatlas_train import build, pretrain, stages
+from infoatlas_train import build, calibrate, pretrain, stages
 from infoatlas_train.build import OUTPUTS, Build
 from infoatlas_train.config import PRESETS
 from infoatlas_train.model.expansion import expanded
@@ -193,7 +194,9 @@ def test_recipes_are_complete_and_their_networks_the_presets():
      ('[start]\nrecipe = "none.toml"', "cannot read the recipe .*none.toml"),
      ("[start]\nrecipe = 3", "the name of a file, in quotes"),
      ('start = "edge.toml"', r"write \[start\] on a line of its own"),
-     ('[start]\nrecipe = "r.toml"', "r.toml starts with itself")],
+     ('[start]\nrecipe = "r.toml"', "r.toml starts with itself"),
+     ("[start.network]\nwidth = 33", r"\[start.network\] .* width 33 is no multiple of heads 2"),
+     ("[start.pretrain]\nsteps = 0", r"\[start.pretrain\] .* steps is 0: use")],
 )  # fmt: skip
 def test_unknown_settings_are_refused(tmp_path, change, message):
     text = (RECIPES / "tiny.toml").read_text()
@@ -211,7 +214,7 @@ def test_code_of_no_commit_is_refused(tmp_path):
         options = ["-c", "user.name=a", "-c", "user.email=a@b"]
         subprocess.run(["git", *options, "-C", str(tmp_path), *args], check=True)
 
-    with pytest.raises(RecipeError, match="no git checkout"):
+    with pytest.raises(RecipeError, match=r"of no git checkout.*pip install -e"):
         build.check_clean(tmp_path)
     git("init", "-q")
     (tmp_path / "code.py").write_text("1")
@@ -219,8 +222,77 @@ def test_code_of_no_commit_is_refused(tmp_path):
     git("commit", "-qm", "one")
     build.check_clean(tmp_path)
     (tmp_path / "code.py").write_text("2")
-    with pytest.raises(RecipeError, match="code"):
+    with pytest.raises(RecipeError, match=r"changes that are not committed .*code.py"):
         build.check_clean(tmp_path)
+    copy_of_it = tmp_path / ".venv" / "site-packages"  # an ordinary installation
+    copy_of_it.mkdir(parents=True)
+    with pytest.raises(RecipeError, match="of no git checkout"):
+        build.check_clean(copy_of_it)
+
+
+WRONG = [
+    ("width = 32", "width = 33", r"\[network\] .* width 33 is no multiple of heads 2"),
+    ("features = 32", "features = 33", "features 33 is no multiple of units 16"),
+    ("width = 32", "width = 32.5", "width = 32.5: write a whole number"),
+    ("heads = 2", "heads = true", "heads = True: write a whole number"),
+    ("units = 16", 'units = 16\nreadout = "best"', "use solved or generated"),
+    ("steps = 400", 'steps = "many"', r"\[pretrain\] has steps = 'many': write a whole number"),
+    ("steps = 400", "steps = 0", "steps is 0: use a number above 0"),
+    ("decay = 0.4", "decay = 2", "decay is 2: use 0 to 1"),
+    ("32 = 2", "many = 2", "has sizes.many = 2"),
+    ("32 = 2", "3 = 2", "use 8 samples or more"),
+    ("mixture = 0.21", "mixtures = 0.21", r"\[pretrain.atlas\] .* no family mixtures"),
+    ("mixture = 0.21", "mixture = -1", "use shares of 0 or more"),
+    ("straight = 3", 'straight = "x"', r"\[examples\] has kinds.straight = 'x'"),
+    ("up_to = 1000", "up_to = 3", "use 32 samples or more"),
+    ("wide = 6", "wide = 0", r"\[calibration\] .* wide is 0"),
+    ("wide = 6", "", r"\[calibration\] .* missing .*wide"),
+    ("1000]", '"all"]', r"\[evaluation\] .* use numbers of samples"),
+    ('name = "tiny"', "name = 3", "write a text in quotes"),
+]
+
+
+@pytest.mark.parametrize("old, new, match", WRONG, ids=[w[1] for w in WRONG])
+def test_a_wrong_value_is_one_line_before_the_build(tmp_path, capsys, old, new, match):
+    text = (RECIPES / "tiny.toml").read_text("utf-8")
+    assert old in text
+    (tmp_path / "r.toml").write_text(text.replace(old, new, 1), encoding="utf-8")
+    argv = [str(tmp_path / "r.toml"), "--out", str(tmp_path / "run"), "--allow-dirty"]
+    assert build.main(argv) == 2
+    error = capsys.readouterr().err
+    assert re.search(match, error) and error.count("\n") == 1 and not (tmp_path / "run").exists()
+
+
+def test_a_recipe_that_is_missing_is_named_before_the_state_of_the_code(capsys, monkeypatch):
+    monkeypatch.setattr(build, "check_clean", lambda folder: pytest.fail("checked first"))
+    assert build.main(["none.toml", "--out", "x"]) == 2
+    assert "cannot read the recipe none.toml" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "module, argv, way",
+    [
+        (
+            build,
+            [str(RECIPES / "tiny.toml"), "--allow-dirty", "--out"],
+            "the same command continues",
+        ),
+        (pretrain, ["--out"], "the same command with --resume continues"),
+        (calibrate, ["edge", "--out"], "is not written: begin anew"),
+    ],
+)
+def test_an_interrupt_is_one_line_with_the_way_to_go_on(
+    tmp_path, capsys, monkeypatch, module, argv, way
+):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Build, "run", stop)
+    monkeypatch.setattr(pretrain, "engine", stop)
+    monkeypatch.setattr(calibrate, "calibrate", stop)
+    assert module.main([*argv, str(tmp_path / "x")]) == 130
+    error = capsys.readouterr().err
+    assert error.startswith("interrupted: ") and way in error and error.count("\n") == 1
 
 
 def test_an_option_that_pretraining_does_not_have_is_named(short, tmp_path):
@@ -235,7 +307,7 @@ def test_an_option_that_pretraining_does_not_have_is_named(short, tmp_path):
     [
         ("times = {strait = 2}", "no strait"),
         ("times = {straight = 0}", "= 0: 1"),
-        ("share = 0.5", "has a share of 0.5 .* with 1 metrics"),
+        ("share = 0.5", "a share of 0.5 .* with 1 metrics"),
     ],
 )
 def test_settings_of_the_correction_are_checked_before_a_build(tmp_path, line, match):
@@ -255,11 +327,12 @@ def lacks_onnx():
     [((), "needs the export, which is not installed: pip install 'infoatlas-rt"),
      ((SimpleNamespace(load=lacks_onnx),), r"needs the export \(No module named 'onnx'\): pip")],
 )  # fmt: skip
-def test_a_build_without_the_export_ends_before_it_begins(tmp_path, monkeypatch, found, match):
+def test_a_build_without_the_export_ends_before_it_begins(
+    tmp_path, capsys, monkeypatch, found, match
+):
     monkeypatch.setattr(stages, "entry_points", lambda **_: found)
     argv = [str(RECIPES / "tiny.toml"), "--out", str(tmp_path / "run"), "--allow-dirty"]
-    with pytest.raises(SystemExit, match=match):
-        build.main(argv)
+    assert build.main(argv) == 2 and re.search(match, capsys.readouterr().err)
     assert not list((tmp_path / "run").iterdir())
 
 

@@ -38,11 +38,12 @@ import numpy as np
 import torch
 
 from infoatlas_rt import __version__
+from infoatlas_rt.cli.main import exit_code
 from infoatlas_train import calibrate, diagnose, fit_correction, pretrain
 from infoatlas_train.config import HypernetworkConfig
 from infoatlas_train.fit_correction import Plan
 from infoatlas_train.options import Options
-from infoatlas_train.recipe_file import PRETRAIN, RecipeError, check_names, read_recipe
+from infoatlas_train.recipe_file import PRETRAIN, RecipeError, check_names, read_recipe, with_sizes
 from infoatlas_train.stages import export_stage
 
 PACKAGES = {  # package -> module; their versions are recorded
@@ -184,16 +185,13 @@ class Build:
         """
         check_names("[pretrain]", section, PRETRAIN)
         out, started = self.out / stage, stage == "pretrain" and "start" in self.recipe
-        by_size = {name: section[name] for name in ("sizes", "held_out") if name in section}
-        for name, of in by_size.items():  # keys of a TOML table are strings
-            section = section | {name: {int(n): value for n, value in of.items()}}
         options = Options(
             preset=self.recipe["name"],
             out=out,
             init=self.out / self.outputs["start"] if started else None,
             resume=(out / "last.pt").exists(),
             threads=self.threads,
-            **section,
+            **with_sizes(section),
         )
         pretrain.pretrain(options, config)
         return int(pretrain.load(out / "last.pt")[1]["datasets"])
@@ -301,14 +299,25 @@ def revision() -> str:
 
 def check_clean(folder: Path) -> None:
     """Raise RecipeError if the code in a folder has uncommitted changes or is in no checkout."""
-    command = ["git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode or done.stdout.strip():
-        what = done.stdout.strip() or "no git checkout"
-        raise RecipeError(
-            f"the code is not committed ({what}): commit first, or pass --allow-dirty; "
-            "the code that made the model is then not recorded"
+
+    def git(*command: str) -> str:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *command], capture_output=True, text=True, check=False
         )
+        return "" if done.returncode else done.stdout.strip()
+
+    way = "or pass --allow-dirty; the code that made the model is then not recorded"
+    try:
+        tracked, changed = git("ls-files"), git("status", "--porcelain", "--untracked-files=no")
+    except OSError as error:
+        raise RecipeError(f"git is not installed ({error}): install it, {way}") from error
+    if not tracked:
+        raise RecipeError(
+            f"the code in {folder} is of no git checkout, so its revision is not known: in a "
+            f"checkout, pip install -e '.[export]' uses that code, {way}"
+        )
+    if changed:
+        raise RecipeError(f"the code has changes that are not committed ({changed}): commit, {way}")
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -318,7 +327,7 @@ def parse_shard(text: str) -> tuple[int, int]:
     return int(i), int(n)
 
 
-def main(argv: list[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> int:
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("recipe", help="recipes/NAME.toml")
     p.add_argument("--out", type=Path, required=True, help="folder for all files of the build")
@@ -328,14 +337,17 @@ def main(argv: list[str] | None = None) -> None:
     p.add_argument("--threads", type=int, default=1, help="results are reproducible with 1 thread")
     p.add_argument("--allow-dirty", action="store_true", help="build from uncommitted code")
     args = p.parse_args(argv)
-    try:
+
+    def run() -> None:
+        recipe = read_recipe(args.recipe)
         if not args.allow_dirty:
             check_clean(Path(__file__).parent)
         torch.set_num_threads(args.threads)
-        Build(read_recipe(args.recipe), args.out, args.threads).run(args.until, args.shard)
-    except (RecipeError, ValueError) as error:
-        sys.exit(f"error: {error}")
+        Build(recipe, args.out, args.threads).run(args.until, args.shard)
+
+    resume = f"the same command continues; manifest.json in {args.out} lists the complete stages"
+    return exit_code(run, "infoatlas_train.build", resume)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

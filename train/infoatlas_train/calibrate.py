@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,9 @@ import numpy as np
 import torch
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.cli.console import progress, table
+from infoatlas_rt.cli.console import check_target, progress, table
+from infoatlas_rt.cli.main import exit_code
+from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.slicing import SLICES
 from infoatlas_rt.estimation.standard_error import standard_error
 from infoatlas_rt.models.model_file import CONSTANTS
@@ -258,7 +261,7 @@ def calibrate(
     return constants, rows
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> int:
     style = argparse.ArgumentDefaultsHelpFormatter
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0], formatter_class=style)
     p.add_argument("model", help="shipped model or .onnx file")
@@ -268,17 +271,25 @@ def main(argv: Sequence[str] | None = None) -> None:
     p.add_argument("--seed", type=int, default=SEED)
     p.add_argument("--threads", type=int, default=1)
     args = p.parse_args(argv)
-    torch.set_num_threads(args.threads)
-    constants, rows = calibrate(args.model, args.draws, args.wide, args.seed, args.threads)
-    about = {"draws": args.draws, "wide": args.wide, "seed": args.seed}
-    Path(args.out).write_text(json.dumps(constants | about, indent=1) + "\n", encoding="utf-8")
-    table(
-        "Coverage of 90% intervals on the data of the fit",
-        ("entered", "n", "estimates", "coverage", "by noise alone"),
-        [tuple(str(value) for value in row.values()) for row in rows],
-    )
-    print(f"wrote {args.out}: {json.dumps(constants)}")
+
+    def run() -> None:
+        if min(args.draws, args.wide, args.threads) < 1:
+            raise InputError("--draws, --wide and --threads have to be 1 or more")
+        check_target(Path(args.out))
+        torch.set_num_threads(args.threads)
+        constants, rows = calibrate(args.model, args.draws, args.wide, args.seed, args.threads)
+        about = {"draws": args.draws, "wide": args.wide, "seed": args.seed}
+        text = json.dumps(constants | about, indent=1) + "\n"
+        Path(args.out).write_text(text, encoding="utf-8")
+        table(
+            "Coverage of 90% intervals on the data of the fit",
+            ("entered", "n", "estimates", "coverage", "by noise alone"),
+            [tuple(str(value) for value in row.values()) for row in rows],
+        )
+        print(f"wrote {args.out}: {json.dumps(constants)}")
+
+    return exit_code(run, "infoatlas_train.calibrate", f"{args.out} is not written: begin anew")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -21,6 +21,14 @@ from typing import Any
 # Minimum number of shifts of an estimate (the solve may need more), and number of product pairs
 # over all slices beyond which more shifts do not reduce the error.
 SHIFTS, PAIRS = 5, 16_000
+READOUTS, PADDINGS = ("solved", "generated"), ("zeros", "noise")
+
+
+def check_positive(of: object, names: str) -> None:
+    """Raise ValueError unless these attributes are above 0."""
+    for name in names.split():
+        if not getattr(of, name) > 0:
+            raise ValueError(f"{name} is {getattr(of, name)}: use a number above 0")
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,14 @@ class HypernetworkConfig:
     gap_share: float = 0.0  # share of an unsupported prediction kept in large samples; 0: keep all
 
     def __post_init__(self) -> None:
+        check_positive(self, "dim width heads joint_latents units features widths newton_steps")
+        for name, of in (("width", "heads"), ("features", "units")):
+            value, divisor = getattr(self, name), getattr(self, of)
+            if value % divisor:
+                raise ValueError(f"{name} {value} is no multiple of {of} {divisor}")
+        for name, known in (("readout", READOUTS), ("padding", PADDINGS)):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} is {getattr(self, name)!r}: use {' or '.join(known)}")
         if not 0 <= self.gap_share < 1 or (self.gap_share and self.gap < 2):
             raise ValueError(
                 f"a share of {self.gap_share} of the bias correction, with {self.gap} metrics: "

@@ -26,8 +26,9 @@ import torch
 from torch import Tensor
 
 from infoatlas_rt.cli.console import progress, table
+from infoatlas_rt.errors import InputError
 from infoatlas_train.calibrate import Z90
-from infoatlas_train.config import PAIRS, SHIFTS, HypernetworkConfig
+from infoatlas_train.config import PAIRS, SHIFTS, HypernetworkConfig, check_positive
 from infoatlas_train.data.atlas import DRAWS, Atlas, Datasets
 from infoatlas_train.data.channels import channels
 from infoatlas_train.data.closed_form import clusters, codes, elliptical, paths, products
@@ -87,7 +88,13 @@ class Plan:
         if unknown:
             known = ", ".join((*GENERATORS, *MIXES, *DRAWS))
             raise ValueError(f"no kind {', '.join(sorted(unknown))}: there are {known}")
+        check_positive(self, "batches")
         cycle = sum(self.kinds.values())
+        if not min(self.largest, self.up_to) >= LEAST or not min(self.kinds.values()) >= 0:
+            raise ValueError(
+                f"largest is {self.largest}, up_to {self.up_to}, kinds are {self.kinds}: use "
+                f"{LEAST} samples or more, and 0 batches or more"
+            )
         if math.gcd(cycle, HELD_OUT) > 1:
             raise ValueError(
                 f"with a cycle of {cycle} batches, the held-out batches (one in {HELD_OUT}) would "
@@ -179,7 +186,7 @@ def gather(
                 most = max(least, PAIRS // n) if torch.rand(()) < 0.3 else least
                 found = examples(diagnose, config, part, draw_shifts(n, most), number)
                 if kept and kept[0]["diagnostics"].shape[1] != found["diagnostics"].shape[1]:
-                    raise SystemExit(
+                    raise InputError(
                         f"{keep} has examples of another model: remove it, or name another file"
                     )
                 kept.append(found)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from infoatlas_train.config import PRESETS
+from infoatlas_train.config import PRESETS, check_positive
 
 LOCAL = ("out", "init", "quiet", "threads", "resume")  # not in recipes or checkpoints
 # Only in recipes: they have no flag.
@@ -66,8 +66,14 @@ class Options:
     held_out: dict[int, int] = field(default_factory=HELD_OUT.copy)  # sample size -> datasets
 
     def __post_init__(self) -> None:
-        if self.accumulate < 1:
-            raise ValueError(f"accumulate {self.accumulate}: a step needs one batch at least")
+        check_positive(self, "steps batch tokens accumulate shifts lr warmup evaluate")
+        for name in ("decay", "average"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} is {getattr(self, name)}: use 0 to 1")
+        for name in ("sizes", "held_out"):
+            given = getattr(self, name) or {8: 1}
+            if min(given) < 8 or not min(given.values()) >= 0 or not any(given.values()):
+                raise ValueError(f"{name} is {given}: use 8 samples or more, and numbers above 0")
 
     def record(self) -> dict[str, str]:
         """Entries of a checkpoint: the options that affect the result, without local paths.

@@ -16,6 +16,7 @@ import json
 import math
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from infoatlas_rt.cli.console import table
+from infoatlas_rt.cli.main import exit_code
 from infoatlas_rt.errors import InputError
 from infoatlas_train.config import PRESETS, HypernetworkConfig
 from infoatlas_train.data.atlas import Atlas, Datasets
@@ -120,13 +122,18 @@ def checkpoint(model: InfoAtlas, run: dict[str, Any]) -> dict[str, Any]:
 
 
 def load(path: str | Path) -> tuple[InfoAtlas, dict[str, Any]]:
-    """Load the model and the run record of a checkpoint (last.pt or best.pt)."""
+    """Load the model and the run record of a checkpoint (last.pt or best.pt).
+
+    InputError if the file cannot be read.
+    """
     try:
         saved = torch.load(path, map_location="cpu", weights_only=True)
+        model = InfoAtlas(HypernetworkConfig(**saved["config"]))
+        model.load_state_dict(saved["model"])
     except UnpicklingError as error:  # its own message advises to load unsafely
-        raise ValueError("the file does not contain weights saved by torch") from error
-    model = InfoAtlas(HypernetworkConfig(**saved["config"]))
-    model.load_state_dict(saved["model"])
+        raise InputError(f"{path} does not contain weights saved by torch") from error
+    except (OSError, EOFError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        raise InputError(f"{path} is no checkpoint that can be read ({error})") from error
     return model.eval(), saved["run"]
 
 
@@ -162,12 +169,11 @@ def engine(options: Options) -> Fabric:
     if "LOCAL_WORLD_SIZE" in os.environ:
         devices = int(os.environ["LOCAL_WORLD_SIZE"])
         nodes = int(os.environ["WORLD_SIZE"]) // devices
-    return Fabric(
-        accelerator=options.accelerator,
-        devices=devices,
-        num_nodes=nodes,
-        precision=options.precision,
-    )
+    given = {"accelerator": options.accelerator, "devices": devices, "precision": options.precision}
+    try:
+        return Fabric(num_nodes=nodes, **given)
+    except Exception as error:  # Lightning's errors have no common class
+        raise InputError(f"Lightning Fabric cannot use {given}: {error}") from error
 
 
 def pretrain(options: Options, config: HypernetworkConfig | None = None) -> InfoAtlas:
@@ -202,14 +208,21 @@ def pretrain(options: Options, config: HypernetworkConfig | None = None) -> Info
     }
     if options.resume or options.init:
         start = out / "last.pt" if options.resume else options.init
-        saved = torch.load(start, map_location=fabric.device, weights_only=True)
-        source = HypernetworkConfig(**saved["config"])
-        weights = saved["model"], saved.get("average", saved["model"])
-        for into, values in zip((model, average.model), weights, strict=True):
-            values = expanded(hypernetwork_only(values), source, model.config)
-            into.hypernetwork.load_state_dict(values)
+        try:
+            saved = torch.load(start, map_location=fabric.device, weights_only=True)
+            source = HypernetworkConfig(**saved["config"])
+            weights = saved["model"], saved.get("average", saved["model"])
+            for into, values in zip((model, average.model), weights, strict=True):
+                values = expanded(hypernetwork_only(values), source, model.config)
+                into.hypernetwork.load_state_dict(values)
+            if options.resume:
+                optimizer.load_state_dict(saved["optimizer"])
+        except (OSError, UnpicklingError, LookupError, RuntimeError, ValueError) as error:
+            raise InputError(
+                f"{start} cannot be continued ({error}): pass a checkpoint of such a network, or "
+                "begin anew, in another folder"
+            ) from error
         if options.resume:
-            optimizer.load_state_dict(saved["optimizer"])
             resumed = ("step", "best", "skipped")
             run |= {k: saved["run"][k] for k in resumed if k in saved["run"]}
         # The datasets and seconds behind the initial weights are counted, too.
@@ -333,13 +346,18 @@ def describe(preset: str) -> None:
     table(f"Preset {preset}", ("", "setting", "parameters"), settings + counts + total)
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(argv: Sequence[str] | None = None) -> int:
     options, describes = parse(__doc__.splitlines()[0], argv)
-    if describes:
-        describe(options.preset)
-    else:
-        pretrain(options)
+
+    def run() -> None:
+        if describes:
+            describe(options.preset)
+        else:
+            pretrain(options)
+
+    resume = f"the same command with --resume continues from last.pt in {options.out}, if it exists"
+    return exit_code(run, "infoatlas_train.pretrain", resume)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from infoatlas_train.config import check_positive
 from infoatlas_train.data import events, families
 from infoatlas_train.data.mixtures import Pairs, Settings
 
@@ -86,6 +87,9 @@ class Atlas:
             raise ValueError(
                 f"no family {', '.join(sorted(unknown))}: there are {', '.join(DRAWS)}"
             )
+        check_positive(self, "dim queries draws max_components group")
+        if not min(self.families.values(), default=0) >= 0 or not any(self.families.values()):
+            raise ValueError(f"families are {self.families}: use shares of 0 or more")
         self._names = list(self.families)
         self._shares = torch.tensor(list(self.families.values()))
 
