@@ -391,6 +391,31 @@ def test_rows_of_an_episode_that_is_left_out_are_refused(folder, found, annotati
     assert not (tmp_path / "copy").exists()
 
 
+@pytest.mark.parametrize("style", [None, "subtask"])
+def test_episodes_that_were_not_chosen_are_not_annotated(
+    folder, annotations, found, tmp_path, style
+):
+    kept = [0, 1, 2, 4, 6, 7]
+    some = part_of(annotations, found, kept)
+    notes = write_lerobot(some, folder, tmp_path / "copy", style=style, quality=True)
+    assert any(n.startswith("2 of 8 episodes, of other tasks, without success") for n in notes)
+    table = frames(tmp_path / "copy")
+    number = len(NAMES)
+    expected = [
+        some.active(kept.index(i)) if i in kept else np.full(length, number)
+        for i, length in enumerate(annotations.lengths.tolist())
+    ]
+    np.testing.assert_array_equal(table["subtask_index"].to_numpy(), np.concatenate(expected))
+    if style and is_new(folder):
+        names = pd.read_parquet(tmp_path / "copy" / "meta" / "subtasks.parquet").index.tolist()
+        assert names == [*NAMES, "not annotated"]
+        columns = ("episode_index", "language_persistent")
+        lists = zip(*(table[name].to_pylist() for name in columns), strict=True)
+        assert all(bool(rows) == (episode in kept) for episode, rows in lists)
+    stages = [row.get("dense_subtask_names") for row in episodes(tmp_path / "copy")]
+    assert [stage is None for stage in stages] == [i not in kept for i in range(8)]
+
+
 @pytest.mark.parametrize("fps", [0, 50])
 def test_times_are_those_of_the_frames(states, annotations, tmp_path, fps):
     folder = write_set(tmp_path / "set", states, "v3.0", None)  # at 20 Hz

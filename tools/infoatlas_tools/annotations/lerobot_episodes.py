@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,39 +33,45 @@ class DatasetFrames:
     """Episode, step, time and number of every frame of a data set.
 
     `times` and `index` are lists of [T]: the times of the frames of each episode, seconds, and
-    their numbers in the data set. If some are cut, `cut` has new columns of those that remain, and
+    their numbers in the data set. Complete episodes without annotations, `others`, come last. If
+    some frames are cut, `cut` has new columns of those that remain, and
     `starts` [N] the times of the first of them.
     """
 
     def __init__(self, folder: LeRobotFolder, episodes: list[int], lengths: Int) -> None:
         row_of = {episode: row for row, episode in enumerate(episodes)}
-        frames: list[list[Any]] = [[] for _ in episodes]
+        frames: dict[int, list[Any]] = defaultdict(list)
         self.notes: list[str] = []
         self._rows: dict[Path, tuple[Int, Int]] = {}
         for file in folder.files:
             table = folder.counters(file, COUNTERS)
             given, frame, index = (counters(table, COUNTERS[i], file) for i in (0, 1, 3))
             time = scalars(table, TIME, file)
-            unknown = set(given.tolist()) - set(row_of)
-            if unknown:
-                raise InputError(
-                    f"{file} has episode {min(unknown)}, which has no annotation (incomplete "
-                    "episodes are left out): delete it with LeRobot's delete_episodes, or load the "
-                    "data set again"
-                )
-            rows = np.array([row_of[episode] for episode in given.tolist()], np.int64)
+            rows = [row_of.setdefault(episode, len(row_of)) for episode in given.tolist()]
+            rows = np.array(rows, np.int64)
             self._rows[file] = rows, frame
             for row in np.unique(rows).tolist():
                 here = rows == row
                 frames[row].append(np.stack([frame[here], index[here]]).astype(np.int64))
                 frames[row].append(time[here].astype(np.float32))
+        self.others = [*row_of][len(episodes) :]
+        for row, episode in enumerate(self.others, start=len(episodes)):
+            count = sum(part.shape[1] for part in frames[row][0::2])
+            if count != folder.lengths.get(episode):
+                raise InputError(
+                    f"{folder.path} has episode {episode}, which has no annotation (incomplete "
+                    "episodes are left out): delete it with LeRobot's delete_episodes, or load the "
+                    "data set again"
+                )
+            lengths = np.r_[lengths, count]
         self.cut: dict[str, list[Any]] = {}
-        self.starts = np.zeros(len(episodes))
-        self._first = np.zeros(len(episodes), np.int64)
+        self.starts = np.zeros(len(row_of))
+        self._first = np.zeros(len(row_of), np.int64)
         self.times: list[NDArray[np.float32]] = []
         self.index: list[Int] = []
         self._order: list[Int] = []
-        for episode, parts, length in zip(episodes, frames, lengths.tolist(), strict=True):
+        for (episode, row), length in zip(row_of.items(), lengths.tolist(), strict=True):
+            parts = frames[row]
             count = sum(part.shape[1] for part in parts[0::2])
             if count != length:
                 raise InputError(

@@ -39,6 +39,7 @@ from .quality_flags import frame_flags
 
 KEY_STATE, SUBTASK, QUALITY = "key_state", "subtask_index", "quality_flag"
 STYLES = ("subtask", "motion")
+OTHERS = "not annotated"  # sub-task of episodes that were not chosen
 
 
 def write_lerobot(
@@ -78,6 +79,15 @@ def write_lerobot(
         if annotations.actions is None:
             frames.notes.append("actions, because none were read: rest is that of the states")
     numbers = _numbers(annotations, quality)
+    for length in map(len, frames.times[len(episodes) :]):
+        for name, own in numbers.items():
+            other = {SUBTASK: len(annotations.labels), QUALITY: 0}.get(name, -1)
+            own.append(np.full(length, other))
+    if frames.others:
+        frames.notes.append(
+            f"{len(frames.others)} of {len(lengths)} episodes, of other tasks, without success or "
+            f"incomplete: their sub-task is {OTHERS!r}"
+        )
     if lacking := _no_text(annotations, folder, style):
         frames.notes.append(lacking)
     style = style if new and not annotations.unnamed else None
@@ -102,12 +112,13 @@ def write_lerobot(
         values, note = feature_values(info, out, episodes, values)
         frames.notes += note
     write_episodes(annotations, path, out, meta, episodes, frames, values, quality, info)
-    _write_names(annotations, out, new)
+    _write_names(annotations, out, new, [*annotations.labels, *[OTHERS] * bool(frames.others)])
     _write_progress(annotations, path, out, frames)
     notes = list(frames.notes)
-    if len(episodes) < len(lengths):
+    absent = len(lengths) - len(episodes) - len(frames.others)
+    if absent:
         notes.append(
-            f"{len(lengths) - len(episodes)} of {len(lengths)} episodes are not on this machine "
+            f"{absent} of {len(lengths)} episodes are not on this machine "
             "and not annotated: load the entire data set before files of the copy join the others"
         )
     if style is None and LANGUAGE in info["features"]:
@@ -157,7 +168,10 @@ def _check_trim(folder: LeRobotFolder, partly: bool) -> None:
     """Raise InputError if frames cannot be cut."""
     path, info = folder.path, folder.info
     if partly:
-        raise InputError(f"{path} lacks episodes: load the entire data set before --trim")
+        raise InputError(
+            f"{path} lacks episodes, or they are left out: load the entire data set, or delete the "
+            "others with LeRobot's delete_episodes, before --trim"
+        )
     every = [about for about in info["features"].values() if isinstance(about, dict)]
     if any(about.get("dtype") == "video" for about in every) and not folder.is_new:
         raise InputError(
@@ -185,7 +199,7 @@ def _language(
 
     The text of a label is repeated where the label recurs: a row applies until the next one.
     """
-    kept: list[list[Any]] = [[] for _ in annotations.lengths]
+    kept: list[list[Any]] = [[] for _ in frames.times]
     if LANGUAGE in folder.info["features"]:
         lost = 0
         for file in folder.files:
@@ -210,7 +224,7 @@ def _language(
                 "camera": None,
                 "tool_calls": None,
             }
-            for span in (annotations.spans(i) if style else ())
+            for span in (annotations.spans(i) if style and i < len(annotations.lengths) else ())
         ]
         found.append(sorted([*old, *new], key=lambda one: (one["timestamp"], one["style"] or "")))
     return found
@@ -238,15 +252,15 @@ def _write_info(
     (out / "meta" / "info.json").write_text(text, encoding="utf-8")
 
 
-def _write_names(annotations: Annotations, out: Path, new: bool) -> None:
+def _write_names(annotations: Annotations, out: Path, new: bool, labels: list[str]) -> None:
     meta = out / "meta"
     if new and not annotations.unnamed:
         _, parquet = require_pyarrow(meta)
-        parquet.write_table(names_table(annotations.labels), meta / "subtasks.parquet")
+        parquet.write_table(names_table(labels), meta / "subtasks.parquet")
     elif not annotations.unnamed:
         lines = [
             json.dumps({"subtask_index": i, "subtask": label}, ensure_ascii=False)
-            for i, label in enumerate(annotations.labels)
+            for i, label in enumerate(labels)
         ]
         (meta / "subtasks.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     if len(annotations.subtasks.tools) == 1:
@@ -258,8 +272,8 @@ def _write_names(annotations: Annotations, out: Path, new: bool) -> None:
 def _write_progress(annotations: Annotations, path: Path, out: Path, frames: DatasetFrames) -> None:
     """Write `sarm_progress.parquet`; other columns of an existing file are kept."""
     pyarrow, parquet = require_pyarrow(path)
-    every = range(len(frames.times))
-    index = np.concatenate(frames.index)
+    every = range(len(annotations.lengths))
+    index = np.concatenate([frames.index[i] for i in every])
     episodes = [int(name) for name in annotations.episodes]
     order = np.argsort(index, kind="stable")
     columns = {

@@ -60,6 +60,8 @@ def run(arguments: Namespace) -> None:
     with make_server(arguments) as server:
         print(
             f"{arguments.data}: {server.url}\nMarks: {arguments.labels}. Ctrl-C ends it.",
+            *server.session.trajectories.notes,
+            sep="\n",
             flush=True,
         )
         if arguments.no_browser or "SSH_CONNECTION" in os.environ:

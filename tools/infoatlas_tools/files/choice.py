@@ -36,7 +36,7 @@ def choose_episodes(
         each = [f"{number_of.get(n, '')} {n or 'none stated'!r} ({of.count(n)})" for n in names]
         return first_names((text.strip() for text in each), SHOWN)
 
-    kept = np.ones(len(tasks), bool)
+    kept, notes = np.ones(len(tasks), bool), list[str]()
     if task is not None:
         found = [n for n in names if n == task] or [
             n for n in names if str(number_of.get(n)) == str(task)
@@ -45,13 +45,14 @@ def choose_episodes(
             what = f"it has {listed(tasks)}" if any(tasks) else "it names no tasks: leave it out"
             raise ParameterError(f"`task` is {task!r}, and {path} has no such task: {what}")
         kept = np.array([own == found[0] for own in tasks])
+        notes.append(f"Read: {kept.sum()} of {len(tasks)} episodes, those of task {found[0]!r}.")
     flags = [own.success for own in stated]
     if only_successful and flags.count(None) == len(flags):
         raise ParameterError(
             f"`only_successful` is for data that say which episodes succeed, and {path} does not: "
             "leave it out"
         )
-    notes, count = list[str](), int(kept.sum())
+    count = int(kept.sum())
     if only_successful is not False and flags.count(None) < len(flags):
         good = kept & np.array([bool(flag) for flag in flags])
         left = count - int(good.sum())
