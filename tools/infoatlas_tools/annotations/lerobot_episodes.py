@@ -47,8 +47,8 @@ class DatasetFrames:
             table = folder.counters(file, COUNTERS)
             given, frame, index = (counters(table, COUNTERS[i], file) for i in (0, 1, 3))
             time = scalars(table, TIME, file)
-            rows = [row_of.setdefault(episode, len(row_of)) for episode in given.tolist()]
-            rows = np.array(rows, np.int64)
+            own = [row_of.setdefault(episode, len(row_of)) for episode in given.tolist()]
+            rows = np.array(own, np.int64)
             self._rows[file] = rows, frame
             for row in np.unique(rows).tolist():
                 here = rows == row
