@@ -59,7 +59,7 @@ def try_without_compiler(fresh: Fresh, sdist: Path) -> None:
     fresh.install(sdist, CC="/bin/false", CXX="/bin/false", PIP_NO_CACHE_DIR="1")
     expect(fresh.command("info"), "was not built", "ONNX Runtime is not installed")
     refused = fresh.command("bench", "--duration", "0.1", code=3)
-    expect(refused, "'infoatlas-rt[cpu]'", "C++20 compiler")
+    expect(refused, "'infoatlas-rt[cpu]'", "pip install --force-reinstall -v", sdist.name)
     fresh.install("onnxruntime")
     expect(fresh.estimate("auto")[0], "cpu")
     fresh.annotate()

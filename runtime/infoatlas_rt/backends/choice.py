@@ -70,7 +70,7 @@ def make_backend(model: ModelFile, provider: str = "auto", threads: int | None =
 
 def _automatic(model: ModelFile, threads: int | None) -> Backend:
     """The first of "cuda", "native" and "cpu" that starts; otherwise ProviderError with advice."""
-    from .native import BUILD_ENGINE, NOT_BUILT, is_installed, left_out
+    from .native import NOT_BUILT, how_to_build, is_installed, left_out
     from .onnxruntime import EXECUTION, INSTALL_ONNXRUNTIME, has_cuda, list_providers
 
     missing = list[str]()
@@ -88,7 +88,7 @@ def _automatic(model: ModelFile, threads: int | None) -> Backend:
         log.info("provider 'auto' chooses '%s'", provider)
         return backend
     if not there["native"]:
-        missing.append(f"{NOT_BUILT}: {BUILD_ENGINE}")
+        missing.append(f"{NOT_BUILT}: {how_to_build()}")
     if EXECUTION["cpu"] not in list_providers():
         why = re.sub("(, or|;) use provider='cpu'", "", "; ".join(missing))
         raise ProviderError(
@@ -96,7 +96,7 @@ def _automatic(model: ModelFile, threads: int | None) -> Backend:
         )
     log.info("provider 'auto' chooses 'cpu'")
     if not there["native"] and not left_out():
-        _warn_once(f"{NOT_BUILT}, so ONNX Runtime is used, which is slower: {BUILD_ENGINE}")
+        _warn_once(f"{NOT_BUILT}, so ONNX Runtime is used, which is slower: {how_to_build()}")
     return make_backend(model, "cpu", threads)
 
 

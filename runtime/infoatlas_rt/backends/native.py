@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
+import sysconfig
 from collections.abc import Mapping
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelError, ProviderError
+from ..installation import install_again
 from ..models.model_file import ModelFile
 from .interface import Floats, Indices
 from .threads import cpu_threads
@@ -22,10 +26,16 @@ INTERFACE = 7  # version of the interface of infoatlas_native; that module has t
 KEPT_WIDTHS = 16  # pairs of widths (dx, dy) whose projections are kept between estimates
 KEPT_NUMBERS = 10**6  # samples x coordinates of an estimate whose memory is kept
 NOT_BUILT = "the C++ engine was not built when infoatlas-rt was installed"
-BUILD_ENGINE = (
-    "get a C++20 compiler and Python's headers (python3-dev), and run pip install -v "
-    "--force-reinstall --no-deps --no-cache-dir infoatlas-rt (in a checkout: .)"
-)
+
+
+def how_to_build() -> str:
+    """How to build the engine: what it needs if that is missing, and the command."""
+    command = f"run {install_again('-v --no-deps --no-cache-dir')} (-v prints why it is not built)"
+    compilers = (os.environ.get("CXX", ""), "c++", "g++", "clang++")
+    headers = Path(sysconfig.get_path("include"), "Python.h")
+    if any(map(shutil.which, compilers)) and headers.is_file():
+        return command
+    return f"get a C++20 compiler and Python's headers (python3-dev), and {command}"
 
 
 def left_out() -> bool:
@@ -45,13 +55,13 @@ def load_native() -> Any:
     except ImportError as error:
         what = f"the C++ engine cannot be loaded ({error})" if is_installed() else NOT_BUILT
         raise ProviderError(
-            f"provider 'native': {what}: {BUILD_ENGINE}, or use provider='cpu'"
+            f"provider 'native': {what}: {how_to_build()}, or use provider='cpu'"
         ) from error
     if infoatlas_native.INTERFACE != INTERFACE:
         raise ProviderError(
             f"provider 'native': the C++ engine {infoatlas_native.__version__} has interface "
             f"{infoatlas_native.INTERFACE}, and this version of infoatlas-rt calls {INTERFACE}: "
-            "install infoatlas-rt again, or use provider='cpu'"
+            f"install both again ({install_again()}), or use provider='cpu'"
         )
     return infoatlas_native
 

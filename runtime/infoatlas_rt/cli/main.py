@@ -21,6 +21,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import InfoAtlasError, InputError, OutputError
+from ..installation import install_again
 from . import bench, info
 from .arguments import HelpFormatter, format_list
 from .console import drop_output, open_output
@@ -108,10 +109,7 @@ def load_commands(chosen: str = "") -> dict[str, Any]:
     if chosen in found:
         return {chosen: found[chosen].load()}
     if chosen in ORDER:
-        raise InputError(
-            f"{chosen} is not part of this installation: "
-            "pip install --force-reinstall infoatlas-rt (in a checkout: pip install -e .)"
-        )
+        raise InputError(f"{chosen} is not part of this installation: {install_again()}")
     modules: dict[str, Any] = {**OWN, **{name: entry.load() for name, entry in found.items()}}
     names = [*(name for name in ORDER if name in modules), *sorted(modules.keys() - set(ORDER))]
     return {name: modules[name] for name in names}

@@ -219,8 +219,17 @@ def test_the_slower_engine_is_announced_once(model, no_package, monkeypatch, cap
     assert all("not built" in text and "provider='cpu'" in text for text in warnings)
 
 
+def test_a_compiler_that_is_there_need_not_be_got(model, no_package, monkeypatch):
+    monkeypatch.setattr(native.shutil, "which", lambda name: name)
+    monkeypatch.setattr(native.Path, "is_file", lambda path: True)
+    with pytest.raises(ProviderError, match=r"not built .*: run pip install .*-v") as raised:
+        make_backend(model, "native")
+    assert "get a C++" not in str(raised.value)
+
+
 def test_without_any_engine_all_ways_to_get_one_are_named(model, no_package, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.setattr(native.shutil, "which", lambda name: None)
     with pytest.raises(ProviderError) as raised:
         make_backend(model)
     for part in ("edge.onnx", "'infoatlas-rt[cpu]'", "not built", "C++20 compiler"):
