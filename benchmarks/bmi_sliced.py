@@ -16,13 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.stats import spearmanr
 
 from infoatlas_rt import Estimator
 
-from . import drawing, report
-from .drawing import GRID, INK, QUIET
+from . import report
 from .measure import OURS, Row, mean_seconds, measure, names, pick
 from .peers import KSG, PEERS
 from .report import number, table
@@ -63,7 +61,6 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int], listed: s
         f"{len(kinds)} kinds. Each kind was sampled in five strengths, which makes {len(tasks)} "
         "tasks. A sliced estimate is not the mutual information, but should increase with it.",
         report.byline(about),
-        "![Estimate over truth](bmi_sliced.png)",
         "## Rank order",
         "Spearman's rank correlation of estimates and truths over the strengths of a kind, mean "
         f"over {max(len(row.estimates) for row in rows)} seeds. At 1 the order is right. The "
@@ -92,68 +89,6 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int], listed: s
     return "\n\n".join(parts)
 
 
-def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
-    """Estimate over truth: a line for each kind, a row of panels for each estimator."""
-    kinds = list(dict.fromkeys(row.label["kind"] for row in rows))
-    shown = names(rows)
-    height = 1.5 + 2.5 * len(shown)
-    figure = drawing.canvas(12, height)
-    panels = figure.subplots(len(shown), len(sizes), sharex=True, sharey=True, squeeze=False)
-    figure.subplots_adjust(
-        left=0.085,
-        right=0.985,
-        top=1 - 1.45 / height,
-        bottom=0.5 / height,
-        wspace=0.08,
-        hspace=0.14,
-    )
-    for line, name in zip(panels, shown, strict=True):
-        for axes, n in zip(line, sizes, strict=True):
-            drawing.quiet(axes)
-            axes.grid(color=GRID, linewidth=0.8)
-            for k, colour in zip(kinds, drawing.SERIES, strict=False):
-                own = sorted(pick(rows, kind=k, n=n, estimator=name), key=lambda row: row.truth)
-                largest = max(row.mean for row in own)
-                axes.errorbar(
-                    [row.truth for row in own],
-                    [row.mean / largest for row in own],
-                    yerr=[row.spread / largest for row in own],
-                    color=colour,
-                    linewidth=1.8,
-                    elinewidth=1,
-                    marker="o",
-                    markersize=4,
-                    label=k.replace("multinormal-", ""),
-                )
-            value = np.mean([order(pick(rows, kind=k, n=n, estimator=name)) for k in kinds])
-            words = f"rank correlation {value:.2f}"
-            axes.set_title(words, color=INK, fontsize=9, loc="right")
-            if name == shown[0]:
-                axes.set_title(f"n = {n}", color=INK, fontsize=11, loc="left")
-            if name == shown[-1]:
-                axes.set_xlabel("truth (nats)", color=QUIET, fontsize=9)
-        line[0].set_ylabel(name.replace(", ", "\n"), color=INK, fontsize=9.5)
-    panels[0, 0].set_ylim(-0.5, 1.45)
-    drawing.heading(
-        figure,
-        "BMI in 25 and 50 dimensions: rank order of sliced estimates",
-        "estimate divided by the largest estimate of its kind, mean and standard deviation over "
-        "seeds; rank correlation with the truth, mean over kinds",
-    )
-    figure.legend(
-        *panels[0, 0].get_legend_handles_labels(),
-        loc="upper left",
-        bbox_to_anchor=(0.005, 1 - 0.68 / height),
-        ncols=len(kinds),
-        frameon=False,
-        fontsize=8,
-        labelcolor=INK,
-        handlelength=1.2,
-        columnspacing=1.0,
-    )
-    return figure
-
-
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "1 seed, n = 100, 8 slices")
     parser.add_argument("samples", nargs="?", type=Path, default=Path("build/bmi/large"))
@@ -175,7 +110,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     about = report.provenance(chosen.command, next(iter(estimators.values())))
     rows = measure("Sliced", made, estimators, {WHOLE: PEERS[KSG]})
     text = page(about, rows, sizes, listed)
-    report.write(chosen.out, "bmi_sliced", about, rows, text, draw(rows, sizes))
+    report.save(chosen.out, "bmi_sliced", about, report.values(rows), text)
 
 
 if __name__ == "__main__":

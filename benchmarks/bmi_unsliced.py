@@ -211,7 +211,9 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     about = report.provenance(chosen.command, *estimators.values())
     rows = measure("BMI", cases, estimators)
     print(summary(rows, sizes, [*EIGHT], len({row.label["task"] for row in rows})))
-    report.write(chosen.out, "bmi", about, rows, page(about, rows, sizes), draw(rows, sizes))
+    report.save(
+        chosen.out, "bmi", about, report.values(rows), page(about, rows, sizes), draw(rows, sizes)
+    )
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.spatial import cKDTree
 from scipy.special import digamma, ndtri
 from scipy.stats import rankdata
@@ -24,8 +23,7 @@ from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress
 from infoatlas_tools import conditional_mutual_information
 
-from . import conditional_robot, drawing, report
-from .drawing import BLUE, GREY, ORANGE, SKY
+from . import conditional_robot, report
 from .intervals import SILENT, Z90
 from .measure import OURS, pick
 from .report import number, table
@@ -35,7 +33,6 @@ from .tasks.truths import gaussian_information
 
 CHAIN, GAUSSIAN, NEIGHBOURS = "chain rule alone", "Gaussian formula", "neighbours (k=3)"
 NAMES = (OURS, CHAIN, GAUSSIAN, NEIGHBOURS)
-COLOURS = dict(zip(NAMES, (BLUE, SKY, ORANGE, GREY), strict=True))
 SIZES, DRAWS = (200, 1000), 8
 LEVEL_DRAWS, LEVEL_SAMPLES, PERMUTATIONS = 40, 300, 19
 
@@ -198,7 +195,6 @@ def page(
         "- coverage: share of draws whose 90% interval contains the truth\n"
         "- half-width: of our 90% interval, median, in nats",
         report.byline(about),
-        "![Bias of the estimates by family](conditional.png)",
         "## Mean absolute bias",
         table(["families", "n", *NAMES, "coverage", "half-width"], summary),
         f"Families and sizes with a coverage below 50%: {len(silent)} of "
@@ -238,33 +234,6 @@ def page(
     return "\n\n".join(parts)
 
 
-def picture(rows: list[dict[str, Any]]) -> Figure:
-    """Bias of each family, a panel for each size."""
-    sizes = sorted({row["n"] for row in rows})
-    figure = drawing.canvas(12, 8.5)
-    panels = figure.subplots(1, len(sizes), sharey=True, squeeze=False)[0]
-    figure.subplots_adjust(left=0.26, right=0.98, top=0.87, bottom=0.07, wspace=0.06)
-    families = [family.name for family in TRIPLES]
-    for axes, n in zip(panels, sizes, strict=True):
-        drawing.quiet(axes)
-        axes.axvline(0, color=drawing.INK, linewidth=1)
-        for name in reversed(NAMES):
-            own = pick(rows, n=n, estimator=name)
-            axes.plot(
-                np.clip([row["bias"] for row in own], -0.4, 0.4), range(len(own)),
-                "o", color=COLOURS[name], markersize=7 if name == OURS else 4,
-            )  # fmt: skip
-        axes.set_xlim(-0.42, 0.42)
-        axes.set_title(f"n = {n}", loc="left", fontsize=11, color=drawing.INK)
-        axes.set_xlabel("bias, nats (clipped at 0.4)", fontsize=9, color=drawing.QUIET)
-        axes.grid(axis="y", color=drawing.GRID)
-    panels[0].set_yticks(range(len(families)), families, fontsize=8)
-    panels[0].invert_yaxis()
-    drawing.heading(figure, "Conditional mutual information", "mean of the draws minus the truth")
-    drawing.line_legend(figure, COLOURS, loc="upper left", bbox_to_anchor=(0.005, 0.925))
-    return figure
-
-
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "2 draws, n = 100", several=False)
     chosen = parser.parse_args(arguments)
@@ -276,7 +245,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     rows = measure(estimator, sizes, draws)
     tested, answers = levels(estimator, tests, n), conditional_robot.measure(permutations)
     text = page(about, rows, tested, answers)
-    report.save(chosen.out, "conditional", about, [*rows, *tested, *answers], text, picture(rows))
+    report.save(chosen.out, "conditional", about, [*rows, *tested, *answers], text)
 
 
 if __name__ == "__main__":

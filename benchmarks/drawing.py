@@ -16,12 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK, QUIET, GRID, BAND = "#1c2733", "#6b7785", "#e6e9ed", "#f6f7f9"
-NAVY, BLUE, SKY, PALE = "#0c2f52", "#1f5f99", "#5b93c4", "#9fb8cf"
+NAVY, BLUE, SKY = "#0c2f52", "#1f5f99", "#5b93c4"
 ORANGE, SAND, GREEN, RED = "#e08a00", "#f2b950", "#3d9970", "#b5495b"
-PURPLE, LILAC, TEAL, GREY = "#8e63b5", "#c08ad8", "#5aa7a7", "#8a95a1"
-# The order keeps neighbours distinguishable with colour blindness.
-SERIES = (BLUE, ORANGE, GREEN, RED, PURPLE, TEAL, GREY, INK)
-SHADES = ("#b9d0e6", "#8db4d8", SKY, BLUE, NAVY)  # ascending values of one quantity
+PURPLE, LILAC, GREY = "#8e63b5", "#c08ad8", "#8a95a1"
 BLUES = (BLUE, NAVY, SKY)  # our models
 COLOURS = {COPULA: ORANGE, KSG: GREY, KDE: RED}
 

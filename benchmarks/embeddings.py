@@ -15,13 +15,11 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress
 
-from . import drawing, report
-from .drawing import BLUE, GRID, INK, NAVY, QUIET, RED, SAND, SKY
+from . import report
 from .measure import OURS, pick
 from .peers import Score
 from .peers.distance_correlation import distance_correlation
@@ -37,7 +35,6 @@ SIZES = (250, 500, 1000, 2000)
 FIVE, ONE = f"{OURS}, k = 5, S = 25", f"{OURS}, k = 1, S = 128"
 COPULA, DISTANCE = "Gaussian copula, k = 5, S = 25", "distance correlation"
 NAMES = (FIVE, ONE, COPULA, DISTANCE)
-SHADES = (NAVY, BLUE, SKY, SAND, RED)
 
 
 def noisy(side: Array, level: float, rng: np.random.Generator) -> Array:
@@ -111,7 +108,6 @@ def page(
         "underestimated for all scores. The truth is not known. The benchmark shows whether a "
         "score distinguishes the levels.",
         report.byline(about),
-        "![Estimates over the number of samples, five levels of noise](embeddings.png)",
         "## Separation",
         "Separation of neighbouring levels: difference of their means, divided by the sum of their "
         "standard deviations. Above 1, bands of one standard deviation do not overlap. Cells: "
@@ -150,36 +146,6 @@ def page(
     return "\n\n".join(parts)
 
 
-def picture(rows: list[dict[str, Any]], sizes: Sequence[int]) -> Figure:
-    """Score over n: a band for each level of noise, a panel for each score."""
-    figure = drawing.canvas(12, 4.6)
-    panels = figure.subplots(1, len(NAMES), sharex=True)
-    figure.subplots_adjust(left=0.045, right=0.99, top=0.75, bottom=0.12, wspace=0.24)
-    for axes, name in zip(panels, NAMES, strict=True):
-        drawing.quiet(axes)
-        axes.grid(axis="y", color=GRID, linewidth=0.8)
-        for level, shade in zip(NOISE, SHADES, strict=True):
-            own = pick(rows, noise=level, score=name)
-            n, mean, spread = (np.array([r[key] for r in own]) for key in ("n", "mean", "spread"))
-            axes.fill_between(n, mean - spread, mean + spread, color=shade, alpha=0.25, lw=0)
-            axes.plot(n, mean, color=shade, linewidth=2, marker="o", markersize=3.5)
-        axes.set_xticks(sizes, [str(n) for n in sizes])
-        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
-        weight = "bold" if name == FIVE else "normal"
-        axes.set_title(name, color=INK, fontsize=10, fontweight=weight)
-        axes.set_xlabel("pairs", color=QUIET, fontsize=9)
-    drawing.heading(
-        figure,
-        "Noise on embeddings of 384 dimensions",
-        "documentation and code of functions: sliced mutual information in nats (right panel: "
-        "squared distance correlation); band: one standard deviation of a repeat",
-    )
-    drawing.line_legend(
-        figure, {f"noise {level:g}": shade for level, shade in zip(NOISE, SHADES, strict=True)}
-    )
-    return figure
-
-
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(
         __spec__.name, __doc__, "150 pairs, 2 repeats, n = 50 and 100", several=False
@@ -193,7 +159,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     about = report.provenance(chosen.command, Estimator(chosen.model, provider="auto"))
     rows = measure(chosen.model, sides, sizes, repeats)
     text = page(about, rows, sizes, len(sides[0]))
-    report.save(chosen.out, "embeddings", about, rows, text, picture(rows, sizes))
+    report.save(chosen.out, "embeddings", about, rows, text)
 
 
 if __name__ == "__main__":

@@ -170,7 +170,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
         rows = measure(c.title, drawn, estimators, CLASSICAL)
         print(summary(rows, sizes))
         text, figure = page(c, about, rows, sizes), draw(c.title, rows, sizes)
-        report.write(chosen.out, c.name, about, rows, text, figure)
+        report.save(chosen.out, c.name, about, report.values(rows), text, figure)
 
 
 if __name__ == "__main__":

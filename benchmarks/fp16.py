@@ -3,10 +3,10 @@
     python -m benchmarks.fp16 build/bmi                           # -> results/fp16.*
     python -m benchmarks.fp16 build/bmi --quick --out build/results
 
-The emulation rounds where an engine rounds (fp16_emulation.py, fp16_layers.py). Running sums of
-FP16 products are rounded every 16 terms, which is the worst case of tensor cores. There are three
-kinds of input: tasks of the BMI benchmark (samples of bmi_samples.py), recorded demonstrations of
-robots in 8 slices, and adversarial draws.
+The emulation rounds where an engine rounds (fp16_emulation.py). Running sums of FP16 products are
+rounded every 16 terms, which is the worst case of tensor cores. There are three kinds of input:
+tasks of the BMI benchmark (samples of bmi_samples.py), recorded demonstrations of robots in 8
+slices, and adversarial draws.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def page(about: dict[str, Any], rows: dict[str, list[dict[str, Any]]]) -> str:
         "",
         f"`{about['command']}`, {about['date']}, {about['machine']}, ONNX Runtime "
         f"{about['onnxruntime']} on the CPU. Nothing ran on a GPU. The emulation rounds to FP16 "
-        "where [built engines](fp16_layers.md) of `infoatlas-rt export --precision fp16` do, and "
+        "where [built engines](tensorrt.md#fp16) of `infoatlas-rt export --precision fp16` do, and "
         "also rounds the running sums of products. Errors are absolute differences from FP32 in "
         "nats: of the estimate, of a single slice, and of the standard error.",
         "",

@@ -13,12 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from . import drawing, intervals, report
-from .drawing import GRID, INK, QUIET
+from . import intervals, report
 from .measure import Row, load_models, mean_seconds, measure, names, ours, pick
-from .peers import COPULA
 from .report import number, table
 from .tasks import Case
 
@@ -71,7 +68,6 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         f"correlated coordinates, with {draws} draws of each case. All estimators get the same "
         "samples. The Gaussian copula is the true model here and serves as a reference.",
         report.byline(about),
-        "![Estimate against truth](gaussian.png)",
         "## Relative error",
         "Relative error: |mean over draws - truth| / truth, averaged over truths of "
         f"{STRONG} nats and more.",
@@ -110,49 +106,6 @@ def by_size(rows: list[Row], sizes: Sequence[int], cell: Callable[[list[Row]], s
     return table(["n", "estimator", *(f"d = {d}" for d in DIMS)], lines)
 
 
-def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
-    """Bias over truth: a row of panels for each estimator, a column for each dimension."""
-    shown = names(rows)
-    height = 1.1 + 2.3 * len(shown)
-    figure = drawing.canvas(12, height)
-    panels = figure.subplots(len(shown), len(DIMS), sharex=True, sharey=True)
-    figure.subplots_adjust(
-        left=0.075, right=0.985, top=1 - 1.08 / height, bottom=0.56 / height, wspace=0.06
-    )
-    shades = dict(zip(sizes, drawing.SHADES[-len(sizes) :], strict=True))
-    for line, name in zip(panels, shown, strict=True):
-        for axes, d in zip(line, DIMS, strict=True):
-            drawing.quiet(axes)
-            axes.grid(axis="y", color=GRID, linewidth=0.8)
-            axes.plot([0, TRUTHS[-1]], [0, 0], color=INK, linewidth=1)
-            for n, shade in shades.items():
-                own = pick(rows, d=d, n=n, estimator=name)
-                truth = np.array([row.truth for row in own])
-                bias = np.array([row.bias for row in own])
-                spread = np.array([row.spread for row in own])
-                axes.fill_between(
-                    truth, bias - spread, bias + spread, color=shade, alpha=0.22, lw=0
-                )
-                axes.plot(truth, bias, color=shade, linewidth=2, marker="o", markersize=3.5)
-            if name == shown[0]:
-                axes.set_title(f"d = {d}", color=INK, fontsize=11)
-            if name == shown[-1]:
-                axes.set_xlabel("truth (nats)", color=QUIET, fontsize=9)
-        title = f"{name}\n(the true model)" if name == COPULA else name
-        weight = "bold" if ours(name) else "normal"
-        line[0].set_ylabel(title, color=INK, fontsize=10, fontweight=weight)
-    panels[0, 0].set_ylim(-1.6, 0.6)
-    draws = max(len(row.estimates) for row in rows)
-    drawing.heading(
-        figure,
-        "Gaussians: bias over truth",
-        f"estimate - truth in nats: mean over {draws} draws, band: one standard deviation of a "
-        "draw; values outside the axes are not shown",
-    )
-    drawing.line_legend(figure, {f"n = {n}": shade for n, shade in shades.items()})
-    return figure
-
-
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "3 draws, n = 50 and 100")
     chosen = parser.parse_args(arguments)
@@ -161,7 +114,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     about = report.provenance(chosen.command, *estimators.values())
     rows = measure("Gaussians", cases(sizes, draws), estimators)
     text = page(about, rows, sizes)
-    report.write(chosen.out, "gaussian", about, rows, text, draw(rows, sizes))
+    report.save(chosen.out, "gaussian", about, report.values(rows), text)
 
 
 if __name__ == "__main__":

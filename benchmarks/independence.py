@@ -14,15 +14,13 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from sklearn.metrics import roc_auc_score
 
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress
 from infoatlas_tools import independence_test
 
-from . import drawing, report
-from .drawing import BLUE, GREEN, GREY, GRID, INK, ORANGE, PURPLE, QUIET, RED, SKY
+from . import report
 from .measure import OURS, pick
 from .peers import Score
 from .peers.distance_correlation import distance_correlation
@@ -48,7 +46,6 @@ PEERS: dict[str, Score] = {
     "HSIC": hsic,
 }
 NAMES = (OURS, TEST, *PEERS)
-COLOURS = dict(zip(NAMES, (BLUE, SKY, ORANGE, GREY, RED, GREEN, PURPLE), strict=True))
 
 
 def one_feature(d: int) -> Array:
@@ -166,7 +163,6 @@ def page(
         "Gaussian copula is the true model. It is applied to all coordinates with shrinkage, and "
         "in slices.",
         report.byline(about),
-        "![ROC-AUC over the number of samples](independence.png)",
         "## ROC-AUC, mean over the relations and dimensions",
         table(
             ["score", *(f"n = {n}" for n in sizes)],
@@ -229,52 +225,6 @@ def mean_auc(rows: list[dict[str, Any]]) -> float:
     return float(np.mean([row["auc"] for row in rows]))
 
 
-def picture(rows: list[dict[str, Any]], dims: Sequence[int]) -> Figure:
-    """ROC-AUC over n: a row of panels for each dimension, a column for each relation."""
-    figure = drawing.canvas(12, 1.6 + 2.3 * len(dims))
-    panels = figure.subplots(len(dims), len(RELATIONS), sharex=True, sharey=True, squeeze=False)
-    height = figure.get_figheight()
-    figure.subplots_adjust(
-        left=0.07, right=0.985, top=1 - 1.25 / height, bottom=0.55 / height, wspace=0.06
-    )
-    for line, d in zip(panels, dims, strict=True):
-        for axes, relation in zip(line, RELATIONS, strict=True):
-            drawing.quiet(axes)
-            axes.grid(axis="y", color=GRID, linewidth=0.8)
-            axes.axhline(0.5, color=QUIET, linewidth=1, linestyle=(0, (4, 3)))
-            for name in reversed(NAMES):  # ours on top
-                own = pick(rows, relation=relation, d=d, score=name)
-                axes.plot(
-                    [r["n"] for r in own],
-                    [r["auc"] for r in own],
-                    color=COLOURS[name],
-                    linewidth=2.6 if name == OURS else 1.5,
-                    marker="o",
-                    markersize=4 if name == OURS else 3,
-                )
-            axes.set_xscale("log")
-            sizes = [r["n"] for r in own]
-            axes.set_xticks(sizes, [str(n) for n in sizes])
-            axes.minorticks_off()
-            if d == dims[0]:
-                axes.set_title(relation, color=INK, fontsize=11)
-            if d == dims[-1]:
-                axes.set_xlabel("samples", color=QUIET, fontsize=9)
-        line[0].set_ylabel(f"d = {d}: ROC-AUC", color=INK, fontsize=10)
-    panels[0, 0].set_ylim(min(0.3, min(r["auc"] for r in rows) - 0.03), 1.04)
-    fewer = len({row["trials"] for row in rows}) > 1
-    drawing.heading(
-        figure,
-        "Independence testing",
-        f"area under the ROC curve, {rows[0]['trials']} dependent and as many independent samples "
-        f"of each pair{' (half as many above n = 500)' * fewer}; dashed: chance",
-    )
-    drawing.line_legend(
-        figure, COLOURS, loc="upper left", bbox_to_anchor=(0.005, 1 - 0.68 / height)
-    )
-    return figure
-
-
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(
         __spec__.name, __doc__, "4 trials, d = 16, n = 100 and 300, 8 slices", several=False
@@ -290,9 +240,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     about = report.provenance(chosen.command, estimator)
     about |= {"slices": slices, "permutations": permutations}
     rows = measure(estimator, dims, sizes, trials, permutations)
-    report.save(
-        chosen.out, "independence", about, rows, page(about, rows, dims, sizes), picture(rows, dims)
-    )
+    report.save(chosen.out, "independence", about, rows, page(about, rows, dims, sizes))
 
 
 if __name__ == "__main__":

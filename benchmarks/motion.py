@@ -15,14 +15,12 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from sklearn.metrics import average_precision_score
 
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress
 
-from . import drawing, report
-from .drawing import BLUE, GREY, GRID, INK, QUIET
+from . import report
 from .measure import OURS, pick
 from .peers import Score
 from .peers.gaussian_copula import gaussian_copula
@@ -77,20 +75,14 @@ def affinities(tracks: Array, reference: int, score: Score) -> Array:
     return np.array(values)
 
 
-def measure(
-    estimator: Estimator, recordings: Sequence[Recording]
-) -> tuple[list[dict[str, Any]], dict[str, Array]]:
-    """A row for each scene, view and score; and our scores, for the picture.
-
-    Recordings of the same scene are pooled.
-    """
+def measure(estimator: Estimator, recordings: Sequence[Recording]) -> list[dict[str, Any]]:
+    """A row for each scene, view and score; recordings of the same scene are pooled."""
     scores: dict[str, Score] = {
         OURS: lambda x, y: estimator.estimate(x, y, time_series=True).mi,
         **PEERS,
     }
     areas: dict[tuple[str, str, str], list[float]] = {}
     seconds: dict[tuple[str, str, str], list[float]] = {}
-    shown: dict[str, Array] = {}
     total, done = sum(len(references(r)) for r in recordings) * len(VIEWS), 0
     with progress("motion") as advance:
         for seed, recording in enumerate(recordings):
@@ -109,8 +101,6 @@ def measure(
                         areas.setdefault(key, []).append(
                             float(average_precision_score(same, values[others]))
                         )
-                        if name == OURS and "2-D" in view:
-                            shown.setdefault(f"{recording.scene} {reference}", values)
                     done += 1
                     advance(done / total)
     rows = [
@@ -125,7 +115,7 @@ def measure(
         }
         for (scene, view, name), values in areas.items()
     ]
-    return rows, shown
+    return rows
 
 
 def page(about: dict[str, Any], rows: list[dict[str, Any]], recordings: list[Recording]) -> str:
@@ -148,7 +138,6 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]], recordings: list[Rec
         "Distance constancy is the definition of a rigid body; no other score uses it. It needs "
         "positions, because distances in an image change with the view.",
         report.byline(about, nats=False),
-        "![Points coloured by body and by mutual information, and AUC-PR](motion.png)",
         "## AUC-PR",
     ]
     for view in VIEWS:
@@ -176,81 +165,6 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]], recordings: list[Rec
     return "\n\n".join(parts)
 
 
-def picture(
-    rows: list[dict[str, Any]], shown: dict[str, Array], recordings: list[Recording]
-) -> Figure:
-    """Each scene's points, coloured by body and by our mutual information; and AUC-PR."""
-    figure = drawing.canvas(12, 9.4)
-    place = {"top": 0.875, "bottom": 0.045, "hspace": 0.16}
-    left = figure.add_gridspec(len(SCENES), 2, left=0.015, right=0.655, wspace=0.04, **place)
-    right = figure.add_gridspec(len(SCENES), 1, left=0.79, right=0.985, **place)
-    panels = np.hstack([left.subplots(), right.subplots(squeeze=False)])
-    for line, scene in zip(panels, SCENES, strict=True):
-        recording = next(r for r in recordings if r.scene == scene)
-        reference = references(recording)[len(references(recording)) // 2]
-        frame = recording.tracks.shape[1] // 2
-        image = camera(recording.tracks)[:, frame]
-        values = shown[f"{scene} {reference}"]
-        for axes, colours in zip(
-            line, ([drawing.SERIES[b - 1] for b in recording.bodies], values), strict=False
-        ):
-            axes.set(xticks=[], yticks=[])
-            axes.spines[:].set_color(GRID)
-            order = np.argsort(np.nan_to_num(values))  # high values on top
-            points = axes.scatter(
-                *image[order].T,
-                c=np.array(colours)[order],
-                **({"cmap": "viridis", "vmin": 0} if colours is values else {}),
-                s=26,
-                linewidths=0,
-            )
-            axes.scatter(
-                *image[reference], marker="*", s=210, color="#e3342f", edgecolors="white", zorder=3
-            )
-            axes.set_aspect("equal", adjustable="datalim")
-            axes.margins(0.12)
-        for axes in line[:2]:
-            axes.invert_yaxis()
-        bar = figure.colorbar(points, cax=line[1].inset_axes((0.93, 0.06, 0.025, 0.5)))
-        bar.outline.set_visible(False)
-        bar.ax.tick_params(colors=QUIET, labelsize=8, length=2)
-        line[0].text(
-            0.02, 0.97, scene, transform=line[0].transAxes, va="top", color=INK, fontsize=11
-        )
-        bars(line[2], rows, scene)
-    for axes, title in zip(
-        panels[0], ("true bodies", "mutual information with the star (nats)", "AUC-PR"), strict=True
-    ):
-        axes.set_title(title, color=INK, fontsize=11)
-    drawing.heading(
-        figure,
-        "Bodies from trajectories",
-        "mutual information of each point's track in the image with that of the star; one frame of "
-        "each scene",
-    )
-    return figure
-
-
-def bars(axes: Any, rows: list[dict[str, Any]], scene: str) -> None:
-    """AUC-PR of each score: positions above, image below."""
-    drawing.quiet(axes)
-    axes.grid(axis="x", color=GRID, linewidth=0.8)
-    for i, name in enumerate(NAMES):
-        for view, offset, alpha in zip(VIEWS, (-0.19, 0.19), (0.45, 1.0), strict=True):
-            (row,) = pick(rows, scene=scene, view=view, score=name)
-            colour = BLUE if name == OURS else GREY
-            axes.barh(i + offset, row["auc_pr"], 0.34, color=colour, alpha=alpha)
-            axes.text(
-                row["auc_pr"] + 0.02, i + offset, f"{row['auc_pr']:.2f}", va="center", fontsize=7.5
-            )
-            kind = view.split()[-1].strip("()")
-            ink = INK if alpha < 1 else "white"
-            axes.text(0.02, i + offset, kind, va="center", fontsize=6.5, color=ink)
-    axes.set_yticks(range(len(NAMES)), NAMES, fontsize=8.5, color=INK)
-    axes.set(xlim=(0, 1.13), xticks=(0, 0.5, 1))
-    axes.invert_yaxis()
-
-
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(
         __spec__.name,
@@ -265,9 +179,8 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     estimator = Estimator(chosen.model, provider="auto")
     about = report.provenance(chosen.command, estimator)
     recordings = [record(s, frames, points, seed) for seed in range(repeats) for s in SCENES]
-    rows, shown = measure(estimator, recordings)
-    figure = picture(rows, shown, recordings)
-    report.save(chosen.out, "motion", about, rows, page(about, rows, recordings), figure)
+    rows = measure(estimator, recordings)
+    report.save(chosen.out, "motion", about, rows, page(about, rows, recordings))
 
 
 if __name__ == "__main__":

@@ -129,13 +129,6 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
-def write(
-    out: Path, name: str, about: dict[str, Any], rows: Sequence[Row], page: str, figure: Figure
-) -> None:
-    """Write NAME.json, NAME.md and NAME.png, and print their paths."""
-    save(out, name, about, values(rows), page, figure)
-
-
 def values(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Rows as JSON-safe values."""
     return [

@@ -16,12 +16,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import ortho_group
 
-from . import drawing, intervals, report
-from .drawing import GRID, INK, QUIET
+from . import intervals, report
 from .measure import Row, load_models, mean_seconds, measure, names, ours, pick
 from .report import number, table
 from .slicing_studies import gaussian
@@ -157,7 +155,6 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         "estimators get the same samples.",
         table(["kind", "distribution"], [*SAYS.items()]),
         report.byline(about),
-        "![Estimate against truth](strong.png)",
         "## Relative error",
         "Relative error: |mean over draws - truth| / truth, averaged over levels and dimensions. "
         f'The column "all" excludes "{PATH}". There, n states of a slow process cover a part of '
@@ -206,51 +203,6 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
     return "\n\n".join(parts)
 
 
-def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
-    """Estimate over truth: a column for each kind, a row for each n."""
-    estimators = names(rows)
-    colours = drawing.colours(estimators)
-    height = 1.25 + 2.7 * len(sizes)
-    figure = drawing.canvas(14, height)
-    panels = figure.subplots(len(sizes), len(SAYS), sharex=True, sharey=True, squeeze=False)
-    figure.subplots_adjust(
-        left=0.055, right=0.99, top=1 - 1.15 / height, bottom=0.5 / height, wspace=0.07, hspace=0.1
-    )
-    for line, n in zip(panels, sizes, strict=True):
-        for axes, kind in zip(line, SAYS, strict=True):
-            drawing.quiet(axes)
-            axes.grid(color=GRID, linewidth=0.8)
-            axes.plot([0, TRUTHS[-1]], [0, TRUTHS[-1]], color=INK, linewidth=1.2)
-            for name in reversed(estimators):
-                own = pick(rows, kind=kind, n=n, estimator=name)
-                means = np.array([[r.mean for r in pick(own, truth=t)] for t in TRUTHS])
-                axes.fill_between(
-                    TRUTHS, means.min(1), means.max(1), color=colours[name], alpha=0.16, lw=0
-                )
-                width = 2.2 if ours(name) else 1.6
-                axes.plot(
-                    TRUTHS, means.mean(1), color=colours[name], lw=width, marker="o", ms=width + 2
-                )
-            if n == sizes[0]:
-                axes.set_title(kind, color=INK, fontsize=11)
-            if n == sizes[-1]:
-                axes.set_xlabel("truth (nats)", color=QUIET, fontsize=9)
-            axes.set_xticks(TRUTHS)
-        line[0].set_ylabel(f"n = {n}: estimate (nats)", color=INK, fontsize=10)
-    panels[0, 0].set_ylim(0, 6)
-    panels[0, 0].set_xlim(TRUTHS[0] - 0.4, TRUTHS[-1] + 0.3)
-    draws = max(len(row.estimates) for row in rows)
-    dims = sorted({row.label["d"] for row in rows})
-    drawing.heading(
-        figure,
-        "Strong dependence: estimate over truth",
-        f"mean over {draws} draws and over d = {', '.join(map(str, dims))}; band: range over the "
-        "dimensions; black: estimate = truth",
-    )
-    drawing.line_legend(figure, colours)
-    return figure
-
-
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "2 draws, n = 100, d = 1 and 3")
     parser.add_argument("--draws", type=int, default=10)
@@ -264,7 +216,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     estimators = load_models(chosen.model)
     about = report.provenance(chosen.command, *estimators.values())
     rows = measure("Strong dependence", cases(sizes, draws, dims), estimators)
-    report.write(chosen.out, "strong", about, rows, page(about, rows, sizes), draw(rows, sizes))
+    report.save(chosen.out, "strong", about, report.values(rows), page(about, rows, sizes))
 
 
 if __name__ == "__main__":

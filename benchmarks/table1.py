@@ -195,7 +195,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     )
     print(measured(rows, [task for task in EIGHT if pick(rows, task=task)]))
     text = page(about, rows, chosen.quick)
-    report.write(chosen.out, "table1", about, rows, text, draw(rows))
+    report.save(chosen.out, "table1", about, report.values(rows), text, draw(rows))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 ONNX Runtime's CPU provider computes FP16 nodes in FP32 with almost no rounding, so it does not show
 the error of an engine. `emulated` rounds where the engine of TensorRT-RTX rounds, as compared in
-benchmarks/fp16_layers.py: each FP16 tensor of the graph, the steps of GELU, and a product before
-its bias is added.
+benchmarks/results/tensorrt.md: each FP16 tensor of the graph, the steps of GELU, and a product
+before its bias is added.
 
 An engine computes an attention layer by one kernel. Its logits are FP32, its weights are rounded
 before the division by their sum, and its sums over values are FP16. The type of the sums is that of
