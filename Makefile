@@ -93,7 +93,7 @@ generation: export OMP_NUM_THREADS = 1
 accuracy applications keystates generation policies:
 	$(DEV)/python -m benchmarks $@ $(QUICKLY)
 
-summary: .venv-dev/ready ## figures of the README and their picture, from these pages
+summary: .venv-dev/ready ## figures of the README, from these pages
 	$(DEV)/python -m benchmarks.summary
 
 lint: .venv-dev/ready ## ruff and mypy

@@ -182,9 +182,7 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
     """Estimate against truth for each task, at the smallest and the largest n."""
     tasks = list(dict.fromkeys(row.label["task"] for row in rows))
     shown = list(dict.fromkeys((sizes[0], sizes[-1])))
-    figure = drawing.against_truth(
-        rows, "task", shown, {task: task for task in tasks}, left=0.255, line=0.235
-    )
+    figure = drawing.against_truth(rows, shown, tasks)
     for text in figure.axes[0].get_yticklabels():
         text.set_color(INK if text.get_text() in EIGHT else QUIET)
         text.set_fontweight("bold" if text.get_text() in EIGHT else "normal")

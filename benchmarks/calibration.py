@@ -17,7 +17,6 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress
@@ -33,24 +32,19 @@ from infoatlas_train.calibrate import (
     unsliced as atlas_draws,
 )
 
-from . import drawing, intervals, report
-from .drawing import GREEN, GRID, INK, NAVY, ORANGE, QUIET, RED, SKY
+from . import intervals, report
 from .peers.sliced import projections
 from .report import number, table
 from .tasks.truths import student_excess
 
-NOMINAL = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 SLICES = 40
 PERMUTATIONS = 19  # p <= 0.05 if the estimate exceeds all of the permuted ones: exactly 5%
 FITTED = "The calibration used other draws of the training distribution, and no BMI data."
 NOT_FITTED = "The model file has no calibration: its standard error is the sampling noise alone."
-COLOURS = {
-    "atlas, unsliced": NAVY,
-    "without flows, unsliced": SKY,
-    "BMI, unsliced": ORANGE,
-    "wide mixtures, 40 slices": GREEN,
-    "BMI, 40 slices": RED,
-}
+POPULATIONS = (  # in the order of the tables
+    *("atlas, unsliced", "without flows, unsliced", "BMI, unsliced"),
+    *("wide mixtures, 40 slices", "BMI, 40 slices"),
+)
 
 
 def bmi(folder: Path, seeds: int) -> Iterator[Dataset]:
@@ -176,42 +170,6 @@ def by_family(populations: dict[str, Estimates]) -> str:
     return table([*heads, "root mean square error", "half-width / error", "silent"], lines)
 
 
-def draw(populations: dict[str, Estimates]) -> Figure:
-    """Observed over nominal coverage for all sizes together; coverage of 90% intervals by size."""
-    figure = drawing.canvas(12, 5.6)
-    left, right = figure.subplots(1, 2)
-    figure.subplots_adjust(left=0.06, right=0.985, top=0.8, bottom=0.1, wspace=0.16)
-    left.plot([0, 1], [0, 1], color=INK, linewidth=1)
-    right.axhspan(0.85, 0.95, color=GRID, linewidth=0)
-    right.axhline(0.9, color=INK, linewidth=1)
-    for name, data in populations.items():
-        z = [NormalDist().inv_cdf(0.5 + share / 2) for share in NOMINAL]
-        observed = [coverage(data, data["stderr"], value) for value in z]
-        style = {"color": COLOURS[name], "marker": "o", "markersize": 4, "linewidth": 1.8}
-        left.plot(NOMINAL, observed, label=name, **style)
-        sizes = [(n, coverage(at_n, at_n["stderr"])) for n, at_n in by_size(data)]
-        right.plot(*zip(*sizes, strict=True), **style)
-    for axes in (left, right):
-        drawing.quiet(axes)
-    left.set(xlim=(0, 1), ylim=(0, 1), xlabel="nominal coverage", ylabel="observed coverage")
-    left.set_title("Coverage, all sizes", color=INK, fontsize=11, loc="left")
-    right.set(xscale="log", ylim=(0, 1.01), xlabel="samples", xticks=SIZES)
-    right.set_xticks(SIZES, [str(n) for n in SIZES])
-    right.minorticks_off()
-    right.set_title(
-        "Coverage of 90% intervals (band: 85 to 95%)", color=INK, fontsize=11, loc="left"
-    )
-    figure.legend(
-        loc="upper right", bbox_to_anchor=(0.99, 0.99), ncols=3, frameon=False, fontsize=9
-    )
-    words = "share of truths within mi ± z stderr; the diagonal is perfect calibration"
-    drawing.heading(figure, "Calibration of the standard error", words)
-    for axes in (left, right):
-        axes.xaxis.label.set_color(QUIET)
-        axes.yaxis.label.set_color(QUIET)
-    return figure
-
-
 def page(
     about: dict[str, Any], rows: list[dict[str, Any]], families: str, level: list[dict[str, Any]]
 ) -> str:
@@ -232,7 +190,6 @@ def page(
         [
             "# Calibration of the standard error, and level of the permutation test",
             report.byline(about),
-            "![Observed over nominal coverage](calibration.png)",
             "## Coverage",
             "Coverage is the share of truths within mi ± z stderr. Some truths are Monte Carlo "
             "means; their standard error is added in quadrature. Saturated estimates are left out. "
@@ -317,11 +274,11 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     both = populations.pop("atlas, unsliced")
     for name, rows in (("atlas, unsliced", ~elliptical), ("without flows, unsliced", elliptical)):
         populations[name] = {key: column[rows] for key, column in both.items()}
-    populations = {name: populations[name] for name in COLOURS if name in populations}
+    populations = {name: populations[name] for name in POPULATIONS if name in populations}
     rows = [row for name, data in populations.items() for row in summarise(name, data)]
     level = measure_level(model, chosen.trials, level_sizes)
     text = page(about, rows, by_family(populations), level)
-    report.save(chosen.out, "calibration", about, [*rows, *level], text, draw(populations))
+    report.save(chosen.out, "calibration", about, [*rows, *level], text)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 INK, QUIET, GRID, BAND = "#1c2733", "#6b7785", "#e6e9ed", "#f6f7f9"
 NAVY, BLUE, SKY = "#0c2f52", "#1f5f99", "#5b93c4"
 ORANGE, SAND, GREEN, RED = "#e08a00", "#f2b950", "#3d9970", "#b5495b"
-PURPLE, LILAC, GREY = "#8e63b5", "#c08ad8", "#8a95a1"
+GREY = "#8a95a1"
 BLUES = (BLUE, NAVY, SKY)  # our models
 COLOURS = {COPULA: ORANGE, KSG: GREY, KDE: RED}
 
@@ -89,25 +89,13 @@ def line_legend(figure: Figure, colours: Mapping[str, str], **place: Any) -> Non
     )
 
 
-def against_truth(
-    rows: Sequence[Row],
-    by: str,
-    sizes: Sequence[int],
-    ticks: Mapping[str, str],
-    *,
-    left: float,
-    line: float,
-) -> Figure:
-    """Estimate against truth: a panel for each of the sizes, a line for each label of `by`.
-
-    `ticks` are the names of the lines by label, from the top; `left` is the share of the figure's
-    width for them, and `line` the height of a line in inches.
-    """
-    figure = canvas(12, 1.95 + line * len(ticks))
+def against_truth(rows: Sequence[Row], sizes: Sequence[int], tasks: Sequence[str]) -> Figure:
+    """Estimate against truth: a panel for each of the sizes, a line for each task, from the top."""
+    figure = canvas(12, 1.95 + 0.235 * len(tasks))
     height = figure.get_figheight()
     panels = figure.subplots(1, len(sizes), sharex=True, sharey=True, squeeze=False)[0]
     figure.subplots_adjust(
-        left=left, right=0.985, top=1 - 1.28 / height, bottom=0.55 / height, wspace=0.05
+        left=0.255, right=0.985, top=1 - 1.28 / height, bottom=0.55 / height, wspace=0.05
     )
     estimators = names(rows)
     colour = colours(estimators)
@@ -115,18 +103,18 @@ def against_truth(
     for axes, n in zip(panels, sizes, strict=True):
         quiet(axes)
         axes.grid(axis="x", color=GRID, linewidth=0.8)
-        for i, label in enumerate(ticks):
+        for i, task in enumerate(tasks):
             if i % 2:
                 axes.axhspan(i - 0.5, i + 0.5, color=BAND, linewidth=0)
-            truth = pick(rows, n=n, **{by: label})[0].truth
+            truth = pick(rows, n=n, task=task)[0].truth
             axes.plot([truth] * 2, [i - 0.46, i + 0.46], color=INK, linewidth=2.2)
         for place, name in enumerate(estimators):
-            own = {row.label[by]: row for row in pick(rows, n=n, estimator=name)}
+            own = {row.label["task"]: row for row in pick(rows, n=n, estimator=name)}
             shift = 0.72 * (place - (len(estimators) - 1) / 2) / len(estimators)
             axes.errorbar(
-                [own[label].mean for label in ticks],
-                [i + shift for i in range(len(ticks))],
-                xerr=[own[label].spread for label in ticks],
+                [own[task].mean for task in tasks],
+                [i + shift for i in range(len(tasks))],
+                xerr=[own[task].spread for task in tasks],
                 fmt="o",
                 markersize=5.5 if ours(name) else 3.8,
                 color=colour[name],
@@ -157,7 +145,7 @@ def against_truth(
         axes.set_title(f"n = {n}", color=INK, fontsize=12, loc="left")
         axes.set_xlabel("mutual information (nats)", color=QUIET, fontsize=9)
         axes.tick_params(axis="y", length=0)
-    panels[0].set_yticks(range(len(ticks)), list(ticks.values()), fontsize=8.5)
-    panels[0].set_ylim(len(ticks) - 0.5, -0.5)
+    panels[0].set_yticks(range(len(tasks)), tasks, fontsize=8.5)
+    panels[0].set_ylim(len(tasks) - 0.5, -0.5)
     truth_legend(figure, colour)
     return figure

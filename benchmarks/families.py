@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from . import drawing, intervals, report
+from . import intervals, report
 from .measure import (
     Row,
     load_models,
@@ -21,7 +20,6 @@ from .measure import (
     measure,
     names,
     nearest,
-    ours,
     pick,
 )
 from .peers import CLASSICAL
@@ -64,7 +62,6 @@ def page(
         f"A {collection.set} set of {len(described)} families of known mutual information, with "
         f"{draws} draws of each. All estimators get the same samples. {collection.about}",
         report.byline(about),
-        f"![Estimate against truth]({collection.name}.png)",
         "## Over all families",
         "Mean absolute bias: |mean over draws - truth|, averaged over families. Spread: standard "
         "deviation over draws, averaged over families. Smallest bias on: number of families on "
@@ -137,24 +134,6 @@ def by_family(rows: list[Row]) -> str:
     return f"{text}\n\n{table(['family', 'truth', *names(rows)], lines)}"
 
 
-def draw(title: str, rows: list[Row], sizes: Sequence[int]) -> Figure:
-    """Estimate against truth for each family, a panel for each n."""
-    ticks = {
-        row.label["family"]: f"{row.label['family']}  {row.label['dx']}+{row.label['dy']}"
-        for row in rows
-    }
-    figure = drawing.against_truth(rows, "family", sizes, ticks, left=0.2, line=0.28)
-    farthest = max(row.mean + row.spread for row in rows if ours(row.estimator))
-    figure.axes[0].set_xlim(-0.35, max(2.6, farthest + 0.1))
-    draws = max(len(row.estimates) for row in rows)
-    drawing.heading(
-        figure,
-        f"{title}: estimate against truth",
-        f"mean and standard deviation over {draws} draws; values beyond the axis are not shown",
-    )
-    return figure
-
-
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "2 draws, n = 100")
     parser.add_argument("--draws", type=int, default=20)
@@ -169,8 +148,8 @@ def main(arguments: Sequence[Any] | None = None) -> None:
         drawn = cases(c, sizes, draws)
         rows = measure(c.title, drawn, estimators, CLASSICAL)
         print(summary(rows, sizes))
-        text, figure = page(c, about, rows, sizes), draw(c.title, rows, sizes)
-        report.save(chosen.out, c.name, about, report.values(rows), text, figure)
+        text = page(c, about, rows, sizes)
+        report.save(chosen.out, c.name, about, report.values(rows), text)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Figures and chart of the README, from the results of the other benchmarks.
+"""Figures of the README, from the results of the other benchmarks.
 
     python -m benchmarks.summary
 
@@ -13,10 +13,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from .drawing import BLUE, GREY, GRID, NAVY, ORANGE, RED, SKY
-from .peers import COPULA, KDE, KSG
+from .peers import COPULA, KSG
 
 RESULTS = Path(__file__).parent / "results"
 MODELS = ("edge", "base", "wide")
@@ -94,52 +91,13 @@ def figures() -> list[dict[str, str]]:
     return found
 
 
-def draw(path: Path) -> None:
-    """Draw the chart: absolute bias over n of our models and the peers, in three benchmarks."""
-    styles = {
-        "infoatlas-rt edge": (BLUE, "o", "-"),
-        "infoatlas-rt base": (NAVY, "s", "-"),
-        "infoatlas-rt wide": (SKY, "^", "-"),
-        KSG: (GREY, "D", "--"),
-        KDE: (RED, "v", "--"),
-        COPULA: (ORANGE, "x", "--"),
-    }
-    figure = Figure(figsize=(10, 3.9), dpi=120, layout="constrained", facecolor="white")
-    panels = figure.subplots(1, len(SETS), sharey=True)
-    for axes, (name, (title, *_)) in zip(panels, SETS.items(), strict=True):
-        rows = load(name)["rows"]
-        for estimator, (colour, marker, line) in styles.items():
-            ns = sorted({row["n"] for row in rows if row["estimator"] == estimator})
-            values = [bias(rows, estimator, n) for n in ns]
-            if ns:
-                axes.plot(ns, values, color=colour, marker=marker, ls=line, label=estimator)
-        axes.set(title=title, xlabel="samples", xscale="log", yscale="log")
-        ticks = sorted({row["n"] for row in rows})
-        axes.set_xticks(ticks, [str(n) for n in ticks])
-        axes.minorticks_off()
-        axes.set_xlim(70, 8000)
-        axes.grid(axis="y", color=GRID)
-        axes.spines[["top", "right"]].set_visible(False)
-    panels[0].set_ylabel("mean absolute bias, nats")
-    panels[0].set_yticks([0.02, 0.05, 0.1, 0.2, 0.5, 1], ["0.02", "0.05", "0.1", "0.2", "0.5", "1"])
-    handles = {}
-    for axes in panels:
-        handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-    figure.legend(
-        handles.values(), handles.keys(), loc="outside upper center", ncols=6, frameon=False
-    )
-    figure.savefig(path)
-
-
 def main() -> None:
     found = figures()
     (RESULTS / "summary.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     lines = [
         "# Figures of the README",
         "",
-        "`python -m benchmarks.summary` reads the figures from these files and draws the chart.",
-        "",
-        "![Mean absolute bias over the number of samples, with peers](summary.png)",
+        "`python -m benchmarks.summary` reads the figures from these files.",
         "",
         "| figure | description | file | command that wrote the file |",
         "|---:|---|---|---|",
@@ -150,7 +108,6 @@ def main() -> None:
         for figure in found
     ]
     (RESULTS / "summary.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    draw(RESULTS / "summary.png")
 
 
 if __name__ == "__main__":

@@ -9,18 +9,16 @@ this process, one after another. The samples are written by bmi_samples.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 
-from . import drawing, intervals, report
-from .drawing import GRID, INK, ORANGE, QUIET
-from .measure import Row, load_models, mean_absolute_bias, mean_seconds, measure, names, ours, pick
+from . import intervals, report
+from .measure import Row, load_models, mean_absolute_bias, mean_seconds, measure, names, pick
 from .peers import CLASSICAL, Score
 from .peers.infonce import infonce
 from .peers.knife import knife
@@ -43,14 +41,6 @@ SHORT: dict[str, Score] = {
     "MINE, 5 s": partial(mine, steps=None, seconds=0.2),
     "InfoNCE": partial(infonce, steps=10),
     "KNIFE": partial(knife, steps=10),
-}
-# Measured row -> published row of the same estimator.
-REPEATS = {
-    "KSG (k=5)": "KSG",
-    "KDE": "KDE",
-    "MINE, 5 s": "MINE-5s",
-    "InfoNCE": "InfoNCE",
-    "KNIFE": "KNIFE",
 }
 NOTE = (
     "KSG is the implementation of npeet-plus. Our KDE leaves out the sample at which a density is "
@@ -77,7 +67,6 @@ def page(about: dict[str, Any], rows: list[Row], quick: bool) -> str:
             ["**Quick run: training was cut short, the results of trained peers are void.**"]
             * quick
         ),
-        "![Bias over time of one estimate](table1.png)",
         measured(rows, tasks),
         NOTE,
         intervals.section(rows, [n], lambda row: EIGHT[row.label["task"]]),
@@ -120,61 +109,6 @@ def published_bias(name: str) -> float:
     return float(np.mean(np.abs(np.subtract(PUBLISHED[name][0], PUBLISHED_TRUTH))))
 
 
-def draw(rows: list[Row]) -> Figure:
-    """Mean absolute bias over time, both measured here."""
-    figure = drawing.canvas(9, 5.6)
-    height = figure.get_figheight()
-    axes = figure.subplots()
-    figure.subplots_adjust(left=0.085, right=0.97, top=1 - 1.0 / height, bottom=0.6 / height)
-    drawing.quiet(axes)
-    axes.grid(color=GRID, linewidth=0.8)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    ticks = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
-    points = {}
-    for name in names(rows):
-        own = pick(rows, estimator=name)
-        points[name] = mean_seconds(own), mean_absolute_bias(own)
-    for name, (x, y) in points.items():
-        colour = drawing.BLUES[0] if ours(name) else ORANGE if name in TRAINED else QUIET
-        axes.plot(x, y, "o", color=colour, markersize=10 if ours(name) else 7)
-        axes.annotate(
-            name,
-            (x, y),
-            textcoords="offset points",
-            **placed(x, y, points.values()),
-            color=colour,
-            fontsize=10,
-            fontweight="bold" if ours(name) else "normal",
-        )
-        whole = len(pick(rows, estimator=name)) == len(EIGHT)
-        if name in REPEATS and whole and rows[0].n == SIZE:
-            quoted = published_bias(REPEATS[name])
-            axes.plot([x, x], [y, quoted], color=colour, linewidth=0.8, linestyle=":")
-            axes.plot(x, quoted, "o", color="white", markeredgecolor=colour, markersize=6)
-    axes.margins(x=0.22, y=0.12)
-    axes.set_xlabel("time of one estimate (s)", color=QUIET, fontsize=10)
-    axes.set_ylabel("mean absolute bias (nats)", color=QUIET, fontsize=10)
-    drawing.heading(
-        figure,
-        f"BMI tasks of the paper, n = {rows[0].n}: bias over time",
-        "blue: pretrained (ours); grey: classical; orange: trained for each data set"
-        + ("; hollow: published bias" if rows[0].n == SIZE else ""),
-    )
-    axes.spines[["left", "bottom"]].set_color(INK)
-    return figure
-
-
-def placed(x: float, y: float, points: Iterable[tuple[float, float]]) -> dict[str, Any]:
-    """Place of a label: to the right of its point, or above or below if others are near."""
-    near = [a for a, b in points if 0 < abs(np.log10(a / x)) < 1 and abs(np.log10(b / y)) < 0.1]
-    if any(a < x for a in near):
-        return {"xytext": (9, -14)}
-    return {"xytext": (0, 10), "ha": "center"} if near else {"xytext": (9, 5)}
-
-
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "1 seed, n = 500, training cut short")
     parser.add_argument("samples", nargs="?", type=Path, default=Path("build/bmi"))
@@ -195,7 +129,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     )
     print(measured(rows, [task for task in EIGHT if pick(rows, task=task)]))
     text = page(about, rows, chosen.quick)
-    report.save(chosen.out, "table1", about, report.values(rows), text, draw(rows))
+    report.save(chosen.out, "table1", about, report.values(rows), text)
 
 
 if __name__ == "__main__":

@@ -73,7 +73,6 @@ def text(about: dict[str, Any], rows: Rows, tasks: dict[str, Demonstrations]) ->
         "Settings of `auto` were chosen on these sets, for Meta-World on other draws. Settings of "
         f"BOCPD were chosen on eight of them, those of the other methods on {', '.join(chosen)}.",
         report.byline(about, nats=False),
-        "![Recall and F1 by set and method](keystates.png)",
         "## Methods",
         "\n".join(
             [f"- {AUTO}: `discover_keystates` with the names of columns and the rate"]

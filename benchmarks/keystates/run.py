@@ -25,7 +25,7 @@ from .. import report
 from ..peers.keystate_finders import PEERS, Count, NotOffered
 from ..tasks import changed_demonstrations as changed
 from ..tasks.demonstrations import SETS, TASKS, Demonstrations, load
-from . import page, picture
+from . import page
 from .online import SEEN, follow
 from .ours import AUTO, find_kinds
 from .page import EVENTS, MAIN
@@ -148,7 +148,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     about["refused"] = refused
     rows = [finite(row) for row in rows]
     text = page.text(about, rows, tasks)
-    report.save(chosen.out, "keystates", about, rows, text, picture.picture(rows, list(tasks)))
+    report.save(chosen.out, "keystates", about, rows, text)
 
 
 if __name__ == "__main__":

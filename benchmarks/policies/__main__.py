@@ -136,7 +136,7 @@ def write(plan: dict[str, Any], folder: Path, chosen: Any) -> None:
     ]
     text = page.text(about, done, rows, others, rollouts, missing)
     values = [*rows, *others, *rollouts, *({"study": "runs", **run} for run in done)]
-    report.save(chosen.out, "policies", about, values, text, page.picture(rows))
+    report.save(chosen.out, "policies", about, values, text)
 
 
 if __name__ == "__main__":

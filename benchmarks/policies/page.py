@@ -1,4 +1,4 @@
-"""Results of the runs as rows, a page and a picture."""
+"""Results of the runs as rows and a page."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from .. import drawing
-from ..drawing import BLUE, GRID, INK, ORANGE, QUIET
 from ..measure import one, pick
 from ..report import number, table
 from .arms import NONE
@@ -105,7 +102,6 @@ def text(
         f"Measured {about['date']} with `{about['command']}` on {about['machine']['cpu']}, one "
         f"thread, in {number(cpu, 2)} hours of processor time and {number(hours, 2)} hours of wall "
         "time beside other work.",
-        "![Success rates with 95% intervals, by arm](policies.png)",
     ]
     if missing:
         parts.append(
@@ -201,37 +197,3 @@ def verdict(rows: Rows) -> str:
         f"Significant differences (Holm, {len(rows)} comparisons, 5%): {', '.join(shown)}. "
         "The other arms do not differ significantly from `none`."
     )
-
-
-def picture(rows: Rows) -> Figure:
-    """Rates and intervals: a panel for each task, a line for each arm."""
-    tasks, arms = (list(dict.fromkeys(row[name] for row in rows)) for name in ("task", "arm"))
-    figure = drawing.canvas(4.2 * len(tasks) + 2.3, 1.7 + 0.42 * len(arms))
-    drawing.heading(
-        figure,
-        "Policies with and without key states",
-        "success rate with 95% intervals; ticks: training seeds",
-    )
-    height = figure.get_figheight()
-    panels = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0]
-    left = 2.0 / figure.get_figwidth()
-    figure.subplots_adjust(
-        left=left, right=0.97, top=1 - 1.1 / height, bottom=0.5 / height, wspace=0.08
-    )
-    for axes, task in zip(panels, tasks, strict=True):
-        drawing.quiet(axes)
-        axes.grid(axis="x", color=GRID, linewidth=0.8)
-        for shift, kind, colour in ((-0.14, "seen", ORANGE), (0.14, "unseen", BLUE)):
-            for row in pick(rows, task=task, starts=kind):
-                place = arms.index(row["arm"])
-                axes.plot([row["low"], row["high"]], [place + shift] * 2, color=colour, lw=2)
-                axes.plot(row["rate"], place + shift, "o", color=colour, ms=5)
-                ticks = [place + shift] * len(row["seeds"])
-                axes.plot(row["seeds"], ticks, "|", color=INK, ms=7, alpha=0.6)
-        axes.set_yticks(range(len(arms)), arms, color=INK)
-        axes.set_ylim(len(arms) - 0.5, -0.5)
-        axes.set_xlim(0, 1)
-        axes.set_xlabel("success rate", color=QUIET, fontsize=9)
-        axes.set_title(TITLES[task], color=QUIET, fontsize=10)
-    drawing.line_legend(figure, {"seen starts": ORANGE, "unseen starts": BLUE})
-    return figure

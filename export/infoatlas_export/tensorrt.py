@@ -32,7 +32,7 @@ from infoatlas_export.targets import (
     refuse_large,
 )
 from infoatlas_rt.backends.cuda_device import Device
-from infoatlas_rt.backends.tensorrt_libraries import load
+from infoatlas_rt.backends.tensorrt_libraries import Library, load
 from infoatlas_rt.cli.console import check_target
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.models import engine_file, model_file
@@ -107,10 +107,7 @@ def build(
         raise InputError(f"{model} is an engine already: pass the model that it was built from")
     if workspace is not None and not (type(workspace) is int and 0 < workspace < 2**63):
         raise InputError(f"workspace is {workspace!r}: pass bytes, an integer from 1 to 2^63 - 1")
-    path = Path(out if out is not None else f"{source.path.stem}{engine_file.SUFFIX}")
-    if path.suffix != engine_file.SUFFIX:
-        raise InputError(f"{path} has to end in {engine_file.SUFFIX}, by which it is recognised")
-    check_target(path)
+    path = _check_path(out if out is not None else f"{source.path.stem}{engine_file.SUFFIX}")
     kind = choose_library(library)
     capabilities = choose_capabilities(kind, compute_capabilities)
     if kind.anywhere and timing_cache is not None:
@@ -119,11 +116,7 @@ def build(
         )
     precision, converted = choose_precision(source, precision)
     chosen = make_profiles(profiles, source)
-    try:
-        trt = load(kind)
-    except ProviderError as error:
-        other = "" if kind.anywhere else "; for a GeForce or RTX board, pass --backend rtx"
-        raise ProviderError(f"{error}{other}") from error
+    trt = _load_library(kind)
     refuse_large(source, [profile for profile in chosen if profile.name not in NAMED_PROFILES])
     device = None if kind.anywhere else Device()
     graph = half_graph(source) if converted else source.bytes
@@ -164,6 +157,24 @@ def build(
     )
     _write(path, made.content, found)
     return Built(path, found, reason, made.seconds, made.layers)
+
+
+def _check_path(out: str | os.PathLike[str]) -> Path:
+    """Path of the engine; InputError unless it has the suffix of engines and can be written."""
+    path = Path(out)
+    if path.suffix != engine_file.SUFFIX:
+        raise InputError(f"{path} has to end in {engine_file.SUFFIX}, by which it is recognised")
+    check_target(path)
+    return path
+
+
+def _load_library(kind: Library) -> Any:
+    """The module of a library; ProviderError if it is missing or does not start."""
+    try:
+        return load(kind)
+    except ProviderError as error:
+        other = "" if kind.anywhere else "; for a GeForce or RTX board, pass --backend rtx"
+        raise ProviderError(f"{error}{other}") from error
 
 
 def fitting(path: Path, wanted: Mapping[str, Any]) -> tuple[EngineFile | None, str]:

@@ -207,26 +207,7 @@ def pretrain(options: Options, config: HypernetworkConfig | None = None) -> Info
         "arguments": options.record(),
     }
     if options.resume or options.init:
-        start = out / "last.pt" if options.resume else options.init
-        try:
-            saved = torch.load(start, map_location=fabric.device, weights_only=True)
-            source = HypernetworkConfig(**saved["config"])
-            weights = saved["model"], saved.get("average", saved["model"])
-            for into, values in zip((model, average.model), weights, strict=True):
-                values = expanded(hypernetwork_only(values), source, model.config)
-                into.hypernetwork.load_state_dict(values)
-            if options.resume:
-                optimizer.load_state_dict(saved["optimizer"])
-        except (OSError, UnpicklingError, LookupError, RuntimeError, ValueError) as error:
-            raise InputError(
-                f"{start} cannot be continued ({error}): pass a checkpoint of such a network, or "
-                "begin anew, in another folder"
-            ) from error
-        if options.resume:
-            resumed = ("step", "best", "skipped")
-            run |= {k: saved["run"][k] for k in resumed if k in saved["run"]}
-        # The datasets and seconds behind the initial weights are counted, too.
-        run |= {k: saved["run"][k] for k in ("datasets", "seconds")}
+        _load_start(options, model, average, optimizer, run)
     wrapped, optimizer = fabric.setup(model, optimizer)
     wrapped.mark_forward_method("critic")
     held_out = held_out_batches(atlas, fabric.device, options.held_out) if first else []
@@ -249,18 +230,7 @@ def pretrain(options: Options, config: HypernetworkConfig | None = None) -> Info
         for step in range(run["step"], options.steps):
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(step, options)
-            loss = torch.zeros((), device=fabric.device)
-            for i in range(options.accumulate):
-                index = fabric.global_rank * options.accumulate + i
-                data = batch_at(atlas, step, options, index, fabric.device)
-                shifts = draw_shifts(data.x.shape[1], options.shifts).to(fabric.device)
-                with fabric.no_backward_sync(wrapped, enabled=i + 1 < options.accumulate):
-                    part = (
-                        losses(wrapped, data, shifts, options.objective)["loss"]
-                        / options.accumulate
-                    )
-                    fabric.backward(part)
-                loss += part.detach()
+            loss, sets = _accumulate_gradients(fabric, wrapped, atlas, step, options)
             norm = fabric.clip_gradients(wrapped, optimizer, max_norm=1.0, error_if_nonfinite=False)
             if torch.isfinite(norm):  # a batch with a float32 overflow is skipped and counted
                 optimizer.step()
@@ -273,7 +243,7 @@ def pretrain(options: Options, config: HypernetworkConfig | None = None) -> Info
             if math.isfinite(loss):
                 smooth = loss if smooth is None else 0.98 * smooth + 0.02 * loss
             run["step"] = step + 1
-            run["datasets"] += data.x.shape[0] * options.accumulate * fabric.world_size
+            run["datasets"] += sets * fabric.world_size
             run["seconds"] = before + time.monotonic() - started
             progress.update(step + 1, smooth, run)
             # The other processes continue until the next exchange of gradients.
@@ -295,6 +265,57 @@ def pretrain(options: Options, config: HypernetworkConfig | None = None) -> Info
                 saved_at = time.monotonic()
     fabric.barrier()
     return model
+
+
+def _load_start(
+    options: Options,
+    model: InfoAtlas,
+    average: Average,
+    optimizer: torch.optim.Optimizer,
+    run: dict[str, Any],
+) -> None:
+    """Load the weights of `--init`, or with --resume also the optimizer and the record `run`.
+
+    InputError if the checkpoint cannot be used.
+    """
+    start = options.out / "last.pt" if options.resume else options.init
+    device = next(model.parameters()).device
+    try:
+        saved = torch.load(start, map_location=device, weights_only=True)
+        source = HypernetworkConfig(**saved["config"])
+        weights = saved["model"], saved.get("average", saved["model"])
+        for into, values in zip((model, average.model), weights, strict=True):
+            values = expanded(hypernetwork_only(values), source, model.config)
+            into.hypernetwork.load_state_dict(values)
+        if options.resume:
+            optimizer.load_state_dict(saved["optimizer"])
+    except (OSError, UnpicklingError, LookupError, RuntimeError, ValueError) as error:
+        raise InputError(
+            f"{start} cannot be continued ({error}): pass a checkpoint of such a network, or "
+            "begin anew, in another folder"
+        ) from error
+    if options.resume:
+        resumed = ("step", "best", "skipped")
+        run |= {k: saved["run"][k] for k in resumed if k in saved["run"]}
+    # The datasets and seconds behind the initial weights are counted, too.
+    run |= {k: saved["run"][k] for k in ("datasets", "seconds")}
+
+
+def _accumulate_gradients(
+    fabric: Fabric, model: Any, atlas: Atlas, step: int, options: Options
+) -> tuple[torch.Tensor, int]:
+    """Add up the gradients of the batches of a step; their mean loss, and number of datasets."""
+    loss, sets = torch.zeros((), device=fabric.device), 0
+    for i in range(options.accumulate):
+        index = fabric.global_rank * options.accumulate + i
+        data = batch_at(atlas, step, options, index, fabric.device)
+        shifts = draw_shifts(data.x.shape[1], options.shifts).to(fabric.device)
+        with fabric.no_backward_sync(model, enabled=i + 1 < options.accumulate):
+            part = losses(model, data, shifts, options.objective)["loss"] / options.accumulate
+            fabric.backward(part)
+        loss += part.detach()
+        sets += data.x.shape[0]
+    return loss, sets
 
 
 class Progress:

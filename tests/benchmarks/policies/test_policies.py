@@ -116,7 +116,6 @@ def test_page():
     alike = [one for one in others if one["arm"] == "same"]
     assert "does not show that key states help" in page.verdict(alike)
     assert page.differences(page.summarise(runs(helps=0.8))) == []  # nothing to compare with
-    assert page.picture(rows).axes[0].get_title() == "PickCube"
 
 
 def test_arms_of_a_file(tmp_path):

@@ -11,19 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.estimation.standard_error import sampling_noise
+
+from ..array_types import Float, Int
 
 REPLICATES = 1000
 LEVELS = (0.05, 0.95)  # of the 90% interval
 TINY = 1e-12  # of 1 - exp(-2 mi)
 
-Array = NDArray[np.float64]
-
 
 def best_lag(
-    lags: NDArray[np.int64], mi: Array, influences: Sequence[Array], dims: int, seed: int
+    lags: Int, mi: Float, influences: Sequence[Float], dims: int, seed: int
 ) -> tuple[float, tuple[float, float]]:
     """Lag of the largest estimate and its 90% interval, in steps.
 
@@ -49,7 +48,7 @@ def best_lag(
     return float(best), (float(min(low, ends[0])), float(max(high, ends[1])))
 
 
-def peaks(lags: NDArray[np.int64], mi: Array, dims: int) -> Array:
+def peaks(lags: Int, mi: Float, dims: int) -> Float:
     """Tops [B, 3] of curves through the largest of mi [B, m] and its two neighbours, ascending.
 
     The mutual information of d coordinates with one correlation is -d/2 log(1 - rho²), a cusp at

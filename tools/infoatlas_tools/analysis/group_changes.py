@@ -14,7 +14,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
@@ -23,10 +22,10 @@ from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.result import INTERVAL
 from infoatlas_rt.estimation.shuffling import largest_group
 
+from ..array_types import Float, Int
 from .small_samples import gaussian_information
 
-Float = NDArray[np.float64]
-Rows = list[tuple[int, NDArray[np.int64]]]  # trajectories, and steps of each
+Rows = list[tuple[int, Int]]  # trajectories, and steps of each
 
 WINDOW = 1.0  # seconds before and after a key state
 PAIRS = 400  # samples of one estimate, drawn from all trajectories
@@ -149,15 +148,13 @@ def _subset(spans: Sequence[tuple[int, int, int]], number: int) -> Rows:
     return [(which, rows[part]) for (which, rows), part in zip(chosen, parts, strict=True)]
 
 
-def _labels(rows: Rows) -> NDArray[np.int64]:
+def _labels(rows: Rows) -> Int:
     """Trajectory of each row, numbered 0..G-1; those without rows have no number."""
     counts = np.array([len(steps) for _, steps in rows if len(steps)], np.int64)
     return np.repeat(np.arange(len(counts)), counts)
 
 
-def _estimate(
-    estimator: Estimator, x: Float, y: Float, labels: NDArray[np.int64]
-) -> tuple[float, float, bool]:
+def _estimate(estimator: Estimator, x: Float, y: Float, labels: Int) -> tuple[float, float, bool]:
     """Information, standard error, and whether one side determines a part of the other.
 
     The Gaussian form is used if there are too few samples for the model. NaN if one trajectory has

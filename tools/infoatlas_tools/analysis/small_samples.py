@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
+from ..array_types import Float, Int
 
 TOLERANCE = 1e-9  # of the largest variance: a direction below it is constant
 COPIES = 0.999999  # largest squared canonical correlation, for copies
 
 
-def gaussian_information(x: Float, y: Float, groups: NDArray[np.int64]) -> tuple[float, float]:
+def gaussian_information(x: Float, y: Float, groups: Int) -> tuple[float, float]:
     """Mutual information of Gaussians with the covariance of the samples, and its standard error.
 
     The bias of the log-determinants is removed (Misra, Singh and Demchuk, 2005, J. Multivariate

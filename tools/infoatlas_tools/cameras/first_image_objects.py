@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..array_types import Bool, Float, Int
 from .images import FEWEST
 from .scene import Image, Scene
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 DIFFERS = 9.0  # delta E from what is usual, from which a pixel is of something that lies elsewhere
 COLOURS = 8  # of the palette: more would split one object
@@ -33,7 +30,7 @@ class ImageObject:
     twin: bool  # most demonstrations have two blobs of its colour, which may be confused
 
     @property
-    def seen(self) -> NDArray[np.bool_]:
+    def seen(self) -> Bool:
         """Whether each demonstration has it [N]."""
         return np.isfinite(self.points[:, 0])
 
@@ -54,7 +51,7 @@ def find_objects(scene: Scene) -> tuple[list[ImageObject], Image]:
     return sorted(things, key=lambda one: -np.median(_areas(one))), palette
 
 
-def unusual(images: Image, scene: Scene) -> NDArray[np.bool_]:
+def unusual(images: Image, scene: Scene) -> Bool:
     """Pixels [N, h, w] that differ from the background and from the usual first image."""
     import cv2
 

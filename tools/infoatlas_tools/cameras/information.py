@@ -10,9 +10,8 @@ than 0 nats on average.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
+from ..array_types import Float
 
 
 def components(joints: Float) -> Float:

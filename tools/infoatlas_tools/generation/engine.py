@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from infoatlas_rt import InputError
 
 from .. import Subtasks
+from ..array_types import Float
 from ..keystates.subtasks import WORLD, Subtask
 from . import arm, transform as move
 from .scene import Scene
 from .sources import Generated, Sources, poses
 from .tasks import TASKS, SimulatorTask
 
-Float = NDArray[np.float64]
 FIRST_SEED = 500_000  # no demonstration's and no evaluation's
 SEEDS = 10_000  # resets of each `seed`
 NEAREST = 3  # sources that a part is drawn from

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from infoatlas_rt import InputError
 
 from .. import Pose, Position, Subtasks, Trajectories, discover_keystates
+from ..array_types import Bool, Float, Int
 from ..files.hdf5.pose_matrices import POSE, pose_columns
 from ..keystates.subtasks.poses import matrices
 from . import arm
 from .tasks import FLAG_AT, JOINTS, RATE, TASKS, column_names
-
-Float = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +30,10 @@ class Sources:
     # [sum, 8], targets of joints 1 to 7 (rad) and of the gripper (1 open, -1 closed), given at each
     # state. The last row of an episode repeats the one before.
     actions: NDArray[np.float32]
-    lengths: NDArray[np.int64]  # [N]
+    lengths: Int  # [N]
     # Of the columns; poses as "cube.x" to "cube.qz", positions as "goal.x" to "goal.z".
     names: tuple[str, ...]
-    seeds: NDArray[np.int64]  # [N], of the resets; -1 where they are not known
+    seeds: Int  # [N], of the resets; -1 where they are not known
 
     def __post_init__(self) -> None:
         total = int(np.sum(self.lengths))
@@ -46,7 +45,7 @@ class Sources:
         if len(self.seeds) != len(self.lengths):
             raise InputError(f"{len(self.seeds)} seeds for {len(self.lengths)} demonstrations")
 
-    def save(self, path: Path, **flags: NDArray[np.bool_]) -> None:
+    def save(self, path: Path, **flags: Bool) -> None:
         """Write a file for `read_sources`, with flags [sum] by name."""
         names = ("states", "actions", "lengths", "names", "seeds")
         arrays: dict[str, Any] = {name: np.asarray(getattr(self, name)) for name in names}
@@ -54,7 +53,7 @@ class Sources:
         np.savez_compressed(path, **arrays)
 
     @cached_property
-    def bounds(self) -> NDArray[np.int64]:
+    def bounds(self) -> Int:
         """First row of each demonstration, and the number of rows [N + 1]."""
         return np.concatenate([[0], np.cumsum(self.lengths)])
 
@@ -92,8 +91,8 @@ class Generated(Sources):
     # ManiSkill stores them.
     simulator: dict[str, NDArray[np.float32]]
     # [sum], the flag of ManiSkill's observation; None where a task has none.
-    grasped: NDArray[np.bool_] | None
-    successes: NDArray[np.bool_]  # [attempts]
+    grasped: Bool | None
+    successes: Bool  # [attempts]
     seconds: float  # all attempts together
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float = NDArray[np.float64]
+from ..array_types import Float
 
 TURNS = {"half turns": 2, "quarter turns": 4}  # orientations that a part counts up to a symmetry
 

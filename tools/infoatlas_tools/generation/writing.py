@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,6 @@ def _write_maniskill(generated: Generated, path: Path) -> None:
 
 def _write_lerobot(generated: Generated, folder: Path) -> None:
     """The layout of lerobot/datasets/utils.py: one file of frames, one of episodes."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     rows = np.delete(np.arange(len(generated.states)), generated.bounds[1:] - 1)
@@ -129,55 +129,14 @@ def _write_lerobot(generated: Generated, folder: Path) -> None:
         "index": np.arange(len(rows)),
         "task_index": np.zeros(len(rows), np.int64),
     }
-    names = {"observation.state": list(generated.names), "action": list(ACTIONS)}
-    described = {
-        name: {
-            "dtype": str(values.dtype),
-            "shape": [values.shape[1] if values.ndim == 2 else 1],
-            "names": names.get(name),
-        }
-        for name, values in features.items()
-    }
-    info = {
-        "codebase_version": CODE,
-        "robot_type": "panda",
-        "total_episodes": len(steps),
-        "total_frames": len(rows),
-        "total_tasks": 1,
-        "chunks_size": 1000,
-        "data_files_size_in_mb": 100,
-        "video_files_size_in_mb": 200,
-        "fps": RATE,
-        "splits": {"train": f"0:{len(steps)}"},
-        "data_path": DATA,
-        "video_path": None,
-        "features": described,
-    }
     (folder / "meta").mkdir(parents=True)
-    _dump(folder / "meta" / "info.json", info)
+    _dump(folder / "meta" / "info.json", _lerobot_info(generated.names, features, len(steps)))
     stats = {name: summary(values) for name, values in features.items()}
     _dump(folder / "meta" / "stats.json", stats)
-
-    def column(values: NDArray[Any]) -> Any:
-        if values.ndim == 1:
-            return pa.array(values)
-        return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
-
-    def kind(values: NDArray[Any]) -> dict[str, Any]:
-        own = {"dtype": str(values.dtype), "_type": "Value"}
-        if values.ndim == 1:
-            return own
-        return {"feature": own, "length": values.shape[1], "_type": "List"}
-
-    def save(path: Path, columns: dict[str, Any], **about: Any) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        described = {key: json.dumps(value) for key, value in about.items()}
-        pq.write_table(pa.table(columns).replace_schema_metadata(described), path)
-
-    save(
+    _save_table(
         folder / DATA.format(chunk_index=0, file_index=0),
-        {name: column(values) for name, values in features.items()},
-        huggingface={"info": {"features": {name: kind(v) for name, v in features.items()}}},
+        {name: _column(values) for name, values in features.items()},
+        huggingface={"info": {"features": {name: _kind(v) for name, v in features.items()}}},
     )
     what = f"{generated.task}: generated"
     ends = np.cumsum(steps)
@@ -193,8 +152,64 @@ def _write_lerobot(generated: Generated, folder: Path) -> None:
         "meta/episodes/chunk_index": first,
         "meta/episodes/file_index": first,
     }
-    save(folder / "meta/episodes/chunk-000/file-000.parquet", listed)
+    _save_table(folder / "meta/episodes/chunk-000/file-000.parquet", listed)
     pq.write_table(names_table([what], "task"), folder / "meta/tasks.parquet")
+
+
+def _lerobot_info(
+    states: Sequence[str], features: dict[str, NDArray[Any]], episodes: int
+) -> dict[str, Any]:
+    """Content of meta/info.json."""
+    names = {"observation.state": list(states), "action": list(ACTIONS)}
+    return {
+        "codebase_version": CODE,
+        "robot_type": "panda",
+        "total_episodes": episodes,
+        "total_frames": len(features["index"]),
+        "total_tasks": 1,
+        "chunks_size": 1000,
+        "data_files_size_in_mb": 100,
+        "video_files_size_in_mb": 200,
+        "fps": RATE,
+        "splits": {"train": f"0:{episodes}"},
+        "data_path": DATA,
+        "video_path": None,
+        "features": {
+            name: {
+                "dtype": str(values.dtype),
+                "shape": [values.shape[1] if values.ndim == 2 else 1],
+                "names": names.get(name),
+            }
+            for name, values in features.items()
+        },
+    }
+
+
+def _column(values: NDArray[Any]) -> Any:
+    """Values [n] or [n, d] as an array of Arrow."""
+    import pyarrow as pa
+
+    if values.ndim == 1:
+        return pa.array(values)
+    return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+
+
+def _kind(values: NDArray[Any]) -> dict[str, Any]:
+    """Type of a column, as the package datasets writes it."""
+    own = {"dtype": str(values.dtype), "_type": "Value"}
+    if values.ndim == 1:
+        return own
+    return {"feature": own, "length": values.shape[1], "_type": "List"}
+
+
+def _save_table(path: Path, columns: dict[str, Any], **about: Any) -> None:
+    """Write a Parquet file with metadata."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    described = {key: json.dumps(value) for key, value in about.items()}
+    pq.write_table(pa.table(columns).replace_schema_metadata(described), path)
 
 
 def _dump(path: Path, value: Any) -> None:

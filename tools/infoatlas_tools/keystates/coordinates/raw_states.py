@@ -114,21 +114,15 @@ def read_coordinates(
     groups = [groups[g] for g in kept]
     scale = _scales(path, bound)
     rest = _limits(groups, parts, scale, least, trajectories.resolution)
-    notes = [
-        *(_group_note(group, names, orientation is not None) for group in groups),
-        *(
-            f"{_columns([c], names)} rises evenly: it is left out"
-            for c in np.flatnonzero(clock).tolist()
-        ),
-        *(
-            f"{_columns([c], names)} jumps from end to end of its range: is it an encoder that "
-            f"wraps? Then name it (orientation, --orientation {c}=angle); else check the sensor"
-            for g, c in parts
-            if orientation is None and g < 0 and c not in trajectories.gripper
-            if not (names and GRIPPER.search(names[c])) and may_wrap(columns[c], first)
-        ),
-        *faults.notes(values, bound, episode_names(trajectories)),
+    notes = [_group_note(group, names, orientation is not None) for group in groups]
+    notes += [
+        f"{_columns([c], names)} rises evenly: it is left out"
+        for c in np.flatnonzero(clock).tolist()
     ]
+    if orientation is None:
+        plain_columns = [c for g, c in parts if g < 0 and c not in trajectories.gripper]
+        notes += _wrap_notes(plain_columns, columns, first, names)
+    notes += faults.notes(values, bound, episode_names(trajectories))
     made = ReadCoordinates(
         d,
         tuple(groups),
@@ -247,6 +241,18 @@ def _columns(columns: Sequence[int], names: Sequence[str]) -> str:
     if names:
         return f"columns {names[low]!r} to {names[high]!r}"
     return f"columns {low} to {high}"
+
+
+def _wrap_notes(
+    plain: Sequence[int], columns: Float, first: Bool, names: Sequence[str]
+) -> list[str]:
+    """Questions about plain columns that jump from end to end of their range."""
+    return [
+        f"{_columns([c], names)} jumps from end to end of its range: is it an encoder that "
+        f"wraps? Then name it (orientation, --orientation {c}=angle); else check the sensor"
+        for c in plain
+        if not (names and GRIPPER.search(names[c])) and may_wrap(columns[c], first)
+    ]
 
 
 def _group_note(group: Group, names: Sequence[str], given: bool) -> str:
