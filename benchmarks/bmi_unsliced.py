@@ -19,6 +19,7 @@ from . import drawing, intervals, report
 from .drawing import INK, QUIET
 from .measure import (
     Row,
+    by_label,
     load_models,
     mean_absolute_bias,
     mean_seconds,
@@ -69,7 +70,7 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         parts += [heading, losses(rows, sizes[-1], name)]
     parts += ["## All tasks", "Mean over seeds ± spread; the smallest absolute bias in bold."]
     for n in reversed(sizes):
-        detail = by_task(pick(rows, n=n), tasks)
+        detail = by_label(pick(rows, n=n), "task")
         parts.append(f"<details><summary>n = {n}</summary>\n\n{detail}\n\n</details>")
     return "\n\n".join(parts)
 
@@ -162,20 +163,6 @@ def losses(rows: list[Row], n: int, name: str) -> str:
     intro = f"{len(lost)} of {len(own)} tasks at n = {n}, largest difference first."
     heads = ["task", "truth", name, "peer's estimate", "peer"]
     return f"{intro}\n\n{table(heads, lines)}"
-
-
-def by_task(rows: list[Row], tasks: list[str]) -> str:
-    best = nearest(rows, "task")
-    lines = []
-    for task in tasks:
-        own = [pick(rows, task=task, estimator=name)[0] for name in names(rows)]
-        cells = (
-            f"{'**' if row is best[task] else ''}{number(row.mean)}"
-            f"{'**' if row is best[task] else ''} ± {number(row.spread)}"
-            for row in own
-        )
-        lines.append([task, number(own[0].truth), *cells])
-    return table(["task", "truth", *names(rows)], lines)
 
 
 def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:

@@ -14,6 +14,7 @@ import numpy as np
 from . import intervals, report
 from .measure import (
     Row,
+    by_label,
     load_models,
     mean_absolute_bias,
     mean_seconds,
@@ -72,8 +73,9 @@ def page(
         "Absolute bias, averaged over the families of a kind.",
         by_kind(rows, sizes),
     ]
+    words = "Mean over draws ± spread; the smallest absolute bias in bold."
     for n in reversed(sizes):
-        parts += [f"## All families, n = {n}", by_family(pick(rows, n=n))]
+        parts += [f"## All families, n = {n}", words, by_label(pick(rows, n=n), "family")]
     parts += [
         "## Definitions",
         "Sides: numbers of coordinates of x and y.",
@@ -119,19 +121,6 @@ def by_kind(rows: list[Row], sizes: Sequence[int]) -> str:
             own = (pick(rows, n=n, estimator=name, kind=kind) for kind in kinds)
             lines.append([str(n), name, *(number(mean_absolute_bias(r)) for r in own)])
     return table(["n", "estimator", *kinds], lines)
-
-
-def by_family(rows: list[Row]) -> str:
-    best = nearest(rows, "family")
-    lines = []
-    for name, nearest_row in best.items():
-        own = pick(rows, family=name)
-        cells = [f"{number(row.mean)} ± {number(row.spread)}" for row in own]
-        place = own.index(nearest_row)
-        cells[place] = f"**{cells[place]}**"
-        lines.append([name, number(own[0].truth), *cells])
-    text = "Mean over draws ± spread; the smallest absolute bias in bold."
-    return f"{text}\n\n{table(['family', 'truth', *names(rows)], lines)}"
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:

@@ -18,6 +18,7 @@ from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress
 
 from .peers import PEERS, Score
+from .report import number, table
 from .tasks import Case
 
 OURS = "infoatlas-rt"
@@ -139,6 +140,17 @@ def nearest(rows: Iterable[Row], by: str) -> dict[str, Row]:
         if name not in best or abs(row.bias) < abs(best[name].bias):
             best[name] = row
     return best
+
+
+def by_label(rows: Sequence[Row], by: str) -> str:
+    """Table of truth and mean ± spread for each label; the smallest absolute bias is bold."""
+    lines = []
+    for name, best in nearest(rows, by).items():
+        own = pick(rows, **{by: name})
+        cells = (f"{number(row.mean)} ± {number(row.spread)}" for row in own)
+        bold = (f"**{c}**" if row is best else c for row, c in zip(own, cells, strict=True))
+        lines.append([name, number(best.truth), *bold])
+    return table([by, "truth", *names(rows)], lines)
 
 
 def pick(rows: Iterable[AnyRow], **wanted: Any) -> list[AnyRow]:
