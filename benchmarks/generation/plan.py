@@ -38,8 +38,6 @@ PLAN: dict[str, Any] = {
     "seeds": 3,
     "episodes": 100,
     "limit": {"pick": 150, "stack": 200},
-    "rollouts": 100,
-    "recorded": [["pick", TEN], ["pick", SUBTASKS]],
 }
 QUICK = {
     **PLAN,
@@ -59,6 +57,4 @@ QUICK = {
     "seeds": 1,
     "episodes": 2,
     "limit": {"pick": 30},
-    "rollouts": 2,
-    "recorded": [],
 }

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..policies.policy import Policy, Settings
-from ..policies.rollout import RECORDED, UNSEEN, measure
+from ..policies.policy import Settings
+from ..policies.rollout import UNSEEN, measure
 from ..policies.train import Demos
 from . import sources
 from .arms import slug
@@ -56,28 +56,6 @@ def _joined(*parts: sources.Demos) -> Demos:
         np.concatenate([part.lengths for part in parts]),
         np.concatenate([part.seeds for part in parts]),
     )
-
-
-def record(folder: Path, task: str, arm: str, plan: dict[str, Any]) -> None:
-    """Record rollouts of the policy of seed 0 from unseen starts, with flags."""
-    from ..policies import demos  # needs the simulator
-
-    learned = data(folder, task, arm, plan["sources"])
-    assert learned is not None
-    policy = Policy(learned.states.shape[1], Settings(**plan["policy"]))
-    policy.load_state_dict(torch.load(folder / "policies" / f"{name(task, arm, 0)}.pt"))
-    path = folder / "rollouts" / f"{task}-{slug(arm)}.npz"
-    path.parent.mkdir(exist_ok=True)
-    starts = range(RECORDED, RECORDED + plan["rollouts"])
-    demos.record_rollouts(task, policy.eval(), starts, plan["limit"][task], path)
-
-
-def keep_rollouts(folder: Path, plan: dict[str, Any]) -> None:
-    """Record the missing rollouts of trained policies."""
-    for task, arm in plan["recorded"] if plan["rollouts"] else ():
-        trained = (folder / "policies" / f"{name(task, arm, 0)}.json").exists()
-        if trained and not (folder / "rollouts" / f"{task}-{slug(arm)}.npz").exists():
-            record(folder, task, arm, plan)
 
 
 def jobs(plan: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
@@ -120,8 +98,6 @@ def main() -> None:
             f"{row['demonstrations']} demonstrations, {row['wall_seconds']:.0f} s",
             flush=True,
         )
-        keep_rollouts(folder, plan)
-    keep_rollouts(folder, plan)
     missing = [job for job in every if not (folder / "policies" / f"{name(*job)}.json").exists()]
     arms = ", ".join(dict.fromkeys(f"{task} {arm}" for task, arm, _ in missing)) or "none"
     print(f"{len(every) - len(missing)} of {len(every)} policies; no data yet for: {arms}")
