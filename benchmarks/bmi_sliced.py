@@ -21,7 +21,7 @@ from scipy.stats import spearmanr
 from infoatlas_rt import Estimator
 
 from . import report
-from .measure import OURS, Row, mean_seconds, measure, names, pick
+from .measure import OURS, Row, as_json, mean_seconds, measure, names, pick
 from .peers import KSG, PEERS
 from .report import number, table
 from .tasks import Case
@@ -110,7 +110,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     about = report.provenance(chosen.command, next(iter(estimators.values())))
     rows = measure("Sliced", made, estimators, {WHOLE: PEERS[KSG]})
     text = page(about, rows, sizes, listed)
-    report.save(chosen.out, "bmi_sliced", about, report.values(rows), text)
+    report.save(chosen.out, "bmi_sliced", about, as_json(rows), text)
 
 
 if __name__ == "__main__":

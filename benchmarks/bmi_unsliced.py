@@ -19,6 +19,7 @@ from . import drawing, intervals, report
 from .drawing import INK, QUIET
 from .measure import (
     Row,
+    as_json,
     by_label,
     load_models,
     mean_absolute_bias,
@@ -197,7 +198,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     rows = measure("BMI", cases, estimators)
     print(summary(rows, sizes, [*EIGHT], len({row.label["task"] for row in rows})))
     report.save(
-        chosen.out, "bmi", about, report.values(rows), page(about, rows, sizes), draw(rows, sizes)
+        chosen.out, "bmi", about, as_json(rows), page(about, rows, sizes), draw(rows, sizes)
     )
 
 

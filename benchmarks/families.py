@@ -14,6 +14,7 @@ import numpy as np
 from . import intervals, report
 from .measure import (
     Row,
+    as_json,
     by_label,
     load_models,
     mean_absolute_bias,
@@ -138,7 +139,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
         rows = measure(c.title, drawn, estimators, CLASSICAL)
         print(summary(rows, sizes))
         text = page(c, about, rows, sizes)
-        report.save(chosen.out, c.name, about, report.values(rows), text)
+        report.save(chosen.out, c.name, about, as_json(rows), text)
 
 
 if __name__ == "__main__":

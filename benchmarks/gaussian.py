@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import intervals, report
-from .measure import Row, load_models, mean_seconds, measure, names, ours, pick
+from .measure import Row, as_json, load_models, mean_seconds, measure, names, ours, pick
 from .report import number, table
 from .tasks import Case
 
@@ -114,7 +114,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     about = report.provenance(chosen.command, *estimators.values())
     rows = measure("Gaussians", cases(sizes, draws), estimators)
     text = page(about, rows, sizes)
-    report.save(chosen.out, "gaussian", about, report.values(rows), text)
+    report.save(chosen.out, "gaussian", about, as_json(rows), text)
 
 
 if __name__ == "__main__":

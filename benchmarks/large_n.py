@@ -15,7 +15,7 @@ import numpy as np
 from infoatlas_rt import Estimator
 
 from . import report
-from .measure import Row, load_models, mean_seconds, measure, names, pick
+from .measure import Row, as_json, load_models, mean_seconds, measure, names, pick
 from .peers import COPULA
 from .peers.gaussian_copula import gaussian_copula
 from .report import number, table
@@ -99,7 +99,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     about = report.provenance(chosen.command, estimator)
     rows = measure("Large samples", cases(sizes, draws), estimators, {COPULA: gaussian_copula})
     text = page(about, rows, sizes, estimator.model_file.n_max)
-    report.save(chosen.out, "large_n", about, report.values(rows), text)
+    report.save(chosen.out, "large_n", about, as_json(rows), text)
 
 
 if __name__ == "__main__":

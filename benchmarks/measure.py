@@ -119,6 +119,26 @@ def measure(
     return rows
 
 
+def as_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Rows as JSON-safe values."""
+    return [
+        {
+            **row.label,
+            "n": row.n,
+            "truth": row.truth,
+            "estimator": row.estimator,
+            "mean": row.mean,
+            "spread": row.spread,
+            "bias": row.bias,
+            "seconds": row.seconds,
+            **({} if row.stderr is None else {"mean_stderr": row.stderr}),
+            "estimates": row.estimates,
+            **({"stderrs": row.stderrs} if row.stderrs else {}),
+        }
+        for row in rows
+    ]
+
+
 def names(rows: Iterable[Row]) -> list[str]:
     """The estimators, ours first."""
     return list(dict.fromkeys(row.estimator for row in rows))

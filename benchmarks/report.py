@@ -20,8 +20,6 @@ from infoatlas_rt import Estimator
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from .measure import Row
-
 RESULTS = Path("benchmarks/results")
 
 
@@ -127,26 +125,6 @@ def number(value: float, digits: int = 3) -> str:
 
 def duration(seconds: float) -> str:
     return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
-
-
-def values(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Rows as JSON-safe values."""
-    return [
-        {
-            **row.label,
-            "n": row.n,
-            "truth": row.truth,
-            "estimator": row.estimator,
-            "mean": row.mean,
-            "spread": row.spread,
-            "bias": row.bias,
-            "seconds": row.seconds,
-            **({} if row.stderr is None else {"mean_stderr": row.stderr}),
-            "estimates": row.estimates,
-            **({"stderrs": row.stderrs} if row.stderrs else {}),
-        }
-        for row in rows
-    ]
 
 
 def save(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.stats import ortho_group
 
 from . import intervals, report
-from .measure import Row, load_models, mean_seconds, measure, names, ours, pick
+from .measure import Row, as_json, load_models, mean_seconds, measure, names, ours, pick
 from .report import number, table
 from .slicing_studies import gaussian
 from .tasks import Case
@@ -216,7 +216,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     estimators = load_models(chosen.model)
     about = report.provenance(chosen.command, *estimators.values())
     rows = measure("Strong dependence", cases(sizes, draws, dims), estimators)
-    report.save(chosen.out, "strong", about, report.values(rows), page(about, rows, sizes))
+    report.save(chosen.out, "strong", about, as_json(rows), page(about, rows, sizes))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,16 @@ import numpy as np
 import torch
 
 from . import intervals, report
-from .measure import Row, load_models, mean_absolute_bias, mean_seconds, measure, names, pick
+from .measure import (
+    Row,
+    as_json,
+    load_models,
+    mean_absolute_bias,
+    mean_seconds,
+    measure,
+    names,
+    pick,
+)
 from .peers import CLASSICAL, Score
 from .peers.infonce import infonce
 from .peers.knife import knife
@@ -129,7 +138,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     )
     print(measured(rows, [task for task in EIGHT if pick(rows, task=task)]))
     text = page(about, rows, chosen.quick)
-    report.save(chosen.out, "table1", about, report.values(rows), text)
+    report.save(chosen.out, "table1", about, as_json(rows), text)
 
 
 if __name__ == "__main__":

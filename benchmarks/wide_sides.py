@@ -18,7 +18,7 @@ import numpy as np
 from infoatlas_rt import Estimator
 
 from . import report
-from .measure import Row, measure, names, pick
+from .measure import Row, as_json, measure, names, pick
 from .peers import Array, Score
 from .peers.gaussian_copula import gaussian_copula
 from .peers.shrunk_copula import shrunk_copula
@@ -134,7 +134,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     about = report.provenance(chosen.command, estimators[SLICES])
     cases = bmi_cases(chosen.bmi, sizes, draws) + hidden_cases(sizes, draws)
     rows = measure("Wide sides", cases, estimators, peers)
-    report.save(chosen.out, "wide_sides", about, report.values(rows), page(about, rows, sizes))
+    report.save(chosen.out, "wide_sides", about, as_json(rows), page(about, rows, sizes))
 
 
 if __name__ == "__main__":
