@@ -43,6 +43,7 @@ class DataSet:
     def __init__(self, draw: Any) -> None:
         self.mixed = False
         self.later = (-1, 0, 0.0)  # episode, frame, s
+        self.stated: dict[int, tuple[Any, ...]] = {}  # states, task, success and rate of episodes
         self.version = draw(chosen(("v2.0", "v2.1", "v3.0")))
         self.shape, kind = draw(chosen(SHAPES)), draw(chosen(("f2", "f4", "f8", "i4", "i8", "u1")))
         self.fps, width, rng = draw(chosen((20, 30, 7.5))), int(np.prod(self.shape)), draw(seeds)
@@ -85,13 +86,25 @@ class DataSet:
             self.kind = make(self.kind) if make else pa.list_(self.kind, size)
         self.counter = draw(chosen((pa.int64(), pa.int32(), pa.list_(pa.int64(), 1))))
 
+    def restate(self, stated: dict[int, tuple[Any, ...]]) -> None:
+        """Replace the episodes by others, of which tasks, success and rates are stated."""
+        self.stated, self.info["fps"] = stated, next(iter(stated.values()))[3]
+        self.features[FEATURE] |= {"shape": [2], "dtype": "float32", "names": None}
+        self.shape, self.kind = (2,), pa.list_(pa.float32())
+        self.info.pop("data_path", None)
+        self.lengths = [(e, len(own[0])) for e, own in stated.items()]
+        self.files = [
+            [[e, t, row.tolist()] for t, row in enumerate(own[0])] for e, own in stated.items()
+        ]
+
     def rows(self, episode: int) -> list[list[Any]]:
         return [row for file in self.files for row in file if row[0] == episode]
 
     def time(self, episode: int, frame: int) -> float:
         """Time of a frame, s; from `later` on, by so much more or less."""
         which, first, more = self.later
-        return frame / self.fps + more * (episode == which and frame >= first)
+        fps = self.stated[episode][3] if episode in self.stated else self.fps
+        return frame / fps + more * (episode == which and frame >= first)
 
     def table(self, rows: list[Any]) -> pa.Table:
         def nested(row: Any) -> Any:
@@ -102,8 +115,13 @@ class DataSet:
 
         listed = not pa.types.is_integer(self.counter)
         episodes, frames = ([[r[i]] if listed else r[i] for r in rows] for i in (0, 1))
+        about = [self.stated[r[0]] for r in rows if r[0] in self.stated]
+        flags = [own[2] for own in about]
+        tasks = [own[1] for own in self.stated.values()]
         return pa.table(
             {
+                **({"task_index": [tasks.index(own[1]) for own in about]} if about else {}),
+                **({} if None in flags or not flags else {"next.success": flags}),
                 FEATURE: pa.array([nested(r[2]) for r in rows], self.kind),
                 "action": pa.array([[0.0, 1.0]] * len(rows), pa.list_(pa.float32())),
                 "timestamp": pa.array([self.time(*r[:2]) for r in rows], pa.float32()),
@@ -123,6 +141,9 @@ class DataSet:
             name = f"file-{number:03d}" if new else f"episode_{first:06d}"
             pq.write_table(self.table(rows), chunk / f"{name}.parquet", 7)
         rows = [{"episode_index": e, "tasks": ["x"], "length": n} for e, n in self.lengths]
+        names = [own[1] for own in self.stated.values()]
+        tasks = [json.dumps({"task_index": i, "task": name}) for i, name in enumerate(names)]
+        (path / "meta" / "tasks.jsonl").write_text("\n".join(tasks))
         if new:
             for row in rows if "data_path" in self.info else ():
                 at = [*self.states].index(row["episode_index"])

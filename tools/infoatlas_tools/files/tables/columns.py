@@ -320,7 +320,8 @@ def _labels_at(table: Table, rows: Int) -> list[int]:
     found = []
     for c in np.flatnonzero(np.isfinite(table.values).all(axis=0)).tolist():
         values = table.values[:, c]
-        if np.array_equal(np.flatnonzero(np.diff(values)) + 1, rows):
+        flag = _SUCCESS.fullmatch(_plain(_name(table, c)))
+        if not flag and np.array_equal(np.flatnonzero(np.diff(values)) + 1, rows):
             own = values[np.r_[0, rows]]
             if (own == np.rint(own)).all() and len(np.unique(own)) == len(own):
                 found.append(c)
