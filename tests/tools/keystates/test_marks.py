@@ -8,20 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hdf5_sets import (
-    write_aloha_folder,
-    write_isaac,
-    write_mimicgen,
-    write_minari,
-    write_robosuite,
-)
+from hdf5_sets import write_aloha_folder, write_d4rl, write_mimicgen, write_minari, write_robosuite
 from infoatlas_rt import InputError
 from infoatlas_rt.errors import OutputError
 from infoatlas_tools import Position, Trajectories, discover_keystates, load_trajectories
 from infoatlas_tools.keystates.labels import LACKS, as_labels
 from infoatlas_tools.keystates.marks import Marks, read_labels, write_marks
-from lerobot_sets import write_lerobot
-from table_files import WRITERS
 
 from .test_labels import RATE, demonstration
 
@@ -136,38 +128,14 @@ def test_sub_tasks_are_cut_where_a_person_marked():
     assert np.abs(np.delete(off, 4) + 3).max() <= 2
 
 
-def _table(path, labels):
-    states = np.sin(np.arange(9 * len(labels)))
-    WRITERS[path.suffix](path, {"run": np.repeat(labels, 9), "x": states})
-    return path
-
-
-def _folder(path):
-    path.mkdir()
-    for number in (1, 3, 12):
-        np.save(path / f"episode_{number}.npy", np.random.default_rng(number).random((9, 2)))
-    return path
-
-
-SETS = {  # the data, a number, and the place of its demonstration
+SETS = {  # the data, a number, and the place of its demonstration; tests/fuzz has more
     "gaps": (lambda path: write_mimicgen(path / "a.hdf5"), {}, 10, 2),
     "mask": (lambda path: write_mimicgen(path / "a.hdf5"), {"split": "train"}, 10, 1),
-    "Isaac Lab": (lambda path: write_isaac(path / "a.hdf5"), {}, 2, 1),
     "from 1": (lambda path: write_robosuite(path / "a.hdf5"), {"features": ["states"]}, 1, 0),
     "ALOHA": (lambda path: write_aloha_folder(path / "a"), {}, 10, 2),
     "Minari": (lambda path: write_minari(path / "a"), {}, 10, 2),
-    "folder": (lambda path: _folder(path / "a"), {}, 3, 1),
-    "labels": (lambda path: _table(path / "a.csv", ["demo_2", "demo_4"]), {}, 4, 1),
-    "numbers": (lambda path: _table(path / "a.parquet", [5, 3, 4]), {}, 3, 1),
-    "LeRobot": (lambda path: write_lerobot(path / "a", STATES, "v3.0", None), {}, 2, 2),
-    "no names": (lambda path: _saved(path / "a.npz"), {}, 2, 2),
+    "D4RL": (lambda path: write_d4rl(path / "a.hdf5"), {}, 2, 2),
 }
-STATES = [np.random.default_rng(i).random((9, 2)).astype(np.float32) for i in range(3)]
-
-
-def _saved(path):
-    np.savez(path, states=np.concatenate(STATES), lengths=[9] * 3)
-    return path
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -69,10 +69,12 @@ def _value(group: Any, name: str) -> Any:
     import h5py
 
     try:
-        value = group.attrs[name] if name in group.attrs else group.get(name)
-        if isinstance(value, h5py.Dataset):
-            value = value[-1] if value.ndim == 1 and len(value) else value[()]
-        return np.asarray(value).reshape(-1)[-1:].tolist()[0]
+        if name in group.attrs:
+            return np.asarray(group.attrs[name]).reshape(-1)[-1:].tolist()[0]
+        node = group.get(name)
+        if not isinstance(node, h5py.Dataset) or node.ndim > 1:
+            return None
+        return np.asarray(node[-1] if node.ndim else node[()]).tolist()
     except (OSError, RuntimeError, ValueError, TypeError, KeyError, IndexError):
         return None
 
