@@ -1,6 +1,8 @@
 """Publish states to the ROS 2 node at a steady rate, and record its memory and latency.
 
 python -m benchmarks.ros2_soak --minutes 10 --rate 200 --out benchmarks/results/ros2_soak.json
+
+With `--disturbed`, each minute has 37 s of motion, 3 s without messages, and 20 s at rest.
 """
 
 from __future__ import annotations
@@ -34,12 +36,15 @@ from std_msgs.msg import Header
 from infoatlas_rt.cli.console import progress
 
 JOINTS = 7
+PAUSE, REST = 37.0, 40.0  # seconds of a disturbed minute at which they begin
+MOVING, RESTING = (5.0, PAUSE), (REST + 5.0, 60.0)  # seconds of a minute for the processor time
 
 
 class Soak:
     """A publisher of joint states, and a listener that records messages of the node with times.
 
-    `share` is the processor time of the node divided by the elapsed time; `feed` sets it.
+    `share` is the processor time of the node divided by the elapsed time, of the run and of
+    seconds of motion and of rest; `feed` sets it.
     """
 
     def __init__(self, pid: int) -> None:
@@ -50,7 +55,7 @@ class Soak:
         )
         self.latencies: list[float] = []
         self.memory: list[tuple[float, float]] = []  # seconds, MB
-        self.share = float("nan")
+        self.share: dict[str, float] = {}
         self.status: dict[str, str] = {}
         self.node.create_subscription(
             MutualInformation, "/infoatlas/mutual_information", self._read, 100
@@ -83,29 +88,45 @@ class Soak:
         if not done.wait(30) or not future.result().success:
             raise RuntimeError("the node refused: see what it printed")
 
-    def feed(self, minutes: float, rate: float, advance) -> float:
-        """Publish states for some minutes; returns the elapsed seconds."""
+    def feed(self, minutes: float, rate: float, disturbed: bool, velocities: bool, advance) -> int:
+        """Publish states for some minutes; returns their number."""
         rng = np.random.default_rng(0)
-        state = np.zeros(JOINTS)
-        used = processor_seconds(self.pid)
+        state, sent = np.zeros(JOINTS), 0
         total, start, begin = int(minutes * 60 * rate), time.time_ns(), time.monotonic()
-        noted = -np.inf
+        noted = at = begin
+        first = used = processor_seconds(self.pid)
+        parts: dict[str, list[float]] = {"moving": [], "resting": []}
         for i in range(total):
             pause = begin + i / rate - time.monotonic()
             if pause > 0:
                 time.sleep(pause)
-            state = 0.95 * state + 0.1 * np.sin(0.01 * i) + 0.2 * rng.standard_normal(JOINTS)
-            stamp = start + int(i * 1e9 / rate)
-            header = Header(stamp=Time(sec=stamp // 10**9, nanosec=stamp % 10**9))
-            self.publisher.publish(JointState(header=header, position=state.tolist()))
-            now = time.monotonic() - begin
+            second = i / rate % 60 if disturbed else 0.0
+            moves = 0.1 * np.sin(0.01 * i) + 0.2 * rng.standard_normal(JOINTS)
+            before, state = state, state if second >= PAUSE else 0.95 * state + moves
+            shown = state + 1e-4 * moves if second >= REST else state
+            if not PAUSE <= second < REST:
+                stamp = start + int(i * 1e9 / rate)
+                header = Header(stamp=Time(sec=stamp // 10**9, nanosec=stamp % 10**9))
+                message = JointState(header=header, position=shown.tolist())
+                if velocities:
+                    message.velocity = (rate * (state - before) + 1e-4 * moves).tolist()
+                self.publisher.publish(message)
+                sent += 1
+            now = time.monotonic()
+            if now - at > 1:
+                share = (processor_seconds(self.pid) - used) / (now - at)
+                for name, (low, high) in (("moving", MOVING), ("resting", RESTING)):
+                    if low + 1 <= second < high:
+                        parts[name].append(share)
+                used, at = processor_seconds(self.pid), now
             if now - noted > 5:
                 noted = now
-                self.memory.append((now, resident(self.pid)))
+                self.memory.append((now - begin, resident(self.pid)))
                 advance(i / total)
         took = time.monotonic() - begin
-        self.share = (processor_seconds(self.pid) - used) / took
-        return took
+        self.share = {"all": (processor_seconds(self.pid) - first) / took}
+        self.share |= {name: float(np.mean(own)) for name, own in parts.items() if own}
+        return sent
 
 
 def resident(pid: int) -> float:
@@ -133,13 +154,16 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=200.0, help="Hz (200)")
     parser.add_argument("--slices", type=int, default=40, help="0: chosen by the node (40)")
     parser.add_argument("--provider", default="auto", help="of the node (auto)")
+    parser.add_argument("--disturbed", action="store_true", help="with pauses and rests")
+    parser.add_argument("--params", help="parameter file of the node; states have velocities, too")
     parser.add_argument("--out", help="JSON file")
     arguments = parser.parse_args()
 
     program = Path(get_package_prefix("infoatlas_ros2"), "lib/infoatlas_ros2/infoatlas_node")
     values = {"lag_seconds": 0.1, "lag": round(0.1 * arguments.rate), "slices": arguments.slices}
     values["provider"] = arguments.provider
-    given = [word for k, v in values.items() for word in ("-p", f"{k}:={v}")]
+    given = ["--params-file", arguments.params] if arguments.params else []
+    given += [word for k, v in values.items() for word in ("-p", f"{k}:={v}")]
     node = subprocess.Popen([sys.executable, program, "--ros-args", *given])
     rclpy.init()
     try:
@@ -147,7 +171,10 @@ def main() -> int:
         soak.change(Transition.TRANSITION_CONFIGURE)
         soak.change(Transition.TRANSITION_ACTIVATE)
         with progress("soak") as advance:
-            took = soak.feed(arguments.minutes, arguments.rate, advance)
+            sent = soak.feed(
+                arguments.minutes, arguments.rate, arguments.disturbed, bool(arguments.params),
+                advance,
+            )  # fmt: skip
         time.sleep(2.5)  # the last report
         status = soak.status
     finally:
@@ -155,22 +182,23 @@ def main() -> int:
         code = node.wait(10)
         rclpy.try_shutdown()
 
-    sent = int(arguments.minutes * 60 * arguments.rate)
     seconds, memory = np.array(soak.memory).T
     settled = seconds > min(60.0, seconds[-1] / 3)  # buffers have reached their size
     slope = np.polyfit(seconds[settled] / 60, memory[settled], 1)[0]
     late = np.array(soak.latencies) * 1e3
     result = {
-        "minutes": round(took / 60, 2),
+        "minutes": arguments.minutes,
         "rate_hz": arguments.rate,
         "sent": sent,
         "received": int(status["received"]),
         "lost_on_the_way": sent - int(status["received"]),
         "estimates": int(status["estimates"]),
         "overtaken": int(status["dropped: newer came"]),
+        "at_rest": int(status.get("dropped: at rest", 0)),
         "queue_full": int(status["dropped: queue full"]),
         "extrema": int(status["extrema"]),
-        "processor": round(soak.share, 3),  # share of one core
+        # Shares of one core.
+        "processor": {name: round(share, 3) for name, share in soak.share.items()},
         "memory_mb": {
             "after_a_minute": round(float(memory[settled][0]), 1),
             "end": round(float(memory[-1]), 1),
@@ -188,7 +216,7 @@ def main() -> int:
         "exit_code": code,
         "model": status["model"],
         "window": 100,
-        "coordinates": JOINTS,
+        "coordinates": int(status["coordinates"]),
         "slices": status["slices"],
         "provider": status["provider"],
         "warning": status["last warning"],
@@ -198,7 +226,9 @@ def main() -> int:
         "date": time.strftime("%Y-%m-%d"),
         "command": f"python -m benchmarks.ros2_soak --minutes {arguments.minutes:g} "
         f"--rate {arguments.rate:g} --slices {arguments.slices} "
-        f"--provider {arguments.provider}",
+        f"--provider {arguments.provider}"
+        + " --disturbed" * arguments.disturbed
+        + f" --params {arguments.params}" * bool(arguments.params),
     }
     text = json.dumps(result, indent=2)
     print(text)

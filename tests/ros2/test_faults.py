@@ -253,6 +253,37 @@ def test_unstamped_headers_count_as_no_headers(bench):
     assert before < nanoseconds(bench.estimates[0][1].header.stamp) * 1e-9 < time.time()
 
 
+def test_messages_without_stamps_among_stamped_ones(bench):
+    """Stamps of another year: those without are dated on the same clock, and one warning comes."""
+    bench.up()
+    publisher = bench.publisher()
+    messages = joint_states(walk(200))
+    for message in messages[100::25]:
+        message.header.stamp = as_time(0)
+    feed(publisher, messages, 100)
+    status = values(bench.diagnosis(lambda s: values(s)["messages: accepted"] == "200"))
+    assert status["messages: resets"] == "0" and "has no stamp" in status["last warning"]
+    stamps = [nanoseconds(m.header.stamp) for _, m in bench.estimates]
+    assert START < min(stamps) and max(stamps) < START + 10**10
+
+
+def test_after_a_pause_no_estimate_is_old(bench):
+    """With a slow engine; the age is in the message, and the newest one's on /diagnostics."""
+    bench.up(provider="cpu", slices=60, k=2, window=100, extremum_delay=2.0, stall_after=0.5)
+    publisher, states = bench.publisher(), walk(700, dim=7)
+    for first in (0, 350):
+        feed(publisher, joint_states(states[first : first + 350], time.time_ns()), 100)
+        if not first:
+            bench.diagnosis(lambda s: "stalled" in s.message)
+            paused = time.time()
+    status = values(bench.diagnosis(lambda s: values(s)["messages: accepted"] == "700"))
+    ages = [m.age for at, m in bench.estimates if at > paused]
+    took = float(status["inference (ms)"]) / 1e3
+    assert len(ages) > 3 and max(ages) < 20 * took + 0.5 and min(ages) > 0
+    assert float(status["age of the newest estimate (s)"]) >= ages[-1]
+    assert "inference running" not in status["last warning"]
+
+
 def test_jump_below_the_threshold_is_no_restart(bench):
     """A clock that is set back by less than reset_after: states are refused until it catches up."""
     messages = joint_states(walk(120))

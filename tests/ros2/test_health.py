@@ -43,7 +43,8 @@ def test_refusals_before_a_stall_are_reported():
     health = heard_at(1.2)
     status = report(health, dimension=4)
     assert status.level == DiagnosticStatus.WARN
-    assert status.message == "stalled: no message on /arm for 1.2 s; refused 4 (dimension)"
+    stalled = "stalled: no message on /arm for 1.2 s (stall_after is 1 s)"
+    assert status.message == f"{stalled}; refused 4 (dimension)"
 
 
 def test_an_error_comes_before_warnings():

@@ -280,3 +280,18 @@ def test_a_wrong_value_at_the_start_is_reported_in_one_line(tmp_path, process):
     log = node.log.read_text()
     assert "Traceback" not in log
     assert re.search(r"infoatlas_node: .*window", log)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("windw:=50", "there is no parameter windw: is it window?"),
+        ("colour:=red", "there is no parameter colour: leave it out"),
+    ],
+)
+def test_a_parameter_that_does_not_exist_is_refused(tmp_path, bench, given, why):
+    node = NodeProcess(tmp_path / "log.txt", "--ros-args", "-p", given)
+    assert node.process.wait(LIMIT) == 2
+    assert f"infoatlas_node: {why}" in node.log.read_text()
+    name, _, value = given.partition(":=")
+    assert "undeclared" in bench.set(**{name: value})

@@ -32,6 +32,7 @@ class Health:
         self.events = 0  # key states and couplings
         self.superseded = 0
         self.limited = 0
+        self.resting = 0
         self.overflown = 0
         self.latencies: deque[float] = deque(maxlen=LATENCIES)
         self.inference = float("nan")  # seconds of the last estimate
@@ -99,7 +100,7 @@ class Health:
             elif quiet:
                 level = DiagnosticStatus.WARN
                 stalls = (f"no message on {name} for {span:.1f} s" for name, span in quiet.items())
-                text = f"stalled: {' and '.join(stalls)}"
+                text = f"stalled: {' and '.join(stalls)} (stall_after is {stall:g} s)"
             elif new["received"] and not new["estimates"]:
                 level = DiagnosticStatus.WARN
             if refused:
@@ -135,6 +136,7 @@ class Health:
             "key states and couplings": self.events,
             "dropped: newer came": self.superseded,
             "dropped: rate limit": self.limited,
+            "dropped: at rest": self.resting,
             "dropped: queue full": self.overflown,
             **{f"messages: {key}": count for key, count in counts.items()},
             "last error": self.error or self.refused,

@@ -59,6 +59,7 @@ class Maker:
             rate_limit=settings.rate_limit,
             coupling=settings.couplings(self.estimator),
             tracker=settings.tracker(),
+            sparse_rest=True,
         )
 
     def receivers(self, settings: Settings) -> list[Receiver]:

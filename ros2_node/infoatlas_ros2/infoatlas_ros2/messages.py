@@ -7,7 +7,7 @@ from typing import Any
 from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, Subtask
 
 
-def estimate(found: Any, header: Any, lag_seconds: float = 0.0) -> MutualInformation:
+def estimate(found: Any, header: Any, age: float, lag_seconds: float = 0.0) -> MutualInformation:
     """The message of an estimate, with the header of the window's newest state."""
     own = found.estimate
     return MutualInformation(
@@ -25,6 +25,7 @@ def estimate(found: Any, header: Any, lag_seconds: float = 0.0) -> MutualInforma
         fill=found.fill,
         saturated=own.saturated,
         degenerate=own.degenerate,
+        age=age,
     )
 
 

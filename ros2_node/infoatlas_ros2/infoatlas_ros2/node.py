@@ -44,6 +44,7 @@ class InfoAtlasNode(LifecycleNode):
         self._maker: Maker | None = None
         self._worker: Worker | None = None
         self._misfits: dict[str, str] = {}  # topic -> entry of the last report
+        self._newest: Any = None  # stamp of the newest estimate since the node was activated
         self._named: set[tuple[int, str]] = set()  # (side, fate) of messages already warned about
         self._chosen: list[publishers.Publishers] = []  # one for each topic
         self._taking = threading.Lock()  # held to handle a message, and to change its handlers
@@ -78,6 +79,7 @@ class InfoAtlasNode(LifecycleNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         self._health = Health()  # all counts start at 0, like those of the stream
+        self._newest = None
         maker = self._maker
         assert maker is not None  # set by on_configure
         try:
@@ -245,7 +247,13 @@ class InfoAtlasNode(LifecycleNode):
                 news = news or sample.fault
         if news:
             self._warn(news)
-        dated = receiver.extractor.dated and not sample.arrived
+        if receiver.mixed and (side, "mixed") not in self._named:
+            self._named.add((side, "mixed"))
+            self._warn(
+                f"{self._names[side]}: a message has no stamp and others have: it is dated by its "
+                "arrival, on the clock of the others"
+            )
+        dated = receiver.extractor.dated or sample.arrived
         own = sample.stamp if dated and not sample.fault else None
         worker.offer(sample, topics.header(message, now, own))
 
@@ -266,13 +274,18 @@ class InfoAtlasNode(LifecycleNode):
             return
         maker, worker = self._maker, self._worker
         assert maker is not None and worker is not None  # only a worker calls this
-        latency = self.get_clock().now() - Time.from_msg(header.stamp)
-        self._outputs.publish(batch, worker.stream.window.lag_seconds or 0.0)
+        age = self._age(header.stamp)
+        self._outputs.publish(batch, worker.stream.window.lag_seconds or 0.0, age)
         if batch.estimate is not None:
             seconds = maker.estimator.seconds["total"]
-            self._health.took(latency.nanoseconds * 1e-9, seconds, batch.estimate.fill)
+            self._health.took(age, seconds, batch.estimate.fill)
+            self._newest = header.stamp
         self._health.extrema += len(batch.extrema)
         self._health.events += len(batch.events)
+
+    def _age(self, stamp: Any) -> float:
+        """Seconds since a stamp, by the node's clock."""
+        return float((self.get_clock().now() - Time.from_msg(stamp)).nanoseconds) * 1e-9
 
     # Parameters and diagnostics
 
@@ -315,6 +328,9 @@ class InfoAtlasNode(LifecycleNode):
                     misfits[name] = misfits[name] or why
                     self._health.warn(why)
             self._log_misfits(misfits)
+        newest = self._newest
+        if newest is not None:
+            about["age of the newest estimate (s)"] = f"{self._age(newest):.3f}"
         if self._maker is not None:
             about |= self._maker.about(settings)
             coupling = worker.stream.coupling if worker else None

@@ -71,14 +71,14 @@ class Outputs:
         for topic in self._publishers.keys() - ALWAYS:
             self._node.destroy_lifecycle_publisher(self._publishers.pop(topic))
 
-    def publish(self, batch: Published, lag_seconds: float) -> None:
-        """Publish the results of a state; `batch` has a header."""
+    def publish(self, batch: Published, lag_seconds: float, age: float) -> None:
+        """Publish the results of a state, `age` seconds after its stamp; `batch` has a header."""
         publishers, header = self._publishers, batch.header
         if batch.estimate is not None:
-            message = messages.estimate(batch.estimate, header, lag_seconds)
+            message = messages.estimate(batch.estimate, header, age, lag_seconds)
             publishers["mutual_information"].publish(message)
         if batch.motions is not None:
-            message = messages.estimate(batch.motions, header)
+            message = messages.estimate(batch.motions, header, age)
             publishers["motion_information"].publish(message)
         for extremum, its in batch.extrema:
             publishers["extrema"].publish(messages.extremum(extremum, its, header.stamp))

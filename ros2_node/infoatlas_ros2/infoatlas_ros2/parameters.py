@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
@@ -262,7 +263,7 @@ def declare(node: Any) -> None:
     """Declare all parameters on a node, with descriptions and ranges.
 
     InputError or rclpy's InvalidParameterTypeException if a value from the command line or a file
-    has the wrong type or is out of range.
+    has the wrong type or is out of range, or if there is no such parameter.
     """
     for name, default in vars(Settings()).items():
         meta = Settings.__dataclass_fields__[name].metadata
@@ -280,6 +281,13 @@ def declare(node: Any) -> None:
             name, list(default) if isinstance(default, tuple) else default, descriptor
         )
     read(node)
+    for name in getattr(node, "_parameter_overrides", ()):
+        if not node.has_parameter(name) and not name.startswith("qos_overrides."):
+            near = get_close_matches(name, vars(Settings()), 1)
+            raise InputError(
+                f"there is no parameter {name}: "
+                + (f"is it {near[0]}?" if near else "leave it out, or set it for its own node only")
+            )
 
 
 def read(node: Any) -> Settings:

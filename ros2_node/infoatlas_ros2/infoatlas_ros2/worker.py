@@ -8,7 +8,6 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 from infoatlas_ros2.health import Health
@@ -50,8 +49,9 @@ class Worker:
     """Receives states from the subscriptions, and makes estimates at the newest state.
 
     All states enter the window, so that pairs are exactly a lag apart (no pair spans states that a
-    full queue has dropped). Inference is for the newest state only. States without an estimate are
-    counted.
+    full queue has dropped). In each turn, the worker adds all waiting states and makes one estimate
+    at most. So a state waits for one inference at most, whatever happened before. States without
+    an estimate are counted.
     """
 
     def __init__(
@@ -78,12 +78,11 @@ class Worker:
         self._stopping = False
         self._resetting = False  # whether to reset before the next batch
         self._round = 0  # number of resets; results of an earlier round are not published
-        self._owed = False  # whether the newest state needs an estimate if no newer one waits
         self._newest: Any = None  # header of the newest state
         self._headers: dict[float | None, Any] = {}
         self._sent: deque[tuple[float, Any]] = deque()  # headers that extrema and events may need
         self._motions: Any = None  # the last published estimate of motions
-        self._behind = 0.0  # seconds of stamps in the last batch
+        self._missed = 0  # estimates that the detector missed in the last turn with states
         self._slow_at = -math.inf  # time of the clock when the detector last got fewer estimates
         self._took: deque[float] = deque(maxlen=5)  # seconds of the last estimates
         self._thread = threading.Thread(target=self._run, name=ESTIMATES, daemon=True)
@@ -132,9 +131,11 @@ class Worker:
         return [(tool, None) for tool in self.stream.tools]
 
     def _run(self) -> None:
+        more = False  # whether another estimate may be due without a new message
         while True:
             with self._ready:
-                self._ready.wait_for(lambda: self._ring or self._resetting or self._stopping)
+                if not more:
+                    self._ready.wait_for(lambda: self._ring or self._resetting or self._stopping)
                 if self._stopping:
                     return
                 batch, overflown = list(self._ring), self._overflown
@@ -146,15 +147,17 @@ class Worker:
                     self.stream.reset()
                     self.reason, self._health.fill = self.stream.reason, 0.0
                     self._publish_once(Published(None, subtasks=self.unknown()), number)
-                if batch:
-                    with self._maker.timed():
-                        self._turn(batch, overflown, number)
+                with self._maker.timed():
+                    more = self._turn(batch, overflown, number)
             except InfoAtlasError as error:
+                more = False
                 self._health.fail(str(error))
             except Exception as error:  # an error must not end the node
+                more = False
                 self._health.fail(f"{type(error).__name__}: {error}")
 
-    def _turn(self, batch: list[Sample], overflown: bool, number: int) -> None:
+    def _turn(self, batch: list[Sample], overflown: bool, number: int) -> bool:
+        """Add a batch of states, and make one estimate at most; return whether one was made."""
         settings = self._read()
         if settings is not self.settings:
             self._change(settings)
@@ -162,42 +165,33 @@ class Worker:
             self._choose(settings)
         if overflown:
             self.stream.lost()
-        own = [sample for sample in batch if not sample.skip]
-        self._keep_up([it.stamp or 0.0 for it in own if it.side == 0 and not it.fault])
-        accepted = self.stream.window.counts["accepted"]
-        limited, count, left, reason = self.stream.limited, 0, len(own), self.reason
+        stream, health = self.stream, self._health
+        before = stream.superseded, stream.limited, stream.resting, stream.needed.missed
         for sample in batch:
             if not sample.skip:
-                left -= 1
                 self._newest = sample.header
                 if sample.side == 0:
                     self._headers.pop(sample.stamp, None)  # from an earlier loop of a bag
                     self._headers[sample.stamp] = sample.header
-            # Estimate at the newest state, unless the batch already made one for the detector.
-            newest = not (sample.skip or left or count)
-            for output in self.stream.take(sample, estimate=newest):
-                count += output.estimate is not None
+            for output in stream.add(sample):
                 self._publish_output(output, number)
-            self._publish_motions(number)
-            if not (sample.skip and own):  # messages of others do not set the reason
-                reason = self.stream.reason
-        accepted = self.stream.window.counts["accepted"] - accepted  # with two topics: pairs
-        if self.stream.window.full:  # otherwise no estimate was possible
-            self._health.superseded += max(accepted - max(count, 1), 0)
-        if own:
-            self._owed = count > 0 and self.stream.window.pending
-        if self._owed and not self._ring:  # no newer state has arrived
-            self._owed = False
-            for output in self.stream.estimate():
-                self._health.superseded -= output.estimate is not None
-                self._publish_output(output, number)
-                reason = self.stream.reason
-            self._publish_motions(number)
-        if not self._owed:  # once per batch, because a report may be made during it
-            self.reason = reason
-        self._health.limited += self.stream.limited - limited
+        if batch:
+            self._keep_up(stream.needed.missed - before[3])
+        start = time.monotonic()
+        outputs = stream.estimate()
+        made = any(output.estimate is not None for output in outputs)
+        if made:
+            self._took.append(time.monotonic() - start)
+        for output in outputs:
+            self._publish_output(output, number)
+        self._publish_motions(number)
+        self.reason = stream.reason
+        health.superseded += stream.superseded - before[0]
+        health.limited += stream.limited - before[1]
+        health.resting += stream.resting - before[2]
         while len(self._headers) > HEADERS:
             del self._headers[next(iter(self._headers))]
+        return made
 
     def _change(self, settings: Settings) -> None:
         """Apply changed parameters; most of them empty the window."""
@@ -229,32 +223,33 @@ class Worker:
         if warning:
             self._warn(warning)
 
-    def _keep_up(self, stamps: list[float]) -> None:
+    def _keep_up(self, missed: int) -> None:
         """Give the detector fewer estimates while they are too slow, and more again afterwards.
 
-        The detector receives all its estimates in order, so it catches up after a stall. A machine
-        that is too slow falls behind more and more, because a batch contains the states that
-        arrived during the last one. A single long batch is not a sign of that, because the network
-        may have delayed the states. Neither is a jump of the stamps, as when a bag starts again.
+        The detector gets its estimates in order, so it catches up after a stall. `missed` are those
+        that are lost with the states of this turn. On a machine that is too slow, there are some in
+        each turn. A single long batch is no sign of that: the network may have delayed it.
         """
-        detector, before = self.stream.detector, self._behind
-        self._behind = 0.0
-        for earlier, later in pairwise(stamps):
-            jump = not 0 <= later - earlier <= detector.delay
-            self._behind = 0.0 if jump else self._behind + later - earlier
+        detector, now = self.stream.detector, self._clock()
         took = sorted(self._took)[len(self._took) // 2] if self._took else 0.0
-        growing = self._behind >= before > detector.delay
-        now = self._clock()
-        if growing or took > SLOW * detector.period:
-            why = f"states arrive faster than they are processed (by {self._behind:.1f} s now)"
-            if took > SLOW * detector.period:
-                why = f"inference ({took:.3f} s) is too slow"
+        why, behind = "", missed and self._missed and now > self._slow_at + detector.delay
+        self._missed = missed
+        if took > SLOW * detector.period:
+            why = f"inference ({took:.3f} s) is too slow for extrema"
+        elif behind:
+            why = "states arrive faster than they are processed for extrema"
+        elif missed:
+            self._health.warn(
+                f"states were late by more than extremum_delay ({detector.delay:g} s): {missed} "
+                "estimates for extrema are missing"
+            )
+        if why:
             self._slow_at = now
             detector.coarsen()
             while took > SLOW * detector.period:
                 detector.coarsen()
             self._health.warn(
-                f"{why} for extrema with extremum_delay {detector.delay:g} s: they use an estimate "
+                f"{why} with extremum_delay {detector.delay:g} s: they use an estimate "
                 f"every {detector.period:g} s, and may differ from those of a faster machine: "
                 "raise the delay, or use fewer slices"
             )
@@ -268,12 +263,13 @@ class Worker:
         """Publish a result with the headers of its states."""
         found, newest = output.estimate, self._newest
         if found is not None:
-            self._took.append(self._maker.estimator.seconds["total"])
-            newest = self._headers[found.stamp]
+            newest = self._headers.get(found.stamp, newest)
             self._sent.append((found.stamp, newest))
-            start = found.stamp - 1.1 * self.stream.detector.delay
-            while not start <= self._sent[0][0] <= found.stamp:  # too old, or before a jump
-                self._sent.popleft()
+            now = self.stream.window.newest or 0.0
+            while (
+                self._sent and not now - 1.1 * self.stream.detector.delay <= self._sent[0][0] <= now
+            ):
+                self._sent.popleft()  # too old, or before a jump
         headers: dict[float | None, Any] = {}
         if output.extrema or output.events:
             headers.update([*self._headers.items(), *self._sent])

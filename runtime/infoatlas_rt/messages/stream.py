@@ -7,6 +7,7 @@ extracts the states from the messages.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,11 +22,15 @@ from ..live.tracker import KeyStateTracker
 from ..streams.coupling import CouplingDetector
 from ..streams.events import Event
 from ..streams.extrema import Extremum, ExtremumDetector, cell
+from ..streams.needed_windows import NeededWindows
 from ..streams.sliding_window import SlidingWindow
 from .receiver import Sample
 from .sync import Synchroniser
 
+Array = NDArray[np.float64]
+
 PROGRESS = 0.05  # a sub-task is reported again after so much progress
+REST = 5  # periods of the detector for one estimate of a robot at rest
 SPACING = 0.025  # seconds between pairs for a coupling: it is set for 20 to 30 pairs per second
 
 
@@ -35,7 +40,8 @@ class Output:
 
     # None if only a tracker or a coupling detector has something to report.
     estimate: WindowEstimate | None = None
-    # The estimate was requested and is within the rate limit, not only for the detector of extrema.
+    # The estimate is for the user: of the newest states, and within the rate limit. Others are only
+    # for the detector of extrema.
     shown: bool = False
     extrema: list[Extremum] = field(default_factory=list)  # detected with this sample, usually none
     # Key states and couplings detected with this sample, usually none.
@@ -70,11 +76,17 @@ class Stream(Stateful):
         Seconds. Estimates are shown for the first state in each cell of this length, on a fixed
         grid of time; 0 for all states. If it is the detector's `period` divided by an integer, the
         estimates that the detector needs are among them.
+    sparse_rest : bool
+        While a robot rests, estimate only once in `REST` periods of the detector.
+        So it costs less than one that moves.
 
     Attributes
     ----------
-    limited : int
-        Number of states without an estimate because of the rate limit or the grid.
+    limited, resting : int
+        Numbers of states without an estimate because of the rate limit or the grid, and because of
+        `sparse_rest`.
+    needed : NeededWindows
+        Windows that the detector needs.
     reason : str
         Why the last sample had no estimate, or "ok"; as `OnlineEstimator.reason`.
 
@@ -95,6 +107,7 @@ class Stream(Stateful):
         tracker: KeyStateTracker | None = None,
         rate_limit: float = 0.0,
         grid: float = 0.0,
+        sparse_rest: bool = False,
     ) -> None:
         if (sync is not None) != window.two_streams:
             raise InputError(
@@ -112,11 +125,17 @@ class Stream(Stateful):
         subtasks = None if tracker is None else tracker.task.subtasks
         self.tools = () if subtasks is None else subtasks.tool_names
         self._reported: list[SubtaskState | None] = [None] * len(self.tools)
-        self.rate_limit, self.grid, self.limited = rate_limit, grid, 0
+        self.rate_limit, self.grid, self.sparse_rest = rate_limit, grid, sparse_rest
+        self.limited = self.resting = self._estimable = self._answered = 0
+        self.needed = NeededWindows()
         self.reason = window.reason
         self._arrived = False  # whether the last message had no stamp
         self._shown = -np.inf  # stamp of the last estimate that was shown
-        self._left_out = np.nan  # stamp of the last state that was counted in `limited`
+        self._left_out = np.nan  # stamp of the last state counted in `limited` or `resting`
+        self._added = False  # whether a state was added since the last `estimate`
+        self._needed = False  # whether the detector needs one of these
+        self._showed = False  # whether the last estimate was shown
+        self._counts = False  # whether that one is due by the window's `every`
         self._resets = window.counts["resets"]
         self._skipped = Counter[str]()
 
@@ -132,6 +151,7 @@ class Stream(Stateful):
         self.window.reset()
         if self.coupling is not None:
             self.coupling.reset()
+        self.needed.clear()
         self._restart()
         self.reason = self.window.reason
 
@@ -141,67 +161,110 @@ class Stream(Stateful):
         if self.coupling is not None:
             self.coupling.window.lost()
 
+    @property
+    def superseded(self) -> int:
+        """Number of states of full windows without an estimate, because newer ones came."""
+        return self._estimable - self._answered - self.limited - self.resting
+
     def _restart(self) -> None:
         """Restart the detector and the tracker with the window."""
         self._resets = self.window.counts["resets"]
-        self.detector.reset()
+        self._needed = False
+        self.needed.restart(self.detector)
+        self._pass_on(Output())
         if self.tracker is not None:
             self.tracker.reset()
 
-    def take(self, sample: Sample, *, estimate: bool = True) -> list[Output]:
+    def take(self, sample: Sample) -> list[Output]:
         """Add a sample to the window, and estimate; usually no output or one.
 
-        With two topics, a message can complete two pairs. Estimates that the detector needs are
-        always made; they depend on the stamps alone. Without `estimate` no others are made, for
-        messages that come faster than estimates can be made. The pairs in the window are the same,
-        and so is the next estimate. InputError if two topics have no stamps, or settings do not fit
-        the states.
+        With two topics, a message can complete two pairs. InputError if two topics have no stamps,
+        or settings do not fit the states.
         """
+        return self._receive(sample, at_once=True)
+
+    def add(self, sample: Sample) -> list[Output]:
+        """Add a sample to the window without an estimate, which `estimate` makes.
+
+        For messages that come faster than estimates can be made. The pairs in the window are those
+        of `take`, and so is the next estimate. Key states and sub-tasks are found at once. Windows
+        that the detector needs are kept; they depend on the states alone. InputError as of `take`.
+        """
+        return self._receive(sample, at_once=False)
+
+    def estimate(self) -> list[Output]:
+        """Make one estimate at most, so that no later one waits for long; none if none is due.
+
+        It is of the newest state, or of the first one in the detector's period if that is at most
+        two inferences older. In between, and while no states are added, it is of older states that
+        the detector needs; these are not shown.
+        """
+        outputs = self._pass_on(Output())
+        added, needed, waiting = self._added, self._needed, self.needed.waiting
+        self._added = self._needed = False
+        late = 2 * self.estimator.seconds.get("total", 0.0)
+        output, chosen = Output(), None
+        if needed and waiting and waiting[-1].stamp >= (self.window.newest or 0.0) - late:
+            chosen = waiting[-1]
+        elif added and waiting and self._showed:
+            chosen, needed = waiting[0], False
+        elif added or self.window.pending:
+            output = self._newest()
+        if chosen is None and waiting and output.estimate is None:
+            chosen, needed = waiting[0], False
+        if chosen is not None:
+            found = self.window.evaluate(chosen, self.estimator)
+            self.needed.set_estimate(chosen, found)
+            shown = needed and self._counts and not self._held_back(found.stamp)
+            output = self._show(found) if shown else Output(found)
+        self._showed = output.shown
+        if added or output.estimate is not None:
+            self.reason = self.window.reason
+        if self.coupling is not None:
+            output.events += self.coupling.detect()
+        return outputs + self._pass_on(output)
+
+    def _receive(self, sample: Sample, at_once: bool) -> list[Output]:
         if sample.notice:
             self.reset()
         self._arrived = sample.arrived or (bool(sample.fault) and self._arrived)
+        pairs: Sequence[tuple[float | None, Array, Array | None] | None] = [None]
         if sample.skip:
             self._skipped[sample.skip] += 1
-            outputs = [self._catch_up(estimate)]
         elif self.sync is None:
-            outputs = [self._add(sample.stamp, sample.state, None, estimate)]
+            pairs = [(sample.stamp, sample.state, None)]
         elif sample.stamp is None:
             raise InputError("two topics are paired by their stamps: pass the time of arrival")
         else:
-            pairs = self.sync.push(sample.state, sample.stamp, sample.side)
-            outputs = [self._add(*pair, estimate) for pair in pairs]
-            if not pairs:
+            pairs = self.sync.push(sample.state, sample.stamp, sample.side) or pairs
+            if pairs[0] is None:
                 self.reason = "waiting: no pair of messages since the last one"
-                outputs = [self._catch_up(estimate)]
+        outputs = []
+        for pair in pairs:
+            if pair is not None:
+                outputs.append(self._add(*pair))
+            while at_once and (made := self.estimate()):
+                outputs += made
         if sample.fault:
             self.reason = f"{'passed over' if sample.skip else 'refused'}: {sample.fault}"
         return [output for output in outputs if output]
 
-    def estimate(self) -> list[Output]:
-        """Estimate from the window, unless there is an estimate of its newest state."""
-        output = self._catch_up(True)
-        if output.estimate is not None:
-            self.reason = self.window.reason
-        return [output] if output else []
-
-    def _add(
-        self,
-        stamp: float | None,
-        state: NDArray[np.float64],
-        other: NDArray[np.float64] | None,
-        asked: bool,
-    ) -> Output:
+    def _add(self, stamp: float | None, state: Array, other: Array | None) -> Output:
+        output = Output()
         accepted = self.window.add(state, stamp, other, counted=self._arrived)
         if self.window.counts["resets"] != self._resets:
             self._restart()
-        output = self._estimate(asked) if accepted else Output()
+        if accepted:
+            self._added = True
+            self._estimable += self.window.ready
+            counts = self.window.due
+            if self.needed.add(self.window, self.detector):
+                self._needed, self._counts = True, counts
         self.reason = self.window.reason
         if self.coupling is not None and other is not None and stamp is not None:
             last = self.coupling.window.newest
-            fast = last is not None and 0 < stamp - last < SPACING
-            usable = not fast and self.coupling.add(state, other, stamp)
-            if usable and (asked or output.estimate is not None):
-                output.events += self.coupling.detect()
+            if last is None or not 0 < stamp - last < SPACING:
+                self.coupling.add(state, other, stamp)
         if self.tracker is not None and accepted:
             states = state if other is None else np.concatenate([state, other])
             output.events += self.tracker.push(states, stamp)
@@ -218,34 +281,49 @@ class Stream(Stateful):
         self._reported = list(now)
         return list(zip(self.tools, now, strict=True))
 
-    def _catch_up(self, asked: bool) -> Output:
-        output = self._estimate(asked)
-        if self.coupling is not None and asked:
-            output.events += self.coupling.detect()
-        return output
+    def _pass_on(self, output: Output) -> list[Output]:
+        """Pass kept estimates to the detector, in order; return its extrema, and `output`."""
+        outputs = [output]
+        for found, extrema in self.needed.pass_on(self.detector):
+            if found is output.estimate:
+                output.extrema += extrema
+            elif extrema:
+                outputs.append(Output(found, extrema=extrema))
+        return [one for one in outputs if one]
 
-    def _estimate(self, asked: bool) -> Output:
-        """Estimate if requested, or if the detector needs it."""
+    def _newest(self) -> Output:
+        """Estimate from the window as it is, if that is due and is not held back."""
         now = self.window.newest
-        if now is None:
+        if now is None or (self.window.pending and self._held_back(now)):
             return Output()
+        found = self.window.estimate(self.estimator)
+        return Output() if found is None else self._show(found)
+
+    def _show(self, found: WindowEstimate) -> Output:
+        self._shown = found.stamp
+        self._answered += 1
+        return Output(found, shown=True)
+
+    def _held_back(self, now: float) -> bool:
+        """Whether an estimate at this stamp is not shown; it is counted then."""
         # The microsecond allows for rounding of stamps; below 0, stamps have jumped back.
         soon = self.rate_limit and 0 <= now - self._shown < 1 / self.rate_limit - 1e-6
         if soon or (self.grid and cell(now, self.grid) == cell(self._shown, self.grid)):
-            if asked and self.window.pending and now != self._left_out:
-                self.limited, self._left_out = self.limited + 1, now
-            asked = shown = False
+            self.limited += now != self._left_out
+        elif self.sparse_rest and self._is_resting(now):
+            self.resting += now != self._left_out
+            period = REST * self.detector.period
+            self.window.reason = f"waiting: at rest, an estimate every {period:g} s"
         else:
-            shown = self.window.due or not asked
-        due = self.detector.due(now)
-        if not asked and not due:
-            return Output()
-        found = self.window.estimate(self.estimator, anyway=due)
-        if found is None:
-            return Output()
-        if shown:
-            self._shown = now
-        return Output(found, shown, self.detector.push(found) if due else [])
+            return False
+        self._left_out = now
+        return True
+
+    def _is_resting(self, now: float) -> bool:
+        """Whether the robot rests, and an estimate of the present periods was shown."""
+        period = REST * self.detector.period
+        shown = cell(now, period) == cell(self._shown, period)
+        return shown and self.window.ready and self.window.at_rest
 
 
 def differs(reported: SubtaskState | None, now: SubtaskState | None) -> bool:

@@ -212,8 +212,9 @@ class CouplingDetector(Stateful):
             return []
         x, y, steps = samples
         motions = Samples(*self._motions.with_noise(x, y, self.coupled), time_series=True)
-        estimate = self.estimator.estimate_checked(motions)
-        found = self.latest = self.window.stamp_estimate(estimate, steps)
+        snapshot = self.window.date(motions, steps)
+        found = self.latest = self.window.evaluate(snapshot, self.estimator)
+        estimate = found.estimate
         rest = self._motions.rest
         if self.coupled and rest >= REST:
             return [self._change(found, int(steps[-rest]))]

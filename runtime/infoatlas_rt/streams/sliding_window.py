@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.prepare import Samples, check_window
 from ..estimation.redundancy import StreamRedundancy
-from ..estimation.result import Estimate, WindowEstimate
+from ..estimation.result import WindowEstimate
 from ..inputs.arrays import as_reals
 from ..inputs.checks import LARGEST_STATE, as_count, as_flag, as_number, as_resolution, as_seconds
 from ..inputs.copies import Stateful
@@ -26,6 +27,18 @@ from .resolution import Rest
 MOST_STEPS = 10**6  # steps
 FATES = "accepted,NaN,dtype,dimension,repeated stamp,older stamp,bad stamp,resets"
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """A window as it was at one state, whose estimate can be made later."""
+
+    pairs: Samples
+    stamp: float  # of the newest state, seconds
+    fill: float
+    steps: NDArray[np.int64]  # [n]
+    at_rest: bool
+    paused: bool
 
 
 class SlidingWindow(Stateful):
@@ -210,27 +223,53 @@ class SlidingWindow(Stateful):
             return pairs.samples()
         return None
 
-    def stamp_estimate(
-        self, estimate: Estimate, steps: NDArray[np.int64], at_rest: bool = False
-    ) -> WindowEstimate:
-        """An estimate of `samples`, with the stamp of the newest state."""
-        self.reason = "degenerate" if estimate.degenerate else "ok"
-        assert self.newest is not None
-        local, fill = float(estimate.pointwise[-1]), len(steps) / self.length
-        paused = self._pairs.has_pause(self.reset_after)
-        return WindowEstimate(self.newest, estimate, local, fill, self.lag, steps, at_rest, paused)
+    @property
+    def ready(self) -> bool:
+        """Whether the window is full and has enough pairs, also one of its newest step."""
+        pairs = self._pairs
+        return pairs.full and pairs.pairs >= self._least and pairs.newest_is_paired
 
-    def estimate(self, estimator: Estimator, *, anyway: bool = False) -> WindowEstimate | None:
-        """Estimate from the present window; None if `samples` is None."""
+    @property
+    def at_rest(self) -> bool:
+        """Whether the states of a `ready` window differ by their noise at rest alone."""
+        x, y, _ = self._pairs.samples()
+        sides = zip(self._rests, (x, y[:, : y.shape[1] // self.history]), strict=False)
+        return any(rest.within(side) for rest, side in sides)
+
+    @property
+    def paused(self) -> bool:
+        """Whether there is a pause of the stream within a `ready` window."""
+        return self._pairs.has_pause(self.reset_after)
+
+    def snapshot(self, *, anyway: bool = False) -> Snapshot | None:
+        """The present window for an estimate; None if `samples` is None."""
         samples = self.samples(anyway=anyway)
         if samples is None:
             return None
         x, y, steps = samples
         left_out = self._redundant[0].update(x), self._redundant[1].update(y)
         pairs = Samples(x, y, True, self._resolution_x, self._resolution_y, redundant=left_out)
-        sides = zip(self._rests, (x, y[:, : y.shape[1] // self.history]), strict=False)
-        at_rest = any(rest.within(side) for rest, side in sides)
-        return self.stamp_estimate(estimator.estimate_checked(pairs), steps, at_rest)
+        return self.date(pairs, steps, self.at_rest)
+
+    def date(self, pairs: Samples, steps: NDArray[np.int64], at_rest: bool = False) -> Snapshot:
+        """A snapshot of pairs that were made of `samples`, with the stamp of the newest state."""
+        assert self.newest is not None
+        fill = len(steps) / self.length
+        return Snapshot(pairs, self.newest, fill, steps, at_rest, self.paused)
+
+    def estimate(self, estimator: Estimator, *, anyway: bool = False) -> WindowEstimate | None:
+        """Estimate from the present window; None if `samples` is None."""
+        snapshot = self.snapshot(anyway=anyway)
+        return None if snapshot is None else self.evaluate(snapshot, estimator)
+
+    def evaluate(self, snapshot: Snapshot, estimator: Estimator) -> WindowEstimate:
+        """Estimate from a snapshot of this window."""
+        own, found = snapshot, estimator.estimate_checked(snapshot.pairs)
+        self.reason = "degenerate" if found.degenerate else "ok"
+        local = float(found.pointwise[-1])
+        return WindowEstimate(
+            own.stamp, found, local, own.fill, self.lag, own.steps, own.at_rest, own.paused
+        )
 
     def _fit_resolution(self, d: int, past: int) -> None:
         """Resolutions of both sides, [d] and [history past], once the dimensions are known."""

@@ -73,6 +73,14 @@ def test_each_coupling_has_a_band_also_without_an_end():
     np.testing.assert_allclose(bands(figure), [(2, 6), (6, 12)], atol=1e-6)
 
 
+def test_a_coupling_without_an_end_and_without_motions():
+    """As drawn by `ros2_node/demo.py`: the band ends with the curve."""
+    curve = stream(12, 2, 1, ("/a", "/b"))
+    curve = replace(curve, events=[Event("coupled", 0, 2.0, 0, 2.0)], motions=np.zeros((2, 0)))
+    figure = stream_figure(curve, title="")
+    np.testing.assert_allclose(bands(figure), [(2, curve.stamp.max() - curve.start)], atol=1e-6)
+
+
 def test_lost_messages_are_no_restart():
     events = [Event("coupled", 0, 2.0, 0, 2.0), Event("decoupled", 0, 9.0, 0, 9.0)]
     time = np.linspace(0, 12, 601)

@@ -128,7 +128,8 @@ def _draw_coupling(
             new_label(axes, f"{at:.1f}", (at, 1), places, **style, color=COUPLING, fontsize=8)
         )
     if begin is not None:  # up to where both topics are compared
-        bands.append((begin, float(stamps.max()) - curve.start))
+        compared = stamps if len(stamps) else curve.stamp
+        bands.append((begin, float(compared.max()) - curve.start))
     for before, after in (gap for gap in pauses if gap[0] < gap[1]):  # stamps may jump back
         parts = [((a, min(b, before)), (max(a, after), b)) for a, b in bands]
         bands = [(a, b) for part in parts for a, b in part if a < b]
