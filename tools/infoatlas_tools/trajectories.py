@@ -16,7 +16,7 @@ from infoatlas_rt.inputs.checks import as_count, as_rate, as_resolution, as_samp
 
 from .cameras.camera import as_camera
 from .columns import as_columns, as_orientation
-from .presentation import shift_notes, with_count
+from .presentation import first_names, shift_notes, with_count
 
 
 class Stated(NamedTuple):
@@ -24,6 +24,9 @@ class Stated(NamedTuple):
 
     task: str = ""  # empty if it names none
     success: bool | None = None  # at the end; None if it states none
+
+
+EMPTY_SHOWN = 5  # columns in a note, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,7 @@ class Trajectories:
     states : array-like [sum(lengths), d], or sequence of N arrays [T_i, d]
         Real numbers; an array of floats is used as it is. A column of one array with integers
         beyond 2^53 has its first value subtracted, so that differences are exact; a note names it.
+        So does a note of columns without any finite value, which become 0 and so have no motion.
     lengths : array-like [N] int, optional
         Steps of each trajectory of one array.
     names : sequence of str, d of them, or empty
@@ -110,15 +114,24 @@ class Trajectories:
         states, origins = as_shifted(given, "states")
         if states.ndim != 2 or states.size == 0:
             raise InputError(f"states have shape {states.shape}: store numbers [n, d]")
-        if not np.isfinite(states).all():
-            bad = np.argwhere(~np.isfinite(states))
+        short = type(given) is np.ndarray and given.dtype in (np.float16, np.float32)
+        labels = [column_label(given, column) for column in range(states.shape[1])]
+        if isinstance(self.names, list | tuple) and len(self.names) == states.shape[1]:
+            labels = [repr(name) for name in self.names]
+        notes, finite = [*self.notes], np.isfinite(states)
+        empty = ~finite.any(axis=0)
+        if empty.any() and not empty.all():
+            found = first_names((labels[c] for c in np.flatnonzero(empty)), EMPTY_SHOWN)
+            notes.append(f"Left out, as it has no values (they are read as 0): column {found}.")
+            given = states = np.array(given if short else states)
+            states[:, empty], finite[:, empty] = 0, True
+        if not finite.all():
+            bad = np.argwhere(~finite)
             row, column = bad[0].tolist()
-            label = column_label(given, column)
-            if isinstance(self.names, list | tuple) and len(self.names) == states.shape[1]:
-                label = repr(self.names[column])
             raise InputError(
                 f"states have {with_count(len(bad), 'NaN, masked or infinite value')}, the first "
-                f"at row {row}, column {label}: cut those trajectories, or fill in these values"
+                f"at row {row}, column {labels[column]}: cut those trajectories, or fill in these "
+                "values"
             )
         checked, d = as_lengths(lengths, len(states)), states.shape[1]
         names = names if self.names == () else self.names
@@ -136,14 +149,13 @@ class Trajectories:
                 "for each"
             )
         ignore = as_columns(self.ignore, names, d, "ignore")
-        short = type(given) is np.ndarray and given.dtype in (np.float16, np.float32)
         for name, value in {
             "states": given if short else states,
             "lengths": checked,
             "names": tuple(names),
             "rate": None if self.rate is None else as_rate(self.rate, "rate"),
             "episodes": tuple(self.episodes),
-            "notes": (*self.notes, *shift_notes(origins, names)),
+            "notes": (*notes, *shift_notes(origins, names)),
             "stride": None if self.stride is None else as_count(self.stride, "stride", 1),
             "gripper": as_columns(self.gripper, names, d, "gripper"),
             "ignore": ignore,

@@ -9,12 +9,17 @@ import warnings
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
+import h5py
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from hdf5_sets import write_aloha, write_d4rl
 from infoatlas_rt.errors import InputError
 from infoatlas_tools.files.load import load_pairs, load_samples, load_trajectories
 from infoatlas_tools.trajectories import Trajectories
+from lerobot_sets import write_lerobot
 
 PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
 
@@ -42,6 +47,47 @@ def test_loaded_states_contain_no_flags(tmp_path):
     # unreadable flags have no effect
     np.savez(tmp_path / "a.npz", states=np.eye(4), flag=np.array([{}], dtype=object))
     np.testing.assert_array_equal(load_trajectories(tmp_path / "a.npz").states, np.eye(4))
+
+
+def write_with_nan(path, kind, rows):
+    """Three demonstrations whose second column, "effort", is NaN in some rows of each."""
+    rng, names = np.random.default_rng(0), ["x", "effort"]
+    demos = [rng.standard_normal((30, 2)).astype(np.float32) for _ in range(3)]
+    for demo in demos:
+        demo[rows, 1] = np.nan
+    whole = np.concatenate(demos)
+    if kind == "npz":
+        np.savez(path, states=whole, lengths=[30] * 3, names=names)
+    elif kind == "parquet":
+        columns = dict(zip(names, whole.T, strict=True))
+        pq.write_table(pa.table({"episode": np.repeat([0, 1, 2], 30), **columns}), path)
+    elif kind == "lerobot":
+        write_lerobot(path, demos, "v2.1", names)
+    else:
+        {"d4rl": write_d4rl, "aloha": write_aloha}[kind](path)
+        with h5py.File(path, "r+") as file:
+            node = file["observations/qpos" if kind == "aloha" else "observations"]
+            values = node[()]
+            values[:, 1][rows] = np.nan
+            node[...] = values
+
+
+@pytest.mark.parametrize(
+    ("kind", "end"),
+    [("npz", ".npz"), ("parquet", ".parquet"), ("lerobot", ""), ("d4rl", ".h5"), ("aloha", ".h5")],
+)
+def test_a_column_without_values_is_left_out_and_others_named(tmp_path, kind, end):
+    """As drivers write effort and velocity that they do not measure."""
+    write_with_nan(tmp_path / f"a{end}", kind, slice(None))
+    found = load_trajectories(tmp_path / f"a{end}")
+    name = found.names[1]
+    assert f"Left out, as it has no values (they are read as 0): column {name!r}." in found.notes
+    assert not found.states[:, 1].any() and np.isfinite(found.states).all()
+    assert load_trajectories(tmp_path / f"a{end}", ignore=[name]).ignore == (1,)
+    write_with_nan(tmp_path / f"b{end}", kind, slice(3, 5))
+    with pytest.raises(InputError, match="NaN") as error:
+        load_trajectories(tmp_path / f"b{end}")
+    assert kind in ("d4rl", "aloha") or name in str(error.value)
 
 
 def test_npz_npy_and_csv_hold_the_same(tmp_path):

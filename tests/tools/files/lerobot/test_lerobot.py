@@ -104,7 +104,10 @@ def test_rows_of_different_lengths(states, tmp_path):
     [
         (None, "episode 1 has no observation.state in frame 5 (2 frames in all)"),
         ([None] * 6, "episode 1 has no observation.state in frame 5 (2 frames in all)"),
-        ([float("nan")] * 6, "episode 1 has a number that is not finite in frame 5"),
+        (
+            [float("nan")] * 6,
+            "episode 1 has NaN or an infinite number in observation.state.0 in frame 5",
+        ),
     ],
 )
 def test_an_episode_with_a_null_row_is_left_out(states, tmp_path, broken, match):

@@ -219,7 +219,8 @@ class DemoReader:
         values = np.asarray(node[()])
         if not values.dtype.isnative:
             values = values.astype(values.dtype.newbyteorder("="))
-        bad = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))
+        finite = np.isfinite(values.reshape(len(values), -1))
+        bad = np.flatnonzero((~finite & finite.any(axis=0)).any(axis=1))
         if len(bad):
             raise InputError(
                 f"{where} is NaN or infinite at {len(bad)} of {len(values)} steps, the first of "

@@ -75,7 +75,7 @@ def read_lerobot(
         names += found
         notes += [note] if note else []
     episodes, first, lengths = np.unique(read.episodes, return_index=True, return_counts=True)
-    reasons = _incomplete(read, chosen, expected, (episodes, first, lengths), folder)
+    reasons = _incomplete(read, chosen, names, expected, (episodes, first, lengths), folder)
     images: dict[int, Images] = {}
     if pictures is not None:
         images, lost = images_of_episodes(opened, pictures)
@@ -215,15 +215,18 @@ def _read_files(opened: LeRobotFolder, features: list[str]) -> Frames:
 def _incomplete(
     read: Frames,
     features: list[str],
+    names: Sequence[str],
     expected: dict[int, int],
     found: tuple[Int, Int, Int],
     folder: Path,
 ) -> dict[int, str]:
     """Why episodes cannot be used, by their numbers."""
     reasons: dict[int, str] = {}
-    gone = read.missing.any(axis=1)
+    gone, bad = read.missing.any(axis=1), []
     for values in read.values:
-        gone |= ~np.isfinite(values).all(axis=1)
+        finite = np.isfinite(values)
+        bad.append(~finite & finite.any(axis=0))  # others have no values at all: `Trajectories`
+        gone |= bad[-1].any(axis=1)
     gone_at = np.flatnonzero(gone)
     ends = found[1] + found[2]
     counts = np.searchsorted(gone_at, ends) - np.searchsorted(gone_at, found[1])
@@ -250,7 +253,10 @@ def _incomplete(
         elif absent:
             row = int(gone_at[np.searchsorted(gone_at, first)])
             lost = [f for f, one in zip(features, read.missing[row], strict=True) if one]
-            what = f"no {lost[0]}" if lost else "a number that is not finite"
+            what = f"no {lost[0]}" if lost else "NaN or an infinite number"
+            if not lost:
+                columns = np.flatnonzero(np.concatenate([own[row] for own in bad]))
+                what += f" in {names[columns[0]]}"
             more = f" ({absent} frames in all)" if absent > 1 else ""
             reasons[episode] = f"has {what} in frame {read.frames[row]}{more}"
     return reasons
