@@ -214,6 +214,16 @@ def test_messages_without_a_stamp_among_stamped_ones(tmp_path, lacking):
     assert note.startswith(f"mixed: {len(lacking)} of 400 messages on /joints have no stamps: they")
 
 
+def test_coordinates_without_values_are_the_reason(tmp_path):
+    """As the velocities of drivers that do not measure them."""
+    rows = np.full((80, 2), 0.5) * (1, np.nan)
+    with Bag(joint_bag(tmp_path / "nan", rows, range(80))) as bag:
+        player = Player(RecordingEstimator(), Extractor(["position"], bag.schema("/joints")))
+        why = r"estimate of /joints: position\[b\] is NaN: choose others with --field or --joints"
+        with pytest.raises(InputError, match=why):
+            read(bag, ["/joints"], player.receivers, player.stream)
+
+
 def test_a_stamp_that_is_far_too_old_stays_refused(tmp_path):
     rows, order = np.arange(80.0).repeat(2).reshape(80, 2), [*range(40), 10, *range(41, 80)]
     with Bag(joint_bag(tmp_path / "late", rows, order)) as bag:

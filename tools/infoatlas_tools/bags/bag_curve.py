@@ -22,7 +22,7 @@ from infoatlas_rt.streams.events import Event
 from infoatlas_rt.streams.extrema import Extremum, ExtremumDetector
 
 from .part_samples import Part, PartSamples, far_partners
-from .states import Bag, DatedMessages
+from .states import Bag, DatedMessages, shorten
 
 KEPT = 1000  # states of a topic that are kept for a picture; sometimes up to twice as many
 ESTIMATES = 1500  # of a recording by default, at most: as many as a picture can show
@@ -168,7 +168,7 @@ def read(
     outside `part` are skipped, as if the recording did not have them.
     """
     samples = PartSamples(bag, topics, receivers, part, progress)
-    found = _Found(topics)
+    found = _Found(topics, [receiver.extractor for receiver in receivers])
     for sample in samples:
         found.add(sample, samples.start)
         for output in stream.take(sample):
@@ -179,6 +179,7 @@ def read(
     far = far_partners(topics, found.stamps, stream.sync.tolerance) if stream.sync else ""
     one = found.estimate
     if one is None:
+        far = far or (found.bad if not stream.counts["accepted"] else "")
         where = f"{bag.path} gave no estimate of {' and '.join(topics)}"
         raise InputError(f"{where}: {_why_no_estimate(stream, samples.part, found.fault, far)}")
     notices = [*bag.notices, *found.notices, *[far] * bool(far)]
@@ -208,7 +209,8 @@ def read(
 class _Found:
     """What a stream gives, sample by sample."""
 
-    def __init__(self, topics: Sequence[str]) -> None:
+    def __init__(self, topics: Sequence[str], extractors: Sequence[Extractor]) -> None:
+        self.extractors = extractors
         self.kept = [_Thinned() for _ in topics]
         self.stamps = [array("d") for _ in topics]  # of states
         self.rows: list[tuple[float, ...]] = []  # values of COLUMNS
@@ -217,6 +219,7 @@ class _Found:
         self.motions: list[tuple[float, float]] = []
         self.notices: list[str] = []
         self.fault = ""  # of the first message without a state
+        self.bad = ""  # text about coordinates that are NaN
         self.estimate: Estimate | None = None  # the last one that is shown
 
     def add(self, sample: Sample, start: float) -> None:
@@ -227,6 +230,10 @@ class _Found:
         self.kept[sample.side].add(sample)
         if not sample.fault:
             self.stamps[sample.side].append(sample.stamp)
+            if not self.bad and not np.isfinite(sample.state).all():
+                names = self.extractors[sample.side].names
+                bad = [names[c] for c in np.flatnonzero(~np.isfinite(sample.state))]
+                self.bad = f"{shorten(bad)} is NaN: choose others with --field or --joints"
 
     def add_output(self, output: Output) -> None:
         self.extrema += output.extrema
@@ -270,7 +277,7 @@ def fates(counts: Mapping[str, int], tolerance: float | None) -> str:
 
 
 def _why_no_estimate(stream: Stream, part: Part, fault: str, far: str) -> str:
-    """Why a bag gave no estimate; `far` is the result of `far_partners`."""
+    """Why a bag gave no estimate; `far` is the reason if it is known."""
     # The last message may have no partner, and the window misses pairs.
     reason = stream.window.reason if stream.counts["accepted"] else stream.reason
     hint = ": try a shorter window" if reason.startswith("filling") else ""
