@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import av
 import numpy as np
 
@@ -26,10 +28,11 @@ def numbers(images):
     return (bars << np.arange(BITS)).sum(axis=1).tolist()
 
 
-def write_video(path, shown, codec="libx264", fps=20, turn=0, **options):
+def write_video(path, shown, codec="libx264", fps=20, turn=0, times=(), **options):
     """Write a video of numbered pictures, or of images; LeRobot's are AV1 with g=2 and crf=30.
 
-    A player turns the pictures counterclockwise by `turn` degrees.
+    A player turns the pictures counterclockwise by `turn` degrees. The `times` of the frames are
+    multiples of 1 / fps; successive ones unless given.
     """
     images = [item if np.ndim(item) else picture(item) for item in shown]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -39,8 +42,9 @@ def write_video(path, shown, codec="libx264", fps=20, turn=0, **options):
         stream.height, stream.width = images[0].shape[:2]
         stream.pix_fmt = "yuv420p"
         stream.set_display_rotation(turn)
-        for image in images:
+        for number, image in enumerate(images):
             frame = av.VideoFrame.from_ndarray(image, format="rgb24")
+            frame.pts, frame.time_base = [*times, *range(len(images))][number], Fraction(1, fps)
             container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
     return path

@@ -57,6 +57,18 @@ def test_frames_are_turned_as_players_do(tmp_path):
         assert numbers(camera.read(i, range(8), 64)) == [*range(8)]
 
 
+@pytest.mark.parametrize("end", [".mp4", ".mkv"])
+@pytest.mark.parametrize("options", [{}, {"g": 5, "bf": 2}])
+def test_each_frame_is_a_step_at_a_variable_rate(tmp_path, end, options):
+    """As phones and screen recorders write them: frames are late, or left out."""
+    times = np.cumsum(np.random.default_rng(0).choice([1, 1, 2, 7], 60)).tolist()
+    write_video(tmp_path / "set" / f"0{end}", range(60), fps=30, times=times, **options)
+    camera = folder_camera(str(tmp_path / "set"), (), 1)
+    assert camera.lengths.tolist() == [60]
+    for steps in (range(60), [0, 30, 31, 59], [59]):
+        assert numbers(camera.read(0, steps, 64)) == [*steps]
+
+
 def test_short_videos_and_other_rates(video):
     found = video_faults({3: Video(video, 5.0, 20.0, 100), 4: Video(video, 5.0, 20.0, 101)})
     assert found == {4: f"has 100 of its 101 frames in {video}"}

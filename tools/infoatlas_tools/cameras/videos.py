@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 
@@ -26,16 +27,17 @@ class Video(NamedTuple):
     begin: float  # time of its first step in the video, seconds
     rate: float  # its steps a second, Hz; each step is a frame
     length: int  # its steps
+    times: NDArray[np.float64] | None = None  # of its frames, s; unless they are at an even rate
 
     def read(self, steps: Sequence[int], width: int) -> Iterator[Image]:
         """As in `Images`, turned as players do; a step is the frame whose time is nearest."""
-        half = 0.5 / self.rate
+        half = 0.5 / self.rate if self.times is None else 0.5 * float(np.diff(self.times).min())
         with _open(self.path) as (container, stream), _open(self.path) as (probe, sought):
             begin = self.begin + float((stream.start_time or 0) * stream.time_base)
             frames, now = container.decode(stream), -1.0
             frame: Any = None
             for step in steps:
-                time = begin + step / self.rate
+                time = begin + step / self.rate if self.times is None else self.times[step]
                 far = time - now > 3 * half
                 if far and now < _key_before(probe, sought, time + half) <= time + half:
                     container.seek(int((time + half) / stream.time_base), stream=stream)
@@ -59,16 +61,15 @@ class Video(NamedTuple):
 
 
 def whole_video(path: Path) -> Video:
-    """A demonstration that is all of a video, with its own rate."""
-    with _open(path) as (_, stream):
+    """A demonstration that is all of a video, with its own rate or times."""
+    with _open(path) as (container, stream):
         rate = float(stream.average_rate or stream.guessed_rate or 0)
-    if not rate:
-        raise InputError(f"{path} has no frame rate: convert it, as with ffmpeg -r 30")
-    video = Video(path, 0.0, rate, 0)
-    frames = _frames_in(video)
-    if isinstance(frames, str):
-        raise InputError(frames)
-    return video._replace(length=frames)
+        packets = [p for p in container.demux(stream) if p.pts is not None and not p.is_discard]
+        times = np.unique([float(p.pts * stream.time_base) for p in packets])
+    if not rate or not len(times):
+        raise InputError(f"{path} has no frames with times: convert it, as with ffmpeg -r 30")
+    even = np.abs(times - times[0] - np.arange(len(times)) / rate).max() < 0.5 / rate
+    return Video(path, 0.0, rate, len(times), None if even else times)
 
 
 def video_faults(videos: Mapping[int, Video]) -> dict[int, str]:
