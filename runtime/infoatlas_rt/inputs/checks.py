@@ -15,6 +15,8 @@ from . import gpu_arrays
 from .arrays import as_reals, as_shifted, column_label, has_mask
 from .gpu_arrays import Array, array_namespace
 
+LONGEST_SHOWN = 80  # characters of a value in an error
+SLOWEST, FASTEST = 1e-6, 1e9  # Hz, of rates
 LARGEST_STATE = 1e100  # the variance of larger values overflows; no sensor reports them
 
 
@@ -73,7 +75,8 @@ def _check_samples(samples: Array, values: Any, name: str) -> None:
         )
     if 0 in shape:
         lacking = "coordinate" if shape[0] else "sample"
-        raise InputError(f"{name} is empty (shape {shape}): pass at least one {lacking}")
+        own = tuple(np.shape(values))  # before one coordinate was added
+        raise InputError(f"{name} is empty (shape {own}): pass at least one {lacking}")
     xp = array_namespace(samples)
     finite = xp.isfinite(samples)
     if not xp.all(finite):
@@ -92,6 +95,12 @@ def _without(name: str) -> str:
     return "cut those steps off, fill them, or leave it out"
 
 
+def shown(value: Any) -> str:
+    """A value for an error: numbers of NumPy as plain ones, long values with "..."."""
+    text = repr(value.tolist() if isinstance(value, np.ndarray | np.generic) else value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
 def as_resolution(value: Any, d: int | None, name: str) -> NDArray[np.float64] | None:
     """Rounding step of each coordinate [d], in the units of the data; 0 leaves one as it is.
 
@@ -107,11 +116,11 @@ def as_resolution(value: Any, d: int | None, name: str) -> NDArray[np.float64] |
         step = np.broadcast_to(steps, (steps.size if d is None else d,))
     except ValueError as error:
         raise InputError(
-            f"{name} is {value!r}, but has to be one number or one for each of the "
+            f"{name} is {shown(value)}, but has to be one number or one for each of the "
             f"{'' if d is None else d} coordinates"
         ) from error
     if not (np.isfinite(step) & (step >= 0)).all():
-        raise InputError(f"{name} is {value!r}, but has to be finite and not negative")
+        raise InputError(f"{name} is {shown(value)}, but has to be finite and not negative")
     return step
 
 
@@ -123,37 +132,37 @@ def as_number(value: Any, name: str, what: str = "a number") -> float:
             raise TypeError("no number")
         return float(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name} is {value!r}, but has to be {what}") from error
+        raise InputError(f"{name} is {shown(value)}, but has to be {what}") from error
 
 
 def as_seconds(value: Any, name: str) -> float:
     """Return a duration, a finite number of seconds above 0, or raise InputError."""
     seconds = as_number(value, name, "seconds above 0")
     if not 0 < seconds < math.inf:
-        raise InputError(f"{name} is {value!r}, but has to be seconds above 0")
+        raise InputError(f"{name} is {shown(value)}, but has to be seconds above 0")
     return seconds
 
 
 def as_rate(value: Any, name: str) -> float:
-    """Return a rate, a finite number of samples per second (Hz) above 0, or raise InputError."""
-    what = "samples per second (Hz), finite and above 0, or None if unknown"
+    """Return a rate, samples per second (Hz) from 1e-6 to 1e9, or raise InputError."""
+    what = f"samples per second (Hz), {SLOWEST:g} to {FASTEST:g}, or None if unknown"
     rate = as_number(value, name, what)
-    if not 0 < rate < math.inf:
-        raise InputError(f"{name} is {value!r}, but has to be {what}")
+    if not SLOWEST <= rate <= FASTEST:
+        raise InputError(f"{name} is {shown(value)}, but has to be {what}")
     return rate
 
 
 def as_flag(value: Any, name: str) -> bool:
     """Return True or False; InputError for text such as "no", which would count as true."""
     if not isinstance(value, bool | np.bool_):
-        raise InputError(f"{name} is {value!r}, but has to be True or False")
+        raise InputError(f"{name} is {shown(value)}, but has to be True or False")
     return bool(value)
 
 
 def as_choice(value: Any, name: str, choices: Collection[str]) -> str:
     """Return one of some words, or raise InputError."""
     if not isinstance(value, str) or value not in choices:
-        raise InputError(f"{name} is {value!r}: use one of {', '.join(choices)}")
+        raise InputError(f"{name} is {shown(value)}: use one of {', '.join(choices)}")
     return value
 
 
@@ -191,7 +200,7 @@ def as_count(value: Any, name: str, least: int, most: int | None = None) -> int:
     try:
         count = operator.index(value)
     except TypeError as error:
-        raise InputError(f"{name} is {value!r}, but has to be an integer {limits}") from error
+        raise InputError(f"{name} is {shown(value)}, but has to be an integer {limits}") from error
     if isinstance(value, bool | np.bool_) or count < least or (most is not None and count > most):
-        raise InputError(f"{name} is {value!r}, but has to be an integer {limits}")
+        raise InputError(f"{name} is {shown(value)}, but has to be an integer {limits}")
     return count

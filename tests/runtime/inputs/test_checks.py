@@ -7,7 +7,7 @@ from infoatlas_rt import Estimator, InputError, estimate
 from infoatlas_rt.errors import ModelError
 from infoatlas_rt.estimation.canonical import clip_outliers
 from infoatlas_rt.estimation.prepare import MAX_SAMPLES
-from infoatlas_rt.inputs.checks import as_samples
+from infoatlas_rt.inputs.checks import as_rate, as_resolution, as_samples
 
 N = 100
 
@@ -42,6 +42,25 @@ def test_not_finite_is_counted():
 def test_long_double_out_of_range():
     with pytest.raises(InputError, match="1 infinite"):
         as_samples(np.array([1, np.finfo(np.longdouble).max]), "x")
+
+
+@pytest.mark.parametrize(
+    ("check", "value", "text"),
+    [
+        (as_rate, np.array([0, 0.1]), r"rate is \[0.0, 0.1\], but has to be samples per second"),
+        (as_rate, np.float64(0), r"rate is 0.0, but .*1e-06 to 1e\+09"),
+        (as_rate, 1e-320, "rate is 1e-320, but"),  # its step would be infinite
+        (
+            lambda v, name: as_resolution(v, 3, name),
+            np.arange(2.0),
+            r"rate is \[0.0, 1.0\], but has",
+        ),
+        (as_samples, [], r"rate is empty \(shape \(0,\)\): pass"),
+    ],
+)
+def test_errors_show_what_was_passed(check, value, text):
+    with pytest.raises(InputError, match=text):
+        check(value, "rate")
 
 
 def test_too_few(estimator):

@@ -238,6 +238,21 @@ def test_demonstrations_without_steps_are_named(tmp_path):
     assert "Left out: data/demo_2 (it has no steps)." in found.notes
 
 
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (20, "num_samples of /data/demo_0 is 20, and its observations have 40 rows: store the"),
+        ([0, 0.1], r"num_samples of /data/demo_0 is \[0.0, 0.1\]: store the number of its steps"),
+    ],
+)
+def test_a_wrong_number_of_steps_is_the_reason(tmp_path, value, why):
+    def change(file):
+        file["data/demo_0"].attrs["num_samples"] = value
+
+    with pytest.raises(InputError, match=why):
+        load_trajectories(changed(write_mimicgen(tmp_path / "a.hdf5"), change))
+
+
 @pytest.mark.parametrize("name", ["demo.hdf5", "trajectory.h5"])
 def test_without_h5py(name, tmp_path, monkeypatch):
     path = write_mimicgen(tmp_path / name)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.inputs.checks import shown
 
 from ...trajectories import Trajectories
 from ..rates import stated_rate, time_faults
@@ -141,7 +142,7 @@ def step_count(path: Path, demo: Any) -> int | None:
     count = np.asarray(value)
     if count.size != 1 or count.dtype.kind not in "iuf" or not 0 <= count.item() < 2**53:
         raise InputError(
-            f"{path}: num_samples of {demo.name} is {value!r}: store the number of its steps"
+            f"{path}: num_samples of {demo.name} is {shown(value)}: store the number of its steps"
         )
     return int(count.item())
 
@@ -231,6 +232,12 @@ def _demo(path: Path, group: Any, name: str, reader: DemoReader) -> Demo:
             raise InputError(f"{path}: {node.name} is a group: store a pose [T, 4, 4]")
         arrays[pose] = Source(node, node.name.removeprefix(f"{group.name}/"))
     length, stated = step_count(path, group), find_stated(group)
+    rows = {len(arrays[key].node) for key in default if arrays[key].node.shape}
+    if rows and length is not None and length not in rows and not reader.chosen:
+        raise InputError(
+            f"{path}: num_samples of {group.name} is {length}, and its observations have "
+            f"{' or '.join(map(str, sorted(rows)))} rows: store the number of its steps"
+        )
     return Demo(name, arrays, (*default, *poses), length, frozenset(poses), stated)
 
 
