@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
-from infoatlas_rt.inputs.arrays import as_shifted, column_label, column_names, is_table
+from infoatlas_rt.inputs.arrays import as_reals, as_shifted, column_label, column_names, is_table
 from infoatlas_rt.inputs.checks import as_count, as_rate, as_resolution, as_samples
 
 from .cameras.camera import as_camera
@@ -26,6 +26,7 @@ class Stated(NamedTuple):
     success: bool | None = None  # at the end; None if it states none
 
 
+APART = 0.2  # of the usual step of time: another rate that is given contradicts the times
 EMPTY_SHOWN = 5  # columns in a note, at most
 
 
@@ -70,6 +71,9 @@ class Trajectories:
     resolution : float or [d], optional
         Smallest difference that the sensors resolve, in the units of the states: smaller increments
         are rest.
+    times : array-like [sum(lengths)], optional
+        Seconds since the start of the trajectory. Unless given, steps divided by the rate. Those of
+        a file are read if its rows are not at even times, as after lost messages.
     camera : sequence of N arrays [T_i, H, W, 3] uint8, or Camera, optional
         Images (RGB) of one camera, one for each step. `load_trajectories(path, camera=NAME)` reads
         those of a data set.
@@ -103,6 +107,7 @@ class Trajectories:
     ignore: Any = ()
     orientation: Any = None
     resolution: Any = None
+    times: Any = None
     camera: Any = None
     stated: tuple[Stated, ...] = ()
 
@@ -161,6 +166,7 @@ class Trajectories:
             "ignore": ignore,
             "orientation": as_orientation(self.orientation, names, d, ignore),
             "resolution": as_resolution(self.resolution, d, "resolution"),
+            "times": None if self.times is None else as_times(self.times, checked),
             "camera": None
             if self.camera is None
             else as_camera(self.camera, checked, self.episodes),
@@ -173,11 +179,35 @@ class Trajectories:
         Parameters
         ----------
         **fields
-            Fields of this class, as `rate`. With a rate, notes that it is not known are left out.
+            Fields of this class, as `rate`. With a rate, notes that it is not known are left out,
+            and so are times whose usual step is another one.
         """
-        if fields.get("rate"):
+        if rate := fields.get("rate"):
+            if self.times is not None:
+                step = np.diff(self.times)
+                usual = float(np.median(step[step > 0])) if (step > 0).any() else 0.0
+                if abs(usual * as_rate(rate, "rate") - 1) > APART:
+                    fields.setdefault("times", None)
             fields["notes"] = tuple(note for note in self.notes if "No rate" not in note)
         return replace(self, **fields) if fields else self
+
+    def seconds(self, trajectory: int) -> NDArray[np.float64]:
+        """Seconds [T + 1] of the steps of a trajectory and of its end; NaN without rate or times.
+
+        Parameters
+        ----------
+        trajectory : int
+            Its place, from 0.
+        """
+        times = self.split_times()
+        length = int(self.lengths[trajectory])
+        return step_seconds(length, self.rate, times[trajectory] if times else None)
+
+    def split_times(self) -> list[NDArray[np.float64]]:
+        """The times of each trajectory, N views [T_i]; empty if steps are at an even rate."""
+        if self.times is None:
+            return []
+        return np.split(self.times, np.cumsum(self.lengths)[:-1])
 
     def split(self) -> list[NDArray[Any]]:
         """The states of each trajectory, N views [T_i, d]."""
@@ -228,6 +258,29 @@ def _join(values: Any) -> tuple[NDArray[np.floating], list[int], tuple[str, ...]
                 f"{names}: pass the same ones in the same order"
             )
     return np.concatenate(states), [len(s) for s in states], names
+
+
+def step_seconds(
+    length: int, rate: float | None, times: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Seconds [length + 1] of steps and of the end, by times [length] or else the rate, or NaN."""
+    if times is None:
+        return np.arange(length + 1) / (rate or np.nan)
+    usual = 1 / rate if rate else float(np.median(np.diff(times))) if length > 1 else np.nan
+    return np.append(times, times[-1] + usual)
+
+
+def as_times(values: Any, lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Times [sum(lengths)] of trajectories: finite seconds that do not go back."""
+    times = as_reals(values, "times")
+    if times.shape != (lengths.sum(),) or not np.isfinite(times).all():
+        raise InputError(
+            f"times have shape {times.shape}: pass finite seconds [{lengths.sum()}], one for each "
+            "step, or leave them out"
+        )
+    if (np.delete(np.diff(times), np.cumsum(lengths)[:-1] - 1) < 0).any():
+        raise InputError("times go back within a trajectory: sort its steps, or leave times out")
+    return times
 
 
 def as_lengths(values: Any, total: int) -> NDArray[np.int64]:

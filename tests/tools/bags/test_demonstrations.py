@@ -51,7 +51,7 @@ def test_each_bag_is_a_trajectory(folder):
     assert found.names[0].endswith("joint1]") or "joint1" in found.names[0]
 
 
-def test_seconds_that_lost_messages_shift_are_noted(tmp_path):
+def test_seconds_after_lost_messages_are_those_of_the_stamps(tmp_path):
     kind = "sensor_msgs/msg/JointState"
     for name, lost in (("demo_0", ()), ("demo_1", (20, 41, 77))):
         with Writer(tmp_path / name, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
@@ -61,8 +61,12 @@ def test_seconds_that_lost_messages_shift_are_noted(tmp_path):
                 message = joint_state(time, list("abcdefghi"), np.full(18, float(step)))
                 bag.write(topic, time, STORE.serialize_cdr(message, kind))
     found = load_demonstrations(tmp_path, "/joint_states")
-    (note,) = (n for n in found.notes if "seconds are steps divided by the rate" in n)
-    assert note.startswith("demo_1:") and "by up to 0.15 s" in note and found.rate == 20
+    (note,) = (n for n in found.notes if "Seconds are those of the stamps" in n)
+    assert note.startswith("demo_1: messages are lacking.") and "by up to 0.15 s" in note
+    assert found.rate == 20
+    np.testing.assert_allclose(found.seconds(0), np.arange(121) / 20, atol=1e-6)
+    right = np.delete(np.arange(120), [20, 41, 77]) / 20
+    np.testing.assert_allclose(found.seconds(1), [*right, 6.0], atol=1e-6)
 
 
 def test_the_command_discovers_and_saves(folder, capsys, tmp_path):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -118,9 +118,9 @@ class Annotations:
         """Recorded steps a second (Hz), if it is known."""
         return self.subtasks.rate or self.keystates.trajectories.rate
 
-    def seconds(self, steps: float | Int) -> Float:
-        """Times of steps since the start of their demonstration, s; NaN without a rate."""
-        return np.asarray(steps, np.float64) / (np.nan if self.rate is None else self.rate)
+    def seconds(self, demonstration: int) -> Float:
+        """Seconds [T + 1] of the steps that are not cut, and of their end; NaN if not known."""
+        return replace(self.subtasks, rate=self.rate).seconds(demonstration)
 
     @cached_property
     def _labelled(self) -> tuple[tuple[str, ...], tuple[Int, ...]]:

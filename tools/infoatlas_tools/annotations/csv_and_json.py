@@ -139,6 +139,7 @@ def _rows(annotations: Annotations) -> Iterator[tuple[int, dict[str, Any]]]:
     """Demonstration and columns of each part and key state, by demonstration and time."""
     subtasks = annotations.subtasks
     for i, episode in enumerate(annotations.episodes):
+        seconds = annotations.seconds(i)
         rows: list[dict[str, Any]] = []
         for number, (part, name) in enumerate(zip(subtasks.parts, subtasks.names, strict=True)):
             start, end = int(part.start[i]), int(part.end[i])
@@ -152,7 +153,7 @@ def _rows(annotations: Annotations) -> Iterator[tuple[int, dict[str, Any]]]:
         for own in sorted(rows, key=lambda one: one["start"]):
             for at in ("start", "end"):
                 if at in own:
-                    own[f"{at}_seconds"] = float(annotations.seconds(own[at]))
+                    own[f"{at}_seconds"] = float(seconds[own[at]])
             yield i, own | {"episode": episode}
 
 

@@ -123,11 +123,8 @@ def _times(annotations: Annotations, path: Path, topic: str | None) -> list[Int]
             raise InputError(
                 f"{path} has no times and no rate: pass a rate, so that events have times"
             )
-        rate = annotations.rate
-        return [
-            np.rint(np.arange(n) / rate * SECOND).astype(np.int64)
-            for n in annotations.lengths.tolist()
-        ]
+        seconds = [annotations.seconds(i)[:-1] for i in range(len(annotations.lengths))]
+        return [np.rint(own * SECOND).astype(np.int64) for own in seconds]
     pairs = zip(bags, annotations.lengths.tolist(), strict=True)
     return [_read_arrivals(bag, length, topic) for bag, length in pairs if bag is not None]
 

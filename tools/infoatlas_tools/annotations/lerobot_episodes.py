@@ -132,7 +132,9 @@ def trimmed(annotations: Annotations) -> Annotations:
         replace(part, **{k: (getattr(part, k) - first).clip(0, last - first) for k in ENDS})
         for part in annotations.subtasks.parts
     )
-    subtasks = replace(annotations.subtasks, parts=parts, lengths=last - first)
+    subtasks = annotations.subtasks
+    times = [t[a:b] - t[a] for t, a, b in zip(subtasks.times, first, last, strict=False)]
+    subtasks = replace(subtasks, parts=parts, lengths=last - first, times=times)
     return replace(annotations, subtasks=subtasks, first=first)
 
 

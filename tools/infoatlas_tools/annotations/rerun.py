@@ -120,12 +120,12 @@ def _log(
     clips: Sequence[Clip],
 ) -> None:
     """Write one demonstration."""
-    rate = annotations.rate
+    seconds, rate = annotations.seconds(i), annotations.rate
 
     def send(entity: str, steps: Any, columns: Any) -> None:
         index = [rerun.TimeColumn(STEP, sequence=np.asarray(steps))]
         if rate is not None:
-            index.append(rerun.TimeColumn(TIME, duration=np.asarray(steps) / rate))
+            index.append(rerun.TimeColumn(TIME, duration=seconds[np.asarray(steps, np.int64)]))
         recording.send_columns(entity, index, columns)
 
     length = len(states)

@@ -18,7 +18,7 @@ from infoatlas_rt.messages.in_order import InOrder
 from infoatlas_rt.messages.receiver import Receiver, Sample
 
 from ..cameras.camera import Camera
-from ..files.rates import rate_by, time_faults
+from ..files.rates import rate_by, real_seconds, time_faults
 from ..trajectories import Trajectories
 from .bag_images import BagImages, check_camera
 from .states import Bag, DatedMessages, bags_in, shorten
@@ -90,9 +90,8 @@ def load_demonstrations(
     away = {name: _away(own.times, rate) for name, own in found.items() if rate is not None}
     if late := [name for name, seconds in away.items() if seconds > LATE]:
         notes.append(
-            f"{shorten(late)}: seconds are steps divided by the rate, and differ from the times "
-            f"of messages by up to {max(away.values()):.2g} s, as messages are lacking. Events "
-            "that annotate writes as .mcap have the times."
+            f"{shorten(late)}: messages are lacking. Seconds are those of the stamps, and differ "
+            f"from steps divided by the rate by up to {max(away.values()):.2g} s."
         )
     images = [
         BagImages(bag, camera, own.arrivals)
@@ -106,6 +105,7 @@ def load_demonstrations(
         rate,
         episodes=tuple(found),
         notes=tuple(notes),
+        times=real_seconds(times, lengths, rate),
         camera=None if camera is None else Camera(camera, lengths, images),
     )
 

@@ -14,7 +14,7 @@ from ..presentation import first_names
 from ..trajectories import Stated, Trajectories
 from .hdf5.opening import HDF5_SUFFIXES, by_number
 from .numbers import LARGEST, NUMPY_SUFFIXES
-from .rates import other_rates
+from .rates import other_rates, rates_of
 from .tables.table_formats import TABLES
 
 # The kind of most files is read, of as many the first one: others may describe the demonstrations.
@@ -81,7 +81,11 @@ def read_folder(folder: Path, read: Callable[[Path], Trajectories]) -> Trajector
     if others:
         names = first_names((file.name for file in others), SHOWN)
         notes.append(f"Set aside, because they are of another kind: {names}.")
-    usual, far = other_rates({name: own.rate for name, own in parts.items()})
+    rates = {name: own.rate for name, own in parts.items()}
+    for name, own in parts.items():
+        if own.rate is None and own.times is not None:  # they jitter, or rows are lost
+            rates |= rates_of(own.times, own.lengths, [name])
+    usual, far = other_rates(rates)
     if far:
         notes.append(f"Files {far}: move them out of {folder}.")
     none = first_names((name for name, own in parts.items() if own.rate is None), SHOWN)
@@ -94,5 +98,8 @@ def read_folder(folder: Path, read: Callable[[Path], Trajectories]) -> Trajector
         None if far or none else usual,
         tuple(parts),
         tuple(notes),
+        times=None
+        if all(own.times is None for own in every)
+        else np.concatenate([own.seconds(0)[:-1] for own in every]),
         stated=tuple(next(iter(each.stated), Stated()) for each in every),
     )

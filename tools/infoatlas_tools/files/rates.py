@@ -17,6 +17,7 @@ from ..presentation import first_names
 EVEN = 0.1  # of the median: steps of time differ from it by at most so much
 GAP = 10.0  # median steps of time: a longer step is a pause between demonstrations
 HOLE = 1.5  # times the median: a longer step of time is a hole
+ENOUGH = 20  # steps of time that jitter, whose mean is a rate
 NAMED = 3  # demonstrations in a text, at most
 SINCE_1970 = 1e9, 4.2e9  # s; times of 2001 to 2103
 _UNIT = r"(?:\s*[\[(]\s*(\w+)\s*[\])]|[_.](\w+))?"
@@ -149,6 +150,38 @@ def other_rates(rates: Mapping[str, float | None]) -> tuple[float | None, str]:
     far = [f"{n} ({own:.4g} Hz)" for n, own in known.items() if abs(own / usual - 1) > EVEN]
     text = f"of other rates than {usual:.4g} Hz, whose steps would be wrong in seconds: "
     return usual, f"{text}{first_names(far, NAMED)}" if far else ""
+
+
+def rates_of(
+    times: NDArray[np.floating], lengths: NDArray[np.int64], names: Sequence[str]
+) -> dict[str, float | None]:
+    """Rate (Hz) of each trajectory by its times [n] in seconds, which may jitter; None if unknown.
+
+    Few times that jitter do not show it.
+    """
+    found = {}
+    for name, own in zip(names, np.split(times, np.cumsum(lengths)[:-1]), strict=True):
+        steps = np.diff(own)
+        many = len(steps) >= ENOUGH and np.median(steps) > 0
+        rate = even_rate(own, np.array([len(own)]), 1.0)
+        found[name] = stated_rate(rate_by(steps)) if many else rate
+    return found
+
+
+def real_seconds(
+    times: NDArray[np.floating], lengths: NDArray[np.int64], rate: float | None, unit: float = 1.0
+) -> NDArray[np.float64] | None:
+    """Seconds [n] since the start of each trajectory, of times [n] in a unit in seconds.
+
+    None if steps at the rate (Hz) are nowhere further off than half a step, or times go back.
+    """
+    start = np.cumsum(lengths) - lengths
+    seconds = np.asarray((times - np.repeat(times[start], lengths)) * unit, np.float64)
+    if not np.isfinite(seconds).all() or (_steps(seconds, lengths) < 0).any():
+        return None
+    step = np.arange(len(times)) - np.repeat(start, lengths)
+    even = rate is not None and np.abs(seconds * rate - step).max() <= 0.5
+    return None if even else seconds
 
 
 def _steps(times: NDArray[np.floating], lengths: NDArray[np.int64]) -> NDArray[np.floating]:

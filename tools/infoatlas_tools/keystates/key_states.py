@@ -130,7 +130,7 @@ class KeyStates:
         InputError
             pandas is not installed.
         """
-        return tables.data_frame(self.found, self.trajectories.rate)
+        return tables.data_frame(self.found, self.trajectories)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe values; "keystates" is a list with a dict for each column of `steps`."""

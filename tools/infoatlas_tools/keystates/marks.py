@@ -43,6 +43,11 @@ def fingerprint(states: NDArray[Any]) -> str:
     return hashlib.sha256(np.ascontiguousarray(states, np.float32).tobytes()).hexdigest()[:16]
 
 
+def _second(trajectories: Trajectories, which: int, step: int) -> float | None:
+    seconds = round(float(trajectories.seconds(which)[step]), 6)
+    return seconds if seconds == seconds else None
+
+
 def write_marks(path: Path, marks: Marks, trajectories: Trajectories) -> None:
     """Write marks; a file that exists is replaced atomically. OutputError if that fails."""
     names, states = episode_names(trajectories), trajectories.split()
@@ -54,7 +59,7 @@ def write_marks(path: Path, marks: Marks, trajectories: Trajectories) -> None:
             "marks": {
                 kind: None
                 if step is None
-                else {"step": step, "seconds": None if rate is None else round(step / rate, 6)}
+                else {"step": step, "seconds": _second(trajectories, i, step)}
                 for kind, step in own.items()
             },
         }

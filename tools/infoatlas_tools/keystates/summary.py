@@ -8,6 +8,7 @@ import numpy as np
 
 from ..array_types import Float
 from ..presentation import require_pandas, with_count
+from ..trajectories import Trajectories
 from .contacts.event_names import CONTACT, GRIPPER, LABEL, What
 from .contacts.keystate_steps import Steps
 
@@ -19,8 +20,8 @@ def finite(values: dict[str, Any]) -> dict[str, Any]:
     return {key: None if value != value else value for key, value in values.items()}
 
 
-def data_frame(found: Steps, rate: float | None) -> Any:
-    """A pandas DataFrame with a row for each key state of each demonstration; the rate is in Hz."""
+def data_frame(found: Steps, data: Trajectories) -> Any:
+    """A pandas DataFrame with a row for each key state of each demonstration."""
     pandas = require_pandas("table()")
     which, column = np.nonzero(~np.ma.getmaskarray(found.steps))
     step = found.steps.filled(-1)[which, column]
@@ -35,7 +36,7 @@ def data_frame(found: Steps, rate: float | None) -> Any:
             "source": [found.source[j] for j in column.tolist()],
             "shared": found.shared[column],
             "step": step,
-            "seconds": step / (np.nan if rate is None else rate),
+            "seconds": [data.seconds(i)[t] for i, t in zip(which.tolist(), step, strict=True)],
             "strength": found.strength[column],
         }
     )

@@ -105,8 +105,10 @@ def _lanes(annotations: Annotations) -> dict[str, dict[int, str]]:
     return {lane: dict(sorted(lines.items())) for lane, lines in ordered}
 
 
-def _times(annotations: Annotations, steps: np.ndarray) -> np.ndarray:
-    return np.asarray(steps if annotations.rate is None else annotations.seconds(steps))
+def _times(annotations: Annotations, i: int) -> np.ndarray:
+    """Positions of the steps of a demonstration and of its end, seconds or steps [T + 1]."""
+    length = int(annotations.lengths[i])
+    return np.arange(length + 1) if annotations.rate is None else annotations.seconds(i)
 
 
 def _draw_episode(
@@ -117,18 +119,18 @@ def _draw_episode(
     from matplotlib.ticker import AutoLocator
 
     tools = len(annotations.subtasks.tools)
-    end = float(_times(annotations, np.array([len(scaled)]))[0])
+    times = _times(annotations, i)
     axes = [figure.add_subplot(grid[first + row, 0]) for row in range(tools + 1 + len(lanes))]
     labels: list[Label] = []
     for panel in axes[: tools + 1]:
         panel.set_axis_off()
         panel.set_ylim(0, 1)
     for panel in axes:
-        panel.set_xlim(0, end)
+        panel.set_xlim(0, times[-1])
     for row in range(tools):
         labels += _draw_parts(axes, row, annotations, i)
     every = max(1, len(scaled) // POINTS)
-    time = _times(annotations, np.arange(len(scaled)))[::every]
+    time = times[: len(scaled) : every]
     for panel, (lane, lines) in zip(axes[tools + 1 :], lanes.items(), strict=True):
         style_axes(panel)
         panel.set(ylim=(-0.12, 1.12), yticks=[], xticks=[])
@@ -161,7 +163,7 @@ def _draw_parts(axes: Sequence[Axes], row: int, annotations: Annotations, i: int
     for index, part in enumerate(subtasks.parts):
         if part.tool != subtasks.tools[row] or part.end[i] <= part.start[i]:
             continue
-        left, right = _times(annotations, np.array([part.start[i], part.end[i]])).tolist()
+        left, right = _times(annotations, i)[[part.start[i], part.end[i]]].tolist()
         colour = COLOURS[index % len(COLOURS)]
         if row == 0:
             for below in axes[len(subtasks.tools) + 1 :]:
@@ -187,7 +189,7 @@ def _draw_keystates(axes: Sequence[Axes], annotations: Annotations, i: int) -> l
     letters = max(6, 100 // max(len(events), 1))
     labels: list[Label] = []
     for event in events:
-        time = float(_times(annotations, np.array([event.step]))[0])
+        time = float(_times(annotations, i)[event.step])
         for panel in axes[1:]:
             panel.axvline(time, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
         sides = ("center", "left", "right")

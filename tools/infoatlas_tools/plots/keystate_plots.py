@@ -77,20 +77,24 @@ def _draw_raster(axes: Axes, found: KeyStates, colours: dict[int, str]) -> None:
     if len(found.order):
         order = np.argsort(found.steps[:, found.order[0]].filled(-1), kind="stable")
     rows = np.arange(len(order))
-    time = found.trajectories.rate or 1.0
-    lengths = found.trajectories.lengths[order] / time
-    axes.hlines(rows, 0, lengths - 1 / time, color=GRID, linewidth=1.0, zorder=1)
+    data = found.trajectories
+    times = [
+        np.arange(n + 1) if data.rate is None else data.seconds(i)
+        for i, n in enumerate(data.lengths)
+    ]
+    last = np.array([times[i][-2] for i in order])
+    axes.hlines(rows, 0, last, color=GRID, linewidth=1.0, zorder=1)
     size = float(np.clip(1500 / len(rows), 5, 40))
     rare = [j for j in range(found.steps.shape[1]) if j not in colours]
     counts = found.steps.count(axis=0)
     for column in (*colours, *rare):
-        label = shorten(found.name(column), 28)
+        label, steps = shorten(found.name(column), 28), found.steps[:, column].filled(-1)
         if counts[column] < len(rows):
             label += f" in {counts[column]}"
         if column in rare:
             label = f"in few demonstrations: {len(rare)} kinds" if column == rare[0] else ""
         axes.scatter(
-            found.steps[order, column].astype(float).filled(np.nan) / time,
+            [times[i][t] if t >= 0 else np.nan for i, t in zip(order, steps[order], strict=True)],
             rows,
             s=size if column in colours else size / 2,
             color=colours.get(column, QUIET),
@@ -98,8 +102,8 @@ def _draw_raster(axes: Axes, found: KeyStates, colours: dict[int, str]) -> None:
             linewidth=0,
             zorder=3,
         )
-    unit = "step" if found.trajectories.rate is None else "seconds"
-    axes.set(ylim=(len(rows), -1), xlim=(0, lengths.max()), yticks=[])
+    unit = "step" if data.rate is None else "seconds"
+    axes.set(ylim=(len(rows), -1), xlim=(0, max(own[-1] for own in times)), yticks=[])
     axes.set(xlabel=unit, ylabel=f"{len(rows)} demonstrations")
     style_axes(axes)
 
@@ -159,8 +163,8 @@ def _draw_strip(
             spine.set_color(colours.get(there[i], QUIET) if i < len(there) else QUIET)
             spine.set_linewidth(2 if i < len(own) - 1 else 1)
         name = shorten(found.name(there[i]), 160 // len(own)) if i < len(there) else "end"
-        rate = found.trajectories.rate
-        at = f"step {step}" if rate is None else f"{step / rate:.1f} s"
+        data = found.trajectories
+        at = f"step {step}" if data.rate is None else f"{data.seconds(which)[step]:.1f} s"
         width = 1.04 * panel.bbox.width
         fit(panel.set_title(f"{name}, {at}", fontsize=8.5, color=INK, pad=3), width)
         last = step

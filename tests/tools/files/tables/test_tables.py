@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from infoatlas_rt.errors import InputError
+from infoatlas_tools import discover_keystates
+from infoatlas_tools.annotations.content import Annotations
 from infoatlas_tools.files.load import load_samples, load_trajectories
+from table_files import WRITERS
 
 XY = np.array([[1.5, -0.25], [2.0, 1e-3], [-0.346, 12.0]])
 
@@ -146,3 +149,44 @@ def test_a_comment_with_another_number_of_names_is_never_dropped(tmp_path, comme
     assert found.rate == (20 if named else None)
     assert found.names == (("tx", "ty", "tz", "qx", "qy", "qz", "qw") if named else ())
     np.testing.assert_array_equal(found.states, states if named else rows)
+
+
+def test_seconds_of_rows_are_their_times_if_rows_are_lost(tmp_path):
+    """In the table of key states and sub-tasks, too; a rate that contradicts the times wins."""
+    steps = [np.delete(np.arange(100), np.arange(20, 20 + 5 * i)) for i in range(4)]
+    v = [np.where(own < 60, 1.0, -0.5) for own in steps]
+    columns = {
+        "episode": np.repeat(range(4), [len(own) for own in steps]),
+        "time_s": np.concatenate(steps) / 20,
+        "x": np.concatenate([np.cumsum(own) for own in v]),
+        "y": np.concatenate([np.cumsum(own**2) for own in v]),
+    }
+    WRITERS[".csv"](tmp_path / "a.csv", columns)
+    found = load_trajectories(tmp_path / "a.csv", rate=20)
+    np.testing.assert_allclose(found.seconds(2)[[19, 20, 90]], [0.95, 1.5, 5.0], atol=1e-9)
+    assert load_trajectories(tmp_path / "a.csv", rate=50).times is None
+    keystates = discover_keystates(found, count=1)
+    table = keystates.table()
+    assert np.abs(table.seconds - 3.0).max() < 0.15  # steps / 20 are 0.75 s early
+    subtasks = keystates.subtasks()
+    ends = subtasks.table().query("subtask == 0").end_seconds
+    np.testing.assert_array_equal(ends, table.seconds)
+    made = Annotations(keystates, subtasks, ("0", "1", "2", "3"))
+    np.testing.assert_array_equal(made.seconds(2), found.seconds(2))
+
+
+@pytest.mark.parametrize("one", [True, False])
+def test_demonstrations_of_another_rate_whose_times_jitter_are_named(tmp_path, one):
+    rng, parts = np.random.default_rng(0), []
+    for i in range(4):
+        times = (np.arange(60) + rng.uniform(-0.3, 0.3, 60)) / (20 if i == 2 else 50)
+        part = {"time_s": times, "x": np.cumsum(rng.normal(size=60)), "y": rng.normal(size=60)}
+        parts.append({"episode": np.full(60, i)} | part if one else part)
+    if one:
+        whole = {name: np.concatenate([own[name] for own in parts]) for name in parts[0]}
+        WRITERS[".csv"](tmp_path / "a.csv", whole)
+    for i, part in enumerate(parts if not one else ()):
+        WRITERS[".csv"](tmp_path / f"{i}.csv", part)
+    notes = load_trajectories(tmp_path / "a.csv" if one else tmp_path, rate=50).notes
+    (note,) = (note for note in notes if "of other rates than" in note)
+    assert "2 (20" in note or "2 (19" in note

@@ -27,7 +27,7 @@ from ...presentation import first_names
 from ...trajectories import Stated, Trajectories
 from ..choice import choose_episodes
 from ..numbers import LARGEST
-from ..rates import EVEN, even_rate, other_rates, stated_rate, time_faults
+from ..rates import EVEN, other_rates, rates_of, real_seconds, stated_rate, time_faults
 from .features import choose_features, column_names, shape_of
 from .frames import Frames, Int
 from .images import choose_camera, images_of_episodes
@@ -116,6 +116,7 @@ def read_lerobot(
         rate,
         names_of,
         tuple(notes),
+        times=real_seconds(read.times[rows], lengths[complete], rate),
         camera=pictures and Camera(str(camera), lengths[complete], [images[e] for e in kept]),
         stated=tuple(stated),
     )
@@ -293,7 +294,7 @@ def _rate(
     note = f"In the time stamps, {faults}: the rate is that of most steps." if faults else ""
     if rate is None or not len(steps):
         return rate, note
-    _, far = other_rates(_rates_of_episodes(times, lengths, episodes))
+    _, far = other_rates(rates_of(times, lengths, episodes))
     if far:
         way = "delete them with LeRobot's delete_episodes, or give the rate (--rate)"
         return None, f"Episodes {far}: {way}. {note}".strip()
@@ -304,14 +305,3 @@ def _rate(
         f"meta/info.json has {rate:g} frames a second, and the time stamps are {step:g} s apart: "
         "the rate is unknown; give it (--rate)."
     )
-
-
-def _rates_of_episodes(
-    times: NDArray[np.float64], lengths: Int, episodes: Sequence[str]
-) -> dict[str, float | None]:
-    """Rate (Hz) of each episode by its time stamps [s]; None if they are not even."""
-    parts = np.split(times, np.cumsum(lengths)[:-1])
-    return {
-        name: even_rate(own, np.array([len(own)]), 1.0)
-        for name, own in zip(episodes, parts, strict=True)
-    }

@@ -26,7 +26,10 @@ from ..rates import (
     is_rest,
     is_time,
     likely_units,
+    other_rates,
     rate_by,
+    rates_of,
+    real_seconds,
     time_faults,
     time_unit,
     unit_by_digits,
@@ -101,7 +104,12 @@ def as_demonstrations(table: Table, chosen: str | None) -> Trajectories:
     running = [*_running(table, starts)]
     if chosen is None:
         _ask(table, running, column is not None)
-    rate, about = _rate(_clocks(table, running, None if named else column), lengths)
+    clocks = _clocks(table, running, None if named else column)
+    rate, about = _rate(clocks, lengths)
+    labels = [table.labels[column][row] if column and named else str(row) for row in starts]
+    times = None if rate is not None else _uneven_times(clocks, lengths)
+    if times is not None and (far := other_rates(rates_of(times, lengths, labels))[1]):
+        about.append(f"Demonstrations {far}.")
     notes = [*table.notes, *about]
     if column is not None:
         notes.append(f"Demonstrations by column {column!r}: {len(starts)}.")
@@ -122,8 +130,9 @@ def as_demonstrations(table: Table, chosen: str | None) -> Trajectories:
         lengths,
         tuple(table.names[c] for c in keep) if table.names else (),
         rate,
-        tuple(table.labels[column][row] for row in starts) if column and named else (),
+        tuple(labels) if column and named else (),
         tuple(notes),
+        times=times,
         stated=stated,
     )
 
@@ -390,6 +399,14 @@ def _rate(clocks: list[_Clock], lengths: Int) -> tuple[float | None, list[str]]:
     others = [f"{each} {own:.6g} Hz" for each, own in found[1:] if abs(own / rate - 1) > EVEN]
     conflict = f", but {', '.join(others)}: pass the rate if that is right" if others else ""
     return rate, [f"Rate by column {name}: {rate:.6g} Hz{conflict}.", *faulty]
+
+
+def _uneven_times(clocks: list[_Clock], lengths: Int) -> Float | None:
+    """Seconds [n] since the start of each demonstration by the first clock whose unit is clear."""
+    for _, times, unit in clocks:
+        if unit is not None or (times != np.rint(times)).any():
+            return real_seconds(times, lengths, None, unit or 1.0)
+    return None
 
 
 def _name(table: Table, column: int) -> str:

@@ -54,7 +54,7 @@ def subtasks_of(
             make_cuts(some.steps, some.events, data.lengths, 0.0), frequency, object_names,
             evidence.switches, evidence.closing,
         )  # fmt: skip
-        return replace(seen, rate=data.rate)
+        return replace(seen, rate=data.rate, times=data.split_times())
     parts, places, notes = find_subtasks(
         data.split(), data.names, shared.steps, shared.events, frequency, tool, objects,
         evidence.switches, estimator, LABEL in found.source,
@@ -63,4 +63,7 @@ def subtasks_of(
         notes.append(
             f"The rate is not known: {NOMINAL:g} working steps count as a second. Pass it."
         )
-    return Subtasks(tuple(parts), data.lengths, data.rate, notes=tuple(notes), places=places)
+    return Subtasks(
+        tuple(parts), data.lengths, data.rate, notes=tuple(notes), places=places,
+        times=data.split_times(),
+    )  # fmt: skip

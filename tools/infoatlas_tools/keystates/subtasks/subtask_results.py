@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from infoatlas_rt.estimation.result import INTERVAL
 
 from ...array_types import Float, Int
 from ...presentation import require_pandas, with_count
+from ...trajectories import step_seconds
 from ..contacts.event_names import END, EventKind, add_number
 
 WORLD = "world"  # reference of a part that no object is informative about
@@ -167,6 +168,8 @@ class Subtasks:
     keystate_names : dict of str to str
         Names of key states with the object that a camera sees, as "grasp bottle" for "gripper
         closes".
+    times : sequence of [T] float64
+        Seconds of the steps of each demonstration; empty if they are at an even rate.
     """
 
     parts: tuple[Subtask, ...]
@@ -177,6 +180,7 @@ class Subtasks:
     places: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     seen: SeenObjects | None = field(default=None, repr=False)
     keystate_names: Mapping[str, str] = field(default_factory=dict)
+    times: Sequence[Float] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if self.given_names and len(self.given_names) != len(self.parts):
@@ -261,6 +265,11 @@ class Subtasks:
             found.append(((p.end > p.start) & over).sum())
         return np.array(found, np.int64)
 
+    def seconds(self, demonstration: int) -> Float:
+        """Seconds [T + 1] of the steps and the end of a demonstration; NaN if not known."""
+        times = self.times[demonstration] if self.times else None
+        return step_seconds(int(self.lengths[demonstration]), self.rate, times)
+
     def table(self) -> Any:
         """A pandas DataFrame with a row for each part of each demonstration that has it.
 
@@ -274,16 +283,17 @@ class Subtasks:
             pandas is not installed.
         """
         pandas = require_pandas("table()")
-        rate, names = np.nan if self.rate is None else self.rate, self.names
+        names = self.names
         return pandas.DataFrame(
             {
                 "demonstration": demonstration, "tool": part.tool, "subtask": i, "name": names[i],
                 "reference": part.reference, "orientation": part.orientation, "held": part.held,
-                "start": start, "end": end, "start_seconds": start / rate,
-                "end_seconds": end / rate, "information": part.information,
+                "start": start, "end": end, "start_seconds": seconds[start],
+                "end_seconds": seconds[end], "information": part.information,
                 "runner_up": part.runner_up, "certain": part.certain,
             }
             for demonstration in range(len(self.lengths))
+            for seconds in [self.seconds(demonstration)]
             for i, part in enumerate(self.parts)
             for start, end in [(int(part.start[demonstration]), int(part.end[demonstration]))]
             if start < end
