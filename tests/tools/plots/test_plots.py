@@ -172,7 +172,7 @@ def test_annotations(parts, marks, entries):
     tools = ("left", "right")
     annotations = SimpleNamespace(
         keystates=found, rate=20.0, episodes=[f"{LONG}_{i}" for i in range(12)],
-        seconds=lambda steps: steps / 20,
+        lengths=np.full(12, 12000), seconds=lambda i: np.arange(12001) / 20,
         events=lambda i: [
             SimpleNamespace(step=int(step), name=f"key state {j + 1}")
             for j, step in enumerate(np.linspace(3000, 6000, marks))

@@ -8,7 +8,7 @@ from pathlib import Path
 from infoatlas_rt.cli.arguments import Target, add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import progress, write_json
 
-from .recording_arguments import add_extrema, add_plot, add_resolution, add_topic, check_bag
+from .recording_arguments import Once, add_extrema, add_plot, add_resolution, add_topic, check_bag
 
 HELP = "mutual information of one robot's stream in a ROS bag; of two topics also couplings"
 DESCRIPTION = (
@@ -53,6 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("two topics")
     group.add_argument(
         "--with-topic",
+        action=Once,
         metavar="TOPIC",
         help="estimate I(topic; past of this one), paired by stamps, and detect couplings",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,16 @@ def add_pairs(parser: ArgumentParser) -> None:
     )
 
 
+class Once(Action):
+    """Stores a value; InputError if the option is given again, which would replace the first."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
+        if (before := getattr(namespace, self.dest)) is not None:
+            one, two = (" ".join(v) if isinstance(v, list) else v for v in (before, values))
+            raise InputError(f"{option} was given twice, {one} and {two}: give it once")
+        setattr(namespace, self.dest, values)
+
+
 class Picture(Target):
     """Stores the path of a picture, if it can be drawn and written."""
 
@@ -66,7 +76,7 @@ def add_save(parser: ArgumentParser) -> None:
 def add_topic(group: Any) -> None:
     """--topic, --field and --joints: the states in the messages of a bag."""
     group.add_argument(
-        "--topic", help="topic of the states; without it, the error lists all topics"
+        "--topic", action=Once, help="topic of the states; without it, the error lists all topics"
     )
     group.add_argument(
         "--field",
@@ -78,6 +88,7 @@ def add_topic(group: Any) -> None:
     )
     group.add_argument(
         "--joints",
+        action=Once,
         nargs="+",
         metavar="NAME",
         help="elements of arrays to read, by the names in the messages (default: all)",
@@ -88,6 +99,7 @@ def add_camera(parser: ArgumentParser) -> None:
     """--camera."""
     parser.add_argument(
         "--camera",
+        action=Once,
         metavar="NAME",
         help="camera whose images are read, too: a feature of a LeRobot data set, as "
         "observation.images.top or top, or a topic of ROS bags. For other data, a folder with a "
@@ -140,6 +152,7 @@ def add_loading(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("data")
     group.add_argument(
         "--features",
+        action=Once,
         nargs="+",
         metavar="NAME",
         help="features of a LeRobot data set to read (default: observation.state), or arrays of an "
@@ -147,17 +160,20 @@ def add_loading(parser: ArgumentParser) -> None:
     )
     group.add_argument(
         "--split",
+        action=Once,
         metavar="NAME",
         help="list of demonstrations in `mask` of an .hdf5 (default: all demonstrations)",
     )
     group.add_argument(
         "--task",
+        action=Once,
         metavar="NAME",
         help="name or number of the task whose episodes are read, where the data name several "
         "(default: all, and a sentence names them)",
     )
     group.add_argument(
         "--episode-column",
+        action=Once,
         metavar="NAME",
         help=f"column of a table ({', '.join(NAMED)}) with the label of each row's demonstration, "
         "or with a counter that restarts in each demonstration. none: all rows are one "
@@ -189,10 +205,16 @@ def add_discovery(parser: ArgumentParser) -> None:
 def add_description(parser: ArgumentParser) -> None:
     """--gripper, --ignore, --orientation, --rate, --stride and --resolution."""
     parser.add_argument(
-        "--gripper", metavar="COLUMNS", help="coordinates of the gripper: only their changes count"
+        "--gripper",
+        action=Once,
+        metavar="COLUMNS",
+        help="coordinates of the gripper: only their changes count",
     )
     parser.add_argument(
-        "--ignore", metavar="COLUMNS", help="coordinates to leave out, by number or name"
+        "--ignore",
+        action=Once,
+        metavar="COLUMNS",
+        help="coordinates to leave out, by number or name",
     )
     parser.add_argument(
         "--orientation",
