@@ -42,7 +42,7 @@ def test_pickcube_agrees_with_its_readme():
 def test_loaded_states_contain_no_flags(tmp_path):
     recorded = load_trajectories(PICKCUBE)
     described = {"stride", "gripper", "ignore", "orientation", "resolution", "camera"}
-    kept = {"states", "lengths", "names", "rate", "episodes", "notes", "stated"}
+    kept = {"states", "lengths", "names", "rate", "episodes", "notes", "stated", "times"}
     assert set(vars(recorded)) == described | kept
     # unreadable flags have no effect
     np.savez(tmp_path / "a.npz", states=np.eye(4), flag=np.array([{}], dtype=object))
