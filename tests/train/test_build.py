@@ -109,7 +109,7 @@ def test_a_recipe_can_start_with_a_smaller_network(short, tmp_path):
     """With two dimensions first; the larger network starts from its weights."""
     recipe = copy.deepcopy(short)
     recipe["start"] = {"network": {"dim": 2}, "pretrain": {"steps": 2, "seed": 3}}
-    recipe["pretrain"] |= {"steps": 1, "lr": 0.0}
+    recipe["pretrain"] |= {"steps": 1, "lr": 1e-300}
     Build(recipe, tmp_path, 1).run(until="pretrain")
     first, about = pretrain.load(tmp_path / "start" / "last.pt")
     assert first.config.dim == 2 and about["step"] == 2 and about["seed"] == 3

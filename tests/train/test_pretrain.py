@@ -41,7 +41,7 @@ def test_a_run_can_start_from_a_model_with_a_correction(tmp_path):
     fitted = InfoAtlas(dataclasses.replace(pretrain.PRESETS["tiny"], gap=1))
     record = {"step": 9, "datasets": 70, "seconds": 1.0}
     torch.save(pretrain.checkpoint(fitted, record), tmp_path / "gap.pt")
-    start = ("--init", str(tmp_path / "gap.pt"), "--lr", "0")
+    start = ("--init", str(tmp_path / "gap.pt"), "--lr", "1e-300")  # changes no weight
     saved = run(tmp_path / "on", "--steps", "1", *start)
     assert saved["config"]["gap"] == 0 and saved["run"]["datasets"] == 70 + 8
     for name, value in fitted.hypernetwork.state_dict().items():
@@ -51,7 +51,7 @@ def test_a_run_can_start_from_a_model_with_a_correction(tmp_path):
 def test_resume_goes_before_init(tmp_path):
     """When it is resumed, the command that started from other weights continues its own run."""
     run(tmp_path / "other", "--steps", "1")
-    start = ("--init", str(tmp_path / "other" / "best.pt"), "--lr", "0")
+    start = ("--init", str(tmp_path / "other" / "best.pt"), "--lr", "1e-300")
     run(tmp_path / "on", "--steps", "1", *start)
     resumed = run(tmp_path / "on", "--steps", "2", *start, "--resume")
     assert resumed["run"]["step"] == 2 and resumed["run"]["datasets"] == 3 * 8
