@@ -3,9 +3,8 @@
 Their author knew neither the training of the model nor any of its estimates. They are no test set
 for anything that is tuned on their results.
 
-Each truth is a closed form or a quadrature, and was compared with means over samples. Draws and
-truths are frozen. All draws are independent, also those of processes: each is from a separate
-process.
+Each truth is a closed form or a quadrature; tests compare it with means over samples. All draws are
+independent, also those of processes: each is from a separate process.
 """
 
 from __future__ import annotations
