@@ -1,8 +1,8 @@
 """Hand-made families of known mutual information, in other forms than the training data.
 
-Each truth is a closed form or a quadrature to four digits (:mod:`truths`), and was compared with a
-separate Monte Carlo computation. Draws and truths are frozen. Two of the families are paths with
-dependent samples; the others are independent draws.
+Each truth is a closed form or a quadrature to four digits (:mod:`truths`); tests compare it with a
+separate Monte Carlo computation. Two of the families are paths with dependent samples; the others
+are independent draws.
 """
 
 from __future__ import annotations
