@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -78,11 +79,7 @@ def write_lerobot(
         frames.trim(np.asarray(annotations.first), annotations.lengths)
         if annotations.actions is None:
             frames.notes.append("actions, because none were read: rest is that of the states")
-    numbers = _numbers(annotations, quality)
-    for length in map(len, frames.times[len(episodes) :]):
-        for name, own in numbers.items():
-            other = {SUBTASK: len(annotations.labels), QUALITY: 0}.get(name, -1)
-            own.append(np.full(length, other))
+    numbers = _numbers(annotations, quality, map(len, frames.times[len(episodes) :]))
     if frames.others:
         frames.notes.append(
             f"{len(frames.others)} of {len(lengths)} episodes, of other tasks, without success or "
@@ -180,8 +177,11 @@ def _check_trim(folder: LeRobotFolder, partly: bool) -> None:
         )
 
 
-def _numbers(annotations: Annotations, quality: bool) -> Columns:
-    """New columns of numbers, by name: of each demonstration [T] int64."""
+def _numbers(annotations: Annotations, quality: bool, others: Iterable[int]) -> Columns:
+    """New columns of numbers, by name: of each demonstration, and each other episode, [T] int64.
+
+    `others` are the lengths of the other episodes.
+    """
     every = range(len(annotations.lengths))
     found = {
         SUBTASK: [annotations.active(i) for i in every],
@@ -189,6 +189,10 @@ def _numbers(annotations: Annotations, quality: bool) -> Columns:
     }
     if quality:
         found[QUALITY] = [frame_flags(annotations, i) for i in every]
+    for length in others:
+        for name, own in found.items():
+            other = {SUBTASK: len(annotations.labels), QUALITY: 0}.get(name, -1)
+            own.append(np.full(length, other))
     return found
 
 

@@ -115,10 +115,8 @@ def read_coordinates(
     scale = _scales(path, bound)
     rest = _limits(groups, parts, scale, least, trajectories.resolution)
     notes = [_group_note(group, names, orientation is not None) for group in groups]
-    notes += [
-        f"{_columns([c], names)} rises evenly: it is left out"
-        for c in np.flatnonzero(clock).tolist()
-    ]
+    clocks = map(int, np.flatnonzero(clock))
+    notes += [f"{_columns([c], names)} rises evenly: it is left out" for c in clocks]
     if orientation is None:
         plain_columns = [c for g, c in parts if g < 0 and c not in trajectories.gripper]
         notes += _wrap_notes(plain_columns, columns, first, names)
