@@ -29,12 +29,13 @@ def choose_episodes(
     there is no such task, or nothing is stated.
     """
     tasks = [own.task for own in stated]
-    names = sorted({*tasks}, key=lambda name: (numbers or {}).get(name, tasks.index(name)))
-    number_of = {name: i for i, name in enumerate(names)} if numbers is None else numbers
+    order = {name: i for i, name in enumerate(dict.fromkeys(tasks))}
+    number_of = order if numbers is None else numbers
+    names = sorted(order, key=lambda name: number_of.get(name, order[name]))
 
     def listed(of: Sequence[str]) -> str:
-        each = [f"{number_of.get(n, '')} {n or 'none stated'!r} ({of.count(n)})" for n in names]
-        return first_names((text.strip() for text in each), SHOWN)
+        each = (f"{number_of.get(n, '')} {n or 'none stated'!r} ({of.count(n)})" for n in names)
+        return first_names(map(str.strip, each), SHOWN)
 
     kept, notes = np.ones(len(tasks), bool), list[str]()
     if task is not None:
@@ -53,7 +54,8 @@ def choose_episodes(
             "leave it out"
         )
     count = int(kept.sum())
-    if only_successful is not False and flags.count(None) < len(flags):
+    known = any(one and flag is not None for one, flag in zip(kept, flags, strict=True))
+    if only_successful is not False and known:
         good = kept & np.array([bool(flag) for flag in flags])
         left = count - int(good.sum())
         if not good.any():
