@@ -190,5 +190,9 @@ def test_truth_by_counting(name):
     assert counted == pytest.approx(BY_NAME[name].truth, abs=0.003)
 
 
-def test_each_truth_is_checked():
+def test_families_have_the_promised_range():
     assert {*GIVEN, *RATIO, *COUNTED} == {*BY_NAME}
+    truths = sorted(family.truth for family in blind.BLIND.families)
+    assert truths[0] == 0  # envelope
+    assert 0.05 <= truths[1] < truths[-1] < 2.5
+    assert np.diff(truths).max() < 0.45

@@ -125,5 +125,8 @@ def test_truth_of_stress_by_counting():
     assert counted == pytest.approx(BY_NAME["stress"].truth, abs=0.003)
 
 
-def test_each_truth_is_checked():
+def test_families_have_the_promised_range():
     assert {*GIVEN, *RATIO, "stress"} == {*BY_NAME}
+    truths = sorted(family.truth for family in BY_NAME.values())
+    assert 0.05 <= truths[0] < 0.1
+    assert 3.5 < truths[-1] < 4
