@@ -43,20 +43,20 @@ class Receiver(Stateful):
     layout of the messages is determined again. The next ones may be from another robot.
 
     A message without a stamp has the time of its arrival. Among messages with stamps, it is dated
-    on their clock, which may be another one: the last difference to an arrival is subtracted.
-    `mixed` is whether there were both.
+    on their clock, which may be another one: `ahead`, the last difference to an arrival in seconds,
+    is subtracted. `mixed` is whether there were both.
     """
 
     def __init__(self, extractor: Extractor, side: int = 0, reset_after: float = 1.0) -> None:
         self.extractor, self.side, self.reset_after = extractor, side, reset_after
         self._newest = -np.inf  # stamp
-        self._ahead: float | None = None  # seconds from a stamp to the arrival of its message
+        self.ahead: float | None = None
         self.mixed = False
 
     def forget(self) -> None:
         """Forget the newest stamp and the layout of the messages."""
         self.extractor.forget()
-        self._newest, self._ahead, self.mixed = -np.inf, None, False
+        self._newest, self.ahead, self.mixed = -np.inf, None, False
 
     def time(self, message: Any, received: float) -> float:
         """Stamp of a message or its arrival, seconds; NaN if the dated element is absent."""
@@ -64,7 +64,7 @@ class Receiver(Stateful):
             stamp = self.extractor.stamp(message)
         except _UNDATED:
             return float("nan")
-        return received - (self._ahead or 0.0) if stamp is None else stamp
+        return received - (self.ahead or 0.0) if stamp is None else stamp
 
     def receive(self, message: Any, received: float | None = None) -> Sample:
         """Extract the state from a message of the topic's type.
@@ -82,11 +82,11 @@ class Receiver(Stateful):
             time, undated = float("nan"), "the message has no stamp where stamps are read"
         arrived, before = time is None, self._newest
         if time is None and received is not None:
-            time = received - (self._ahead or 0.0)
-            self.mixed |= self._ahead is not None
+            time = received - (self.ahead or 0.0)
+            self.mixed |= self.ahead is not None
         elif received is not None and time is not None and not undated:
-            self.mixed |= self._ahead is None and before > -np.inf
-            self._ahead = received - time
+            self.mixed |= self.ahead is None and before > -np.inf
+            self.ahead = received - time
         if time is not None and not undated:
             if arrived and before - self.reset_after <= time <= before:
                 time = before + TICK  # a coarse clock, not a copy of the message before

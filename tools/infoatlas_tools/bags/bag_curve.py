@@ -22,7 +22,7 @@ from infoatlas_rt.streams.events import Event
 from infoatlas_rt.streams.extrema import Extremum, ExtremumDetector
 
 from .part_samples import Part, PartSamples, far_partners
-from .states import Bag, DatedMessages, shorten
+from .states import Bag, shorten
 
 KEPT = 1000  # states of a topic that are kept for a picture; sometimes up to twice as many
 ESTIMATES = 1500  # of a recording by default, at most: as many as a picture can show
@@ -123,8 +123,9 @@ def survey(bag: Bag, topic: str, extractor: Extractor) -> tuple[float | None, fl
     share of the first ones that have a state; others may be those of another body.
     """
     receiver = Receiver(extractor)
-    messages = DatedMessages(bag, [topic], [receiver])
-    samples = [receiver.receive(own, date) for *_, date, own in islice(messages, SURVEYED)]
+    bag.anchor(topic, receiver)
+    messages = islice(bag.messages(topic), SURVEYED)
+    samples = [receiver.receive(message, received) for _, received, message in messages]
     receiver.forget()
     own = [sample.stamp for sample in samples if not sample.skip and sample.stamp is not None]
     steps = np.diff(own)

@@ -21,7 +21,7 @@ from ..cameras.camera import Camera
 from ..files.rates import rate_by, real_seconds, time_faults
 from ..trajectories import Trajectories
 from .bag_images import BagImages, check_camera
-from .states import Bag, DatedMessages, bags_in, shorten
+from .states import Bag, bags_in, shorten, undated_notice
 
 LATE = 0.1  # seconds by which steps at an even rate may differ from the times of their messages
 LOST = 10.0  # median intervals between messages: a longer one is a hole
@@ -135,9 +135,9 @@ def _read(
     order = InOrder(np.inf)
     samples: list[Sample] = []
     passed: Counter[str] = Counter()
-    messages = DatedMessages(bag, [topic], [receiver])
-    for number, (_, received, date, message) in enumerate(messages):
-        sample = receiver.receive(message, date)._replace(header=(received, date))
+    bag.anchor(topic, receiver)
+    for number, (_, received, message) in enumerate(bag.messages(topic)):
+        sample = receiver.receive(message, received)._replace(header=received)
         if sample.skip == "other bodies":
             raise bag.several(topic, extractor)
         if sample.skip:
@@ -163,17 +163,19 @@ def _read(
     samples += order.flush()
     if not samples:
         raise bag.nothing(topic, extractor)
+    arrivals = np.array([sample.header for sample in samples])
+    undated = sum(sample.arrived for sample in samples)
+    notices = order.notices([topic])
+    if undated < len(samples):
+        notices += undated_notice(topic, undated, len(samples))
     return _Demonstration(
         np.stack([sample.state for sample in samples]),
-        np.array([own.header[1] if own.arrived else own.stamp for own in samples], np.float64),
-        np.array([own.header[0] for own in samples]),
+        arrivals if undated == len(samples) else np.array([own.stamp for own in samples], float),
+        arrivals,
         extractor.names,
         extractor.body,
         passed,
-        [
-            *order.notices([topic]),
-            *(messages.notices() if messages.undated[0] < messages.seen[0] else ()),
-        ],
+        notices,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from infoatlas_rt.inputs.checks import as_number, as_seconds
 from infoatlas_rt.messages.in_order import InOrder
 from infoatlas_rt.messages.receiver import Receiver, Sample
 
-from .states import Bag, DatedMessages
+from .states import Bag, undated_notice
 
 DRIFT = 0.01  # seconds between two clocks that are reported, the usual error of a lag
 APART = 0.75  # of a step: farther from the nearest message of a topic, that topic has lost some
@@ -56,7 +57,7 @@ class PartSamples:
     ) -> None:
         self.part, self.start = part or Part(), np.inf
         self._bag, self._topics, self._receivers = bag, topics, receivers
-        self._dated = DatedMessages(bag, topics, receivers)
+        self._seen, self._undated = Counter[int](), Counter[int]()  # messages by topic
         self._progress = progress or (lambda share: None)
         self._order = InOrder(max(receiver.reset_after for receiver in receivers))
         self._newest = [-np.inf] * len(topics)  # stamps, of all messages
@@ -66,8 +67,10 @@ class PartSamples:
         part, receivers, used, newest = self.part, self._receivers, False, self._newest
         self._progress(0.0)
         total = sum(self._bag.topics[topic].messages for topic in self._topics)
-        for number, (side, received, date, message) in enumerate(self._dated, 1):
-            time = receivers[side].time(message, date)
+        for topic, receiver in zip(self._topics, receivers, strict=True):
+            self._bag.anchor(topic, receiver)
+        for number, (side, received, message) in enumerate(self._bag.messages(*self._topics), 1):
+            time = receivers[side].time(message, received)
             if not np.isnan(time):
                 self.start, newest[side] = min(self.start, time), max(newest[side], time)
                 self._times[side].append(time)
@@ -83,7 +86,10 @@ class PartSamples:
             if since < part.start > 0 or since >= part.end:
                 continue
             used = True
-            yield from self._order.push(receivers[side].receive(message, date))
+            sample = receivers[side].receive(message, received)
+            self._seen[side] += 1
+            self._undated[side] += sample.arrived
+            yield from self._order.push(sample)
         yield from self._order.flush()
         if not used and max(newest) - self.start < part.start:
             raise InputError(
@@ -94,7 +100,9 @@ class PartSamples:
 
     def notices(self) -> list[str]:
         """Sentences on stamps out of order or missing, an early end, and clocks that drift."""
-        found = [*self._order.notices(self._topics), *self._dated.notices()]
+        found = self._order.notices(self._topics)
+        for side, topic in enumerate(self._topics):
+            found += undated_notice(topic, self._undated[side], self._seen[side])
         if len(self._topics) == 1:
             return found
         first, last = np.argsort(self._newest)

@@ -130,14 +130,24 @@ class Bag:
         if extractor.places:
             receiver = Receiver(extractor)
             fates = set()
-            for *_, date, message in DatedMessages(self, [topic], [receiver]):
-                fates.add(receiver.receive(message, date).skip)
+            self.anchor(topic, receiver)
+            for _, received, message in self.messages(topic):
+                fates.add(receiver.receive(message, received).skip)
                 if "other bodies" in fates:
                     raise self.several(topic, extractor)
             if fates == {"not asked for"}:
                 raise self.nothing(topic, extractor)
             receiver.forget()
         return extractor
+
+    def anchor(self, topic: str, receiver: Receiver) -> None:
+        """Let a receiver date messages before the first stamp on the clock of the stamps."""
+        for _, received, message in self.messages(topic):
+            time = receiver.time(message, np.inf)
+            if np.isfinite(time):
+                receiver.ahead = received - time
+            if np.isfinite(time) or not (receiver.extractor.dated or hasattr(message, "header")):
+                return
 
     def several(self, topic: str, extractor: Extractor) -> InputError:
         """The error for a topic with several bodies if the fields choose none."""
@@ -193,50 +203,12 @@ class Bag:
             )
 
 
-class DatedMessages:
-    """Messages of topics in the order of their arrival: side, arrival, date (s) and message.
-
-    The date is to be given to the receiver as the time of arrival. A message without a stamp among
-    others has the last stamp plus the time since its arrival: the two clocks may be far apart.
-    Before the first stamp, that one is used. Topics without stamps are dated by arrival.
-    """
-
-    def __init__(self, bag: Bag, topics: Sequence[str], receivers: Sequence[Receiver]) -> None:
-        self._bag, self._topics, self._receivers = bag, topics, receivers
-        self.seen, self.undated = Counter[int](), Counter[int]()  # messages by side
-
-    def __iter__(self) -> Iterator[tuple[int, float, float, Any]]:
-        ahead: dict[int, float] = {}  # s between arrival and stamp
-        self.seen.clear()
-        self.undated.clear()
-        for side, received, message in self._bag.messages(*self._topics):
-            time = self._receivers[side].time(message, np.inf)
-            self.seen[side] += 1
-            if np.isfinite(time):
-                ahead[side] = received - time
-            elif time == np.inf:
-                self.undated[side] += 1
-                if side not in ahead:
-                    ahead[side] = self._first_difference(side, message)
-            yield side, received, received - ahead.get(side, 0.0), message
-
-    def _first_difference(self, side: int, message: Any) -> float:
-        """Seconds between arrival and stamp of the first message with a stamp; 0 without any."""
-        receiver, topic = self._receivers[side], self._topics[side]
-        if not (receiver.extractor.dated or hasattr(message, "header")):
-            return 0.0
-        times = ((own, receiver.time(each, np.inf)) for _, own, each in self._bag.messages(topic))
-        return next((own - time for own, time in times if np.isfinite(time)), 0.0)
-
-    def notices(self) -> list[str]:
-        """A sentence for each topic with messages without stamps."""
-        return [
-            f"{self._topics[side]} has no stamps: times are those of arrival in the bag"
-            if count == self.seen[side]
-            else f"{count} of {self.seen[side]} messages on {self._topics[side]} have no stamps: "
-            "they are dated by their arrival, on the clock of the others"
-            for side, count in sorted(self.undated.items())
-        ]
+def undated_notice(topic: str, undated: int, of: int) -> list[str]:
+    """A sentence on messages without stamps, if there are any."""
+    if undated == of:
+        return [f"{topic} has no stamps: times are those of arrival in the bag"] if of else []
+    text = "have no stamps: they are dated by their arrival, on the clock of the others"
+    return [f"{undated} of {of} messages on {topic} {text}"] if undated else []
 
 
 def _every_place(schema: Schema) -> list[Place]:
