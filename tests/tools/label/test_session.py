@@ -67,6 +67,14 @@ def test_states_after_each_change(session):
     assert change(session, "rename", kind="release", name=None)["kinds"] == ["first grasp"]
 
 
+def test_the_page_shows_steps_where_rows_are_lost(tmp_path):
+    steps = np.delete(np.arange(200), np.arange(50, 90)).astype(float)
+    rows = np.c_[steps / 20, np.sin(steps / 9), np.where(steps < 120, 0, 1), np.cos(steps / 9)]
+    np.savetxt(tmp_path / "a.csv", rows, delimiter=",", header="time_s,x,gripper,y", comments="")
+    session = Session(open_recording(tmp_path / "a.csv", rate=20), tmp_path / "labels.json")
+    assert session.state()["rate"] is None and session.trajectories.rate == 20
+
+
 def test_proposals_without_marks_have_no_certainty(session):
     session.follow()
     state = session.state()

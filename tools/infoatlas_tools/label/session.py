@@ -71,7 +71,8 @@ class Session:
                 "title": self.data.name,
                 "labels": str(self.path),
                 "copy": self.copy,
-                "rate": self.trajectories.rate,
+                # Without it the page shows steps: where rows are lost, steps / rate are no seconds.
+                "rate": None if self.trajectories.times is not None else self.trajectories.rate,
                 "episodes": [
                     {"name": name, "length": length, "marks": self[i], "proposals": own}
                     for i, (name, length, own) in enumerate(each)
