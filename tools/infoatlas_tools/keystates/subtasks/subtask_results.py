@@ -266,7 +266,13 @@ class Subtasks:
         return np.array(found, np.int64)
 
     def seconds(self, demonstration: int) -> Float:
-        """Seconds [T + 1] of the steps and the end of a demonstration; NaN if not known."""
+        """Seconds [T + 1] of the steps and the end of a demonstration; NaN if not known.
+
+        Parameters
+        ----------
+        demonstration : int
+            Its place, from 0.
+        """
         times = self.times[demonstration] if self.times else None
         return step_seconds(int(self.lengths[demonstration]), self.rate, times)
 
