@@ -85,9 +85,11 @@ def take_chosen(
     if kept.all():
         return replace(found, notes=(*found.notes, *notes))
     names, rows = episode_names(found), np.flatnonzero(kept).tolist()
+    steps = np.repeat(kept, found.lengths)
     return replace(
         found,
-        states=found.states[np.repeat(kept, found.lengths)],
+        states=found.states[steps],
+        times=None if found.times is None else found.times[steps],
         lengths=found.lengths[kept],
         episodes=tuple(names[i] for i in rows),
         stated=tuple(stated[i] for i in rows),

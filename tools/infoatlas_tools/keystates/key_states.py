@@ -122,8 +122,8 @@ class KeyStates:
     def table(self) -> Any:
         """A pandas DataFrame with a row for each key state of each demonstration.
 
-        Columns: demonstration, key_state (column of `steps`), kind, name, source, shared,
-        step, seconds (NaN without a rate), strength.
+        Columns: demonstration (row of `steps`), key_state (column of `steps`), kind, name, source,
+        shared, step, seconds (NaN without a rate), strength.
 
         Raises
         ------
