@@ -308,22 +308,21 @@ class Stream(Stateful):
         """Whether an estimate at this stamp is not shown; it is counted then."""
         # The microsecond allows for rounding of stamps; below 0, stamps have jumped back.
         soon = self.rate_limit and 0 <= now - self._shown < 1 / self.rate_limit - 1e-6
+        period = REST * self.detector.period
         if soon or (self.grid and cell(now, self.grid) == cell(self._shown, self.grid)):
             self.limited += now != self._left_out
-        elif self.sparse_rest and self._is_resting(now):
+        elif (
+            self.sparse_rest
+            and cell(now, period) == cell(self._shown, period)
+            and self.window.ready
+            and self.window.at_rest
+        ):
             self.resting += now != self._left_out
-            period = REST * self.detector.period
             self.window.reason = f"waiting: at rest, an estimate every {period:g} s"
         else:
             return False
         self._left_out = now
         return True
-
-    def _is_resting(self, now: float) -> bool:
-        """Whether the robot rests, and an estimate of the present periods was shown."""
-        period = REST * self.detector.period
-        shown = cell(now, period) == cell(self._shown, period)
-        return shown and self.window.ready and self.window.at_rest
 
 
 def differs(reported: SubtaskState | None, now: SubtaskState | None) -> bool:
