@@ -257,9 +257,9 @@ class SlidingWindow(Stateful):
         fill = len(steps) / self.length
         return Snapshot(pairs, self.newest, fill, steps, at_rest, self.paused)
 
-    def estimate(self, estimator: Estimator, *, anyway: bool = False) -> WindowEstimate | None:
+    def estimate(self, estimator: Estimator) -> WindowEstimate | None:
         """Estimate from the present window; None if `samples` is None."""
-        snapshot = self.snapshot(anyway=anyway)
+        snapshot = self.snapshot()
         return None if snapshot is None else self.evaluate(snapshot, estimator)
 
     def evaluate(self, snapshot: Snapshot, estimator: Estimator) -> WindowEstimate:
