@@ -39,7 +39,7 @@ from std_srvs.srv import Trigger
 from infoatlas_rt.cli.console import check_target
 from infoatlas_rt.streams.events import Event
 from infoatlas_tools.bags.bag_curve import StreamCurve, StreamTopic
-from infoatlas_tools.plots.drawing import EVENTS, QUIET, check_format
+from infoatlas_tools.plots.drawing import INK, QUIET, check_format
 from infoatlas_tools.plots.stream_plot import stream_figure
 
 ROOT = Path(__file__).parents[1]
@@ -162,7 +162,7 @@ def report(
 
 
 def picture(robot: Robot, played: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> Figure:
-    """The published estimates above the states, with bands where the simulator's flag is set."""
+    """The published estimates above the states, with bars where the simulator's flag is set."""
     start = played[0][0][0]
     stamps = np.concatenate([stamps for stamps, _, _ in played])
     states = np.concatenate([states for _, states, _ in played])
@@ -201,16 +201,15 @@ def picture(robot: Robot, played: list[tuple[np.ndarray, np.ndarray, np.ndarray]
     figure.texts[0].set_text("Live: when do the tool and the cube move together?")
     figure.texts[1].set_text(
         f"mutual information of their motions over {WINDOW} steps (band: ± noise), from a ROS 2 "
-        "node · lines: when it reported"
+        "node · green: as it reported"
     )
     for stamps, _, held in played:
         first, last = stamps[held][[0, -1]] - start
-        for axes in figure.axes:
-            axes.axvspan(first, last, color=EVENTS[0], alpha=0.16, linewidth=0, zorder=0)
+        figure.axes[0].axvspan(first, last, ymax=0.03, color=INK, linewidth=0)
     figure.text(
         0.975,
         1 - 0.73 / figure.get_figheight(),
-        "shaded: the cube is held (the simulator's flag)",
+        "black: the cube is held (the simulator's flag)",
         color=QUIET,
         fontsize=9,
         ha="right",

@@ -262,6 +262,8 @@ class Worker:
     def _publish_output(self, output: Output, number: int) -> None:
         """Publish a result with the headers of its states."""
         found, newest = output.estimate, self._newest
+        if output.events:
+            newest = self._headers.get(output.events[0].detected_stamp, newest)
         if found is not None:
             newest = self._headers.get(found.stamp, newest)
             self._sent.append((found.stamp, newest))

@@ -220,9 +220,10 @@ class Stream(Stateful):
         self._showed = output.shown
         if added or output.estimate is not None:
             self.reason = self.window.reason
-        if self.coupling is not None:
-            output.events += self.coupling.detect()
-        return outputs + self._pass_on(output)
+        outputs += self._pass_on(output)
+        # Couplings are of the newest state, which may be newer than that of the estimate.
+        events = [] if self.coupling is None else self.coupling.detect()
+        return [*outputs, Output(events=events)] if events else outputs
 
     def _receive(self, sample: Sample, at_once: bool) -> list[Output]:
         if sample.notice:

@@ -66,6 +66,23 @@ def test_pairs_for_a_coupling_have_a_distance_in_time(fake, rate, every):
     assert coupling.window.counts["accepted"] == 360 // every
 
 
+def test_a_coupling_is_not_reported_with_an_older_estimate(fake, monkeypatch):
+    """The detector of extrema needs step 20, and the coupling is of the newest step."""
+    fake.seed, fake.seconds["total"] = 0, 1.0
+    window = SlidingWindow(fake.model_file, lag=0, window=10, two_streams=True)
+    coupling, detector = CouplingDetector(fake, window=10), ExtremumDetector(delay=4.0)
+    monkeypatch.setattr(coupling, "detect", lambda: ["an event"])
+    stream = Stream(window, fake, detector, sync=Synchroniser(0.001), coupling=coupling)
+    for t in range(25):
+        for side in (0, 1):
+            assert stream.add(Sample(side, t / 100, np.full(2, float(t)), "")) == []
+        if t == 15:
+            stream.estimate()
+    older, coupled = stream.estimate()
+    assert (older.estimate.stamp, older.events) == (0.2, [])
+    assert (coupled.estimate, coupled.events) == (None, ["an event"])
+
+
 def test_an_estimate_later_is_of_the_window_as_it_is(fake):
     window = SlidingWindow(fake.model_file, lag=1, window=10)
     assert window.estimate(fake) is None
