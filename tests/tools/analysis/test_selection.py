@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas
 import pytest
 
 from infoatlas_rt import Estimator, InputError
+from infoatlas_tools.analysis import selection
+from infoatlas_tools.analysis.conditional import conditional
 from infoatlas_tools.analysis.selection import select_features
 
 
@@ -57,3 +61,19 @@ def test_nothing_is_selected_without_dependence(estimator):
     assert not found.names and not len(found.mi) and found.joint is None and found.end
     with pytest.raises(InputError, match=r"count is 6 and y has 1 columns.*accepts 5"):
         select_features(np.tile(X, 2), X[:, 2], 6, estimator)
+
+
+def test_single_permutations_do_not_drop_a_column(estimator, monkeypatch):
+    """The smallest corrected p-value was 0.05: one larger permutation ended the selection."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((100, 4))
+    y = X[:, 2] + 0.5 * rng.standard_normal(100)
+    for larger, kept in ((1, 1), (2, 1), (3, 0)):
+
+        def with_larger(*args, larger=larger, **options):
+            found = conditional(*args, **options)
+            count = len(found.null)
+            return replace(found, p_value=max(found.p_value, (1 + larger) / (1 + count)))
+
+        monkeypatch.setattr(selection, "conditional", with_larger)
+        assert len(selection.select_features(X, y, 1, estimator).order) == kept
