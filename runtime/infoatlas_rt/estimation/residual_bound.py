@@ -27,8 +27,8 @@ from .standard_error import add_standard_error
 from .unresolved import entropy
 
 SPACING = 4  # of the entropies: a few ranks, so that edges stay sharp
-# With this margin, right estimates are raised by 0.013 nats or less on average: 20 families of known
-# values, n = 100 and 1000, 12 draws.
+# With this margin, right estimates are raised by 0.013 nats or less on average: 20 families of
+# known values, n = 100 and 1000, 12 draws.
 MARGIN = 0.4
 
 Row = NDArray[np.float64]

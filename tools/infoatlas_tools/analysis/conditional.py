@@ -11,6 +11,7 @@ The test (`conditional_test`) does not use the model: it needs no slices, and is
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +35,7 @@ from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
 
 from .conditional_result import ConditionalEstimate
 from .conditional_test import FIRST, conditional_statistics
-from .conditioning import entropy_given, residuals
+from .conditioning import entropy_given, residuals, spread_in_cells
 from .independence import LEVEL, PERMUTATIONS, compare, least_p
 from .lagged import lagged_rows, series_label, side_label
 
@@ -43,6 +44,9 @@ WIDEST_UNSLICED = 20  # coordinates of an unsliced side of the shipped model "wi
 # error of z's ranks, which they share, appears as dependence: at 3, a test of level 5% rejected in
 # 12 to 25%.
 RESOLVED = 10.0
+# Nats by which estimates of rounded values are too low, at most: their cells have sharp edges.
+SPREAD_ERROR = 0.05
+CLASSES = 5  # levels of a coordinate up to which the test does not spread it
 
 
 def conditional_mutual_information(
@@ -188,7 +192,8 @@ def conditional(
     count = as_count(permutations, "permutations", 0, 10**7)
     estimator = as_estimator(estimator)
     _check_sides(x, y, given, estimator)
-    of_x, of_y = residuals(x, given), residuals(y, given)
+    rng = np.random.default_rng([estimator.seed, 4])
+    of_x, of_y = (residuals(side, given, rng) for side in (x, y))
     sides = of_x.samples, of_y.samples
     degenerate = any(bool((side == side[0]).all()) for side in sides)
     unresolved = not degenerate and max(of_x.least_left, of_y.least_left) < RESOLVED
@@ -209,10 +214,15 @@ def conditional(
         count = min(count, FIRST - 1)
     if count and not degenerate and not unresolved:
         parts = np.zeros(len(x), np.int64) if time_series and trajectory is None else trajectory
-        measures = conditional_statistics(x, y, given, parts, count, estimator.seed, level)
+        tested = (
+            np.stack([spread_in_cells(column, rng, CLASSES) for column in side.T], axis=1)
+            for side in (x, y)
+        )
+        measures = conditional_statistics(*tested, given, parts, count, estimator.seed, level)
         statistics, p_value = compare(*measures)
         p_value = max(p_value, least_p(mi, count))
     unexplained = np.r_[of_x.unexplained, of_y.unexplained]
+    spread = SPREAD_ERROR * (of_x.spread or of_y.spread)
     alone = np.zeros(1)  # stands for one unsliced estimate
     if trajectory is None:
         sampling = sampling_noise(influence, alone, time_series=time_series)
@@ -220,7 +230,9 @@ def conditional(
         sampling = noise_of_trajectories(influence, alone, trajectory)
     return ConditionalEstimate(
         mi=mi,
-        stderr=0.0 if degenerate else _stderr(estimator, [*joint, *single], unexplained, sampling),
+        stderr=0.0
+        if degenerate
+        else _stderr(estimator, [*joint, *single], unexplained, spread, sampling),
         noise=sampling.noise,
         p_value=p_value,
         statistic=float(statistics[0]),
@@ -252,11 +264,15 @@ def _stderr(
     estimator: Estimator,
     terms: Sequence[Estimate],
     unexplained: NDArray[np.float64],
+    spread: float,
     sampling: SamplingNoise,
 ) -> float:
-    """The standard error of the difference of terms; `unexplained` is that of both `Residuals`."""
+    """The standard error of the difference of terms; `unexplained` is that of both `Residuals`.
+
+    `spread` is the error from values that were spread.
+    """
     whole = estimator.model_file.calibration.get("whole")
-    predicted = float(np.sqrt(np.square([term.predicted_error for term in terms]).sum() / 2))
+    predicted = math.sqrt(sum(term.predicted_error**2 for term in terms) / 2 + spread**2)
     left = np.sqrt(1 - np.minimum(unexplained, 1.0))  # (rounding)
     ranks = max(float(rank_noise(left, terms[0].samples)), *(term.rank_noise for term in terms))
     noise, effective = sampling.noise, sampling.effective_samples

@@ -29,11 +29,12 @@ class Residuals(NamedTuple):
 
     # [n, d], each coordinate (its standardised values or its normal scores, whichever z explains
     # better) minus a regression on the values and the normal scores of z. Discrete coordinates are
-    # unchanged, and coordinates that z determines are 0.
+    # unchanged, coordinates that z determines are 0, and others are spread if values repeat.
     samples: NDArray[np.float64]
     # [d], share of the variance of normal scores that the regression leaves; the noise of ranks is
     # compared with it. 1 if values were used, or if a coordinate is unchanged or 0.
     unexplained: NDArray[np.float64]
+    spread: bool  # whether a coordinate was spread
 
     @property
     def least_left(self) -> float:
@@ -41,29 +42,55 @@ class Residuals(NamedTuple):
         return len(self.samples) * float(self.unexplained.min())
 
 
-def residuals(samples: NDArray[np.float64], given: NDArray[np.float64]) -> Residuals:
-    """Residuals of samples [n, d] after a regression on z [n, dz]."""
-    (scores, values), (first, raw) = (forms(side) for side in (samples, given))
+def residuals(
+    samples: NDArray[np.float64], given: NDArray[np.float64], rng: np.random.Generator
+) -> Residuals:
+    """Residuals of samples [n, d] after a regression on z [n, dz].
+
+    Values that are rounded to a grid have residuals on a grid that z shifts, the same for x and y.
+    That would appear as dependence. So such values are spread at random within their cells, between
+    the values below and above. They follow from the result, so the information does not change.
+    """
+    first, raw = forms(given)
     design = np.c_[first, raw]
     # An orthonormal basis of the regressors; constant and redundant ones are left out.
     basis, strength, _ = np.linalg.svd(design - design.mean(axis=0), full_matrices=False)
     basis = basis[:, strength > REDUNDANT * max(strength.max(), 1.0)]
+    spread = samples.copy()
+    for column in spread.T:
+        if np.unique(column, return_counts=True)[1].max() / len(column) <= LARGEST_TIE:
+            column[:] = spread_in_cells(column, rng)
+    scores, values = forms(spread)
     left, unexplained = _regress(scores, basis)
     left_raw, unexplained_raw = _regress(values, basis)
     # Values have no noise of ranks. They are used if z explains more of them than of ranks.
     linear = unexplained_raw < unexplained
     left[:, linear] = left_raw[:, linear]
-    exact = np.minimum(unexplained, unexplained_raw) < EXACT
+    exact = np.min([_regress(form, basis)[1] for form in forms(samples)], axis=0) < EXACT
     unexplained[linear] = 1.0
     classes = np.unique(given, axis=0, return_inverse=True)[1].ravel()
     for column, values in enumerate(samples.T):
         most = np.unique(values, return_counts=True)[1].max()
         discrete = most / len(values) > LARGEST_TIE
-        if exact[column] or (discrete and _are_function_of(values, classes)):
+        if exact[column] or _are_function_of(values, classes):
             left[:, column], unexplained[column] = 0.0, 1.0
         elif discrete:
             left[:, column], unexplained[column] = values, 1.0
-    return Residuals(left, unexplained)
+    return Residuals(left, unexplained, bool((spread != samples).any()))
+
+
+def spread_in_cells(
+    values: NDArray[np.float64], rng: np.random.Generator, classes: int = 0
+) -> NDArray[np.float64]:
+    """Values [n] that repeat, at random places of their cells; so many classes are kept."""
+    levels, own = np.unique(values, return_inverse=True)
+    if len(levels) == len(values) or len(levels) <= max(classes, 1):
+        return values
+    middle = (levels[1:] + levels[:-1]) / 2
+    low = np.r_[2 * levels[0] - middle[0], middle]
+    high = np.r_[middle, 2 * levels[-1] - middle[-1]]
+    placed: NDArray[np.float64] = low[own] + (high - low)[own] * rng.random(len(values))
+    return placed
 
 
 def forms(side: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
