@@ -63,8 +63,8 @@ def least_by_residuals(samples: Samples) -> float:
             continue
         span = math.isqrt(target.shape[1])
         pairs = [(own, other) for own in given for other in target]
-        own, other = min(pairs, key=lambda pair: np.square(_left(*pair, span)).mean())
-        bounds.append(entropy(other, SPACING) - entropy(_residuals(own, other), SPACING))
+        own, other = min(pairs, key=lambda pair: np.square(_left(pair[0], pair[1], span)).mean())
+        bounds.append(float(entropy(other, SPACING) - entropy(_residuals(own, other), SPACING)))
     return float(max(bounds)) - MARGIN / math.sqrt(len(samples))
 
 

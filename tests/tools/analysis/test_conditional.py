@@ -7,10 +7,11 @@ import pandas
 import pytest
 
 from infoatlas_rt import Estimator, InputError
+from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_tools import conditional_mutual_information as conditional, transfer_entropy
 from infoatlas_tools.analysis import conditional as module, conditional_test
 from infoatlas_tools.analysis.conditional_test import conditional_statistics
-from infoatlas_tools.analysis.conditioning import cells, entropy_given, residuals
+from infoatlas_tools.analysis.conditioning import cells, entropy_given, residuals, spread_in_cells
 from infoatlas_tools.analysis.independence import compare
 
 LOG2 = np.log(2)
@@ -54,7 +55,8 @@ def test_strong_common_cause(estimator):
     """The chain rule of two estimates has a large error, because each is near its limit."""
     x, y, z = triple(n=400, rho=0.0, strength=15.0)
     found = conditional(x, y, z, estimator, permutations=0)
-    joint, single = estimator.estimate(x, np.c_[y, z]), estimator.estimate(x, z)
+    pairs = (x[:, None], np.c_[y, z]), (x[:, None], z)  # not raised to the bound of residuals
+    joint, single = (estimator.estimate_checked(Samples(*pair)) for pair in pairs)
     assert abs(found.mi) < 0.05 < abs(joint.mi - single.mi)
 
 
@@ -272,9 +274,9 @@ def test_rounded_values_are_spread_within_their_cells():
     rng = np.random.default_rng(0)
     z = np.linspace(-1, 1, 300)[:, None]
     x = np.round(20 * z + rng.standard_normal((300, 1)))
-    found, _, spread = residuals(x, np.zeros((300, 1)), rng)
-    order = np.argsort(found[:, 0])
-    assert spread and (np.diff(x[order, 0]) >= 0).all() and len(np.unique(found)) == 300
+    found = spread_in_cells(x[:, 0], rng)
+    assert (np.diff(x[np.argsort(found), 0]) >= 0).all() and len(np.unique(found)) == 300
+    assert residuals(x, z, rng).spread and not residuals(x, rng.random((300, 1)), rng).spread
 
 
 @pytest.mark.parametrize("truth, rho", [(0.18, 0.6), (0.0, 0.0)])

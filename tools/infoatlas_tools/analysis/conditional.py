@@ -214,11 +214,11 @@ def conditional(
         count = min(count, FIRST - 1)
     if count and not degenerate and not unresolved:
         parts = np.zeros(len(x), np.int64) if time_series and trajectory is None else trajectory
-        tested = (
+        first, second = (
             np.stack([spread_in_cells(column, rng, CLASSES) for column in side.T], axis=1)
             for side in (x, y)
         )
-        measures = conditional_statistics(*tested, given, parts, count, estimator.seed, level)
+        measures = conditional_statistics(first, second, given, parts, count, estimator.seed, level)
         statistics, p_value = compare(*measures)
         p_value = max(p_value, least_p(mi, count))
     unexplained = np.r_[of_x.unexplained, of_y.unexplained]

@@ -20,6 +20,7 @@ from infoatlas_rt.estimation.canonical import clip_outliers, normal_scores, stan
 # z.
 LARGEST_TIE = 0.05
 EXACT = 1e-12  # unexplained share of the variance below which a coordinate is a function of z
+NEARLY_DETERMINED = 0.15  # unexplained share below which rounded values are spread
 REDUNDANT = 1e-3  # share of the strongest regressor below which one is left out
 CELL = 8  # smallest number of samples of a cell (neighbourhood in z) for permutations
 
@@ -29,7 +30,8 @@ class Residuals(NamedTuple):
 
     # [n, d], each coordinate (its standardised values or its normal scores, whichever z explains
     # better) minus a regression on the values and the normal scores of z. Discrete coordinates are
-    # unchanged, coordinates that z determines are 0, and others are spread if values repeat.
+    # unchanged, coordinates that z determines are 0, and rounded ones that it nearly determines are
+    # spread.
     samples: NDArray[np.float64]
     # [d], share of the variance of normal scores that the regression leaves; the noise of ranks is
     # compared with it. 1 if values were used, or if a coordinate is unchanged or 0.
@@ -47,18 +49,22 @@ def residuals(
 ) -> Residuals:
     """Residuals of samples [n, d] after a regression on z [n, dz].
 
-    Values that are rounded to a grid have residuals on a grid that z shifts, the same for x and y.
-    That would appear as dependence. So such values are spread at random within their cells, between
-    the values below and above. They follow from the result, so the information does not change.
+    If z nearly determines values that are rounded, their residuals are on a grid that z shifts, the
+    same for x and y. That would appear as dependence. So such values are spread at random within
+    their cells, between the values below and above. They follow from the result, so the information
+    does not change.
     """
     first, raw = forms(given)
     design = np.c_[first, raw]
     # An orthonormal basis of the regressors; constant and redundant ones are left out.
     basis, strength, _ = np.linalg.svd(design - design.mean(axis=0), full_matrices=False)
     basis = basis[:, strength > REDUNDANT * max(strength.max(), 1.0)]
+    shares = np.min([_regress(form, basis)[1] for form in forms(samples)], axis=0)
+    exact = shares < EXACT
     spread = samples.copy()
-    for column in spread.T:
-        if np.unique(column, return_counts=True)[1].max() / len(column) <= LARGEST_TIE:
+    for column, share in zip(spread.T, shares, strict=True):
+        tie = np.unique(column, return_counts=True)[1].max() / len(column)
+        if share < NEARLY_DETERMINED and tie <= LARGEST_TIE:
             column[:] = spread_in_cells(column, rng)
     scores, values = forms(spread)
     left, unexplained = _regress(scores, basis)
@@ -66,7 +72,6 @@ def residuals(
     # Values have no noise of ranks. They are used if z explains more of them than of ranks.
     linear = unexplained_raw < unexplained
     left[:, linear] = left_raw[:, linear]
-    exact = np.min([_regress(form, basis)[1] for form in forms(samples)], axis=0) < EXACT
     unexplained[linear] = 1.0
     classes = np.unique(given, axis=0, return_inverse=True)[1].ravel()
     for column, values in enumerate(samples.T):
