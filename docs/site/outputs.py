@@ -65,7 +65,7 @@ def run_command(line: str) -> None:
         from infoatlas_rt.cli import console
         from infoatlas_rt.cli.main import main
 
-        console.LOGGED = math.inf  # a terminal does not keep progress
+        console.LOGGED = 1e6  # a terminal does not keep progress
         main(arguments)
     elif name == "python":
         sys.argv = arguments

@@ -63,12 +63,12 @@ def test_nothing_is_selected_without_dependence(estimator):
         select_features(np.tile(X, 2), X[:, 2], 6, estimator)
 
 
-def test_single_permutations_do_not_drop_a_column(estimator, monkeypatch):
+def test_one_permutation_does_not_drop_a_column(estimator, monkeypatch):
     """The smallest corrected p-value was 0.05: one larger permutation ended the selection."""
     rng = np.random.default_rng(3)
-    X = rng.standard_normal((100, 4))
+    X = rng.standard_normal((100, 12))
     y = X[:, 2] + 0.5 * rng.standard_normal(100)
-    for larger, kept in ((1, 1), (2, 1), (3, 0)):
+    for larger, kept in ((1, 1), (2, 0)):
 
         def with_larger(*args, larger=larger, **options):
             found = conditional(*args, **options)

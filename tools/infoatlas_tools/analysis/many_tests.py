@@ -30,10 +30,10 @@ from .conditional_result import ConditionalEstimate
 from .features import feature_correlations
 from .independence import PERMUTATIONS, Pairings, compare, least_p, rv_coefficients
 
-# Permutations for each test. The smallest adjusted p-value of a single dependence is 0.017: two of
+# Permutations for each test. The smallest adjusted p-value of a single dependence is 0.025: one of
 # them may exceed it by chance, and it is still significant. Beyond `MOST` evaluations of permuted
 # samples, fewer are drawn by default, but at least 199.
-PER_TEST, MOST = 60, 20_000
+PER_TEST, MOST = 40, 20_000
 CORRECTIONS = ("benjamini-hochberg", "holm", "none")
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
