@@ -18,7 +18,6 @@ a nat on all processors, and the values agree within it.
 from __future__ import annotations
 
 import io
-import math
 import os
 import re
 import runpy
