@@ -84,6 +84,20 @@ def as_columns(value: Any, names: Sequence[str], d: int, what: str) -> tuple[int
     return tuple(sorted({c for entry in entries for c in columns_of(entry, names, d, what)}))
 
 
+def as_grippers(
+    value: Any, names: Sequence[str], d: int, what: str
+) -> tuple[int | tuple[int, ...], ...]:
+    """Columns of grippers: numbers, and a tuple for each list or range, which are one gripper."""
+    entries = [value] if isinstance(value, str) or not np.iterable(value) else list(value)
+    found: dict[int | tuple[int, ...], None] = {}
+    for entry in entries:
+        own = tuple(sorted(set(columns_of(entry, names, d, what))))
+        listed = not isinstance(entry, str) and np.iterable(entry)
+        one = len(own) > 1 and (listed or re.fullmatch(r"\d+:\d+", str(entry)))
+        found |= {own: None} if one else dict.fromkeys(own)
+    return tuple(sorted(found, key=lambda own: own if isinstance(own, tuple) else (own,)))
+
+
 def full_name(key: str, names: Sequence[str]) -> str:
     """Full beginning of names for `key`: `key` itself if names begin with it, otherwise "".
 
@@ -114,7 +128,7 @@ def without_unit(name: str) -> str:
 
 def columns_of(key: Any, names: Sequence[str], d: int, what: str) -> list[int]:
     """Columns by number, (short) name, beginning of a name, range ("3:7"), or a tuple of these."""
-    if isinstance(key, tuple | list | range):
+    if isinstance(key, tuple | list | range | np.ndarray):
         return [c for part in key for c in columns_of(part, names, d, what)]
     if isinstance(key, str):
         if key in names:

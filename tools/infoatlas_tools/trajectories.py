@@ -15,7 +15,7 @@ from infoatlas_rt.inputs.arrays import as_reals, as_shifted, column_label, colum
 from infoatlas_rt.inputs.checks import as_count, as_rate, as_resolution, as_samples
 
 from .cameras.camera import as_camera
-from .columns import as_columns, as_orientation
+from .columns import as_columns, as_grippers, as_orientation
 from .presentation import first_names, shift_notes, with_count
 
 
@@ -59,8 +59,9 @@ class Trajectories:
         Recorded steps of a working step of key states. Derived from the rate, or from the motion,
         unless given.
     gripper : column or sequence of columns
-        Coordinates of the gripper, whose switches are key states. Unless given, they are
-        recognised by names and values.
+        Coordinates of the gripper, whose switches are key states. A list or a range in the sequence
+        is one gripper, as the joints of a hand: [[7, 8, 9], [17, 18, 19]]. Unless given, grippers
+        are recognised by names and values.
     ignore : column or sequence of columns
         Coordinates without key states, such as flags that contain the answer.
     orientation : dict or "none", optional
@@ -162,7 +163,7 @@ class Trajectories:
             "episodes": tuple(self.episodes),
             "notes": (*notes, *shift_notes(origins, names)),
             "stride": None if self.stride is None else as_count(self.stride, "stride", 1),
-            "gripper": as_columns(self.gripper, names, d, "gripper"),
+            "gripper": as_grippers(self.gripper, names, d, "gripper"),
             "ignore": ignore,
             "orientation": as_orientation(self.orientation, names, d, ignore),
             "resolution": as_resolution(self.resolution, d, "resolution"),
@@ -208,6 +209,16 @@ class Trajectories:
         if self.times is None:
             return []
         return np.split(self.times, np.cumsum(self.lengths)[:-1])
+
+    @property
+    def moving_gripper(self) -> list[int | tuple[int, ...]]:
+        """Columns of `gripper` that move and are not ignored; a tuple is one gripper."""
+        moving = set(np.flatnonzero(np.ptp(self.states, axis=0)).tolist()) - {*self.ignore}
+        found: list[int | tuple[int, ...]] = []
+        for own in self.gripper:
+            usable = [c for c in (own if isinstance(own, tuple) else (own,)) if c in moving]
+            found += [tuple(usable)] if len(usable) > 1 else usable
+        return found
 
     def split(self) -> list[NDArray[Any]]:
         """The states of each trajectory, N views [T_i, d]."""

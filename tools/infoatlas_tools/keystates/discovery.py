@@ -131,7 +131,7 @@ def discover_keystates(
         found = _columns(recordings, evidence, others, lengths, most, frequency)
         if count == "auto":
             found = _automatic(found, recordings)
-    notes = (*coordinates.notes, *seen)
+    notes = (*coordinates.notes, *_gripper_notes(given.names, coordinates, evidence), *seen)
     if count == "auto" and not len(known) and max(map(len, evidence.events)) > CHOOSABLE:
         notes += (
             f"Demonstrations have up to {max(map(len, evidence.events))} contacts and switches, "
@@ -205,16 +205,33 @@ def _timing(given: Trajectories, paths: Sequence[Float]) -> Timing:
     return timing
 
 
-def _gripper(given: Trajectories) -> list[int]:
-    """Columns that the user named as the gripper, and that move."""
-    moving = np.ptp(given.states, axis=0) > 0
-    usable = [c for c in given.gripper if moving[c] and c not in given.ignore]
-    if len(given.gripper) and not usable:
+def _gripper(given: Trajectories) -> list[int | tuple[int, ...]]:
+    """Columns that the user named as grippers, and that move."""
+    usable = given.moving_gripper
+    if given.gripper and not usable:
         raise InputError(
             f"gripper is {list(given.gripper)}, and these columns are ignored or constant: name "
             "columns that move"
         )
     return usable
+
+
+def _gripper_notes(
+    names: Sequence[str], coordinates: ReadCoordinates, evidence: Evidence
+) -> list[str]:
+    """Sentences about columns that were taken for grippers, and others that jump as these do."""
+    found = []
+    for own in evidence.grippers.values():
+        columns = [names[c] if names else f"column {c}" for c in own]
+        found.append(f"taken for a gripper: {', '.join(columns)}")
+    taken = {c for own in evidence.grippers.values() for c in own}
+    found += [
+        f"{name} jumps from end to end of its range: is it an encoder that wraps? Then name it "
+        f"(orientation, --orientation {column}=angle); else check the sensor"
+        for column, name in coordinates.wrapping.items()
+        if column not in taken
+    ]
+    return found
 
 
 def _others(

@@ -166,6 +166,18 @@ class KeyStates:
         """
         return self.found.names[column]
 
+    def sure(self, column: int) -> str:
+        """What a key state rests on: "contact seen", "switch seen", "repeats" or "unsure".
+
+        Labels: "labelled in 3, followed in 23".
+
+        Parameters
+        ----------
+        column : int
+            Column of `steps`.
+        """
+        return tables.how_sure(self.found, self.reproduced)[column]
+
     def named(self, names: Mapping[str, str]) -> KeyStates:
         """A copy in which some key states have other names.
 

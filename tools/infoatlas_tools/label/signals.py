@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ..array_types import Int
 from ..columns import short_name
-from ..keystates.contacts.bodies import find_bodies, find_grippers
+from ..keystates.contacts.bodies import find_bodies
+from ..keystates.contacts.find_grippers import find_grippers
 from ..keystates.motion.fit_timing import NOMINAL
 from ..trajectories import Trajectories
 
@@ -32,7 +33,7 @@ class Signals:
         bodies.sort(key=lambda body: body.of_robot)
         taken = [*ignored, *(c for body in bodies for c in body.columns)]
         frequency = trajectories.rate or NOMINAL
-        given = [c for c in trajectories.gripper if moving[c]]
+        given = trajectories.moving_gripper
         grippers = find_grippers(names, self.states, frequency, given, taken)
         found = {gripper.name: list(gripper.columns) for gripper in grippers}
         for body in bodies:

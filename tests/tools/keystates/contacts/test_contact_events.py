@@ -56,7 +56,7 @@ def test_contact_lasts_from_the_end_of_closing_to_the_begin_of_opening():
     assert (evidence.bodies, evidence.movers, evidence.grippers) == (
         ("cube",),
         ("hand",),
-        ("gripper",),
+        {"gripper": (6,)},
     )
     assert {event.kind.source for row in evidence.events for event in row} == {"contact"}
 

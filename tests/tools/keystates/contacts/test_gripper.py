@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infoatlas_tools.keystates.contacts.bodies import find_grippers
+from infoatlas_tools.keystates.contacts.find_grippers import find_grippers
 from infoatlas_tools.keystates.contacts.gripper import find_switches
 from infoatlas_tools.keystates.motion.smoothing import gaussian_smooth
 
@@ -43,7 +43,29 @@ def test_a_switch_within_one_step():
 
 def test_jitter_and_small_changes_are_no_switches():
     small = [(0, 1), (2, 1), (2.2, 0.85), (3, 0.85), (3.2, 1), *((4 + t, v) for t, v in SLOW)]
-    assert [len(row) for row in switches(small, noise=0.02)] == [2] * 4
+    drawn = np.random.default_rng(0)
+    seconds = np.arange(0, 15, 0.05)
+    states = [
+        np.interp(seconds, *np.transpose(knots))[:, None] + drawn.normal(0, 0.02, (300, 1))
+        for knots in (small, *3 * [[(t + 4, v) for t, v in SLOW]])
+    ]
+    found = find_switches(find_grippers(["gripper"], states, 20, (), ()), states, 20)
+    assert [len(row) for row in found] == [2] * 4
+
+
+@pytest.mark.parametrize("size", [0.12, 0.2, 0.6])
+@pytest.mark.parametrize("scale", [0.08, 100.0, -3000.0])
+def test_changes_of_any_size_that_demonstrations_share(size, scale):
+    """A thick object needs a small opening."""
+    high = 0.4 + size
+    knots = [(0, 0), (2, 0), (2.4, 1), (5, 1), (5.4, 0.4), (8, 0.4), (8.3, high), (10, high),
+             (10.4, 0), (13, 0)]  # fmt: skip
+    for row in switches(knots, noise=0.01, scale=scale):
+        assert len(row) == 4 and row[2][2] * np.sign(scale) == pytest.approx(size, abs=0.04)
+    other = [(0, 0), (13, 0)]  # a single demonstration, and three without it
+    states = [np.interp(np.arange(0, 13, 0.05), *np.transpose(k))[:, None] * scale
+              for k in (knots, other, other, other)]  # fmt: skip
+    assert len(find_switches(find_grippers(["gripper"], states, 20, (), ()), states, 20)[0]) >= 2
 
 
 def test_a_gripper_that_stops_half_way_has_another_level():

@@ -21,9 +21,10 @@ from ...array_types import Float
 from ...cameras.camera import Camera
 from ...cameras.leave_and_arrive import find_changes
 from ..motion.durations import APART, ONE_EVENT, tempo
-from .bodies import find_bodies, find_grippers
+from .bodies import find_bodies
 from .contact import Motion, find_motions
 from .event_names import EventKind, What, unnamed_object
+from .find_grippers import find_grippers
 from .gripper import Switch, find_switches
 from .keystate_steps import COMMON
 
@@ -74,7 +75,7 @@ class Evidence:
 
     bodies: tuple[str, ...]  # that are moved
     movers: tuple[str, ...]  # bodies that move them
-    grippers: tuple[str, ...]
+    grippers: dict[str, tuple[int, ...]]  # with their columns
     columns: tuple[int, ...]  # of bodies that move others, or of everything that is no gripper
     events: list[list[Event]]  # of each demonstration, in order of time
     motions: list[list[Motion]]
@@ -92,7 +93,7 @@ def find_evidence(
     names: Sequence[str],
     states: Sequence[Float],
     frequency: float,
-    gripper: Sequence[int] = (),
+    gripper: Sequence[int | tuple[int, ...]] = (),
     ignored: Sequence[int] = (),
     rotations: Sequence[int] = (),
 ) -> Evidence:
@@ -117,7 +118,7 @@ def find_evidence(
     return Evidence(
         tuple(sorted({motion.body for motion in every})),
         tuple(sorted(movers)),
-        tuple(g.name for g in grippers),
+        {g.name: g.columns for g in grippers},
         tuple(moving or others),
         clearest(events, lengths, frequency),
         motions,

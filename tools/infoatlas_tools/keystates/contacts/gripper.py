@@ -1,7 +1,8 @@
-"""Switches of grippers: when they close and open."""
+"""Openings of grippers, and their switches: when they close and open."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -9,13 +10,57 @@ from itertools import pairwise
 import numpy as np
 
 from ...array_types import Float
-from ..motion.durations import ONE_EVENT
+from ..motion.durations import MOMENT, ONE_EVENT
 from ..motion.smoothing import gaussian_smooth
-from .bodies import Gripper
+from .keystate_steps import ENOUGH, MOST
 
-CHANGE = 0.25  # of the usual opening, by which a switch changes it, at least
+# Of the usual opening, by which a switch changes it, at least. The first one holds unless most
+# demonstrations share more switches with another: a thick object needs a small opening.
+CHANGES = 1 / 4, 1 / 2, 1 / 8, 1 / 16
 JITTER = 0.1  # of the usual opening, or of the change of a switch: smaller differences are jitter
 QUICK = 0.2  # of the largest speed of a switch: slower steps belong to what precedes or follows it
+
+
+@dataclass(frozen=True, eq=False)
+class Gripper:
+    """Columns whose weighted sum is the opening of a gripper, 0 to 1 between its usual limits."""
+
+    columns: tuple[int, ...]
+    weights: Float  # [m]
+    closed: float  # weighted sum at 0
+    name: str = ""
+
+    def opening(self, states: Float) -> Float:
+        """Opening [T] in states [T, d]."""
+        return np.asarray(states[:, list(self.columns)] @ self.weights - self.closed)
+
+    def smoothed(self, states: Float, frequency: float) -> Float:
+        """Opening [T] without sensor noise: smoothed over 0.04 s."""
+        opening = self.opening(states)[:, None]
+        return gaussian_smooth(opening, max(0.5, 0.04 * frequency))[:, 0]
+
+
+def fit_gripper(columns: Sequence[int], pooled: Float) -> Gripper:
+    """The opening by columns that move in states [n, d]; larger values of the first one are open.
+
+    Two fingers count the same, with their signs; the joints of a hand by their first principal
+    component.
+    """
+    values = pooled[:, columns]
+    low, high = _limits(values)
+    covariance = np.atleast_2d(np.cov(values / (high - low), rowvar=False))
+    weights = np.linalg.eigh(covariance)[1][:, -1]
+    weights = weights if len(columns) > 2 else np.sign(weights)
+    weights = weights / (high - low) * (np.sign(weights[0]) or 1.0)
+    low, high = _limits(values @ weights[:, None])
+    return Gripper(tuple(columns), weights / (high - low), float(low[0] / (high - low)[0]))
+
+
+def _limits(values: Float) -> tuple[Float, Float]:
+    """Usual limits of columns [n, m]: the ends of 96%, or of all if those are equal."""
+    low, high = np.quantile(values, (0.02, 0.98), axis=0)
+    rare = high <= low
+    return np.where(rare, values.min(axis=0), low), np.where(rare, values.max(axis=0), high)
 
 
 @dataclass(frozen=True)
@@ -31,51 +76,79 @@ class Switch:
 
 
 def find_switches(
-    grippers: Sequence[Gripper], states: Sequence[Float], frequency: float
+    grippers: Sequence[Gripper],
+    states: Sequence[Float],
+    frequency: float,
+    changes: Sequence[float] = CHANGES,
 ) -> list[list[Switch]]:
-    """Switches of all grippers in order of time, by demonstration."""
-    found = []
-    for s in states:
-        every = [_switches(g.name, g.opening(s), frequency) for g in grippers]
-        found.append(sorted((one for own in every for one in own), key=lambda one: one.begin))
-    return found
+    """Switches of all grippers in order of time, by demonstration.
+
+    As many as most demonstrations share with one of the `changes`; the first one needs no others.
+    """
+    found: list[list[Switch]] = [[] for _ in states]
+    for gripper in grippers:
+        smoothed = [gripper.smoothed(s, frequency) for s in states]
+        choices = [
+            [_switches(gripper.name, smooth, least, frequency) for smooth in smoothed]
+            for least in (changes if len(states) >= ENOUGH else changes[:1])
+        ]
+        for row, own in zip(found, max(choices, key=_shared), strict=True):
+            row += own
+    return [sorted(row, key=lambda one: one.begin) for row in found]
 
 
-def _switches(name: str, opening: Float, frequency: float) -> list[Switch]:
-    """Switches in an opening [T]."""
-    smooth = gaussian_smooth(opening[:, None], max(0.5, 0.04 * frequency))[:, 0]  # 0.04 s
+def _shared(rows: Sequence[Sequence[Switch]]) -> int:
+    """Number of switches that most demonstrations have; 0 if there is none."""
+    number, times = Counter(map(len, rows)).most_common(1)[0]
+    return number if times >= MOST * len(rows) else 0
+
+
+def _switches(name: str, smooth: Float, least: float, frequency: float) -> list[Switch]:
+    """Switches in a smoothed opening [T] that change it by more than `least`.
+
+    The opening rests before and after those of unusual size: fingers bounce after a switch.
+    """
     found = []
-    for first, last in pairwise(_turning_points(smooth)):
-        if abs(smooth[last] - smooth[first]) <= CHANGE:
+    for first, last in pairwise(_turning_points(smooth, least)):
+        whole = smooth[last] - smooth[first]
+        if abs(whole) <= least:
             continue
-        speed = np.abs(np.diff(smooth[first : last + 1]))
+        speed = np.maximum(np.diff(smooth[first : last + 1]) * np.sign(whole), 0)
         quick = np.flatnonzero(speed > QUICK * speed.max())
         # After a pause it is another switch, as if an object slips out of a closed gripper.
+        parts: list[Switch] = []
         for part in np.split(quick, np.flatnonzero(np.diff(quick) > ONE_EVENT * frequency) + 1):
             fastest = int(part[speed[part].argmax()])
             runs = np.split(part, np.flatnonzero(np.diff(part) > 1) + 1)
             own = next(run for run in runs if fastest in run)
             begin, end = first + int(own[0]), first + int(own[-1]) + 1
             change = float(smooth[end] - smooth[begin])
-            if abs(change) <= CHANGE and fastest != speed.argmax():
-                continue
             share = (smooth[begin : end + 1] - smooth[begin]) / change
             begun = begin + int(np.flatnonzero(share <= JITTER)[-1])
             ended = begin + int(np.flatnonzero(share >= 1 - JITTER)[0])
-            found.append(Switch(name, begun, first + fastest, ended, change, float(smooth[end])))
-    return found
+            parts.append(Switch(name, begun, first + fastest, ended, change, float(smooth[end])))
+        large = [part for part in parts if abs(part.change) > least]
+        found += large or [part for part in parts if part.fastest == first + speed.argmax()]
+    rest, last = MOMENT * frequency, len(smooth)
+    ends, begins = [0, *(s.end for s in found)], [*(s.begin for s in found[1:]), last]
+    return [
+        s
+        for s, end, begin in zip(found, ends, begins, strict=False)
+        if abs(s.change) > CHANGES[0] or min(s.begin - end, begin - s.end) >= rest
+    ]
 
 
-def _turning_points(values: Float) -> list[int]:
-    """Steps between which values [T] rise or fall, apart from jitter, with both ends."""
+def _turning_points(values: Float, least: float) -> list[int]:
+    """Steps between which values [T] rise or fall, apart from changes up to `least`, with
+    both ends."""
     turns, extreme, direction = [0], 0, 0.0
     for t, value in enumerate(values.tolist()):
         if direction == 0:
-            if abs(value - values[0]) > JITTER:
+            if abs(value - values[0]) > least:
                 direction, extreme = float(np.sign(value - values[0])), t
         elif (value - values[extreme]) * direction >= 0:
             extreme = t
-        elif (values[extreme] - value) * direction > JITTER:
+        elif (values[extreme] - value) * direction > least:
             turns.append(extreme)
             direction, extreme = -direction, t
     return [*turns, extreme, len(values) - 1]

@@ -24,7 +24,7 @@ from infoatlas_rt.live.quaternions import (
 )
 
 from ...array_types import Bool, Float
-from ...columns import GRIPPER, KINDS
+from ...columns import KINDS
 from ...trajectories import Trajectories, episode_names
 from .dropouts import Dropout, find_dropouts
 from .faults import Faults, find_faults
@@ -53,6 +53,8 @@ class ReadCoordinates(Coordinates):
     constant: tuple[int, ...]
     left_out: tuple[int, ...]  # columns left out because they are clocks or the caller ignores them
     notes: tuple[str, ...]  # sentences about what was recognised and replaced
+    # Columns that may be encoders that wrap, unless they are grippers, with what to call them.
+    wrapping: dict[int, str]
     dropouts: tuple[Dropout, ...] = ()  # frames without measurements, which are replaced
 
     @property
@@ -117,9 +119,6 @@ def read_coordinates(
     notes = [_group_note(group, names, orientation is not None) for group in groups]
     clocks = map(int, np.flatnonzero(clock))
     notes += [f"{_columns([c], names)} rises evenly: it is left out" for c in clocks]
-    if orientation is None:
-        plain_columns = [c for g, c in parts if g < 0 and c not in trajectories.gripper]
-        notes += _wrap_notes(plain_columns, columns, first, names)
     notes += faults.notes(values, bound, episode_names(trajectories))
     made = ReadCoordinates(
         d,
@@ -131,6 +130,11 @@ def read_coordinates(
         tuple(np.flatnonzero(still).tolist()),
         tuple(np.flatnonzero(clock | ignored).tolist()),
         tuple(notes),
+        {
+            c: _columns([c], names)
+            for g, c in parts
+            if orientation is None and g < 0 and may_wrap(columns[c], first)
+        },
         dropouts,
     )
     repaired = np.ascontiguousarray(columns.T)
@@ -239,18 +243,6 @@ def _columns(columns: Sequence[int], names: Sequence[str]) -> str:
     if names:
         return f"columns {names[low]!r} to {names[high]!r}"
     return f"columns {low} to {high}"
-
-
-def _wrap_notes(
-    plain: Sequence[int], columns: Float, first: Bool, names: Sequence[str]
-) -> list[str]:
-    """Questions about plain columns that jump from end to end of their range."""
-    return [
-        f"{_columns([c], names)} jumps from end to end of its range: is it an encoder that "
-        f"wraps? Then name it (orientation, --orientation {c}=angle); else check the sensor"
-        for c in plain
-        if not (names and GRIPPER.search(names[c])) and may_wrap(columns[c], first)
-    ]
 
 
 def _group_note(group: Group, names: Sequence[str], given: bool) -> str:
