@@ -293,6 +293,27 @@ def test_both_switches_of_a_binary_gripper_among_smooth_motion():
         assert how_sure(found.found, found.reproduced) == ["switch seen"] * 2
 
 
+def test_columns_that_were_taken_for_a_gripper_are_named():
+    """A binary column without a name is a switch, and no encoder."""
+    rng = np.random.default_rng(0)
+    states = []
+    for n in rng.integers(90, 140, 10).tolist():
+        t = np.arange(n)
+        closed = (t >= 0.37 * n) & (t < 0.74 * n)
+        speed = np.where(t < 0.37 * n, 1.0, np.where(closed, -0.8, 0.6))
+        arm = np.c_[np.cumsum(speed), np.cumsum(speed[::-1]), np.cumsum(speed**2)] * 0.01
+        states.append(np.c_[arm, np.where(closed, 0, 0.04)] + rng.normal(0, 1e-4, (n, 4)))
+    found = discover_keystates(Trajectories(states, rate=20), count=2)
+    assert [found.name(j) for j in range(2)] == ["column 3 closes", "column 3 opens"]
+    assert [found.sure(j) for j in range(2)] == ["switch seen"] * 2
+    assert found.notes == ("taken for a gripper: column 3",)
+    names = ("a", "b", "c", "arm1_j6")
+    named = discover_keystates(Trajectories(states, names=names, rate=20), count=2)
+    assert named.name(0) == "arm1_j6 closes" and named.notes == ("taken for a gripper: arm1_j6",)
+    hand = discover_keystates(Trajectories(states, rate=20, gripper=[[0, 3]]), count=2)
+    assert "taken for a gripper: column 0, column 3" in hand.notes
+
+
 def test_one_and_two_demonstrations():
     states, times = recordings(2)
     for count in (1, 2):

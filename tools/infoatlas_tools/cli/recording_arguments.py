@@ -208,7 +208,7 @@ def add_description(parser: ArgumentParser) -> None:
         "--gripper",
         action=Once,
         metavar="COLUMNS",
-        help="coordinates of the gripper: only their changes count",
+        help="coordinates of the gripper: only their changes count. A range, as 14:22, is one hand",
     )
     parser.add_argument(
         "--ignore",
@@ -244,7 +244,7 @@ def opened(arguments: Namespace) -> Recording:
     described = {
         "rate": given.get("rate"),
         "stride": given.get("stride"),
-        "gripper": listed(given.get("gripper")),
+        "gripper": [c.strip() for c in (given.get("gripper") or "").split(",") if c.strip()],
         "ignore": listed(given.get("ignore")),
         "orientation": parse_orientation(given.get("orientation") or []),
         "resolution": given.get("resolution"),

@@ -9,7 +9,7 @@ import pytest
 
 from infoatlas_rt import InputError
 from infoatlas_rt.live.coordinates import Follower
-from infoatlas_tools import Trajectories
+from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.columns import columns_of
 from infoatlas_tools.keystates.coordinates import read_coordinates
 
@@ -246,10 +246,17 @@ def test_a_stop_at_the_seam_is_asked_about(unit, size):
     rng = np.random.default_rng(0)
     turns = np.interp(np.arange(120), [0, 40, 79, 80, 119], [0.6, 0.998, 0.998, 1.002, 1.4])
     states = [UNITS[unit](turns + rng.normal(0, 1e-4, 120))[:, None] for _ in range(8)]
-    notes = read(states)[0].notes
     if unit != "degrees":
-        assert "is it an encoder that wraps? Then name it (orientation, --orientation 0" in notes[0]
-        assert read(states, ["gripper"])[0].notes == read(states, gripper=0)[0].notes == ()
+        assert read(states)[0].wrapping == {0: "column 0"}
+        states = [np.c_[own, np.sin(turns)] for own in states]
+        asked = "is it an encoder that wraps? Then name it (orientation, --orientation 0"
+        assert asked in " ".join(discover_keystates(states).notes)
+        named = discover_keystates(Trajectories(states, names=("gripper", "joint")))
+        assert named.notes == ("taken for a gripper: gripper",)
+        assert discover_keystates(Trajectories(states, gripper=0)).notes == (
+            "taken for a gripper: column 0",
+        )
+        states = [own[:, :1] for own in states]
     _, _, paths, _ = read(states, orientation={0: "angle"})
     for path in paths:
         np.testing.assert_allclose(np.diff(path[:, 0]) / size, np.diff(turns), atol=0.01)

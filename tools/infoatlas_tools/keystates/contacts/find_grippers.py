@@ -62,9 +62,9 @@ def find_grippers(
         found = [fit_gripper([c], pooled) for c in able if not _flickers(states, pooled, c)]
         columns = [g.columns[0] for g in found if _switches(g, states, frequency, MOST)]
         grippers = [fit_gripper(own, pooled) for own in _group(columns, names, pooled)]
-    if not (given or named):
-        grippers = [_begins_open(g, states) for g in grippers]
-    return _named(grippers, names, alone=bool(given or named))
+    alone = bool(given or named)
+    grippers = [g if alone and len(g.columns) < FEW else _begins_open(g, states) for g in grippers]
+    return _named(grippers, names, alone)
 
 
 def _group(

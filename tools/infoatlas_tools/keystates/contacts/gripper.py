@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,7 +14,7 @@ from ..motion.durations import MOMENT, ONE_EVENT
 from ..motion.smoothing import gaussian_smooth
 from .keystate_steps import ENOUGH, MOST
 
-# Of the usual opening, by which a switch changes it, at least. The first one holds unless most
+# Of the usual opening, by which a switch changes it, at least. The first one applies unless most
 # demonstrations share more switches with another: a thick object needs a small opening.
 CHANGES = 1 / 4, 1 / 2, 1 / 8, 1 / 16
 JITTER = 0.1  # of the usual opening, or of the change of a switch: smaller differences are jitter
@@ -97,10 +97,11 @@ def find_switches(
     return [sorted(row, key=lambda one: one.begin) for row in found]
 
 
-def _shared(rows: Sequence[Sequence[Switch]]) -> int:
+def _shared(rows: Iterable[Sequence[Switch]]) -> int:
     """Number of switches that most demonstrations have; 0 if there is none."""
-    number, times = Counter(map(len, rows)).most_common(1)[0]
-    return number if times >= MOST * len(rows) else 0
+    numbers = Counter(map(len, rows))
+    number, times = numbers.most_common(1)[0]
+    return number if times >= MOST * numbers.total() else 0
 
 
 def _switches(name: str, smooth: Float, least: float, frequency: float) -> list[Switch]:
