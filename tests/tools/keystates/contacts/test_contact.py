@@ -111,3 +111,24 @@ def test_a_body_that_the_user_names_is_moved_whatever_its_name():
     bodies = [Body("hand", (0, 1, 2), "xyz"), Body("tool_box", (3, 4, 5), "xyz")]
     for row in find_motions(bodies, [np.hstack([HAND, BOX])] * 3, RATE):
         assert [m.body for m in row] == ["tool_box"] * 2
+
+
+def test_an_only_object_that_rests_moves_and_rests_is_moved():
+    for row in motions({"box": BOX}):
+        assert [(m.body, m.mover) for m in row] == [("box", "")] * 2
+        assert np.abs(np.subtract(steps(row), TRUTH)).max() <= 4
+    assert motions({"hand": HAND}) == motions({"pose": HAND}) == [[]] * 4
+
+
+def test_a_box_that_passes_from_one_hand_to_the_other():
+    left = way((0, [0, 0, 0]), (3, [0.3, 0, 0]), (4, [0.3, 0, 0]), (6, [0.6, 0.2, 0.1]),
+               (6.2, [0.6, 0.2, 0.1]), (9, [0, 0, 0]), (13, [0, 0, 0]))  # fmt: skip
+    right = way((0, [1, 0, 0]), (4, [1, 0, 0]), (6, [0.6, 0.3, 0.1]), (6.2, [0.6, 0.3, 0.1]),
+                (9, [1, 0.5, 0]), (10, [1, 0.5, 0]), (12, [1, 0, 0]), (13, [1, 0, 0]))  # fmt: skip
+    box = way((0, [0.3, 0, 0]), (4, [0.3, 0, 0]), (6, [0.6, 0.2, 0.1]), (6.2, [0.6, 0.2, 0.1]),
+              (9, [1, 0.4, 0]), (13, [1, 0.4, 0]))  # fmt: skip
+    for row in motions({"left_hand": left, "right_hand": right, "box": box}):
+        ((m),) = row
+        assert (m.mover, m.taker) == ("left_hand", "right_hand")
+        assert abs(m.taken - 6.1 * RATE) <= 0.25 * RATE
+    assert all(not m.taker for row in motions({"hand": HAND, "box": BOX}) for m in row)

@@ -3,6 +3,7 @@
 A body rests while its position stays within a small range for a while. Everything between two rests
 is a motion. The mover of a motion is the body that goes the same way at the same time, if it also
 moves without this one. A hand moves without the box, but an elbow does not move without the hand.
+Without the position of any tool, what rests, moves and rests again is moved, too.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import permutations, takewhile
 
 import numpy as np
 
@@ -25,6 +26,7 @@ REST = 0.8  # s for which a body stays in its place, at least: what is carried s
 STAYS = 0.005  # of the body's range of positions: within it, a body stays in its place
 NOISY = 6.0  # standard deviations of the sensor noise, within which it stays, too
 WAY = 0.05  # of the range: shorter motions are jitter
+POSE = re.compile(r"pose|position|state|cartesian", re.I)  # names that may be those of a tool
 WITH = 0.3  # share of a motion on which its mover goes the same way, at least: fingers slip
 ALONE = 0.1  # share of its path that a mover goes while the body rests, at least
 
@@ -42,6 +44,8 @@ class Motion:
     end: int
     mover: str  # body that moves it; "" if that is not known
     size: float  # distance that it goes away from where it lay, as a share of its range
+    taker: str = ""  # another body that moves it in the end, as a second hand
+    taken: int = 0  # step from which it does
 
 
 def find_motions(
@@ -66,17 +70,26 @@ def find_motions(
         body: float(np.median([np.linalg.norm(np.diff(p, axis=0), axis=1).sum() for p in own]))
         for body, own in paths.items()
     }
-    chosen: dict[Body, list[list[Motion]]] = {}
-    called: dict[Body, str] = {}
+    every: dict[Body, list[list[Motion]]] = {}
     for body in bodies:
         movers = [
             a for a in bodies if length[a] > length[body] and _alone(paths[a], spans[body]) > ALONE
         ]
-        moved = [
+        every[body] = [
             [_motion(body, span, movers, paths, i, frequency) for span in spans[body][i]]
             for i in range(len(states))
         ]
-        kept = [[m for m in row if m.mover] for row in moved]
+    tool = any(body.of_robot for body in bodies)  # or another mover
+    tool = tool or any(m.mover for rows in every.values() for row in rows for m in row)
+    chosen: dict[Body, list[list[Motion]]] = {}
+    called: dict[Body, str] = {}
+    for body, rows in every.items():
+        kept = [[m for m in row if m.mover] for row in rows]
+        if not tool and not POSE.match(body.name):
+            kept = [
+                [m for m in row if 0 < m.begin and m.end < len(s)]
+                for row, s in zip(rows, states, strict=True)
+            ]
         if body.of_robot or np.mean([bool(row) for row in kept]) < SHARED:
             continue
         same = [o for o in chosen if markers and _together(spans[body], spans[o], states)]
@@ -84,11 +97,11 @@ def find_motions(
             called[same[0]] = _shared_name(called[same[0]], body.name)
         else:
             chosen[body], called[body] = kept, body.name
-    rows = [
+    found = [
         [replace(m, body=called[body]) for body, own in chosen.items() for m in own[i]]
         for i in range(len(states))
     ]
-    return [sorted(row, key=lambda m: m.begin) for row in rows]
+    return [sorted(row, key=lambda m: m.begin) for row in found]
 
 
 def _shared_name(one: str, other: str) -> str:
@@ -193,27 +206,41 @@ def _motion(
 ) -> Motion:
     """A motion with its mover in one demonstration."""
     begin, end, size = span
-    best, share = "", WITH
+    ways: dict[str, Float] = {}
+    half = max(1, round(MOMENT / 2 * frequency))
     for mover in movers:
         axes = [axis for axis in body.axes if axis in mover.axes]
         if not axes:
             continue
         own = paths[body][number][:, [body.axes.index(axis) for axis in axes]]
         other = paths[mover][number][:, [mover.axes.index(axis) for axis in axes]]
-        same = _same_way(own, other, begin, end, max(1, round(MOMENT / 2 * frequency)))
-        if same > share:
-            best, share = mover.name, same
+        ways[mover.name] = _same_way(own, other, begin, end, half)
+    shares = {name: float(way.sum()) for name, way in ways.items() if way.sum() > WITH}
+    if not shares:
+        return Motion(body.name, begin, end, "", size)
+    best = max(shares, key=lambda name: shares[name])
+    # Steps up to which one moves the body, and from which another one does, by their common share.
+    done = {name: np.r_[0, np.cumsum(way)] for name, way in ways.items()}
+    both = {
+        (a, b): done[a] + done[b][-1] - done[b] - max(done[a][-1], done[b][-1])
+        for a, b in permutations(shares, 2)
+    }
+    if both:
+        first, second = max(both, key=lambda pair: float(both[pair].max()))
+        gain = both[first, second]
+        if gain.max() > WITH:
+            return Motion(body.name, begin, end, first, size, second, begin + int(gain.argmax()))
     return Motion(body.name, begin, end, best, size)
 
 
-def _same_way(own: Float, other: Float, begin: int, end: int, half: int) -> float:
-    """Share of a body's way from `begin` to `end` on which another one makes the same way."""
+def _same_way(own: Float, other: Float, begin: int, end: int, half: int) -> Float:
+    """Share of a body's way from `begin` to `end` at each step where another one goes the same."""
     steps = np.arange(begin, end)
     before, after = np.maximum(steps - half, 0), np.minimum(steps + half, len(own) - 1)
     way = own[after] - own[before]
     length = np.linalg.norm(way, axis=1)
     apart = np.linalg.norm(way - (other[after] - other[before]), axis=1)
-    return float(length[apart < 0.9 * length].sum() / max(length.sum(), 1e-300))  # 1 if it rests
+    return np.where(apart < 0.9 * length, length, 0) / max(length.sum(), 1e-300)
 
 
 def _together(

@@ -111,7 +111,7 @@ def find_evidence(
     lengths = [len(s) for s in states]
     events = join(motions, switches, lengths, frequency)
     every = [motion for row in motions for motion in row]
-    movers = {motion.mover for motion in every}
+    movers = {name for m in every for name in (m.mover, m.taker) if name}
     fingers = {c for g in grippers for c in g.columns}
     moving = [c for body in bodies if body.name in movers for c in body.columns]
     others = [c for c in range(states[0].shape[1]) if c not in fingers and c not in taken]
@@ -241,6 +241,9 @@ def _join_events(
         span = None if body else (switch.begin, switch.end)
         found.append(Event(step, kind, strength, unpaired, grip, span))
     for m in motions:
+        if m.taker and not switches:
+            kind = EventKind(What.PASSES, m.body, f"{m.mover} to {m.taker}")
+            found.append(Event(m.taken, kind, 1 + min(m.size, 1.0)))
         for at, what in ((m.begin, What.BEGINS), (m.end, What.RESTS)):
             if (m.body, at) not in covered and at < length:
                 found.append(Event(at, EventKind(what, m.body), 1 + min(m.size, 1.0)))

@@ -22,6 +22,7 @@ class What(Enum):
     RESTS = "{body} comes to rest"
     LEAVES = "{body} leaves its place"
     ARRIVES = "{body} arrives"
+    PASSES = "{body} passes from {gripper}"
     LEFT = "the tool leaves {body}"
     CHANGE = "change {letter}"
     LABEL = "label"
@@ -49,7 +50,8 @@ class EventKind:
     body : str
         That is grasped, released or moves; "" for a switch without a known body.
     gripper : str
-        That closes or opens; of a grasp or a release, only if there are several.
+        That closes or opens; of a grasp or a release, only if there are several. "left to right"
+        if a body passes from one mover to another.
     occurrence : int
         1 for the first in a demonstration.
     number : int
