@@ -137,7 +137,7 @@ def _switches(gripper: Gripper, states: Sequence[Float], frequency: float, quick
         return False
     rows = find_switches([gripper], states, frequency, CHANGES[:1])
     stays = ONE_EVENT * tempo([len(s) for s in states], frequency) * frequency
-    waits = [row[0].begin >= stays for row in rows if row]
+    waits = [row[0].begin >= stays for row in rows if len(row) == 1]
     waits += [two.begin - one.end >= stays for row in rows for one, two in pairwise(row)]
     way = sum(np.abs(np.diff(o[::step])).sum() for o in openings)
     quick = sum(abs(s.change) for row in rows for s in row if s.end - s.begin <= step)
