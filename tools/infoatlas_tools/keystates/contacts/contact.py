@@ -240,7 +240,7 @@ def _same_way(own: Float, other: Float, begin: int, end: int, half: int) -> Floa
     way = own[after] - own[before]
     length = np.linalg.norm(way, axis=1)
     apart = np.linalg.norm(way - (other[after] - other[before]), axis=1)
-    return np.where(apart < 0.9 * length, length, 0) / max(length.sum(), 1e-300)
+    return np.asarray(np.where(apart < 0.9 * length, length, 0) / max(length.sum(), 1e-300))
 
 
 def _together(
