@@ -314,6 +314,37 @@ def test_columns_that_were_taken_for_a_gripper_are_named():
     assert "taken for a gripper: column 0, column 3" in hand.notes
 
 
+@pytest.mark.parametrize("rate", [20, 50, 100, None])
+def test_a_turn_of_noisy_motion_is_found_at_any_rate(rate):
+    rng, states, at = np.random.default_rng(0), [], []
+    for _ in range(8):
+        parts = rng.integers(30, 60, 2)
+        moves = np.repeat([[1.0, 0], [0, 1]], parts, axis=0).cumsum(axis=0)
+        states.append(moves + rng.normal(0, 0.3, moves.shape))
+        at.append(parts[0] - 1)
+    found = discover_keystates(Trajectories(states, rate=rate), count=1)
+    assert np.median(np.abs(found.steps[:, 0].filled(-99) - at)) <= 2
+
+
+@pytest.mark.parametrize("kind", ["angle", "quaternion", "with w from 0"])
+@pytest.mark.parametrize("rate", [20, None])
+def test_a_turn_is_found_whatever_describes_it(kind, rate):
+    """Axes about which nothing turns are noise, and recordings end in motion."""
+    rng, states, at = np.random.default_rng(0), [], []
+    for _ in range(8):
+        parts = rng.integers(100, 200, 2)
+        angle = np.cumsum(np.repeat([0.01, 0.05], parts))
+        q = np.c_[np.cos(angle / 2), 0 * angle, 0 * angle, np.sin(angle / 2)]
+        q += rng.normal(0, 1e-3, q.shape)
+        q /= np.linalg.norm(q, axis=1, keepdims=True)
+        q = q * np.sign(q[:, :1]) if kind == "with w from 0" else q
+        angle = angle + rng.normal(0, 1e-3, len(angle))
+        states.append((angle % (2 * np.pi))[:, None] if kind == "angle" else q)
+        at.append(parts[0] - 1)
+    found = discover_keystates(Trajectories(states, rate=rate), count=1)
+    assert found.steps.shape == (8, 1) and np.abs(found.steps[:, 0] - at).max() <= 2
+
+
 def test_one_and_two_demonstrations():
     states, times = recordings(2)
     for count in (1, 2):

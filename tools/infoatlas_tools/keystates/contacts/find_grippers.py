@@ -63,7 +63,10 @@ def find_grippers(
         columns = [g.columns[0] for g in found if _switches(g, states, frequency, MOST)]
         grippers = [fit_gripper(own, pooled) for own in _group(columns, names, pooled)]
     alone = bool(given or named)
-    grippers = [g if alone and len(g.columns) < FEW else _begins_open(g, states) for g in grippers]
+    grippers = [
+        g if alone and len(g.columns) < FEW else _begins_open(g, states, frequency)
+        for g in grippers
+    ]
     return _named(grippers, names, alone)
 
 
@@ -94,9 +97,13 @@ def _one_gripper(label: dict[int, str], pooled: Float, first: int, other: int) -
     return SIDES.sub("", one) == SIDES.sub("", two) and correlation > ONE_GRIPPER[1]
 
 
-def _begins_open(gripper: Gripper, states: Sequence[Float]) -> Gripper:
-    """A gripper whose columns move against each other: most demonstrations begin open."""
-    begins = np.median([gripper.opening(s[:1])[0] for s in states])
+def _begins_open(gripper: Gripper, states: Sequence[Float], frequency: float) -> Gripper:
+    """A gripper whose columns move against each other: most demonstrations begin open.
+
+    Simulators begin with another opening, and leave it within half a second.
+    """
+    step = round(ONE_EVENT * frequency)
+    begins = np.median([gripper.opening(s[: step + 1])[-1] for s in states])
     if (gripper.weights > 0).all() or begins > 0.5:
         return gripper
     return replace(gripper, weights=-gripper.weights, closed=-1 - gripper.closed)

@@ -85,7 +85,8 @@ def fit_scales(
     motion = [np.diff(s, axis=0) for s in states if len(s) > 1] or [np.zeros((1, len(spread)))]
     noise = sensor_noise(states, len(spread))
     rms = np.sqrt(np.mean(np.concatenate(motion) ** 2, axis=0))
-    burst = bursts(motion, 4 * noise**2 + least**2)
+    quiet = 4 * noise**2 + least**2
+    burst = np.where(rms**2 > quiet, bursts(motion, quiet), 0.0)  # else it is noise alone
     return MotionScales(timing, spread, rms, noise, burst, least, timing.stride * quanta(motion))
 
 
@@ -130,19 +131,25 @@ def change_curves(scales: MotionScales, paths: Sequence[Float], frequency: float
     """How sharply the motion changes at each recorded step [T] of each demonstration.
 
     The sum over the STRONGEST coordinates of the weighted second difference, as a multiple of the
-    rms increment. `paths` [T, p] are in recorded steps, `frequency` (Hz) of them a second.
+    rms increment. Three standard deviations of the noise that smoothing leaves are subtracted.
+    `paths` [T, p] are in recorded steps, `frequency` (Hz) of them a second.
     """
-    noise = np.sqrt(6) * sensor_noise(paths, len(scales.rms))
+    deviation = max(0.7, 0.03 * frequency)  # 0.03 s
+    impulse = np.eye(1, 4 * round(8 * deviation), 2 * round(8 * deviation)).T
+    left = float(np.linalg.norm(np.diff(gaussian_smooth(impulse, deviation), 2, axis=0)))
+    noise = 3 * left * sensor_noise(paths, len(scales.rms))
     scale = scales.weight / np.maximum(scales.rms, 1e-300)
     curves = []
     for path in paths:
         curve = np.zeros(len(path))
         if len(path) > 4 and path.shape[1]:
-            smooth = gaussian_smooth(path, max(0.7, 0.03 * frequency))  # 0.03 s
+            smooth = gaussian_smooth(path, deviation)
             second = np.abs(np.diff(smooth, 2, axis=0))
             weighted = np.maximum(second - noise, 0.0) * scale
             count = min(STRONGEST, weighted.shape[1])
             curve[1:-1] = np.partition(weighted, -count, axis=1)[:, -count:].sum(axis=1)
+            edge = round(4 * deviation)  # smoothing needs steps on either side
+            curve[:edge] = curve[max(len(curve) - edge, 0) :] = 0
         curves.append(curve)
     return curves
 
