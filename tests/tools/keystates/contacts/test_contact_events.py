@@ -267,3 +267,20 @@ def test_key_states_whose_times_spread_are_not_one_thing():
     found = discover_keystates(Trajectories(made, names=["gripper.pos"], rate=RATE), "auto")
     (warning,) = found.warnings
     assert warning.startswith("The times of gripper closes spread over half")
+
+
+def test_a_box_passes_from_hand_to_hand_with_a_warning():
+    left = way((0, [0, 0, 0]), (3, [0.3, 0, 0]), (4, [0.3, 0, 0]), (6, [0.6, 0.2, 0.1]),
+               (9, [0, 0, 0]), (13, [0, 0, 0]))  # fmt: skip
+    right = way((0, [1, 0, 0]), (4, [1, 0, 0]), (6, [0.6, 0.3, 0.1]), (9, [1, 0.5, 0]),
+                (10, [1, 0.5, 0]), (12, [1, 0, 0]), (13, [1, 0, 0]))  # fmt: skip
+    box = way((0, [0.3, 0, 0]), (4, [0.3, 0, 0]), (6, [0.6, 0.2, 0.1]), (9, [1, 0.4, 0]),
+              (13, [1, 0.4, 0]))  # fmt: skip
+    names = [f"{name}.{axis}" for name in ("left_hand", "right_hand", "box") for axis in "xyz"]
+    rng = np.random.default_rng(0)
+    states = [np.hstack([left, right, box]) + rng.normal(0, 1e-4, (len(box), 9)) for _ in range(4)]
+    found = discover_keystates(Trajectories(states, names=names, rate=RATE), "auto")
+    what = ["box begins to move", "box passes from left_hand to right_hand", "box comes to rest"]
+    assert [found.name(j) for j in range(3)] == what
+    assert np.abs(found.steps - RATE * np.array([4, 6, 9])).max() <= 0.3 * RATE
+    assert "box passes from one mover to another" in found.warnings[0]

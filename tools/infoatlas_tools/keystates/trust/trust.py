@@ -86,6 +86,12 @@ def reasons(
             f"{', '.join(episodes[i] for i in shifted)}, so the switches may have wrong numbers "
             "there. What helps: labels of two demonstrations."
         )
+    passing = sorted({m.body for row in evidence.motions for m in row if m.taker})
+    if passing and not evidence.grippers:
+        texts.append(
+            f"{', '.join(passing)} passes from one mover to another, at a step that only their "
+            "motion shows. What helps: labels of two demonstrations; the column of a gripper."
+        )
     # A body may be moved first or last.
     usual = found.shared & np.array([source != CONTACT for source in found.source], bool)
     wide = [
