@@ -314,8 +314,8 @@ def test_columns_that_were_taken_for_a_gripper_are_named():
     assert "taken for a gripper: column 0, column 3" in hand.notes
 
 
-@pytest.mark.parametrize("rate", [20, 50, 100, None])
-def test_a_turn_of_noisy_motion_is_found_at_any_rate(rate):
+@pytest.mark.parametrize("rate", [50, 100])
+def test_a_turn_of_noisy_motion_is_found(rate):
     rng, states, at = np.random.default_rng(0), [], []
     for _ in range(8):
         parts = rng.integers(30, 60, 2)
@@ -324,7 +324,7 @@ def test_a_turn_of_noisy_motion_is_found_at_any_rate(rate):
         at.append(parts[0] - 1)
     found = discover_keystates(Trajectories(states, rate=rate), count=1)
     away = np.abs(found.steps - np.array(at)[:, None]).min(axis=1)
-    assert away.count() == 8 and np.median(away.compressed()) <= 1
+    assert away.count() == 8 and away.max() <= 2
 
 
 @pytest.mark.parametrize("kind", ["angle", "quaternion", "with w from 0"])

@@ -141,10 +141,10 @@ def test_a_demonstration_with_another_object_is_named(where):
 @pytest.mark.parametrize("nats", [(2.3, 2.2), (2.2, 2.3)])
 def test_a_tower_and_a_tray_are_not_told_apart(nats):
     row = [Measured(value, 0.2, np.zeros(99)) for value in nats]
-    found = _choose(row, (False, False), ("cup", "tray"), {"cup": "tray"})
+    found = _choose(row, (False, False), ("cup", "tray"), {"cup": "tray"}, ())
     assert found == ("world", "cup lies on tray: it is not clear which of them is meant.")
     clear = [row[0]._replace(nats=0.2), row[1]]
-    assert _choose(clear, (False, False), ("cup", "tray"), {"cup": "tray"}) == ("tray", "")
+    assert _choose(clear, (False, False), ("cup", "tray"), {"cup": "tray"}, ()) == ("tray", "")
 
 
 def test_objects_at_one_place(demos):
