@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 from fuzz.outcomes import ESTIMATOR, REFUSED, check_estimate, chosen, fuzzed, outcome
 from infoatlas_rt import Estimator, ExtremumDetector, estimate
+from infoatlas_rt.inputs.checks import FASTEST, SLOWEST
 from infoatlas_rt.messages.sync import Synchroniser
 from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
@@ -96,7 +97,10 @@ ARGUMENTS = {
     "points": (lambda v: mi_curve(STEPPED, ESTIMATOR, points=v), count(2, 10**4)),
     "lengths": (lambda v: Trajectories(X, v), never),
     "states": (lambda v: Trajectories(v, [3]), never),
-    "rate": (lambda v: Trajectories(X, [len(X)], rate=v), or_none(positive)),
+    "rate": (
+        lambda v: Trajectories(X, [len(X)], rate=v),
+        or_none(lambda v: real(v) and SLOWEST <= v <= FASTEST),
+    ),
     "mi": (lambda v: DETECTOR.update(v, noise=0.1), lambda v: real(v) and abs(v) <= 1e100),
     "noise": (lambda v: DETECTOR.update(1.0, noise=v), lambda v: real(v) and 0 <= v <= 1e100),
     "kinds": (lambda v: ExtremumDetector(v, delay=1), never),

@@ -22,7 +22,6 @@ from .directions import WAYS, estimate_by_directions
 from .forward import forward
 from .large_samples import Timed, by_parts
 from .prepare import Prepared, Samples, check_lengths, check_samples, prepare
-from .residual_bound import raise_to_bound
 from .result import Estimate
 from .standard_error import add_standard_error
 
@@ -217,11 +216,9 @@ class Estimator:
                 found = replace(self._estimate(kept, start), **out)
         if found.mi > 0 and not samples.time_series and groups is None:
             warn_of_copies(samples.x, samples.y)
-        in_order = samples.time_series or found.autocorrelated
         if found.k is None and not found.saturated and found.mi > LEAST:
-            found = replace(found, saturated=is_determined(samples, in_order))
-        if found.k is None and not (found.saturated or in_order) and groups is None:
-            found = raise_to_bound(found, samples, self.model_file)
+            in_order = samples.time_series or found.autocorrelated
+            return replace(found, saturated=is_determined(samples, in_order))
         return found
 
     def estimate_checked(self, samples: Samples) -> Estimate:

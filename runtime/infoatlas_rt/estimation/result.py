@@ -22,8 +22,7 @@ class Estimate:
         Nats; the mean over slices. Estimates of independent samples may be slightly below zero.
         Each slice is clipped to at least -0.1. If rows repeat (flags, counts, a robot at rest), it
         is also clipped to the bound from their entropies and their table of values
-        (`bounds.Repeats`). Of independent continuous samples, `Estimator.estimate` raises unsliced
-        estimates to a lower bound (`residual_bound`). `clipped` is True if a value was changed.
+        (`bounds.Repeats`). `clipped` is True if a slice was changed.
     stderr : float
         Nats; sampling, slices and model error: mi ± 1.645 stderr is about a 90% interval over data
         like those that the model was calibrated on. Without calibration in the model's file it is
@@ -78,7 +77,6 @@ class Estimate:
     clipped : bool
         The model's value of a slice was below -0.1 nats, or above the bound from the entropies and
         the table of repeated rows, and was replaced by it. Usual for few classes, and no fault.
-        Or the estimate was raised to the lower bound: noise with edges, or a fast function.
     rank_x, rank_y : float
         Dimensions of a side that whitening kept, mean over slices.
     autocorrelated : bool

@@ -79,14 +79,13 @@ def _most_informative(given: NDArray[np.int64], values: NDArray[np.float64]) -> 
     return chosen
 
 
-def entropy(values: NDArray[np.float64], m: int = 0) -> NDArray[np.float64]:
-    """Differential entropy over the last axis, by spacings of m ranks (Vasicek, 1976), nats.
+def entropy(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Differential entropy over the last axis, by spacings (Vasicek, 1976), nats.
 
-    By default m grows with the root of their number.
     It is too low by what the ends of a sample contribute, which hardly matters for differences.
     """
     n = values.shape[-1]
-    m = m or max(1, round(math.sqrt(n) / 2))
+    m = max(1, round(math.sqrt(n) / 2))
     ranked = np.sort(values, axis=-1)
     spacing = np.maximum(ranked[..., m:] - ranked[..., :-m], 1e-12)
     digamma = sum(1 / k for k in range(1, m)) - np.euler_gamma

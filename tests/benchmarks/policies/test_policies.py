@@ -122,7 +122,10 @@ def test_arms_of_a_file(tmp_path):
     rng = np.random.default_rng(0)
     lengths = np.array([40, 45, 50, 42, 47, 44])
     names = [f"joint{i}.position" for i in range(1, 4)] + ["finger1.position"]
-    states = rng.standard_normal((lengths.sum(), 4)).cumsum(axis=0).astype(np.float32)
+    goals = rng.standard_normal((8, 4))  # of all demonstrations, at their pace
+    at = np.concatenate([np.linspace(0, 7, n) for n in lengths])
+    path = np.stack([np.interp(at, np.arange(8), goal) for goal in goals.T], axis=1)
+    states = (path + 0.01 * rng.standard_normal(path.shape)).astype(np.float32)
     grasped = np.concatenate([np.arange(n) >= 20 for n in lengths])
     np.savez(
         tmp_path / "pick.npz",

@@ -151,7 +151,7 @@ def test_videos_of_lerobot(tmp_path, version):
 
 def test_refusals(tmp_path, monkeypatch):
     found = own_annotations()
-    with pytest.raises(InputError, match="no demonstration demo_3: pass some of demo_0, demo_2"):
+    with pytest.raises(InputError, match="no demonstration demo_3, but demo_0, demo_2"):
         write_rerun(found, tmp_path / "demo.hdf5", tmp_path / "view", episodes=["demo_3"])
     monkeypatch.setitem(sys.modules, "rerun", None)
     with pytest.raises(InputError, match=r"pip install 'infoatlas-rt\[view\]'"):

@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 
+from infoatlas_rt.errors import InputError
 from infoatlas_train import diagnose, fit_correction
 from infoatlas_train.config import PRESETS
 from infoatlas_train.data.closed_form import elliptical
@@ -365,7 +366,7 @@ def test_examples_are_kept_and_resumed(plain, whole, tmp_path):
     assert whole["batch"].tolist() == batch_of(40).tolist()
     for name, value in whole.items():
         torch.testing.assert_close(resumed[name], value)
-    with pytest.raises(SystemExit, match="of another model"):
+    with pytest.raises(InputError, match="of another model"):
         gathered(plain, plan(6), keep, metrics=2)
     complete = fit_correction.gather(pytest.fail, plain.config, plan(5), keep)
     assert torch.equal(complete["truth"], resumed["truth"])  # and no diagnosis was created

@@ -43,8 +43,7 @@ class IndependenceResult:
     Attributes
     ----------
     mi : float
-        Nats; the estimate of the given pairing, as from `Estimator.estimate` without the lower
-        bound of independent samples: pairings are compared by the model alone.
+        Nats; the estimate of the given pairing, as from `Estimator.estimate`.
     p_value : float
         Share of pairings, the given one included, whose statistic is at least as large. It
         is at least 1 / (1 + B).

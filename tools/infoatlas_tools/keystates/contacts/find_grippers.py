@@ -133,17 +133,18 @@ def _named(grippers: Sequence[Gripper], names: Sequence[str], alone: bool) -> li
 
 
 def _switches(gripper: Gripper, states: Sequence[Float], frequency: float, quickly: float) -> bool:
-    """Whether an opening rests most of the time, and stays as it is before its switches.
+    """Whether an opening rests half of the time, and stays as it is before its switches.
 
-    These make at least the share `quickly` of all its changes, each within `ONE_EVENT`.
+    These make at least the share `quickly` of all its changes, each within `ONE_EVENT`, which is
+    shorter in hurried demonstrations.
     """
     openings = [gripper.smoothed(s, frequency) for s in states]
-    step = max(1, round(ONE_EVENT * frequency))
+    stays = ONE_EVENT * tempo([len(s) for s in states], frequency) * frequency
+    step = max(1, round(stays))
     moves = np.concatenate([np.abs(o[step:] - o[:-step]) for o in openings])
-    if not len(moves) or (moves < JITTER).mean() < MOST:
+    if not len(moves) or (moves < JITTER).mean() < COMMON:
         return False
     rows = find_switches([gripper], states, frequency, CHANGES[:1])
-    stays = ONE_EVENT * tempo([len(s) for s in states], frequency) * frequency
     waits = [row[0].begin >= stays for row in rows if len(row) == 1]
     waits += [two.begin - one.end >= stays for row in rows for one, two in pairwise(row)]
     way = sum(np.abs(np.diff(o[::step])).sum() for o in openings)
