@@ -103,8 +103,8 @@ def test_a_bag_reports_the_same_couplings(bench, tmp_path):
     with Bag(tmp_path / "bag") as bag:
         for number, (side, _, message) in enumerate(bag.messages("/tool_pose", "/cube_pose"), 1):
             publishers[side].publish(bytes(STORE.serialize_cdr(message, kind)))
-            if side == 1 and number >= 2 * 40:
-                bench.read(seconds(message.header.stamp))
+            if side == 1 and number >= 2 * 40:  # one by one; at rest, most have no estimate
+                bench.read_within(seconds(message.header.stamp), 0.3)
     assert [(m.kind, seconds(m.header.stamp), m.value) for m in bench.couplings] == [
         (e["kind"], e["stamp"], e["value"]) for e in expected
     ]
