@@ -2,7 +2,7 @@
 
     python tests/task_files/make.py
 
-tests/tools/keystates/fits/test_detector_thresholds.py compares the files with what is fitted today.
+tests/tools/keystates/fits/test_fit_detectors.py compares the files with what is fitted today.
 """
 
 from __future__ import annotations

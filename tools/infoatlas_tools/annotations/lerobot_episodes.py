@@ -19,7 +19,7 @@ from ..files.lerobot.frames import TIME, counters, read_parquet, require_pyarrow
 from ..files.lerobot.meta import COUNTERS, LeRobotFolder
 from ..files.lerobot.written_tables import LANGUAGE, summary, with_columns
 from ..files.numbers import LARGEST
-from ..keystates.motion.fit_timing import NOMINAL
+from ..keystates.motion.durations import NOMINAL
 from ..keystates.motion.motion_scales import quanta
 from ..keystates.trust.quality import IDLE, dithers
 from .content import Annotations

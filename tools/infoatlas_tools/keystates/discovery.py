@@ -37,10 +37,8 @@ from .coordinates import Dropout, ReadCoordinates, read_coordinates
 from .key_states import KeyStates
 from .kinds import Others, group, number_kinds
 from .labels import Labels, as_labels, spread_labels
-from .motion.durations import APART, ONE_EVENT, tempo
-from .motion.fit_timing import NOMINAL, choose_timing
-from .motion.motion_scales import change_curves, find_pauses, fit_scales, peaks
-from .motion.working_steps import Recordings
+from .motion.durations import APART, NOMINAL, ONE_EVENT, choose_timing, tempo
+from .motion.motion_scales import Recordings, change_curves, find_pauses, fit_scales, peaks
 from .trust.quality import assess
 from .trust.recording_faults import equal_frames, recording_faults
 from .trust.trust import has_bursts, measure_met, measure_reproduced

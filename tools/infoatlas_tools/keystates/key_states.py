@@ -28,9 +28,9 @@ from . import summary as tables
 from .contacts.contact_events import Evidence
 from .contacts.keystate_steps import Steps
 from .coordinates import warn
-from .fits.detector_thresholds import fit_live
+from .fits.fit_detectors import fit_live
 from .fits.fit_subtasks import fit_subtasks
-from .motion.working_steps import LAG, Recordings
+from .motion.motion_scales import LAG, Recordings
 from .subtasks.find_subtasks import subtasks_of
 from .subtasks.subtask_results import Subtasks
 from .trust.quality import Quality

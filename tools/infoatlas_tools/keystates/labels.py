@@ -26,7 +26,7 @@ from .contacts.contact_events import Event
 from .fits.fit_detectors import CENTRED, fit_detectors, make_features
 from .marks import Marks, read_labels
 from .motion.durations import NEAR, ONE_EVENT
-from .motion.working_steps import Recordings
+from .motion.motion_scales import Recordings
 
 Labels: TypeAlias = Mapping[int, Any] | Marks | str | os.PathLike[str]
 

@@ -18,7 +18,7 @@ from ..bags.any_recording import Recording
 from ..keystates.discovery import discover_keystates
 from ..keystates.key_states import KeyStates
 from ..keystates.marks import Marks, read_labels, write_marks
-from ..keystates.motion.fit_timing import NOMINAL
+from ..keystates.motion.durations import NOMINAL
 from ..trajectories import episode_names
 from .signals import Signals
 

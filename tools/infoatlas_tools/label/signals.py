@@ -11,7 +11,7 @@ from ..array_types import Int
 from ..columns import short_name
 from ..keystates.contacts.bodies import find_bodies
 from ..keystates.contacts.find_grippers import find_grippers
-from ..keystates.motion.fit_timing import NOMINAL
+from ..keystates.motion.durations import NOMINAL
 from ..trajectories import Trajectories
 
 LEVELS = 10_000  # of a value between the limits of its group

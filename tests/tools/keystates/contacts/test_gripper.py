@@ -7,7 +7,7 @@ import pytest
 
 from infoatlas_tools.keystates.contacts.find_grippers import find_grippers
 from infoatlas_tools.keystates.contacts.gripper import find_switches
-from infoatlas_tools.keystates.motion.smoothing import gaussian_smooth
+from infoatlas_tools.keystates.motion.durations import gaussian_smooth
 
 
 def switches(knots, rate=20.0, noise=0.0, scale=0.08):

@@ -10,8 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...array_types import Float
-from ..motion.durations import MOMENT, ONE_EVENT
-from ..motion.smoothing import gaussian_smooth
+from ..motion.durations import MOMENT, ONE_EVENT, gaussian_smooth
 from .keystate_steps import ENOUGH, MOST
 
 # Of the usual opening, by which a switch changes it, at least. The first one applies unless most

@@ -81,18 +81,13 @@ def find_dropouts(columns: Float, first: Bool, looked: Bool) -> tuple[Bool, tupl
     usual = np.partition(regular, kth, axis=1)[:, kth]
     found, parts = list[tuple[int, int, str]](), list[tuple[int, int, Int, float]]()
     for start, stop, own, value in runs:
-        whole = (values[:, start:stop] == value).all(axis=1).mean() >= NEARLY
+        whole = bool((values[:, start:stop] == value).all(axis=1).mean() >= NEARLY)
         sides = [row for row in (start, stop) if row not in edges]
         if not sides or not (whole or len(sides) == 2):
             continue
         clear = whole and len(sides) == 2 and len(free) >= LEAST
-        most = usual[own] * (1.0 if clear else JUMP)
-        if (jump[free[own]][:, sides].min(axis=1) > most).mean() < 0.5:
+        if not _jumps_off(values[own], usual[own], sides, 1.0 if clear else JUMP):
             continue
-        if len(sides) == 2:
-            away = np.abs(values[own, stop] - values[own, start - 1])
-            if (away <= (stop - start + 1) * usual[own]).mean() < NEARLY:
-                continue
         if not whole:
             parts.append((start, stop, free[own], value))
             continue
@@ -116,6 +111,19 @@ def find_dropouts(columns: Float, first: Bool, looked: Bool) -> tuple[Bool, tupl
         Dropout(i, int(a - bound[i]), int(b - bound[i]), int(gone[:, a].sum()), value)
         for i, (a, b, value) in sorted(zip(which.tolist(), found, strict=True))
     )
+
+
+def _jumps_off(values: Float, usual: Float, sides: Sequence[int], factor: float) -> bool:
+    """Whether half of m columns [m, n] jump at the rows `sides` and, after two, go on as before.
+
+    Jumps are larger than `factor` times the usual increments [m].
+    """
+    jumps = np.abs(values[:, sides] - values[:, [row - 1 for row in sides]])
+    if (jumps.min(axis=1) > factor * usual).mean() < 0.5:
+        return False
+    before, after = values[:, sides[0] - 1], values[:, sides[-1]]
+    most = (sides[-1] - sides[0] + 1) * usual
+    return bool(len(sides) < 2 or (np.abs(after - before) <= most).mean() >= NEARLY)
 
 
 def _equal_runs(values: Float, first: Bool, bound: Int) -> Iterator[tuple[int, int, Int, float]]:

@@ -11,9 +11,8 @@ import numpy as np
 from infoatlas_rt.live.quaternions import ANGLE, EULER, Group, quaternions, valid
 
 from ...array_types import Bool, Float, Int
-from .motion_paths import angles_between, find_last_good
 from .outliers import FAR_OUT, JUMP, dropped_frames, far_out
-from .wraps import between_ends, few_values
+from .wraps import angles_between, between_ends, few_values, find_last_good
 
 
 @dataclass(frozen=True, eq=False)

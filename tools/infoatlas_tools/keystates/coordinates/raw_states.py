@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from infoatlas_rt.live.quaternions import (
     SIX,
     VECTOR,
     Group,
+    between,
+    quaternions,
     valid,
 )
 
@@ -28,10 +31,8 @@ from ...columns import KINDS
 from ...trajectories import Trajectories, episode_names
 from .dropouts import Dropout, find_dropouts
 from .faults import Faults, find_faults
-from .motion_paths import paths
 from .recognition import anonymous, label, recognise, turn_of
-from .rounding import roundings
-from .wraps import allowed, may_wrap, named_turn
+from .wraps import allowed, few_values, find_last_good, may_wrap, named_turn, some_rows
 
 REST_SHARE = 1e-4  # of a coordinate's scale: a smaller increment is rest
 CLOCKS = {"time", "timestamp", "timestamps", "stamp", "t", "index", "frame_index", "step", "frame"}
@@ -260,3 +261,73 @@ def _group_note(group: Group, names: Sequence[str], given: bool) -> str:
             kind += " (assumed; w last has increments of the same angles)"
     verb = "is" if len(group.columns) == 1 else "are"
     return f"{_columns(group.columns, names)} {verb} {kind}"
+
+
+def paths(
+    groups: Sequence[Group], parts: Sequence[tuple[int, int]], states: Float, first: Bool
+) -> Float:
+    """Coordinates [n, p] of states [n, d]; `first` [n] marks the first row of each episode."""
+    turned: dict[int, Float] = {}
+    bound = np.append(np.flatnonzero(first), len(first))
+    for g in {g for g, _ in parts if g >= 0}:
+        group = groups[g]
+        values = states[:, group.columns]
+        values = values[find_last_good(valid(group, values), first)]
+        if group.kind == ANGLE:
+            turns = np.rint(np.diff(values[:, 0], prepend=values[0, 0]) / group.turn)
+            turns = np.cumsum(turns)
+            turns -= np.repeat(turns[bound[:-1]], np.diff(bound))
+            turned[g] = values - group.turn * turns[:, None]
+        else:
+            q = quaternions(group, values)
+            steps = np.zeros((len(q), 3))
+            steps[1:] = between(q[:-1], q[1:])
+            steps[first] = 0.0
+            for start, end in pairwise(bound):
+                np.cumsum(steps[start:end], axis=0, out=steps[start:end])
+            turned[g] = steps
+    made = np.empty((len(states), len(parts)))
+    for j, (g, axis) in enumerate(parts):
+        made[:, j] = states[:, axis] if g < 0 else turned[g][:, axis]
+    return made
+
+
+def roundings(columns: Float) -> tuple[Float, Float]:
+    """Effect of rounding on the increments of columns [d, n]: how far apart [d], and rest [d].
+
+    The increments of motion at constant velocity are equal except for the rounding of the states.
+    They may have been rounded to float32, or to the decimals of a text file.
+
+    The first is the largest difference of increments that is due to rounding alone. It is four
+    units in the last place of the largest value, or the step of the decimal grid of all values. 0
+    for columns of few different values, such as switches: these are exact. Increments below `rest`
+    count as 0: four units in the last place, or half a grid step.
+    """
+    largest = np.abs(columns).max(axis=1)
+    with np.errstate(over="ignore"):
+        short = columns.astype(np.float32)
+    single = (short == columns).all(axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        float32 = np.spacing(largest.astype(np.float32)).astype(np.float64)
+        ulp = 4 * np.where(single, float32, np.spacing(largest))
+    apart, rest = ulp.copy(), ulp.copy()
+    grid = _grids(columns, np.where(single, float32, np.spacing(largest)))
+    apart[grid > 0], rest[grid > 0] = grid[grid > 0], grid[grid > 0] / 2
+    apart[[few_values(column) for column in columns]] = 0.0
+    return apart, rest
+
+
+def _grids(columns: Float, ulp: Float) -> Float:
+    """Step of the coarsest decimal grid that all values of a column lie on; 0 if there is none."""
+    some, found = some_rows(columns), np.zeros(len(columns))
+    for decimals in range(8):  # at most seven
+        scale = 10.0**decimals
+        # If the format is as coarse as the grid, all values seem to lie on the grid.
+        error = 2 * ulp * scale
+        for c in np.flatnonzero((found == 0) & (error < 0.05)):
+            if all(
+                (np.abs(v * scale - np.rint(v * scale)) <= error[c]).all()
+                for v in (some[c], columns[c])
+            ):
+                found[c] = 1 / scale
+    return found

@@ -16,7 +16,6 @@ import numpy as np
 from infoatlas_rt.live.quaternions import ANGLE, MOST_TURNS, Group
 
 from ...array_types import Bool, Float, Int
-from .motion_paths import find_last_good
 
 TURN = 2 * np.pi
 RUN = 3  # steps on either side of a wrap that show motion; noise at the seam jumps sooner
@@ -48,6 +47,29 @@ def some_rows(columns: Float) -> Float:
     """At most 64 rows of columns [d, n], by which most candidates are refused."""
     n = columns.shape[1]
     return columns[:, np.unique(np.linspace(0, n - 1, min(n, 64)).astype(np.int64))]
+
+
+def find_last_good(good: Bool, first: Bool) -> Int:
+    """Row to use for each row [n]: itself, or the last good one before it in its demonstration.
+
+    `first` [n] marks the first row of each demonstration. Rows before the first good one use that
+    one. In a demonstration without good rows, each uses itself.
+    """
+    row = np.arange(len(good))
+    if good.all():
+        return row
+    start = np.maximum.accumulate(np.where(first, row, 0))
+    last = np.maximum.accumulate(np.where(good, row, -1))
+    following = np.minimum.accumulate(np.where(good, row, len(row))[::-1])[::-1]
+    end = np.append(np.flatnonzero(first)[1:], len(row))[np.cumsum(first) - 1]
+    later = np.where(following < end, following, row)
+    return np.where(last >= start, last, later)
+
+
+def angles_between(a: Float, b: Float) -> Float:
+    """Angle of a^-1 b, radians, 0 to pi: [...] of unit quaternions [..., 4] and [..., 4]."""
+    near = np.minimum(((a - b) ** 2).sum(axis=-1), ((a + b) ** 2).sum(axis=-1))
+    return np.asarray(4 * np.arcsin(np.minimum(np.sqrt(near) / 2, 1.0)))
 
 
 def few_values(column: Float) -> bool:

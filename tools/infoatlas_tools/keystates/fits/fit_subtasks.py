@@ -18,9 +18,9 @@ from infoatlas_rt.live.subtasks import LiveSubtasks, Part, ToolProgress
 from ...array_types import Float, Int
 from ...trajectories import Trajectories
 from ..motion.durations import MOMENT, NEAR
-from ..motion.working_steps import Recordings
+from ..motion.motion_scales import Recordings
 from ..subtasks.subtask_results import WORLD, Subtask, Subtasks
-from .detector_thresholds import ANY, FOLDS, JUDGED
+from .fit_detectors import ANY, FOLDS, JUDGED
 from .fit_progress import Example, fit_progress
 
 RIGHT = 0.8  # share of right steps from which a sub-task is followed

@@ -13,17 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from infoatlas_rt.live.timing import Timing
 
-from ...array_types import Float, Int
-from .durations import APART, PAUSE
-from .smoothing import gaussian_smooth
+from ...array_types import Bool, Float, Int
+from ..coordinates import ReadCoordinates
+from .durations import APART, PAUSE, gaussian_smooth
 
 STRONGEST = 2  # coordinates that a change is seen in: more would add those that move all the time
 AT_REST = 0.1  # of the rms increment: smaller increments count as rest
+LAG = 2  # working steps between a state and its past
 SLOW = 0.15  # of the 90% quantile of the speed: a tool that is slower pauses
 
 
@@ -73,6 +75,29 @@ class MotionScales:
             )
         norm = np.linalg.norm(found, axis=1, keepdims=True)
         return np.asarray(found / np.maximum(norm, 1e-12))
+
+
+@dataclass(frozen=True, eq=False)
+class Recordings:
+    """Demonstrations in the form that is searched for key states."""
+
+    coordinates: ReadCoordinates
+    scales: MotionScales
+    states: list[Float]  # working steps [T, p] of each
+
+    @property
+    def timing(self) -> Timing:
+        return self.scales.timing
+
+    @property
+    def lengths(self) -> Int:
+        """Working steps of each demonstration [N]."""
+        return np.array([len(s) for s in self.states])
+
+    def reached(self, steps: Any, chosen: Bool) -> Float:
+        """Working steps of recorded ones [N, K]; NaN where masked, and in columns not `chosen`."""
+        at = np.minimum(steps.filled(0) // self.timing.stride, self.lengths[:, None] - 1)
+        return np.where(np.ma.getmaskarray(steps) | ~chosen, np.nan, at)
 
 
 def fit_scales(

@@ -16,7 +16,7 @@ from ...trajectories import Trajectories
 from ..contacts.contact_events import Evidence
 from ..contacts.event_names import LABEL, MOTION
 from ..contacts.keystate_steps import Steps
-from ..motion.fit_timing import NOMINAL
+from ..motion.durations import NOMINAL
 from .camera_subtasks import camera_subtasks
 from .cuts import make_cuts
 from .subtask_discovery import find_subtasks
