@@ -20,14 +20,6 @@ from infoatlas_rt.models import model_file
 X, Y = np.random.default_rng(0).standard_normal((2, 60, 3))
 
 
-def test_auto_takes_it(caplog):
-    with caplog.at_level("INFO"):
-        estimator = Estimator(provider="auto")
-    assert estimator.backend.provider == "native"
-    assert "'auto' chooses 'native'" in caplog.text
-    assert choice.find_libraries()["auto"] == "native"
-
-
 def test_the_page(capsys):
     """The code block of docs/native.md."""
     page = Path(__file__).parents[2] / "docs" / "native.md"

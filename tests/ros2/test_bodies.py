@@ -21,15 +21,3 @@ def test_a_body_that_is_asked_for(bench):
     assert values(status)["messages: accepted"] == "120"
     bench.agree(offline(tool, ["pose.position"])[0])
     assert not any("another body" in s.message for s in bench.statuses)
-
-
-def test_a_body_that_was_not_named(bench):
-    """The body of the first message is used, and a warning names the others."""
-    tool, both = mixed()
-    bench.up(message_type=KIND, fields=["pose.position"])
-    feed(bench.publisher(PoseStamped), both)
-    counts = {"messages: other bodies": "120", "messages: accepted": "120"}
-    status = bench.diagnosis(lambda s: counts.items() <= values(s).items())
-    bench.agree(offline(tool, ["pose.position"])[0])
-    warning = values(status)["last warning"]
-    assert "[header.frame_id=cube] is another body than [header.frame_id=tool]" in warning

@@ -1,7 +1,5 @@
 """Coupling of two topics, and key states of demonstrations, over DDS, compared with true grasps."""
 
-import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,10 +12,8 @@ from infoatlas_msgs.msg import MutualInformation
 from episodes import pickcube
 from infoatlas_rt import CouplingDetector, Estimator
 from infoatlas_tools import discover_keystates
-from infoatlas_tools.bags.states import Bag
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-from make_bag import STORE, make_bag
 
 POSES = {
     "message_type": "geometry_msgs/msg/PoseStamped",
@@ -84,30 +80,6 @@ def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
             assert message.header.frame_id == "world"
         assert grasp <= reported[0].detected_step <= grasp + 20
     bench.node.destroy_subscription(subscription)
-
-
-def test_a_bag_reports_the_same_couplings(bench, tmp_path):
-    make_bag(tmp_path / "bag", 2)
-    command = [Path(sys.executable).with_name("infoatlas-rt"), "bag", tmp_path / "bag"]
-    options = (
-        "--topic /tool_pose --field pose.position --with-topic /cube_pose "
-        "--with-field pose.position --window 40 --threads 1 --json"
-    )
-    done = subprocess.run([*command, *options.split()], capture_output=True, check=True)
-    expected = json.loads(done.stdout)["events"]
-    assert [event["kind"] for event in expected][:1] == ["coupled"]
-
-    bench.up(**POSES, coupling=True, window=40)
-    publishers = [bench.publisher(PoseStamped, topic) for topic in (TOPIC, BASE)]
-    kind = "geometry_msgs/msg/PoseStamped"
-    with Bag(tmp_path / "bag") as bag:
-        for number, (side, _, message) in enumerate(bag.messages("/tool_pose", "/cube_pose"), 1):
-            publishers[side].publish(bytes(STORE.serialize_cdr(message, kind)))
-            if side == 1 and number >= 2 * 40:  # one by one; at rest, most have no estimate
-                bench.read_within(seconds(message.header.stamp), 0.3)
-    assert [(m.kind, seconds(m.header.stamp), m.value) for m in bench.couplings] == [
-        (e["kind"], e["stamp"], e["value"]) for e in expected
-    ]
 
 
 @pytest.mark.parametrize(

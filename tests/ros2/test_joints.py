@@ -1,7 +1,7 @@
 """Joints by name, and topics whose first messages differ from the others."""
 
 import numpy as np
-from harness import START, feed, in_turn, joint_states, offline, seconds, values, walk
+from harness import feed, in_turn, joint_states, offline, seconds, values, walk
 
 NAMES = ("shoulder", "elbow", "wrist", "tip")
 
@@ -39,43 +39,3 @@ def test_joints_that_are_asked_for(bench):
     assert values(status)["names"] == "position[wrist], position[shoulder], position[elbow]"
     assert values(status)["received"] == "300"
     assert not any("refused" in s.message for s in bench.statuses)
-
-
-def test_another_set_of_joints_is_reported_and_refused(bench):
-    messages = joint_states(walk(150), names=NAMES)
-    for message in messages[60:64]:
-        message.name[3] = "tool"
-    expected, *_ = offline(messages)
-    bench.up()
-    bench.play(bench.publisher(), messages)
-    bench.agree(expected)
-    assert any("(dimension)" in s.message for s in bench.statuses)
-    assert values(bench.diagnosis())["messages: dimension"] == "4"
-
-
-def test_first_messages_without_velocities(bench):
-    messages = joint_states(walk(150), names=NAMES)
-    for message in messages[3:]:
-        message.velocity = message.position
-    fields = ["position[:]", "velocity[:]"]
-    expected, *_ = offline(messages, fields)
-    bench.up(fields=fields)
-    bench.play(bench.publisher(), messages)
-    bench.agree(expected)
-    warned = [s for s in bench.statuses if "8 coordinates now" in s.message]
-    assert warned and all(s.level == s.WARN for s in warned)
-    assert any("before it had 4" in s.message for s in warned)
-    assert values(bench.diagnosis())["coordinates"] == "8"
-
-
-def test_a_gripper_that_comes_first(bench):
-    """A gripper and its arm share the topic: the arm is used."""
-    arm = joint_states(walk(150), names=NAMES)
-    gripper = joint_states(np.zeros((150, 1)), START - 1_000_000, names=["finger"])
-    messages = in_turn(gripper, arm)
-    bench.up()
-    bench.play(bench.publisher(), messages)
-    bench.agree(offline(messages)[0])
-    alone = offline(arm)[0][seconds(arm[-1].header.stamp)]
-    assert bench.estimates[-1][1].value == alone.estimate.mi != 0  # as if there were no gripper
-    assert any("(other joints)" in s.message for s in bench.statuses)

@@ -15,7 +15,6 @@ from harness import (
     NodeProcess,
     feed,
     joint_states,
-    nanoseconds,
     values,
     walk,
 )
@@ -171,15 +170,6 @@ def test_values_at_the_start(session, tmp_path, name):
     assert "Traceback" not in node.log.read_text()
 
 
-def test_no_fields_are_the_usual_ones(bench):
-    bench.up(fields=[])
-    messages = joint_states(walk(80))
-    for message in messages:
-        message.velocity = message.position
-    bench.play(bench.publisher(), messages)
-    assert values(bench.diagnosis())["coordinates"] == "8"
-
-
 def test_counts_start_anew_with_activate(bench):
     bench.up()
     publisher = bench.publisher()
@@ -238,21 +228,6 @@ def test_ctrl_c_under_load_is_no_traceback(session, tmp_path):
         bench.close()
         assert node.process.wait(LIMIT) == 0, node.log.read_text()
         assert "Traceback" not in node.log.read_text(), node.log.read_text()
-
-
-def test_rate_limit(bench):
-    bench.up(rate_limit=10.0)
-    publisher = bench.publisher()
-    messages = joint_states(walk(301))
-    feed(publisher, messages[:60])
-    for i in range(60, 300, 20):  # 0.2 s of stamps: one estimate, or two
-        before = len(bench.estimates)
-        feed(publisher, messages[i : i + 20])
-        bench.wait(lambda n=before: len(bench.estimates) > n)
-    publisher.publish(messages[300])
-    bench.diagnosis(lambda s: values(s)["dropped: rate limit"] != "0")
-    stamps = [nanoseconds(m.header.stamp) for _, m in bench.estimates]
-    assert np.diff(stamps).min() >= 100_000_000
 
 
 def test_parameters_are_described(bench):

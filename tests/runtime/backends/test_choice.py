@@ -176,11 +176,6 @@ def test_auto_is_the_default_and_takes_native_before_the_cpu(model, package, cap
     assert choice.find_libraries()["auto"] == "native"
 
 
-def test_auto_needs_no_onnxruntime(model, package, monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    assert make_backend(model, "auto").provider == "native"
-
-
 def test_cuda_is_found_by_the_library_of_its_provider(tmp_path, monkeypatch):
     assert not onnxruntime_backend.has_cuda()  # the ONNX Runtime of the tests is that for CPUs
     spec = ModuleSpec("onnxruntime", None, is_package=True)

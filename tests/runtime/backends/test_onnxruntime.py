@@ -46,15 +46,6 @@ def test_shapes_types_and_the_readout(model, backend, slices, n, shifts):
     np.testing.assert_allclose(pointwise.mean(axis=1), mi, atol=1e-4)
 
 
-def test_same_bits(model, backend):
-    x, y = canonical(model, 2, 100)
-    shifts = np.arange(1, 17)
-    other = OnnxRuntimeBackend(model.bytes, threads=1)
-    inputs = x, y, shifts, np.arange(100)
-    for a, b in zip(backend.run(*inputs), other.run(*inputs), strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
 @pytest.mark.parametrize("provider", ["cuda", "tensorrt"])
 def test_a_missing_provider_names_what_is_there(model, provider, monkeypatch):
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])

@@ -54,13 +54,6 @@ def test_it_is_causal(found):
         assert part == [event for event in whole if event.detected_step < cut]
 
 
-def test_a_task_and_its_file_give_the_same_tracker(found):
-    (episode,), _ = demonstrations(count=1, seed=7)
-    expected = follow(KeyStateTracker(found), episode)
-    for task in (FILE, str(FILE)):
-        assert follow(KeyStateTracker(task), episode) == expected
-
-
 def test_a_reused_array_is_no_rest(found):
     (episode,), _ = demonstrations(count=1, seed=10)
     buffer, tracker = np.empty(6), KeyStateTracker(found)

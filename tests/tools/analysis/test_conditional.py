@@ -17,11 +17,6 @@ from infoatlas_tools.analysis.independence import compare
 LOG2 = np.log(2)
 
 
-@pytest.fixture(scope="module")
-def estimator():
-    return Estimator(threads=1)
-
-
 def triple(n=400, rho=0.6, strength=2.0, dz=1, seed=0):
     """x, y [n] with partial correlation rho given z [n, dz]."""
     rng = np.random.default_rng(seed)

@@ -253,19 +253,6 @@ def test_memory_is_kept_by_shifts_and_not_by_permutations(estimator):
 # ---- errors, and the command ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda e: independence_test(*pairs(), e, permutations=0), "permutations is 0"),
-        (lambda e: independence_test(*pairs(), e, permutations=9.5), "permutations is 9.5"),
-        (lambda e: independence_test(np.ones(50), np.ones(51), e), "as many of each"),
-    ],
-)
-def test_input_errors(estimator, call, message):
-    with pytest.raises(InputError, match=message):
-        call(estimator)
-
-
 def test_command(capsys, tmp_path, figures):
     x, y = pairs(strength=1.0)
     np.save(tmp_path / "x.npy", x)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas
 import pytest
 
-from infoatlas_rt import Estimator, InputError
+from infoatlas_rt import InputError
 from infoatlas_tools import (
     conditional_mutual_information,
     independence_test,
@@ -19,11 +19,6 @@ from infoatlas_tools import (
 )
 from infoatlas_tools.analysis.best_lag import peaks
 from infoatlas_tools.analysis.many_tests import adjust_p_values, null_keys
-
-
-@pytest.fixture(scope="module")
-def estimator():
-    return Estimator(threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -50,14 +45,6 @@ def test_ranking(estimator, table):
     assert (found.mi[at], found.stderr[at]) == pytest.approx((expected.mi, expected.stderr))
     assert list(found.to_frame().index) == list(found.names)
     assert str(found).count("\n") == 6  # with the sentence on p
-
-
-def test_shared_permutations_give_the_p_values_of_single_tests(estimator, table):
-    X, y = table
-    found = rank_features(X[["a", "c"]], y, estimator, permutations=49)
-    for name, p in zip(found.names, found.p_value, strict=True):
-        alone = rank_features(X[[name]], y, estimator, permutations=49).p_value[0]
-        assert p == pytest.approx(alone, abs=0.2)
 
 
 def test_ranking_given_other_columns(estimator, table):

@@ -8,15 +8,10 @@ import numpy as np
 import pandas
 import pytest
 
-from infoatlas_rt import Estimator, InputError
+from infoatlas_rt import InputError
 from infoatlas_tools.analysis import selection
 from infoatlas_tools.analysis.conditional import conditional
 from infoatlas_tools.analysis.selection import select_features
-
-
-@pytest.fixture(scope="module")
-def estimator():
-    return Estimator(threads=1)
 
 
 def test_a_copy_adds_nothing(estimator):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import Counter
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from hdf5_sets import write_mimicgen
 from infoatlas_rt import InputError
-from infoatlas_tools import Pose, Trajectories, annotate, load_trajectories
+from infoatlas_tools import Pose, Trajectories, annotate
 from infoatlas_tools.annotations.annotate import _follow_reading, known_bodies
 from infoatlas_tools.bags.any_recording import open_recording
 from lerobot_sets import write_lerobot
@@ -28,20 +27,6 @@ def states():
 @pytest.fixture
 def folder(states, tmp_path):
     return write_lerobot(tmp_path / "set", states, "v3.0", None, per_file=5)
-
-
-def test_a_copy_of_a_data_set(folder, tmp_path):
-    found = annotate(folder, 2, names=["reach", "carry", "rest"])
-    assert found.write(tmp_path / "copy", quality=True) == ()
-    assert found.write(tmp_path / "parts.csv", format="csv") == ()
-    table = pq.read_table(sorted((tmp_path / "copy" / "data").glob("*/*.parquet"))[0])
-    assert {"subtask_index", "key_state", "quality_flag"} <= set(table.column_names)
-    with (tmp_path / "parts.csv").open(newline="") as file:
-        names = {row["name"] for row in csv.DictReader(file) if row["what"] == "subtask"}
-    assert names == {"reach", "carry", "rest"}
-    assert found.actions is not None  # which the review of the quality needs
-    found.write(in_place=True, format="lerobot")
-    assert load_trajectories(folder, features=["subtask_index"]).states.max() == 2
 
 
 @pytest.mark.parametrize("version", ["v2.1", "v3.0"])
@@ -73,19 +58,6 @@ def test_trajectories_are_written_as_tables(states, tmp_path):
     ):
         with pytest.raises(InputError, match=why):
             found.write(None if "in_place" in options else tmp_path / "b", **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        ({"tools": Pose("tool")}, "tools is given without objects: a sub-task is about both"),
-        ({"object_names": {1: "cup"}}, "object_names is for objects that camera NAME sees"),
-        ({"names": ["a", "b"]}, "names has 2 names, and 3 sub-tasks were found"),
-    ],
-)
-def test_errors_name_parameters(states, options, why):
-    with pytest.raises(InputError, match=f"^{why}"):
-        annotate(states, 2, **options)
 
 
 def test_bodies_are_those_that_were_read(tmp_path):

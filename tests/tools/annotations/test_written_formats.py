@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from infoatlas_rt.errors import InputError, OutputError
-from infoatlas_tools.annotations.written_formats import FORMATS, check_format, check_out, replacing
+from infoatlas_tools.annotations.written_formats import FORMATS, check_format, replacing
 
 
 def test_every_format_has_its_writer():
@@ -32,12 +32,6 @@ def test_errors_name_parameters(options, why):
     assert check_format(None) == "csv"
     with pytest.raises(InputError, match=f"^{why}"):
         check_format(None, **options)
-
-
-def test_the_name_of_a_file_fits_its_format(tmp_path):
-    check_out(None, tmp_path / "a.csv", "csv")
-    with pytest.raises(InputError, match=r"^out .*a.txt: .* end in .csv, or choose another format"):
-        check_out(None, tmp_path / "a.txt", "csv")
 
 
 def content(folder):

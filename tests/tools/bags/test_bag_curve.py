@@ -119,12 +119,6 @@ def test_invalid_parts_are_refused(path):
             read(bag, ["/array"], player.receivers, player.stream, part=Part(9.0))
 
 
-def test_the_interval_is_that_of_the_stamps(path):
-    with Bag(path) as bag:
-        step, states = survey(bag, "/array", Extractor(None, bag.schema("/array")))
-        assert step == pytest.approx(STEP) and states == 400
-
-
 def test_explicit_settings_win_over_the_grid(path, tmp_path, monkeypatch, capsys):
     """With --every 1 all estimates are made; those of the grid are among them, bit for bit."""
     every = command(path, tmp_path, "--every", "1")
@@ -223,15 +217,6 @@ def test_coordinates_without_values_are_the_reason(tmp_path):
         why = r"estimate of /joints: position\[b\] is NaN: choose others with --field or --joints"
         with pytest.raises(InputError, match=why):
             read(bag, ["/joints"], player.receivers, player.stream)
-
-
-def test_a_stamp_that_is_far_too_old_stays_refused(tmp_path):
-    rows, order = np.arange(80.0).repeat(2).reshape(80, 2), [*range(40), 10, *range(41, 80)]
-    with Bag(joint_bag(tmp_path / "late", rows, order)) as bag:
-        fake = RecordingEstimator(n_min=8)
-        player = Player(fake, Extractor(["position"], bag.schema("/joints")), window=20)
-        curve = read(bag, ["/joints"], player.receivers, player.stream)
-    assert curve.notices == [] and player.stream.counts["older stamp"] == 1
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import tracemalloc
 
 import pytest
 import zstandard
-from mcap.writer import Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from infoatlas_rt.errors import InputError
@@ -154,26 +153,6 @@ def test_memory_is_that_of_a_chunk(tmp_path, form):
     assert len(read(path)) == 200
     assert tracemalloc.get_traced_memory()[1] < 3e6  # of 20 MB
     tracemalloc.stop()
-
-
-def test_chunks_without_a_chosen_message_are_not_read(tmp_path):
-    """If the index lists the chunks with chosen messages, damage in others has no effect."""
-    with (tmp_path / "a.mcap").open("wb") as file:
-        writer = Writer(file, chunk_size=1_000)
-        writer.start(profile="ros2")
-        schema = writer.register_schema(KIND, "ros2msg", TEXT)
-        large, small = (writer.register_channel(n, "cdr", schema) for n in ("/large", "/value"))
-        for time in range(20):
-            writer.add_message(large, time, bytes(2_000), time)
-        for time in range(20, 30):
-            writer.add_message(small, time, message(time), time)
-        writer.finish()
-    content = bytearray((tmp_path / "a.mcap").read_bytes())
-    content[150:170] = bytes(20)
-    (tmp_path / "a.mcap").write_bytes(content)
-    assert read(tmp_path / "a.mcap") == [*range(20, 30)]
-    with pytest.raises(Exception):  # noqa: B017
-        read(tmp_path / "a.mcap", "/large")
 
 
 def base(path):

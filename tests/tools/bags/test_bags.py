@@ -56,11 +56,6 @@ def bags(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def estimator():
-    return Estimator(threads=1)
-
-
-@pytest.fixture(scope="module")
 def recorded():
     """Positions and stamps of these demonstrations, from their original file."""
     with np.load(ROOT / "examples" / "data" / "pickcube.npz") as file:
@@ -147,37 +142,6 @@ def test_two_topics_are_the_pairs_of_their_states(bags, recorded):
     assert stream.counts["paired"] == len(states) and stream.counts["unpaired"] == 0
 
 
-def test_two_topics_the_past_of_the_second(bags, recorded):
-    fake = RecordingEstimator(n_min=8)
-    topics = ["/cube_pose", "/joint_states"]
-    with Bag(bags / "db3") as bag:
-        fields = [["pose.position"], ["position[0:4]"]]
-        receivers, stream = stream_of(bag, topics, fields, fake, window=20, lag=3, history=2)
-        read(bag, topics, receivers, stream)
-    states, _ = recorded
-    np.testing.assert_array_equal(fake.calls[0].x, states[4:24, 28:31])
-    np.testing.assert_array_equal(fake.calls[0].y, np.c_[states[1:21, :4], states[0:20, :4]])
-
-
-def test_skipped_estimates_do_not_change_the_window(bags):
-    """As in a node if messages arrive faster than estimates: only estimates are skipped."""
-    runs = []
-    for every in (1, 7):
-        fake = RecordingEstimator(n_min=8)
-        with Bag(bags / "mcap") as bag:
-            receivers, stream = stream_of(bag, ["/tool_pose"], [None], fake, delay=1e9, window=12)
-            outputs = []
-            for i, (side, received, message) in enumerate(bag.messages("/tool_pose")):
-                sample = receivers[side].receive(message, received)
-                outputs += stream.take(sample) if i % every == 0 else stream.add(sample)
-        runs.append({o.estimate.stamp: c for o, c in zip(outputs, fake.calls, strict=True)})
-    full, some = runs
-    assert 10 < len(some) < len(full) / 6
-    for stamp, call in some.items():
-        np.testing.assert_array_equal(call.x, full[stamp].x)
-        np.testing.assert_array_equal(call.y, full[stamp].y)
-
-
 def test_two_topics_catch_up_on_a_pair_that_was_not_read(bags):
     fake = RecordingEstimator(n_min=8)
     topics = ["/tool_pose", "/cube_pose"]
@@ -199,23 +163,6 @@ def test_messages_without_a_header_have_the_time_of_their_arrival(tmp_path):
     assert curve.start == START / 1e9
     np.testing.assert_allclose(curve.stamp - curve.start, np.arange(11, 30) / 100, atol=3e-7)
     np.testing.assert_array_equal(fake.calls[-1].x, rows[20:])
-
-
-def test_messages_that_cannot_be_used_leave_holes(tmp_path):
-    rows = [[float(i), 1.0] for i in range(40)]
-    rows[20], rows[25] = [1.0, 2.0, 3.0], [np.nan, 1.0]
-    with Bag(write_arrays(tmp_path / "bag", rows)) as bag:
-        fake = RecordingEstimator(n_min=8)
-        receivers, stream = stream_of(bag, ["/array"], [None], fake, window=14, lag=2)
-        reasons = []
-        for _, received, message in bag.messages("/array"):
-            stream.take(receivers[0].receive(message, received))
-            reasons.append(stream.reason)
-    assert reasons[20].startswith("refused: dimension 3, before it was 2: data has 3 elements")
-    assert reasons[22] == reasons[27] == "hole: no past state to pair with"
-    assert stream.counts["dimension"] == stream.counts["NaN"] == 1
-    for call in fake.calls:
-        np.testing.assert_array_equal(call.x[:, 0] - call.y[:, 0], 2)
 
 
 def test_a_bag_that_loops_starts_anew_even_as_another_robot(tmp_path):
@@ -390,21 +337,6 @@ def test_the_function_and_the_command_have_one_result(bags, tmp_path):
     assert written == json.loads(json.dumps(found.to_dict()))
 
 
-def test_command_with_two_topics(bags, tmp_path, capsys):
-    picture = tmp_path / "a.svg"
-    fields = ("--field", "pose.position", "--with-field", "pose.position", "--json")
-    topics = ("--topic", "/cube_pose", "--with-topic", "/tool_pose", "--plot", picture)
-    assert run(bags / "db3" / "db3.db3", *topics, *fields, *QUICK) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert result["lag"] == 0 and [t["name"] for t in result["topics"]] == list(topics[1:4:2])
-    pairs = result["counts"]["paired"]
-    assert pairs == result["counts"]["accepted"]
-    assert "/tool_pose" in picture.read_text()
-    assert run(bags / "db3" / "db3.db3", *topics, *fields[:-1], *QUICK) == 0
-    within = "0 without a partner within 0.02 s (--sync-tolerance)"
-    assert f"Messages: {pairs} pairs, {within}\n" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -434,20 +366,6 @@ def test_motion_below_the_resolution_is_rest(bags, capsys):
     assert run(bags / "mcap", *options, *QUICK) == 0
     result = json.loads(capsys.readouterr().out)
     assert set(result["curve"]["mi"]) == {0.0}
-
-
-def test_demonstrations_and_bags_have_commands_of_their_own(bags, tmp_path, capsys):
-    demonstrations = ROOT / "examples" / "data" / "pickcube.npz"
-    assert run(demonstrations, "--topic", "/x") == 2
-    assert "use infoatlas-rt keystates or infoatlas-rt curve" in capsys.readouterr().err
-    for command in ("keystates", "curve"):
-        for path in (bags / "mcap", bags / "mcap" / "mcap.mcap"):
-            assert main.main([command, str(path)]) == 2
-            assert f"{path} is a ROS bag, one robot's stream: use infoatlas-rt bag" in (
-                capsys.readouterr().err
-            )
-        assert main.main([command, str(tmp_path)]) == 2
-        assert "neither the folder of a data set" in capsys.readouterr().err
 
 
 def test_folders_that_are_no_bags(bags, tmp_path, capsys):

@@ -92,15 +92,6 @@ def test_the_command_annotates(folder, capsys, tmp_path):
     assert sorted(file.name for file in out.iterdir())[0] == "demo_00.events.mcap"
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [([], "name the topic.*joint_states"), (["--topic", "/x"], "no topic '/x'")],
-)
-def test_unreadable_folders(folder, options, message, capsys):
-    assert main.main(["keystates", str(folder[0]), *options]) == 2
-    assert re.search(message, capsys.readouterr().err)
-
-
 @pytest.mark.parametrize("command", ["curve", "bag"])
 def test_other_commands_take_no_folder_of_bags(folder, command, capsys):
     assert main.main([command, str(folder[0])]) == 2
@@ -133,12 +124,6 @@ def test_the_rate_is_that_of_the_median_interval(tmp_path):
     assert found.rate == pytest.approx(100.0, rel=0.05)
     write_array(tmp_path / "pause", [1.0, 2.0], np.r_[np.arange(20), np.arange(500, 520)] / 100)
     assert load_demonstrations(tmp_path, "/array").rate == pytest.approx(100.0, rel=0.05)
-
-
-def test_the_rate_of_stamps_in_milliseconds(tmp_path):
-    for i, count in enumerate((300, 271)):
-        write_array(tmp_path / f"demo_{i}", [1.0, 2.0], (np.arange(count) / 60 + 0.004).round(3))
-    assert load_demonstrations(tmp_path, "/array").rate == 60
 
 
 def test_demonstrations_of_other_rates_are_named(tmp_path, capsys):
@@ -202,17 +187,6 @@ def test_messages_of_other_joints_are_passed_over(tmp_path):
         assert found.notes == (
             f"Messages on /joint_states passed over ({fate}): 10 in a, 10 in b.",
         )
-
-
-def test_empty_velocities_with_and_without_joints(tmp_path):
-    for name in "ab":
-        write_joints(tmp_path / name, [("pq", [step, 1], []) for step in range(5)])
-    for joints in ((), ("p", "q")):
-        found = load_demonstrations(tmp_path, "/joint_states", None, joints)
-        assert found.names == ("position[p]", "position[q]")
-    write_joints(tmp_path / "c", [("pq", [step, 1], [0, 0]) for step in range(5)])
-    with pytest.raises(InputError, match=r"/c: its states have 4 .*has velocity\[p\], velocity\["):
-        load_demonstrations(tmp_path, "/joint_states")
 
 
 @pytest.mark.parametrize(

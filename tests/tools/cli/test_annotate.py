@@ -15,7 +15,6 @@ import pytest
 
 from browsers import serving
 from hdf5_sets import write_isaac, write_mimicgen
-from infoatlas_rt import KeyStateTracker
 from infoatlas_rt.cli.main import main
 from infoatlas_tools import load_trajectories
 from infoatlas_tools.annotations import lerobot_writer
@@ -240,18 +239,3 @@ def test_hdf5_in_place(name, tmp_path, states, capsys):
         file.visit(found.append)
     signal = "traj_0/subtask" if name == "maniskill" else "subtask_term_signals/"
     assert any(signal in node for node in found)
-
-
-def test_saved_for_a_tracker(twelve, tmp_path, capsys):
-    saved = tmp_path / "task.json"
-    command = ["annotate", str(twelve), *BODIES, "--save", str(saved)]
-    assert main([*command, "--json", str(tmp_path / "found.json")]) == 0
-    text = capsys.readouterr().out
-    assert f"Saved: {saved}" in text and "followed; right at" in text
-    assert "\n".join(json.loads((tmp_path / "found.json").read_text())["live"]) in text
-    tracker = KeyStateTracker(saved)
-    demonstrations = load_trajectories(twelve)
-    for state in demonstrations.states[: demonstrations.lengths[0]]:
-        tracker.push(state)
-    assert tracker.subtask.name == "carry cube to goal"
-    assert tracker.subtask.progress > 0.7

@@ -14,9 +14,7 @@ import pytest
 
 from infoatlas_rt import Task
 from infoatlas_rt.cli import main
-from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
-from infoatlas_tools.keystates.marks import placed_labels
 from pictures import series
 
 PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
@@ -55,14 +53,6 @@ def test_warnings_are_in_the_json(command, capsys, tmp_path):
         assert [text[:41] for text in said if "copies" in text] == [
             "100 of 200 rows are exact copies of other"
         ]
-
-
-def test_estimate_of_wide_sides(capsys, tmp_path):
-    x = np.random.default_rng(0).standard_normal((200, 8))
-    np.save(tmp_path / "x.npy", x)
-    command = ["estimate", str(tmp_path / "x.npy"), str(tmp_path / "x.npy")]
-    assert main.main(command) == 0
-    assert "with those of data with as many coordinates" in capsys.readouterr().out
 
 
 def test_curve_table_picture_and_json(capsys, tmp_path, figures):
@@ -177,17 +167,6 @@ def test_normalised_curves_of_short_trajectories_have_fewer_points(capsys, tmp_p
     assert len(position) == 8 and (np.diff(position) > 0).all() and position[-1] == 1
 
 
-def test_labels_name_episodes_by_their_numbers():
-    labels = {"7": [3], "5": [4]}
-    assert placed_labels(labels, tuple("abcdefgh")) == {7: [3], 5: [4]}
-    assert placed_labels(labels, ("4", "5", "7")) == {2: [3], 1: [4]}
-    assert placed_labels(labels, ("demo_4", "demo_5", "demo_7")) == {2: [3], 1: [4]}
-    with pytest.raises(InputError, match="no demonstration 7, but 4, 5, 6"):
-        placed_labels(labels, ("4", "5", "6"))
-    with pytest.raises(InputError, match="demonstration demo_5 is there twice"):
-        placed_labels(labels | {"demo_5": [1]}, ("demo_5", "demo_7"))
-
-
 def test_labels_of_two_demonstrations(thirty, capsys, tmp_path):
     grasps = grasp_steps(thirty)
     file = tmp_path / "labels.json"
@@ -248,14 +227,6 @@ def test_raw_steps(capsys, tmp_path, figures):
     ((main_axes, below),) = (figure.axes for figure in figures)
     assert below.get_xlabel() == "step"
     assert series(main_axes, 10)[0] == list(range(2, 12))
-
-
-def test_wide_sides_are_sliced(samples, capsys):
-    wide = samples[0].replace("x.npy", "wide.npy")
-    np.save(wide, np.random.default_rng(1).standard_normal((80, 9)))
-    for options in (["--slices", "3"], ["--k", "2", "--slices", "3"]):
-        assert main.main(["estimate", wide, samples[1], *options, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["slices"] == 3
 
 
 def test_info(capsys):

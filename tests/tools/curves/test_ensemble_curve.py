@@ -99,37 +99,6 @@ def test_the_curve_is_made_of_the_estimates_of_its_moments():
     np.testing.assert_array_equal(curve.influence[2], one.influence)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"trajectories": np.zeros((40, 2))}, r"one array of shape \(40, 2\): pass a list"),
-        ({"trajectories": None}, "trajectories cannot be iterated"),
-        ({"estimator": 5}, "estimator is 5"),
-        ({"mode": 1}, "mode is 1"),
-        ({"mode": ["raw"]}, "mode is"),
-        ({"drop_constant": "no"}, "drop_constant is 'no'"),
-        ({"lag": 2.0}, "lag is 2.0"),
-        ({"history": None}, "history is None"),
-    ],
-)
-def test_wrong_types(arguments, message):
-    given = {"trajectories": recorded([20] * 9), "estimator": RecordingEstimator(8), **arguments}
-    with pytest.raises(InputError, match=message):
-        mi_curve(**given)
-
-
-def test_integers_and_short_floats_are_read_like_floats():
-    estimator = Estimator(threads=1)
-    rng = np.random.default_rng(0)
-    counts = np.cumsum(rng.integers(1, 9, (50, 5, 2)), axis=1).reshape(-1, 2)
-    lengths = np.full(50, 5)
-    expected = mi_curve(Trajectories(counts.astype(float), lengths), estimator).mi
-    for states in (counts, counts.astype(np.float32), counts + 2**60, (counts + 2**60).tolist()):
-        np.testing.assert_array_equal(
-            mi_curve(Trajectories(states, lengths), estimator).mi, expected
-        )
-
-
 def hill(top):
     return 1.0 + np.exp(-0.5 * ((np.arange(100) - top) / 12) ** 2)
 

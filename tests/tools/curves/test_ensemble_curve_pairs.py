@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infoatlas_rt.errors import InputError
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
 from infoatlas_tools.curves.ensemble_curve import _normalise, ensemble_pairs
 
@@ -82,20 +81,3 @@ def test_pool_is_full_without_resets_and_leaves_holes_for_nan():
         for who, x in zip(pairs.samples, pairs.x[:, 0], strict=True):
             assert seen.setdefault(who, x) == x  # a sample keeps its number
     assert sizes == [0, 0, 3, 6, 9, 12, 15, 15, 14, 14, 13, 13]
-
-
-def test_pool_refuses_what_does_not_fit():
-    pool = PooledPairs(3, 5)
-    with pytest.raises(InputError, match=r"pass numbers \[3, d\]"):
-        pool.push(np.zeros((4, 2)))
-    pool.push(np.zeros((3, 2)))
-    with pytest.raises(InputError, match="before they had"):
-        pool.push(np.zeros((3, 5)))
-    for done in ([True], ["no"] * 3, [np.nan, 0, 1], [2, 0, 0], np.ma.masked_equal([0, 1, 0], 1)):
-        with pytest.raises(InputError, match="done "):
-            pool.push(np.zeros((3, 2)), done)
-    for states in (None, "abc", [[1, 2], [3]], np.zeros((3, 2), complex), np.zeros((3, 0))):
-        with pytest.raises(InputError, match="states "):
-            pool.push(states)
-    with pytest.raises(InputError, match="num_envs is 0"):
-        PooledPairs(0, 5)

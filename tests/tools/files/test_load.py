@@ -17,7 +17,7 @@ import pytest
 
 from hdf5_sets import write_aloha, write_d4rl
 from infoatlas_rt.errors import InputError
-from infoatlas_tools.files.load import load_pairs, load_samples, load_trajectories
+from infoatlas_tools.files.load import load_samples, load_trajectories
 from infoatlas_tools.trajectories import Trajectories
 from lerobot_sets import write_lerobot
 
@@ -90,36 +90,6 @@ def test_a_column_without_values_is_left_out_and_others_named(tmp_path, kind, en
     assert kind in ("d4rl", "aloha") or name in str(error.value)
 
 
-def test_npz_npy_and_csv_hold_the_same(tmp_path):
-    states = np.random.default_rng(0).standard_normal((7, 3))
-    np.savez(tmp_path / "a.npz", states=states, lengths=[3, 4], names=["a", "b", "c"])
-    np.save(tmp_path / "a.npy", states)
-    rows = [",".join(["a", "b", "episode", "c"])]
-    for i, (a, b, c) in enumerate(states.tolist()):
-        rows.append(f"{a!r},{b!r},{'first' if i < 3 else 'second'},{c!r}")
-    (tmp_path / "a.csv").write_text("\n".join(rows) + "\n")
-    (tmp_path / "plain.csv").write_text("1,2\r\n3,4\r\n\r\n")
-
-    for name in ("a.npz", "a.csv"):
-        recorded = load_trajectories(tmp_path / name)
-        np.testing.assert_array_equal(recorded.states, states)
-        np.testing.assert_array_equal(recorded.lengths, [3, 4])
-        assert recorded.names == ("a", "b", "c")
-        assert recorded.rate is None
-    one = load_trajectories(tmp_path / "a.npy")
-    np.testing.assert_array_equal(one.lengths, [7])
-    np.testing.assert_array_equal(load_samples(tmp_path / "a.npy")[0], states)
-    np.testing.assert_array_equal(load_samples(tmp_path / "plain.csv")[0], [[1, 2], [3, 4]])
-    assert load_trajectories(tmp_path / "plain.csv").names == ()
-
-
-def test_a_path_without_a_file(tmp_path):
-    for name in ("a", "folder/", "a.npz", "a.csv", "a.h5"):
-        for read in (load_trajectories, load_samples):
-            with pytest.raises(InputError, match="does not exist: check the path"):
-                read(tmp_path / name)
-
-
 GOOD = np.arange(12.0).reshape(6, 2)
 
 
@@ -159,38 +129,6 @@ def test_unusable_files_are_refused_with_their_name(tmp_path, content, message):
 def test_an_empty_folder_is_refused(tmp_path):
     with pytest.raises(InputError, match="is neither the folder of a data set"):
         load_trajectories(tmp_path)
-
-
-@pytest.mark.parametrize("rate", [20, 20.0, np.float32(20)])
-def test_an_npz_may_state_its_rate(tmp_path, rate):
-    np.savez(tmp_path / "a.npz", states=np.eye(4), rate=rate)
-    found = load_trajectories(tmp_path / "a.npz").rate
-    assert found == 20.0 and type(found) is float
-    assert load_trajectories(PICKCUBE).rate is None
-
-
-def test_a_csv_shows_its_rate_in_a_column_of_times(tmp_path):
-    """50 Hz, in two episodes that both begin at 0, and a pause between them."""
-    path = tmp_path / "a.csv"
-    rows = [
-        f"{e},{0.5 * i},{10 * e + 0.02 * i:.3f}" for e, n in enumerate((5, 7)) for i in range(n)
-    ]
-    path.write_text("\n".join(["episode,x,time_s", *rows]))
-    found = load_trajectories(path)
-    assert found.rate == pytest.approx(50.0)
-    assert found.names == ("x",) and found.states.shape == (12, 1)
-    assert load_trajectories(path, episode_column="none").rate is None  # one episode with a pause
-    path.write_text("\n".join(rows))  # no names
-    with pytest.raises(InputError, match="if these are 2 demonstrations"):
-        load_trajectories(path)
-    assert load_trajectories(path, episode_column="none").rate is None
-    path.write_text("time,x\n0.0,1\n0.5,2\n1.0,3\n")
-    assert load_trajectories(path).rate == 2.0
-    path.write_text("time,x\n0.0,1\ninf,2\ninf,3\n")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(InputError, match="infinite"):
-            load_trajectories(path)
 
 
 def test_samples_are_one_array(tmp_path):
@@ -254,40 +192,6 @@ def test_cells_that_are_neither_header_nor_number(tmp_path, text):
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(InputError, match=r"a\.csv, line [12](, column .*)?: '.*' is no number"):
         load_trajectories(tmp_path / "a.csv")
-
-
-def test_pairs_with_missing_values_are_dropped_on_both_sides(tmp_path):
-    rng = np.random.default_rng(0)
-    x, y = rng.standard_normal((2, 9))
-    (tmp_path / "x.csv").write_text("NA\n" + "\n".join(map(repr, x[1:].tolist())) + "\n")
-    cells = [repr(v) if i != 4 else "" for i, v in enumerate(y.tolist())]
-    (tmp_path / "y.csv").write_text("y\n" + "\n".join(cells) + "\n")
-    paths = [tmp_path / "x.csv", tmp_path / "y.csv"]
-    found_x, found_y, dropped, _ = load_pairs(*paths, drop_missing=True)
-    there = np.delete(np.arange(9), [0, 4])
-    np.testing.assert_array_equal(found_x[:, 0], x[there])
-    np.testing.assert_array_equal(found_y[:, 0], y[there])
-    assert dropped == 2
-    with pytest.raises(InputError, match=r"x\.csv, line 1: 'column 0' is a missing value"):
-        load_pairs(*paths)
-    (tmp_path / "y.csv").write_text("1\n2\n")
-    with pytest.raises(InputError, match="as many of each"):
-        load_pairs(*paths, drop_missing=True)
-
-
-def test_large_integers_survive_every_kind_of_file(tmp_path):
-    stamps = 1_763_800_000_123_456_789 + np.array([0, 1, 2, 5])
-    np.save(tmp_path / "a.npy", stamps)
-    np.savez(tmp_path / "a.npz", states=stamps)
-    (tmp_path / "a.csv").write_text("encoder,x\n" + "".join(f"{s},0.5\n" for s in stamps))
-    for name in ("a.npy", "a.npz", "a.csv"):
-        found = load_trajectories(tmp_path / name)
-        np.testing.assert_array_equal(found.states[:, 0], [0, 1, 2, 5])
-        column = "'encoder'" if name == "a.csv" else "column 0"
-        assert (
-            f"float64 is exact for integers to 2^53: {stamps[0]} from {column}." in found.notes[0]
-        )
-    np.testing.assert_array_equal(np.diff(load_samples(tmp_path / "a.csv")[0][:, 0]), [1, 1, 3])
 
 
 # ---- files that claim too much, and files that never end -----------------------------------------
@@ -402,9 +306,3 @@ def test_an_array_that_ends_like_an_archive_is_an_array(tmp_path):
 def test_trajectories_that_do_not_fit(states, lengths, names, message):
     with pytest.raises(InputError, match=message):
         Trajectories(states, lengths, names)
-
-
-@pytest.mark.parametrize("option", [{"features": ["action"]}, {"only_successful": True}])
-def test_an_option_of_another_kind_of_file(option):
-    with pytest.raises(InputError, match=f"{next(iter(option))} is for .* leave it out"):
-        load_trajectories(PICKCUBE, **option)

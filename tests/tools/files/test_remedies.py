@@ -87,14 +87,6 @@ def test_empty_columns_of_samples_and_of_parquet(tmp_path):
     )
 
 
-def test_a_comma_at_the_end_of_rows(tmp_path):
-    lines = [",".join(map(str, row)) + "," for row in ROWS.tolist()]
-    (tmp_path / "a.csv").write_text("\n".join(["x,y,z", *lines]))
-    assert "give that column a name or remove it" in refused(tmp_path / "a.csv")
-    (tmp_path / "a.csv").write_text("\n".join(["x,y,z,empty", *lines]))
-    check_rows(tmp_path / "a.csv")
-
-
 @pytest.mark.parametrize("name", ["timestamp", "time_ms", "time_ns", "t"])
 @pytest.mark.parametrize(("start", "size"), [(17 * 10**17, 1e-9), (17 * 10**14, 1e-6)])
 def test_units_of_times_since_1970(tmp_path, name, start, size):

@@ -9,7 +9,6 @@ import numpy as np
 import pandas
 import pytest
 
-from episodes import resampled
 from hands import RATE, carrying
 from infoatlas_rt import InputError
 from infoatlas_tools import discover_keystates
@@ -183,19 +182,6 @@ def test_trajectories_that_cannot_be_used():
         discover_keystates([*states[:3], broken])
 
 
-def test_gripper_events_are_found_and_said_to_be_reproduced():
-    states, times = recordings()
-    found = discover_keystates([pandas.DataFrame(s, columns=NAMES[:4]) for s in states], count=4)
-    assert (away(found, times) <= 0.25).mean() > 0.9
-    switches = [j for j, source in enumerate(found.found.source) if source == "gripper"]
-    assert [found.name(j) for j in switches] == ["gripper closes", "gripper opens"]
-    assert (found.reproduced[switches] > 0.3).all() and found.met > 0.5 and found.warnings == ()
-    assert (
-        np.array(how_sure(found.found, found.reproduced))[switches].tolist() == ["switch seen"] * 2
-    )
-    assert (found.steps.count(axis=1) <= 4).all()
-
-
 @pytest.mark.parametrize("rate", [10.0, 30.0, 100.0])
 def test_the_same_motion_at_any_rate(rate):
     states, times = recordings(rate=rate)
@@ -218,17 +204,6 @@ def test_a_demonstration_that_lacks_an_event_is_masked():
     table = found.table()
     assert isinstance(table, pandas.DataFrame) and len(table) == 19
     assert list(table[table["demonstration"] == 3]["name"]) == ["grasp"]
-
-
-def test_labels_of_two_demonstrations_are_found_in_the_others():
-    states, times = recordings(14)
-    steps = np.rint(times * 20).astype(int)
-    found = discover_keystates(
-        Trajectories(states, rate=20), labels={i: steps[i].tolist() for i in (2, 9)}
-    )
-    assert (np.abs(found.steps - steps) <= 5).mean() > 0.9
-    np.testing.assert_array_equal(found.steps[[2, 9]], steps[[2, 9]])
-    np.testing.assert_allclose(found.table()["seconds"], found.table()["step"] / 20)
 
 
 def test_one_bad_frame_changes_no_other_demonstration():
@@ -291,27 +266,6 @@ def test_both_switches_of_a_binary_gripper_among_smooth_motion():
         assert found.steps.shape == (12, 2) and not found.warnings
         assert np.abs(found.steps - events).max() <= 2
         assert how_sure(found.found, found.reproduced) == ["switch seen"] * 2
-
-
-def test_columns_that_were_taken_for_a_gripper_are_named():
-    """A binary column without a name is a switch, and no encoder."""
-    rng = np.random.default_rng(0)
-    states = []
-    for n in rng.integers(90, 140, 10).tolist():
-        t = np.arange(n)
-        closed = (t >= 0.37 * n) & (t < 0.74 * n)
-        speed = np.where(t < 0.37 * n, 1.0, np.where(closed, -0.8, 0.6))
-        arm = np.c_[np.cumsum(speed), np.cumsum(speed[::-1]), np.cumsum(speed**2)] * 0.01
-        states.append(np.c_[arm, np.where(closed, 0, 0.04)] + rng.normal(0, 1e-4, (n, 4)))
-    found = discover_keystates(Trajectories(states, rate=20), count=2)
-    assert [found.name(j) for j in range(2)] == ["column 3 closes", "column 3 opens"]
-    assert [found.sure(j) for j in range(2)] == ["switch seen"] * 2
-    assert found.notes == ("taken for a gripper: column 3",)
-    names = ("a", "b", "c", "arm1_j6")
-    named = discover_keystates(Trajectories(states, names=names, rate=20), count=2)
-    assert named.name(0) == "arm1_j6 closes" and named.notes == ("taken for a gripper: arm1_j6",)
-    hand = discover_keystates(Trajectories(states, rate=20, gripper=[[0, 3]]), count=2)
-    assert "taken for a gripper: column 0, column 3" in hand.notes
 
 
 @pytest.mark.parametrize("rate", [50, 100])
@@ -432,30 +386,6 @@ def test_the_order_of_columns_changes_nothing():
     assert list(one) == list(two)
     for name in one:
         np.testing.assert_array_equal(one[name], two[name])
-
-
-@pytest.mark.parametrize("rate", [20.0, 60.0])
-def test_the_rate_makes_no_contact_worse(rate):
-    data, cuts = carried()
-    states = [resampled(s, rate / RATE) for s in data.split()]
-    for given in (rate, None):
-        found = discover_keystates(Trajectories(states, names=data.names, rate=given), count=2)
-        steps = np.transpose(list(told(found).values()))
-        assert near(steps * RATE / rate, cuts)
-
-
-def test_a_body_that_is_ignored_has_no_key_state():
-    data, _ = carried()
-    ignored = replace(data, ignore="cube")
-    found = discover_keystates(ignored, count=3)
-    assert set(found.found.source) == {"motion"} and found.evidence.bodies == ()
-
-
-def test_one_demonstration_shows_its_contacts():
-    data, cuts = carried(1)
-    found = discover_keystates(data, count=2)
-    steps = np.transpose(list(told(found).values()))
-    assert near(steps, cuts) and np.isnan(found.reproduced).all()
 
 
 def test_count_is_the_most_of_each_demonstration():

@@ -26,22 +26,6 @@ def write(path, **columns):
     return path
 
 
-@pytest.mark.parametrize(
-    "name",
-    "episode Episode episode_index episodeId ep traj TrajID trajectory_id demo demo_id Demo-Index "
-    "run rollout trial_no".split(),
-)
-def test_a_column_of_labels_separates_demonstrations(tmp_path, name):
-    found = load_trajectories(write(tmp_path / "a.csv", **{"x": X, name: LABEL, "y": Y}))
-    np.testing.assert_array_equal(found.states, np.c_[X, Y])
-    np.testing.assert_array_equal(found.lengths, LENGTHS)
-    assert found.names == ("x", "y") and found.episodes == ("0", "1", "2")
-    assert found.notes == (
-        f"Demonstrations by column {name!r}: 3.",
-        f"Left out of the states: {name!r} (demonstration).",
-    )
-
-
 def test_the_column_can_be_chosen(tmp_path):
     names = np.array(["drawer", "door", "plug"])
     path = write(tmp_path / "a.csv", task=names[LABEL], run=LABEL * 0, x=X, y=Y)
@@ -60,17 +44,6 @@ def test_the_column_can_be_chosen(tmp_path):
     np.save(tmp_path / "a.npy", np.eye(4))
     with pytest.raises(InputError, match="episode_column is for a table"):
         load_trajectories(tmp_path / "a.npy", episode_column="ep")
-
-
-def test_chosen_labels_in_any_order_are_no_counter(tmp_path):
-    """A counter would begin a new demonstration at each step back."""
-    mixed = np.random.default_rng(0).permutation(np.repeat([0, 1, 2, 3], 15))
-    path = write(tmp_path / "a.csv", who=mixed, x=X, y=Y)
-    with pytest.raises(InputError, match=r"'who': rows of an episode are not together"):
-        load_trajectories(path, episode_column="who")
-    counter = np.tile([5, 6], 30)  # of the shortest demonstrations
-    path = write(tmp_path / "b.csv", who=counter, x=X, y=Y)
-    assert load_trajectories(path, episode_column="who").lengths.tolist() == [2] * 30
 
 
 @pytest.mark.parametrize(

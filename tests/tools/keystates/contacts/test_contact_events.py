@@ -110,12 +110,6 @@ def test_pauses_of_a_held_body_are_none():
     check(found([path, cube], NAMES)[1], list(zip(what, [3, 4, 6, 8], strict=True)), near=5)
 
 
-def test_a_body_that_is_held_at_the_end_is_not_released():
-    opening = gripper(GRASPS)
-    rows = found([HAND[:100], CUBE[:100], opening[:100]], [*NAMES, "gripper.pos"])[1]
-    check(rows, [("grasp cube", 2.7)])
-
-
 def test_a_body_that_falls_after_its_release_is_one_release():
     up = [0.3, 0.4, 0.2]
     fall = way((0, A), (3, A), (5, up), (5.25, up), (5.7, B), (18, B))
@@ -148,17 +142,6 @@ def test_each_occurrence_of_an_event_has_its_own_column():
     assert [len(row) for row in chosen_events(events, 3)] == [3] * 5
     steps = [[event.step for event, _ in row] for row in chosen_events(events, 3)]
     assert all(row == sorted(row) for row in steps)
-
-
-@pytest.mark.parametrize(("body", "second"), [("cube", "cube 2"), ("cube1", "cube1 (2)")])
-def test_a_repetition_has_a_number_of_its_own(body, second):
-    names = [name.replace("cube", body) for name in NAMES]
-    rng, states = np.random.default_rng(0), np.column_stack([HAND, CUBE, gripper(GRASPS)])
-    demos = [states + 1e-4 * rng.normal(size=states.shape) for _ in range(5)]
-    trajectories = Trajectories(demos, names=(*names, "gripper.pos"), rate=RATE)
-    steps = discover_keystates(trajectories, 4)
-    called = [steps.name(j) for j in range(4)]
-    assert called == [f"{verb} {one}" for one in (body, second) for verb in ("grasp", "release")]
 
 
 def test_nothing_is_found_in_columns_without_names():

@@ -154,9 +154,3 @@ def test_two_hands_are_two_grippers():
             ("left_hand", (0, 1, 2, 3)),
             ("right_hand", (4, 5, 6, 7)),
         ]
-
-
-@pytest.mark.parametrize("name", ["arm1_j6", "vacuum", "observation.state.6"])
-def test_a_column_that_switches_keeps_its_name(name):
-    (one,) = grippers(["arm1_j5", name], [moving(1)[:, 0], SWITCH])
-    assert one.name == name

@@ -216,19 +216,6 @@ def test_matrix_within_a_pose():
     assert_turns(paths, tool, slice(0, 3))
 
 
-@pytest.mark.parametrize("turn", [2 * np.pi, 360.0])
-@pytest.mark.parametrize("low", [-0.5, 0.0])
-def test_wrapped_angle(turn, low):
-    rng = np.random.default_rng(2)
-    true = [turn * (0.5 + smooth(rng, 90, 2, 0.3)) for _ in range(5)]
-    wrapped = [np.c_[(s[:, 0] / turn - low) % 1.0 * turn + low * turn, s[:, 1]] for s in true]
-    assert max(np.abs(np.diff(s, axis=0)).max() for s in wrapped) > 0.9 * turn
-    made, _, paths, outliers = read(wrapped)
-    assert made.kinds == ("angle", "plain") and not outliers
-    for path, s in zip(paths, true, strict=True):
-        np.testing.assert_allclose(np.diff(path, axis=0), np.diff(s, axis=0), atol=1e-9 * turn)
-
-
 UNITS = {
     "ticks": lambda turns: np.rint(turns * 4096) % 4096,
     "ticks from 20000": lambda turns: 20000 + np.rint(turns * 16384) % 16384,
@@ -609,15 +596,6 @@ def test_names_without_what_they_begin_with():
     assert columns_of("1", numbered, 3, "ignore") == [1]
 
 
-def test_plain_columns_keep_their_bits():
-    rng = np.random.default_rng(7)
-    states = [rng.standard_normal((60, 5)) * [1, 1e-6, 1e6, 1, 0] for _ in range(3)]
-    made, _, paths, outliers = read(states)
-    assert made.notes == () and not outliers and made.constant == (4,)
-    for path, s in zip(paths, states, strict=True):
-        np.testing.assert_array_equal(path, s[:, :4])
-
-
 def test_scale_of_late_motion_does_not_collapse():
     rng = np.random.default_rng(8)
     states = [np.c_[smooth(rng, 400, 1), 1e-9 * rng.standard_normal(400)] for _ in range(50)]
@@ -660,16 +638,6 @@ def test_follower_gives_what_was_read():
         follower.reset(ROW)
         got = [follower.push(row[None], ROW)[0] for row in s]
         np.testing.assert_allclose(got, path, atol=1e-12)
-
-
-def test_follower_holds_rotations_that_are_none():
-    (made, _, paths, _), states = mixed()
-    follower = Follower(made, 1)
-    bad = states[0].copy()
-    bad[30, 3:7] = 0.0
-    got = np.array([follower.push(row[None], ROW)[0] for row in bad])
-    np.testing.assert_allclose(got[30, 3:6], paths[0][29, 3:6], atol=1e-12)
-    assert np.isfinite(got).all()
 
 
 FILES = sorted(

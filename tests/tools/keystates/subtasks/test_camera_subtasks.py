@@ -98,16 +98,6 @@ def test_from_demonstrations_to_references(where, demos):
     assert found.seen.names[:2] == ("red", "green")
 
 
-def test_labels_of_any_name_take_and_put_objects(where, demos):
-    states, steps = demos
-    own = Trajectories(states, rate=RATE, names=JOINTS, camera=films(painted(where), states))
-    labels = {i: {"start of lift": steps[i, 0], "in the box": steps[i, 1]} for i in (0, 1)}
-    found = discover_keystates(own, labels=labels).subtasks(object_names={1: "red", 2: "green"})
-    assert {"reach red", "carry red to green"} <= {*found.names} or {
-        "reach green", "carry green to red"
-    } <= {*found.names}  # fmt: skip
-
-
 def test_numbers_do_not_depend_on_the_cuts(where, demos):
     """Places of each number, with both cuts and with one of them."""
     states, steps = demos

@@ -298,14 +298,6 @@ def test_arrays_without_names_of_positions_ask_for_them():
     assert not any("names of positions" in n for n in found_in(states, names).notes)
 
 
-def test_names_with_a_common_prefix():
-    states, names, _ = carrying(5, PAIRS[:1])
-    more = [np.concatenate([s, s[:, 14:17] - s[:, 7:10]], axis=1) for s in states]
-    names = (*names, "a_to_b.x", "a_to_b.y", "a_to_b.z")
-    found = found_in(more, names).subtasks(Pose("tool"), {"a": Pose("a"), "b": Pose("b")})
-    assert references(found) == ["a", "b"]
-
-
 def test_positions_in_other_units_are_noticed():
     states, names, _ = carrying(5, PAIRS[:1])
     thousandfold = [s.copy() for s in states]
