@@ -198,7 +198,7 @@ def main(arguments: Any = None) -> None:
     estimator = Estimator(chosen.model, threads=1, slices=8, shifts=8)
     demonstrations = load_trajectories("examples/data/pickcube.npz")
     about = provenance(chosen.command, estimator)
-    keystates = discover_keystates(demonstrations)
+    keystates = discover_keystates(demonstrations, 5)
     number, steps = (2, 60) if chosen.quick else (16, 10_000)
     rows = [
         loop(kind, number, count, keystates, estimator)

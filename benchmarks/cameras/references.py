@@ -86,7 +86,7 @@ class Recorded:
         demos = Trajectories(
             [self.states[i] for i in rows], names=self.names, rate=self.rate, camera=images
         )
-        found = discover_keystates(demos)
+        found = discover_keystates(demos, 5)
         subtasks = found.subtasks()
         seen = subtasks.seen
         by_poses = self._by_poses(rows)
@@ -122,7 +122,7 @@ class Recorded:
         states = [np.column_stack([self.states[i], p]) for i, p in zip(rows, poses, strict=True)]
         demos = Trajectories(states, names=(*self.names, *self.pose_names), rate=self.rate)
         objects = {name: Pose(name) for name in self.objects}
-        found = discover_keystates(demos).subtasks(Pose("tool"), objects)
+        found = discover_keystates(demos, 5).subtasks(Pose("tool"), objects)
 
         def answer(own: Sequence[tuple[int, int, str]]) -> str:
             off = [np.median([abs(int(p.end[k]) - s) for k, s, _ in own]) for p in found.parts]

@@ -79,7 +79,7 @@ def labelled(name: str, count: int, draws: int = DRAWS) -> dict[str, Any] | None
 def at_rate(rate: float, objects: bool, known: bool, count: int) -> dict[str, Any]:
     """Generated pick and place, K = 5, default settings."""
     demos: Demonstrations = recordings(count, rate, objects=objects)
-    found = discover_keystates(Trajectories(demos.trajectories, rate=rate if known else None))
+    found = discover_keystates(Trajectories(demos.trajectories, rate=rate if known else None), 5)
     scored = score([row.compressed() for row in found.steps], demos.times, demos.lengths,
                    demos.events, rate)  # fmt: skip
     return {
@@ -129,7 +129,7 @@ def timed(count: int) -> dict[str, Any]:
         more = rng.standard_normal((len(own), 40 - own.shape[1])).cumsum(axis=0) * 1e-3
         states.append(np.c_[own, more])
     start = perf_counter()
-    discover_keystates(states)
+    discover_keystates(states, 5)
     return {
         "study": "time",
         "demonstrations": count,
@@ -196,7 +196,7 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
             "## Data without events\n\nThe data have no events, so automatic K should be 0. "
             "Reproduced: mean of `KeyStates.reproduced` for K = 5, 0 if not shared.",
             table(["data", "draws with key states", "reproduced"], nothing),
-            "## Time\n\nTime of `discover_keystates(states)` with 40 columns on two shared cores.",
+            "## Time\n\nTime of `discover_keystates(states, 5)` with 40 columns, two shared cores.",
             table(["demonstrations", "mean steps", "seconds"], time),
         ]
     )

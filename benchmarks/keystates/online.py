@@ -41,7 +41,7 @@ def follow(demos: Demonstrations, seen: int = SEEN, seed: int = 0) -> dict[str, 
     order = np.random.default_rng(seed).permutation(count)
     some = min(seen, max(2, int(SHARE * count)))
     fitted, unseen = demos.subset(np.sort(order[:some])), demos.subset(np.sort(order[some:]))
-    found = discover_keystates(as_recorded(fitted))
+    found = discover_keystates(as_recorded(fitted), 5)
     rate = NOMINAL if demos.rate is None else demos.rate
     tracker, reports, seconds, pushes = KeyStateTracker(found), [], 0.0, 0
     for states in unseen.trajectories:

@@ -132,9 +132,9 @@ def test_units_and_constant_coordinates_change_nothing():
 def test_trajectories_of_a_result_can_be_searched_again(stride):
     timed = [np.c_[s, np.arange(len(s))] for s in demonstrations()[0]]
     given = Trajectories(timed, rate=100, notes=("Read.",), stride=stride)
-    found = discover_keystates(given)
+    found = discover_keystates(given, 5)
     assert found.trajectories.stride == stride and found.trajectories.notes == ("Read.",)
-    assert discover_keystates(found.trajectories).to_dict() == found.to_dict()
+    assert discover_keystates(found.trajectories, 5).to_dict() == found.to_dict()
     assert found.to_dict()["notes"] == ["Read.", "column 6 rises evenly: it is left out"]
     faster = discover_keystates(replace(found.trajectories, rate=200)).recordings.timing
     assert faster == discover_keystates(replace(given, rate=200)).recordings.timing
@@ -396,7 +396,8 @@ def test_count_is_the_most_of_each_demonstration():
         contacts = [source == "contact" for source in found.found.source]
         assert sum(contacts) == min(count, 2)
         assert found.strength[contacts].min() > found.strength[np.invert(contacts)].max(initial=0)
-    assert list(told(discover_keystates(data, count="auto"))) == [
-        "cube begins to move",
-        "cube comes to rest",
-    ]
+    found = discover_keystates(data)
+    assert list(told(found)) == ["cube begins to move", "cube comes to rest"]
+    assert "auto left out 6 changes" in found.notes[-1] and "--count 5" in found.notes[-1]
+    blind = discover_keystates([s[:, :3] for s in data.split()])  # no contact: what half have
+    assert blind.found.common.all() and set(blind.found.source) == {"motion"}

@@ -22,7 +22,7 @@ Bodies = Mapping[str, Pose | Position]
 
 def annotate(
     demonstrations: Recording | Trajectories | Sequence[Any] | str | os.PathLike[str],
-    count: int | str = 5,
+    count: int | str = "auto",
     *,
     tools: Bodies | Pose | Position | None = None,
     objects: Bodies | None = None,
@@ -39,7 +39,8 @@ def annotate(
         A data set, or what `open_recording` opened with its options, such as a rate or a camera.
         Annotations of trajectories can be written as tables only, not into a copy of the data.
     count : int or "auto"
-        Largest number of key states in a demonstration, its end not counted.
+        Largest number of key states in a demonstration, its end not counted; or "auto": those that
+        `discover_keystates` chooses.
     tools : Pose, Position, or dict of str to these, optional
         The tool, or each of several by its name. Without tools and objects, those whose poses are
         in a file of MimicGen or Isaac Lab.

@@ -36,7 +36,7 @@ DESCRIPTION = (
     "Find the key states of demonstrations of one task: boundaries between sub-tasks, in any order."
 )
 EXAMPLES = (
-    "keystates demos.npz --count 5 --plot keystates.png --save task.json",
+    "keystates demos.npz --plot keystates.png --save task.json",
     "keystates demos.npz --label 0:grasp=75,release=150 --label 4:grasp=81,release=140",
 )
 

@@ -186,8 +186,9 @@ def add_discovery(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--count",
         metavar="K",
-        default="5",
-        help="largest number of key states in a demonstration, its end not counted; or auto",
+        default="auto",
+        help="largest number of key states in a demonstration, its end not counted; or auto: those "
+        "that demonstrations share",
     )
     parser.add_argument(
         "--label",

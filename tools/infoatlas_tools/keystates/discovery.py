@@ -28,6 +28,7 @@ from infoatlas_rt.inputs.checks import as_count
 from infoatlas_rt.live.timing import Timing
 
 from ..array_types import Float, Int
+from ..presentation import with_count
 from ..trajectories import Trajectories, as_trajectories, episode_names
 from .contacts.bodies import unnamed_positions
 from .contacts.contact_events import Event, Evidence, add_changes, chosen_events, find_evidence
@@ -44,12 +45,11 @@ from .trust.recording_faults import equal_frames, recording_faults
 from .trust.trust import has_bursts, measure_met, measure_reproduced
 
 CHOOSABLE = 8  # key states of a demonstration that count="auto" keeps, at most
-DOMINANT = 0.4  # of the largest strength: other changes of the motion that count="auto" keeps
 
 
 def discover_keystates(
     trajectories: Sequence[Any] | Trajectories,
-    count: int | str = 5,
+    count: int | str = "auto",
     *,
     labels: Labels | None = None,
 ) -> KeyStates:
@@ -69,8 +69,8 @@ def discover_keystates(
     count : int or "auto"
         Largest number of key states of each demonstration, the end not counted. "auto": contacts
         and switches of grippers that half of the demonstrations have, up to 8 of each
-        demonstration. Without any, the strongest changes of the motion, or none if the motion has
-        no bursts.
+        demonstration. Without any, changes of the motion that half of them have, or none if the
+        motion has no bursts. `notes` name what was left out.
     labels : dict of int or str to sequence of int or to dict of str to int, or path, optional
         Known steps of one or more demonstrations, as {0: [75, 150]} or {0: {"grasp": 75,
         "release": 150}}, or a file of them, such as `infoatlas-rt label` writes. Labels are kept
@@ -128,13 +128,9 @@ def discover_keystates(
         ]
         found = _columns(recordings, evidence, others, lengths, most, frequency)
         if count == "auto":
-            found = _automatic(found, recordings)
+            found, rest = _automatic(found, recordings)
+            seen += [*rest, *_beyond(evidence.events)]
     notes = (*coordinates.notes, *_gripper_notes(given.names, coordinates, evidence), *seen)
-    if count == "auto" and not len(known) and max(map(len, evidence.events)) > CHOOSABLE:
-        notes += (
-            f"Demonstrations have up to {max(map(len, evidence.events))} contacts and switches, "
-            f"and auto keeps {CHOOSABLE}: pass a larger count for all of them.",
-        )
     found = found.take(order_in_time(found.steps, lengths))
     reached = recordings.reached(found.steps, found.shared)
     kept = np.delete(repaired, coordinates.left_out, axis=1)
@@ -302,16 +298,32 @@ def _columns(
     )
 
 
-def _automatic(found: Steps, recordings: Recordings) -> Steps:
-    """Events that are common, or else the strongest changes of the motion."""
+def _automatic(found: Steps, recordings: Recordings) -> tuple[Steps, list[str]]:
+    """Common events, or else common changes of the motion; and a note on what is left out."""
     seen = np.array([source != MOTION for source in found.source], bool)
-    if (seen & found.common).any():
-        return found.take(np.flatnonzero(seen & found.common))
-    others = found.shared & ~seen
-    top = found.strength[others].max(initial=0.0)
-    strong = others & (found.strength >= DOMINANT * top)
-    bursts = top > 0 and has_bursts(recordings.states, recordings.coordinates.least)
-    return found.take(np.flatnonzero(strong) if bursts else np.arange(0))
+    kept = seen & found.common
+    if not kept.any() and has_bursts(recordings.states, recordings.coordinates.least):
+        kept = found.common
+    rest, total = found.shared & ~kept, len(found.steps)
+    texts = [
+        f"{found.names[j]} (in {found.steps[:, j].count()} of {total})"
+        for j in np.flatnonzero(rest & seen).tolist()
+    ]
+    if changes := int((rest & ~seen).sum()):
+        texts.append(with_count(changes, "change") + " of the motion")
+    note = f"auto left out {', '.join(texts)}: pass count=5 (--count 5) for up to 5 key states."
+    return found.take(np.flatnonzero(kept)), [note] if texts else []
+
+
+def _beyond(events: Sequence[Sequence[Event]]) -> list[str]:
+    """A note on demonstrations with more events than `count="auto"` keeps, or none."""
+    most = max(map(len, events))
+    if most <= CHOOSABLE:
+        return []
+    return [
+        f"Demonstrations have up to {most} contacts and switches, and auto keeps {CHOOSABLE}: pass "
+        "a larger count for all of them."
+    ]
 
 
 def _make_labelled(names: tuple[str, ...], steps: Float, certainty: Float) -> Steps:
