@@ -211,13 +211,6 @@ def test_denormal_numbers_stay_as_they_are(engine):
 # -- Files that are refused ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("share", [0.0, 0.001, 0.2, 0.5, 0.9, 0.9999])
-def test_truncated_files(share):
-    whole = content("edge")
-    with pytest.raises(RuntimeError, match=r"\w{4}"):
-        Engine(whole[: int(share * len(whole))])
-
-
 def test_weights_of_other_names():
     """A valid file without the weights that the engine needs."""
     whole = content("edge")

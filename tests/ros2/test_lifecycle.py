@@ -54,6 +54,8 @@ def test_transitions_and_silence_outside_active(bench):
     assert values(bench.diagnosis())["coordinates"] == "6"
     assert bench.transition("deactivate")
     assert bench.transition("cleanup") and bench.state() == "unconfigured"
+    answer = bench.reset()
+    assert not answer.success and "unconfigured" in answer.message
     assert np.isfinite([m.value for _, m in bench.estimates]).all()
     assert values(bench.diagnosis(lambda s: s.message == "unconfigured"))["topic"] == TOPIC
 

@@ -214,39 +214,6 @@ def test_two_topics(bench):
     bench.diagnosis(lambda s: int(values(s)["messages: paired"]) >= 190)
 
 
-def test_messages_without_a_header_are_stamped_on_arrival(bench):
-    bench.up(
-        message_type="std_msgs/msg/Float32MultiArray",
-        fields=["data[:]"],
-        lag_seconds=0.0,
-    )
-    publisher = bench.publisher(Float32MultiArray)
-    before = time.time_ns()
-    feed(publisher, [Float32MultiArray(data=state.tolist()) for state in walk(150)])
-    bench.wait(lambda: bench.estimates)
-    stamps = [nanoseconds(m.header.stamp) for _, m in bench.estimates]
-    assert stamps == sorted(stamps)
-    assert before < stamps[0] < time.time_ns()
-
-
-def test_reset_empties_the_window(bench):
-    """After the end of an episode no pair reaches back, and another robot may follow."""
-    bench.prepare()
-    answer = bench.reset()
-    assert not answer.success and "unconfigured" in answer.message
-    bench.up()
-    publisher = bench.publisher()
-    bench.play(publisher, joint_states(walk(90)))
-    assert bench.reset().success
-    bench.estimates.clear()
-    # Stamps continue, so without the reset the window would, too; the dimension differs.
-    later = joint_states(walk(90, dim=6, seed=1), START + 10**9)
-    bench.play(publisher, later)
-    bench.agree(offline(later)[0])
-    reported = values(bench.diagnosis())
-    assert reported["coordinates"] == "6" and reported["messages: resets"] == "1"
-
-
 def test_simulated_time(bench):
     """/clock stamps messages without a header, and determines the latency."""
     bench.up(message_type="std_msgs/msg/Float32MultiArray", fields=["data[:]"], use_sim_time=True)

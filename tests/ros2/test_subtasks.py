@@ -103,12 +103,3 @@ def test_a_robot_that_stops_is_stalled(bench, file):
     # While the node is inactive there is no episode; the next one starts from the beginning.
     assert bench.transition("deactivate")
     bench.wait(lambda: bench.subtasks[-1].index == -1)
-
-
-def test_without_sub_tasks_there_is_no_topic(bench, tmp_path):
-    states, _, _ = pickcube()
-    path = tmp_path / "plain.json"
-    discover_keystates([s[:, :9] for s in states[:5]], count=1).save(path)
-    bench.up(task_file=str(path))
-    bench.wait(lambda: bench.node.count_publishers("/infoatlas/key_states"))
-    assert not bench.node.count_publishers("/infoatlas/subtask")

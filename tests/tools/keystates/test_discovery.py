@@ -190,22 +190,6 @@ def test_the_same_motion_at_any_rate(rate):
     assert (away(found, times, rate) <= 0.25).mean() > 0.9
 
 
-def test_a_demonstration_that_lacks_an_event_is_masked():
-    states, _ = recordings(10)
-    states[3] = recording(3, lacking=True)[0]
-    labels = {0: {}, 1: {}}
-    for i in labels:
-        grasp, release = np.rint(recording(i)[1] * 20).astype(int).tolist()
-        labels[i] = {"grasp": grasp, "release": release}
-    found = discover_keystates(states, labels=labels)
-    assert found.labels == ("grasp", "release") and found.steps.shape == (10, 2)
-    assert found.steps[3, 1] is np.ma.masked and found.steps[3, 0] is not np.ma.masked
-    assert found.quality[3].missing == ("release",)
-    table = found.table()
-    assert isinstance(table, pandas.DataFrame) and len(table) == 19
-    assert list(table[table["demonstration"] == 3]["name"]) == ["grasp"]
-
-
 def test_one_bad_frame_changes_no_other_demonstration():
     states, _ = recordings()
     clean = discover_keystates(states, count=4)
