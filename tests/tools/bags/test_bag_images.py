@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import cv2
 import numpy as np
 import pytest
 from mcap.writer import Writer as McapWriter
-from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.rosbag2 import StoragePlugin
 
 from infoatlas_rt import InputError
 from infoatlas_rt.cli import main
 from infoatlas_tools.bags.bag_images import ENCODINGS, image_of
 from infoatlas_tools.bags.demonstrations import load_demonstrations
 from numbered_videos import numbers, picture
-
-ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "examples"))
-from make_bag import STORE, TYPES, header, joint_state  # noqa: E402
+from recorded_bags import TYPES, header, joint_state, write_bag
 
 RAW, PACKED = "/top/image_raw", "/top/image_raw/compressed"
 IMAGE, COMPRESSED = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage"
@@ -39,35 +33,24 @@ def jpeg(image):
     return TYPES[COMPRESSED](header(0), "rgb8; jpeg compressed bgr8", content)
 
 
-def write_bag(path, steps, storage, frames=None):
+def write_run(path, steps, storage, frames=None):
     """States at 20 Hz and images from 10 ms later; the number of an image is its place."""
-    with Writer(path, version=9, storage_plugin=storage) as bag:
-        joints, images, packed = (
-            bag.add_connection(topic, kind, typestore=STORE)
-            for topic, kind in (
-                ("/joint_states", "sensor_msgs/msg/JointState"), (RAW, IMAGE), (PACKED, COMPRESSED)
-            )
-        )  # fmt: skip
-        written = []
-        for s in range(steps):
-            message = joint_state(0, list("abcdefghi"), np.full(18, s / 9))
-            written.append((s * STEP, joints, message))
-        for i in range(steps * STEP // FRAME) if frames is None else frames:
-            time = 10_000_000 + i * FRAME
-            written += [
-                (time, images, raw(picture(i), surplus=5)),
-                (time, packed, jpeg(picture(i))),
-            ]
-        for time, connection, message in sorted(written, key=lambda own: own[0]):
-            data = STORE.serialize_cdr(message, connection.msgtype)
-            bag.write(connection, 10**18 + time, data)
+    messages = []
+    for s in range(steps):
+        message = joint_state(0, list("abcdefghi"), np.full(18, s / 9))
+        messages.append(("/joint_states", 10**18 + s * STEP, message))
+    for i in range(steps * STEP // FRAME) if frames is None else frames:
+        time = 10**18 + 10_000_000 + i * FRAME
+        messages.append((RAW, time, raw(picture(i), surplus=5)))
+        messages.append((PACKED, time, jpeg(picture(i))))
+    write_bag(path, sorted(messages, key=lambda own: own[1]), storage)
 
 
 @pytest.fixture(scope="module", params=[StoragePlugin.MCAP, StoragePlugin.SQLITE3], ids=str)
 def folder(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("bags")
     for i, steps in enumerate(LENGTHS):
-        write_bag(path / f"demo_{i}", steps, request.param)
+        write_run(path / f"demo_{i}", steps, request.param)
     return path
 
 
@@ -90,7 +73,7 @@ def test_errors_name_the_way_out(folder, tmp_path, capsys):
     assert main.main(["keystates", str(folder), "--topic", "/joint_states", "--camera", "x"]) == 2
     assert f"no images on 'x': topics of images are {RAW}, {PACKED}" in capsys.readouterr().err
     for i in range(2):
-        write_bag(tmp_path / f"demo_{i}", 30, StoragePlugin.MCAP, frames=range(5))
+        write_run(tmp_path / f"demo_{i}", 30, StoragePlugin.MCAP, frames=range(5))
     camera = load_demonstrations(tmp_path, "/joint_states", ["position[:]"], camera=RAW).camera
     assert numbers(camera.read(1, [0, 10], 32)) == [0, 4]
     with pytest.raises(InputError, match=r"nearest to a state is 1.2 s away, more than 0.5 s"):

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from rosbags.rosbag2 import StoragePlugin, Writer
 
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli import main
@@ -26,11 +23,8 @@ from infoatlas_tools.bags.bag_lags import (
 )  # fmt: skip
 from infoatlas_tools.bags.part_samples import Part, far_partners
 from infoatlas_tools.cli import bag_text
+from recorded_bags import EXAMPLES, START, TYPES, header, pose, write_bag
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
-from make_bag import STORE, TYPES, header, pose
-
-DATA = Path(sys.path[0]) / "data" / "pickcube.npz"
 STEP = 50_000_000
 LATE = 4  # steps of 0.05 s
 
@@ -44,20 +38,15 @@ def path(tmp_path_factory):
     speed = np.roll(force, LATE, axis=0) + 0.6 * rng.standard_normal((steps, 3))
     way = np.cumsum(0.01 * (speed[1:] + speed[:-1]), axis=0)  # speeds are those at the stamps
     place = np.c_[np.vstack([np.zeros(3), way]), np.tile([1.0, 0, 0, 0], (steps, 1))]
-    path, kind = tmp_path_factory.mktemp("wrench") / "bag", "geometry_msgs/msg/WrenchStamped"
-    vector = TYPES["geometry_msgs/msg/Vector3"]
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
-        poses = bag.add_connection("/object", "geometry_msgs/msg/PoseStamped", typestore=STORE)
-        wrenches = bag.add_connection("/wrench", kind, typestore=STORE)
-        for i in range(steps):
-            time = 1_700_000_000 * 10**9 + i * STEP
-            wrench = TYPES["geometry_msgs/msg/Wrench"](vector(*force[i]), vector(0.0, 0.0, 0.0))
-            for topic, message in (
-                (poses, pose(time, place[i])),
-                (wrenches, TYPES[kind](header(time), wrench)),
-            ):
-                bag.write(topic, time, STORE.serialize_cdr(message, topic.msgtype))
-    return path
+    vector, wrench, stamped = (
+        TYPES[f"geometry_msgs/msg/{name}"] for name in ("Vector3", "Wrench", "WrenchStamped")
+    )
+    messages = []
+    for i in range(steps):
+        time, own = START + i * STEP, wrench(vector(*force[i]), vector(0.0, 0.0, 0.0))
+        messages.append(("/object", time, pose(time, place[i])))
+        messages.append(("/wrench", time, stamped(header(time), own)))
+    return write_bag(tmp_path_factory.mktemp("wrench") / "bag", messages)
 
 
 @pytest.mark.parametrize(("offset", "jitter"), [(0.02, 0.0), (0.0, 0.01)])
@@ -177,15 +166,12 @@ def shifted(tmp_path_factory):
     rng = np.random.default_rng(0)
     noise = rng.standard_normal((219, 3))
     places = np.apply_along_axis(np.convolve, 0, noise, np.hanning(20), "valid").cumsum(axis=0)
-    path, kind = tmp_path_factory.mktemp("shifted") / "bag", "geometry_msgs/msg/PoseStamped"
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
-        topics = [bag.add_connection(name, kind, typestore=STORE) for name in ("/tool", "/cube")]
-        for i, place in enumerate(places):
-            for late, topic in zip((0.0, 0.024), topics, strict=True):
-                time = 10**18 + i * STEP + round(1e9 * (late + rng.uniform(-0.004, 0.004)))
-                message = pose(time, np.r_[0.01 * place, 1, 0, 0, 0])
-                bag.write(topic, time, STORE.serialize_cdr(message, kind))
-    return path
+    messages = []
+    for i, place in enumerate(places):
+        for topic, late in (("/tool", 0.0), ("/cube", 0.024)):
+            time = 10**18 + i * STEP + round(1e9 * (late + rng.uniform(-0.004, 0.004)))
+            messages.append((topic, time, pose(time, np.r_[0.01 * place, 1, 0, 0, 0])))
+    return write_bag(tmp_path_factory.mktemp("shifted") / "bag", messages)
 
 
 def compare(path, *options):
@@ -224,7 +210,7 @@ def test_a_topic_that_does_not_move(path, capsys):
 def test_a_carried_cube_follows_the_tool(noise, late, order):
     """In eight demonstrations, `late` steps after it; in both orders, in spite of long rests."""
     rng = np.random.default_rng(0)
-    with np.load(DATA) as file:
+    with np.load(EXAMPLES / "data" / "pickcube.npz") as file:
         states = file["states"].astype(float)
         parts = np.split(states, np.cumsum(file["lengths"][:8]))[:8]
     parts = [part + noise * rng.standard_normal(part.shape) for part in parts]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,9 +13,7 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_tools.bags.states import Bag
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
-from make_bag import STORE, TYPES, header
+from recorded_bags import START, STORE, TYPES, header
 
 KIND = "geometry_msgs/msg/PointStamped"
 STEPS = 50
@@ -39,7 +35,7 @@ OTHERS = {
 
 def points():
     for i in range(STEPS):
-        time = 1_700_000_000 * 10**9 + i * 10**7
+        time = START + i * 10**7
         message = TYPES[KIND](header(time), TYPES["geometry_msgs/msg/Point"](float(i), 1.0, 2.0))
         yield time, bytes(STORE.serialize_cdr(message, KIND))
 

@@ -10,7 +10,6 @@ import sqlite3
 import subprocess
 import sys
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,14 +35,19 @@ from infoatlas_tools.bags.part_samples import Part
 from infoatlas_tools.bags.states import Bag
 from pictures import drawn, series, words
 from player import Player
-
-ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "examples"))
-from make_bag import STORE, TYPES, header, make_bag  # noqa: E402
+from recorded_bags import (
+    ARRAY,
+    EXAMPLES,
+    START,
+    STORE,
+    TYPES,
+    arrays,
+    header,
+    make_bag,
+    write_bag,
+)  # fmt: skip
 
 STORAGES = {"mcap": StoragePlugin.MCAP, "db3": StoragePlugin.SQLITE3}
-START = 1_700_000_000 * 10**9
-MULTI = "std_msgs/msg/Float64MultiArray"
 
 
 @pytest.fixture(scope="module")
@@ -58,24 +62,12 @@ def bags(tmp_path_factory):
 @pytest.fixture(scope="module")
 def recorded():
     """Positions and stamps of these demonstrations, from their original file."""
-    with np.load(ROOT / "examples" / "data" / "pickcube.npz") as file:
+    with np.load(EXAMPLES / "data" / "pickcube.npz") as file:
         lengths = file["lengths"][:2]
         states = file["states"][: lengths.sum()].astype(np.float64)
     pauses = np.repeat([0, 20], lengths)
     nanoseconds = START + 50_000_000 * (1 + np.arange(len(states)) + pauses)
     return states, nanoseconds // 10**9 + 1e-9 * (nanoseconds % 10**9)
-
-
-def write_arrays(path, rows, storage=StoragePlugin.MCAP, step=10_000_000, surplus=b""):
-    """A bag of arrays without headers."""
-    layout = TYPES["std_msgs/msg/MultiArrayLayout"]([], 0)
-    with Writer(path, version=9, storage_plugin=storage) as bag:
-        topic = bag.add_connection("/array", MULTI, typestore=STORE)
-        for i, row in enumerate(rows):
-            message = TYPES[MULTI](layout, np.asarray(row, float))
-            raw = bytes(STORE.serialize_cdr(message, MULTI))
-            bag.write(topic, START + i * step, raw + surplus)
-    return path
 
 
 def stream_of(bag, topics, fields, estimator, delay=1.0, **options):
@@ -156,7 +148,7 @@ def test_two_topics_catch_up_on_a_pair_that_was_not_read(bags):
 
 def test_messages_without_a_header_have_the_time_of_their_arrival(tmp_path):
     rows = np.random.default_rng(0).standard_normal((30, 3))
-    with Bag(write_arrays(tmp_path / "bag", rows)) as bag:
+    with Bag(write_bag(tmp_path / "bag", arrays(rows))) as bag:
         fake = RecordingEstimator(n_min=8)
         curve = read(bag, ["/array"], *stream_of(bag, ["/array"], [None], fake, window=10))
     assert curve.notices == ["/array has no stamps: times are those of arrival in the bag"]
@@ -167,15 +159,12 @@ def test_messages_without_a_header_have_the_time_of_their_arrival(tmp_path):
 
 def test_a_bag_that_loops_starts_anew_even_as_another_robot(tmp_path):
     """Stamps jump back and states have another size: window, extrema and sizes are reset."""
-    bag_path = tmp_path / "bag"
-    kind = "sensor_msgs/msg/JointState"
-    with Writer(bag_path, version=9) as bag:
-        topic = bag.add_connection("/j", kind, typestore=STORE)
-        for i in range(60):
-            time, d = START + (i % 30) * 10**8, 2 if i < 30 else 3
-            message = TYPES[kind](header(time), [], np.full(d, float(i)), np.zeros(0), np.zeros(0))
-            bag.write(topic, START + i * 10**8, STORE.serialize_cdr(message, kind))
-    with Bag(bag_path) as bag:
+    kind, messages = TYPES["sensor_msgs/msg/JointState"], []
+    for i in range(60):
+        time, d = START + (i % 30) * 10**8, 2 if i < 30 else 3
+        message = kind(header(time), [], np.full(d, float(i)), np.zeros(0), np.zeros(0))
+        messages.append(("/j", START + i * 10**8, message))
+    with Bag(write_bag(tmp_path / "bag", messages)) as bag:
         fake = RecordingEstimator(n_min=8)
         receivers, stream = stream_of(bag, ["/j"], [["position"]], fake, window=10, lag=2)
         curve = read(bag, ["/j"], receivers, stream)
@@ -194,10 +183,10 @@ def test_a_synchroniser_is_for_two_streams():
 
 
 def test_memory_is_that_of_the_curve(tmp_path, monkeypatch):
-    """Messages of 12 MB go through the window one by one; test_bag_files has those of MCAP."""
+    """Messages of 3 MB go through the window one by one; test_bag_files has those of MCAP."""
     monkeypatch.setattr(bag_curve, "KEPT", 10)
-    rows = np.random.default_rng(0).standard_normal((1500, 1000))
-    with Bag(write_arrays(tmp_path / "bag", rows, STORAGES["db3"])) as bag:
+    rows = np.random.default_rng(0).standard_normal((1500, 250))
+    with Bag(write_bag(tmp_path / "bag", arrays(rows), STORAGES["db3"])) as bag:
         for start in (lambda: None, tracemalloc.start):  # without imports of the first update
             gc.collect()
             fake = RecordingEstimator(n_min=8)
@@ -209,7 +198,7 @@ def test_memory_is_that_of_the_curve(tmp_path, monkeypatch):
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
     assert len(curve.mi) == 2 and 10 <= len(curve.states[0][0]) <= 20
-    assert peak < 8e6  # a third of it: noise at rest of 1000 coordinates
+    assert peak < 2e6  # a third of it: noise at rest of 250 coordinates
 
 
 @pytest.mark.parametrize("mode", [CompressionMode.MESSAGE, CompressionMode.FILE])
@@ -247,10 +236,11 @@ def test_a_bag_without_definitions_is_read_by_the_types_that_everybody_has(bags,
 def test_messages_written_by_rclpy(tmp_path):
     """Its serialize_message adds some bytes at the end (`tests/ros2` has real messages)."""
     for surplus in (4, 8):
-        path = write_arrays(tmp_path / str(surplus), [[1.0, 2.0]] * 3, surplus=b"\x7f" * surplus)
+        messages = arrays([[1.0, 2.0]] * 3)
+        path = write_bag(tmp_path / str(surplus), messages, surplus=b"\x7f" * surplus)
         with Bag(path) as bag:
             assert [m.data.tolist() for _, _, m in bag.messages("/array")] == [[1.0, 2.0]] * 3
-    path = write_arrays(tmp_path / "more", [[1.0, 2.0]], surplus=b"\x7f" * 16)
+    path = write_bag(tmp_path / "more", arrays([[1.0, 2.0]]), surplus=b"\x7f" * 16)
     with Bag(path) as bag, pytest.raises(InputError, match="cannot be read as a bag"):
         next(bag.messages("/array"))
 
@@ -381,7 +371,7 @@ def test_folders_that_are_no_bags(bags, tmp_path, capsys):
 
 def test_empty_bags(tmp_path, capsys):
     with Writer(tmp_path / "bag", version=9) as bag:
-        bag.add_connection("/array", MULTI, typestore=STORE)
+        bag.add_connection("/array", ARRAY, typestore=STORE)
     assert run(tmp_path / "bag", "--topic", "/array") == 2
     assert "has no messages on /array" in capsys.readouterr().err
     with Writer(tmp_path / "none", version=9):

@@ -4,42 +4,39 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from rosbags.rosbag2 import StoragePlugin, Writer
 
 from infoatlas_rt import InputError
 from infoatlas_rt.cli import main
 from infoatlas_tools import discover_keystates
 from infoatlas_tools.bags.demonstrations import load_demonstrations
 from infoatlas_tools.bags.states import Bag, bags_in
+from recorded_bags import EXAMPLES, TYPES, array, header, joint_state, write_bag
 
-ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "examples"))
-from make_bag import STORE, TYPES, header, joint_state  # noqa: E402
+STEP = 50_000_000
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Twelve demonstrations, and their states."""
     path = tmp_path_factory.mktemp("demonstrations")
-    with np.load(ROOT / "examples" / "data" / "pickcube.npz") as file:
+    with np.load(EXAMPLES / "data" / "pickcube.npz") as file:
         lengths, names = file["lengths"][:12], [n.split(".")[0] for n in file["names"][:9]]
         states = np.split(
             file["states"][: lengths.sum(), :18].astype(float), np.cumsum(lengths)[:-1]
         )
     for i, rows in enumerate(states):
-        kind = "sensor_msgs/msg/JointState"
-        with Writer(path / f"demo_{i:02}", version=9, storage_plugin=StoragePlugin.MCAP) as bag:
-            topic = bag.add_connection("/joint_states", kind, typestore=STORE)
-            for step, row in enumerate(rows):
-                time = (1 + step) * 50_000_000
-                message = joint_state(time, names, row)
-                bag.write(topic, time, STORE.serialize_cdr(message, kind))
+        messages = [joint_state((1 + step) * STEP, names, row) for step, row in enumerate(rows)]
+        write_messages(path / f"demo_{i:02}", messages)
     return path, states
+
+
+def write_messages(path, messages, steps=None):
+    """A bag of joint states at 20 Hz, or at these steps of it."""
+    times = [(1 + step) * STEP for step in steps or range(len(messages))]
+    write_bag(path, [("/joint_states", *own) for own in zip(times, messages, strict=True)])
 
 
 def test_each_bag_is_a_trajectory(folder):
@@ -52,14 +49,10 @@ def test_each_bag_is_a_trajectory(folder):
 
 
 def test_seconds_after_lost_messages_are_those_of_the_stamps(tmp_path):
-    kind = "sensor_msgs/msg/JointState"
     for name, lost in (("demo_0", ()), ("demo_1", (20, 41, 77))):
-        with Writer(tmp_path / name, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
-            topic = bag.add_connection("/joint_states", kind, typestore=STORE)
-            for step in set(range(120)) - set(lost):
-                time = (1 + step) * 50_000_000
-                message = joint_state(time, list("abcdefghi"), np.full(18, float(step)))
-                bag.write(topic, time, STORE.serialize_cdr(message, kind))
+        steps = sorted(set(range(120)) - set(lost))
+        rows = [((1 + step) * STEP, list("abcdefghi"), np.full(18, float(step))) for step in steps]
+        write_messages(tmp_path / name, [joint_state(*row) for row in rows], steps)
     found = load_demonstrations(tmp_path, "/joint_states")
     (note,) = (n for n in found.notes if "Seconds are those of the stamps" in n)
     assert note.startswith("demo_1: messages are lacking.") and "by up to 0.15 s" in note
@@ -101,13 +94,8 @@ def test_other_commands_take_no_folder_of_bags(folder, command, capsys):
 
 def write_array(path, values, seconds=(0.0,)):
     """A bag with the same array at these times, seconds since the start of a recording."""
-    kind = "std_msgs/msg/Float64MultiArray"
-    message = TYPES[kind](TYPES["std_msgs/msg/MultiArrayLayout"]([], 0), np.array(values))
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
-        topic = bag.add_connection("/array", kind, typestore=STORE)
-        for time in seconds:
-            stamp = 1_763_800_000_000_000_000 + round(1e9 * time)
-            bag.write(topic, stamp, STORE.serialize_cdr(message, kind))
+    stamps = [1_763_800_000_000_000_000 + round(1e9 * time) for time in seconds]
+    write_bag(path, [("/array", stamp, array(values)) for stamp in stamps])
 
 
 def write_rates(folder, rates, count=30, jitter=0.0):
@@ -160,14 +148,12 @@ def test_other_coordinates_in_another_bag(folder, tmp_path):
 
 def write_joints(path, messages):
     """A bag of joint states: names, positions and velocities, at 20 Hz."""
-    kind = "sensor_msgs/msg/JointState"
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
-        topic = bag.add_connection("/joint_states", kind, typestore=STORE)
-        for step, (names, positions, velocities) in enumerate(messages):
-            time = (1 + step) * 50_000_000
-            arrays = (np.array(values, float) for values in (positions, velocities, ()))
-            message = TYPES[kind](header(time), [*names], *arrays)
-            bag.write(topic, time, STORE.serialize_cdr(message, kind))
+    made = []
+    for step, (names, positions, velocities) in enumerate(messages):
+        arrays = (np.array(values, float) for values in (positions, velocities, ()))
+        kind = TYPES["sensor_msgs/msg/JointState"]
+        made.append(kind(header((1 + step) * STEP), [*names], *arrays))
+    write_messages(path, made)
 
 
 def test_messages_of_other_joints_are_passed_over(tmp_path):

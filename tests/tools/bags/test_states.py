@@ -6,21 +6,16 @@ import json
 import re
 
 import pytest
-from rosbags.rosbag2 import Writer
 
 from infoatlas_rt.cli import main
 from infoatlas_tools.bags.bag_curve import survey
 from infoatlas_tools.bags.states import Bag
-from ros_messages import POSE, START, STORE, TF, X, alternating, pose
+from recorded_bags import START, write_bag
+from ros_messages import X, alternating, pose
 
 
-def write(path, kind, messages, topic="/t", step=0.01):
-    with Writer(path, version=9) as bag:
-        connection = bag.add_connection(topic, kind, typestore=STORE)
-        for i, message in enumerate(messages):
-            time = START * 10**9 + round(1e9 * step * i)
-            bag.write(connection, time, STORE.serialize_cdr(message, kind))
-    return path
+def write(path, messages):
+    return write_bag(path, [("/t", START + i * 10_000_000, m) for i, m in enumerate(messages)])
 
 
 def run(capsys, path, *options):
@@ -29,7 +24,7 @@ def run(capsys, path, *options):
 
 
 def test_a_bag_of_several_bodies_is_refused_with_their_names(tmp_path, capsys):
-    path = write(tmp_path / "tf", TF, alternating(60, ("cube", "tool0", "map")))
+    path = write(tmp_path / "tf", alternating(60, ("cube", "tool0", "map")))
     holds = ".*".join(
         re.escape(f"transforms[child_frame_id={name}] (60)") for name in ("cube", "tool0", "map")
     )
@@ -50,7 +45,7 @@ def test_a_bag_of_several_bodies_is_refused_with_their_names(tmp_path, capsys):
 
 def test_two_bodies_of_one_topic_are_a_pair(tmp_path, capsys):
     """Each message is used for both, so couplings of frames of one /tf can be detected."""
-    path = write(tmp_path / "tf", TF, alternating(60, ("cube", "tool0", "map")))
+    path = write(tmp_path / "tf", alternating(60, ("cube", "tool0", "map")))
     fields = [X, X.replace("tool0", "cube")]
     few = "--window 40 --every 9 --slices 1 --json".split()
     code, (out, error) = run(
@@ -67,12 +62,12 @@ def test_two_bodies_of_one_topic_are_a_pair(tmp_path, capsys):
 
 
 def test_the_interval_is_that_of_the_body_that_is_read(tmp_path):
-    path = write(tmp_path / "tf", TF, alternating(60, ("cube", "tool0", "map")))
+    path = write(tmp_path / "tf", alternating(60, ("cube", "tool0", "map")))
     with Bag(path) as bag:
         step, states = survey(bag, "/t", bag.extractor("/t", [X]))
         assert states == pytest.approx(60)
         assert step == pytest.approx(0.01, rel=1e-4)
-    path = write(tmp_path / "pose", POSE, [pose("ab"[i % 2], i, i / 100) for i in range(100)])
+    path = write(tmp_path / "pose", [pose("ab"[i % 2], i, i / 100) for i in range(100)])
     with Bag(path) as bag:
         every = survey(bag, "/t", bag.extractor("/t", ["[header.frame_id=*]"]))
         one = survey(bag, "/t", bag.extractor("/t", ["[header.frame_id=a]"]))

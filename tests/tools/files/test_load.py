@@ -187,6 +187,24 @@ def test_headers(tmp_path, text, names):
     assert recorded.names == names and len(recorded.states) == 2
 
 
+# Two demonstrations that begin at different times, without a line of names.
+EPISODES = "".join(f"{e},{i / 2},{10 * e + i / 50}\n" for e in (0, 1) for i in range(5 + 2 * e))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("x,y\n1,2,\n3,4,\n", "give that column a name or remove it"),
+        ("time,x\n0.0,1\ninf,2\ninf,3\n", "infinite"),
+        (EPISODES, "if these are 2 demonstrations"),
+    ],
+)
+def test_tables_that_need_a_change(tmp_path, text, why):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(InputError, match=why):
+        load_trajectories(tmp_path / "a.csv")
+
+
 @pytest.mark.parametrize("text", ["1.5,x1.5\n2,3\n", "1_000\n2_000\n3_000\n"])
 def test_cells_that_are_neither_header_nor_number(tmp_path, text):
     (tmp_path / "a.csv").write_text(text)

@@ -13,7 +13,7 @@ from infoatlas_rt import InputError
 from infoatlas_rt.errors import OutputError
 from infoatlas_tools import Position, Trajectories, discover_keystates, load_trajectories
 from infoatlas_tools.keystates.labels import LACKS, as_labels
-from infoatlas_tools.keystates.marks import Marks, read_labels, write_marks
+from infoatlas_tools.keystates.marks import Marks, placed_labels, read_labels, write_marks
 
 from .test_labels import RATE, demonstration
 
@@ -126,6 +126,11 @@ def test_sub_tasks_are_cut_where_a_person_marked():
     off = subtasks.parts[0].end - contact
     assert off[[0, 1, 4]].tolist() == [-3, -3, 12]
     assert np.abs(np.delete(off, 4) + 3).max() <= 2
+
+
+def test_labels_of_one_demonstration_are_given_once():
+    with pytest.raises(InputError, match="demonstration demo_5 is there twice"):
+        placed_labels({"5": [4], "demo_5": [1]}, ("demo_5", "demo_7"))
 
 
 SETS = {  # the data, a number, and the place of its demonstration; tests/fuzz has more

@@ -46,6 +46,14 @@ def test_the_column_can_be_chosen(tmp_path):
         load_trajectories(tmp_path / "a.npy", episode_column="ep")
 
 
+def test_chosen_labels_in_any_order_are_no_counter(tmp_path):
+    """A counter would begin a new demonstration at each step back."""
+    mixed = np.random.default_rng(0).permutation(np.repeat([0, 1, 2, 3], 15))
+    path = write(tmp_path / "a.csv", who=mixed, x=X, y=Y)
+    with pytest.raises(InputError, match=r"'who': rows of an episode are not together"):
+        load_trajectories(path, episode_column="who")
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [

@@ -82,6 +82,8 @@ def test_nulls_are_missing_values_and_integers_are_exact(tmp_path):
     assert ["y.parquet: Subtracted" in note for note in pairs.notes] == [True]
     np.testing.assert_array_equal(pairs.x, [[1], [3]])
     np.testing.assert_array_equal(np.diff(pairs.y, axis=0), [[2, 2]])
+    with pytest.raises(InputError, match="as many of each"):
+        load_pairs(x, write(y, y=[1.0, 2.0]), drop_missing=True)
     write(y, y=count)
     np.testing.assert_array_equal(np.diff(load_samples(y)[0][:, 0]), [1, 1, 3])
 

@@ -119,15 +119,34 @@ def test_rounded_quaternions(decimals):
     assert_turns(paths, tool, tolerance=4 * 10.0**-decimals)
 
 
-def test_rotation_vector_across_pi():
-    """As of a UR with the tool down: the norm stays at most pi, and the vector flips."""
-    tool = turning(start=(np.pi * 0.8, np.pi * 0.6, 0.0), size=0.5)
-    states = joined(tool, logarithm)
+@pytest.mark.parametrize(
+    ("start", "size", "form", "names", "kind"),
+    [
+        # As of a UR with the tool down: the norm stays at most pi, and the vector flips.
+        ((np.pi * 0.8, np.pi * 0.6, 0.0), 0.5, logarithm, (), "rotation_vector"),
+        ((np.pi * 0.8, np.pi * 0.6, 0.0), 0.5, logarithm, ("rx", "ry", "rz"), "rotation_vector"),
+        # Two components are small, and change their signs where the third one jumps.
+        ((np.pi, 0.0, 0.0), 0.2, logarithm, (), "rotation_vector"),
+        # Gimbal lock: roll and yaw jump together.
+        ((0.0, np.pi / 2, 0.0), 0.3, euler, (), "euler"),
+        ((0.0, np.pi / 2, 0.0), 0.3, euler, ("roll", "pitch", "yaw"), "euler"),
+        ((np.pi, 0.0, 1.5), 0.4, euler, ("rx", "ry", "rz"), "euler"),
+    ],
+)
+def test_three_angles_that_jump(start, size, form, names, kind):
+    tool = turning(start=start, size=size)
+    states = joined(tool, form)
     assert max(np.abs(np.diff(s[:, 3:], axis=0)).max() for s in states) > 3
-    for names in ((), ("x", "y", "z", "tool.rx", "tool.ry", "tool.rz")):
-        made, _, paths, outliers = read(states, names)
-        assert made.kinds[3:] == ("rotation_vector",) * 3 and not outliers
-        assert_turns(paths, tool)
+    names = names and ("x", "y", "z", *(f"tool.{name}" for name in names))
+    made, _, paths, outliers = read(states, names)
+    assert made.kinds[3:] == (kind,) * 3 and not outliers
+    assert_turns(paths, tool, tolerance=1e-5 if form is euler else 1e-6)
+
+
+def test_an_angle_beside_other_columns():
+    tool = turning(start=(np.pi, 0.0, 0.0), size=0.2)
+    angle = [np.c_[logarithm(q)[:, 0], p[:, :2]] for p, q in tool]
+    assert read(angle)[0].kinds == ("angle", "plain", "plain")
 
 
 def test_euler_angles_that_wrap():
@@ -145,35 +164,6 @@ def test_euler_angles_that_wrap():
     unnamed, _, paths, _ = read(states)
     assert set(unnamed.kinds[3:]) < {"angle", "euler", "plain"} and unnamed.kinds[3] != "plain"
     assert max(np.abs(np.diff(p, axis=0)).max() for p in paths) < 1
-
-
-def test_gimbal_lock():
-    tool = turning(start=(0.0, np.pi / 2, 0.0), size=0.3)
-    names = ("x", "y", "z", "tool.roll", "tool.pitch", "tool.yaw")
-    made, _, paths, _ = read(joined(tool, euler), names)
-    assert made.names[3] == "tool.rotation_x"
-    assert_turns(paths, tool, tolerance=1e-5)
-    unnamed, _, paths, _ = read(joined(tool, euler))  # roll and yaw jump together
-    assert unnamed.kinds[3] == "euler"
-    assert_turns(paths, tool, tolerance=1e-5)
-
-
-def test_rotation_vector_about_one_axis_at_pi():
-    """Two components are small, and change their signs where the third one jumps."""
-    tool = turning(start=(np.pi, 0.0, 0.0), size=0.2)
-    made, _, paths, _ = read(joined(tool, logarithm))
-    assert made.kinds[3:] == ("rotation_vector",) * 3
-    assert_turns(paths, tool)
-    angle = [np.c_[logarithm(q)[:, 0], p[:, :2]] for p, q in tool]  # beside other columns
-    assert read(angle)[0].kinds == ("angle", "plain", "plain")
-
-
-def test_rx_ry_rz_may_be_euler_angles():
-    tool = turning(start=(np.pi, 0.0, 1.5), size=0.4)
-    names = ("x", "y", "z", "rx", "ry", "rz")
-    made, _, paths, _ = read(joined(tool, euler), names)
-    assert made.kinds[3] == "euler"
-    assert_turns(paths, tool)
 
 
 def test_rolls_of_joints_are_no_euler_angles():
@@ -308,7 +298,6 @@ def test_names_of_quaternions(source, order):
 @pytest.mark.parametrize(
     ("names", "kind"),
     [
-        (("roll [rad]", "pitch [rad]", "yaw [rad]"), "euler"),
         (("roll(rad)", "pitch(rad)", "yaw(rad)"), "euler"),
         (("roll", "pitch", "yaw"), "euler"),  # KITTI: pykitti, utils.py, OxtsPacket
         (
@@ -381,23 +370,15 @@ def test_orientation_given():
         ({(3, 4, 5, 6): "quaternion_wxyz", 3: "angle"}, "named twice"),
         ({(3, 4, 4, 6): "quaternion_wxyz"}, "named twice"),
         ({(0, 1, 2, 3): "quaternion_wxyz"}, r"\[\('x', 'y', 'z', '.*cannot be one"),
+        ({(2, 3, 4, 5): "quaternion_wxyz"}, r"that are ignored, \[2\]: leave them out of ignore"),
     ],
 )
 def test_orientation_refused(orientation, message):
-    states = joined(turning())
-    states = [np.c_[0.1 * s[:, :3], s[:, 3:]] for s in states]
+    scale = np.r_[0.1 * np.ones(3), (0.4 if "cannot" in message else 1.0) * np.ones(4)]
+    states = [s * scale for s in joined(turning())]
+    ignored = [2] if "ignored" in message else []
     with pytest.raises(InputError, match=message):
-        read(
-            [s * np.r_[np.ones(3), 0.4 * np.ones(4)] if "cannot" in message else s for s in states],
-            ("x", "y", "z", *QUATERNION),
-            orientation=orientation,
-        )
-
-
-def test_orientation_of_ignored_columns_is_refused():
-    states = joined(turning())
-    with pytest.raises(InputError, match=r"that are ignored, \[4\]: leave them out of ignore"):
-        read(states, orientation={(3, 4, 5, 6): "quaternion_wxyz"}, ignore=[4])
+        read(states, ("x", "y", "z", *QUATERNION), orientation=orientation, ignore=ignored)
 
 
 # ---------------------------------------------------------------- frames that are no measurement
@@ -438,11 +419,8 @@ def test_contacts_are_no_faults(count):
     for i in range(count):
         velocity = 1e-6 * rng.standard_normal(100)
         velocity[50:52] = (0.5, 0.3)
-        exact, noisy, drift = (
-            np.zeros(100),
-            0.01 * rng.standard_normal(100),
-            smooth(rng, 100, 1, 0.1),
-        )
+        exact, noisy = np.zeros(100), 0.01 * rng.standard_normal(100)
+        drift = smooth(rng, 100, 1, 0.1)
         exact[50] = noisy[52] = 20.0 * (i == 0)
         drift[53:55] += 15.0 * (i == 0)
         weak = 0.01 * rng.uniform(-1, 1, 100)  # within ten times its range, and not smooth
@@ -658,13 +636,9 @@ def test_demonstrations(path, named):
     for columns in turned:
         assert [names[c][-2:] for c in columns] == ["qw", "qx", "qy", "qz"]
     moving = np.any([(np.diff(s, axis=0) != 0).any(axis=0) for s in states], axis=0)
-    whole = [
-        c
-        for c in range(len(names) - 3)
-        if [name[-2:] for name in names[c : c + 4]] == ["qw", "qx", "qy", "qz"]
-    ]
-    firsts = {c for c in whole if moving[c : c + 4].any()}
-    assert {columns[0] for columns in turned} == firsts
+    ends = [name[-2:] for name in names]
+    whole = [c for c in range(len(names)) if ends[c : c + 4] == ["qw", "qx", "qy", "qz"]]
+    assert {columns[0] for columns in turned} == {c for c in whole if moving[c : c + 4].any()}
     for p, s in zip(paths, states, strict=True):
         plain = [j for j, kind in enumerate(made.kinds) if kind == "plain"]
         np.testing.assert_array_equal(p[:, plain], s[:, [made.sources[j][0] for j in plain]])

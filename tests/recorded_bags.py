@@ -1,0 +1,37 @@
+"""Bags of given messages, with the types and messages of examples/make_bag.py."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from rosbags.rosbag2 import StoragePlugin, Writer
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+sys.path.insert(0, str(EXAMPLES))
+from make_bag import STORE, TYPES, header, joint_state, make_bag, pose  # noqa: E402
+
+__all__ = ["EXAMPLES", "STORE", "TYPES", "header", "joint_state", "make_bag", "pose"]
+START = 1_700_000_000 * 10**9
+ARRAY = "std_msgs/msg/Float64MultiArray"
+
+
+def write_bag(path, messages, storage=StoragePlugin.MCAP, surplus=b""):
+    """Write messages in this order: (topic, time in ns, message)."""
+    with Writer(path, version=9, storage_plugin=storage) as bag:
+        topics = {}
+        for name, time, message in messages:
+            kind = message.__msgtype__
+            if name not in topics:
+                topics[name] = bag.add_connection(name, kind, typestore=STORE)
+            bag.write(topics[name], time, bytes(STORE.serialize_cdr(message, kind)) + surplus)
+    return path
+
+
+def array(row):
+    layout = TYPES["std_msgs/msg/MultiArrayLayout"]([], 0)
+    return TYPES[ARRAY](layout, np.asarray(row, float))
+
+
+def arrays(rows, step=10_000_000):
+    """Messages of arrays without headers."""
+    return [("/array", START + i * step, array(row)) for i, row in enumerate(rows)]
