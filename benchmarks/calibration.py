@@ -33,7 +33,7 @@ from infoatlas_train.calibrate import (
 )
 
 from . import intervals, report
-from .peers.sliced import projections
+from .peers.classical import projections
 from .report import number, table
 from .tasks.truths import student_excess
 

@@ -1,4 +1,4 @@
-"""Conditional mutual information and transfer entropy: closed forms, and robot demonstrations.
+"""Conditional mutual information and transfer entropy of families with closed forms.
 
     python -m benchmarks.conditional        # -> benchmarks/results/conditional.*
     python -m benchmarks.conditional --quick --out build/results
@@ -23,7 +23,7 @@ from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress
 from infoatlas_tools import conditional_mutual_information
 
-from . import conditional_robot, report
+from . import report
 from .intervals import SILENT, Z90
 from .measure import OURS, pick
 from .report import number, table
@@ -34,7 +34,6 @@ from .tasks.truths import gaussian_information
 CHAIN, GAUSSIAN, NEIGHBOURS = "chain rule alone", "Gaussian formula", "neighbours (k=3)"
 NAMES = (OURS, CHAIN, GAUSSIAN, NEIGHBOURS)
 SIZES, DRAWS = (200, 1000), 8
-LEVEL_DRAWS, LEVEL_SAMPLES, PERMUTATIONS = 40, 300, 19
 
 
 def chain(x: Array, y: Array, z: Array, estimator: Estimator, series: bool) -> float:
@@ -125,30 +124,7 @@ def _interval(family: Triple, values: list[float], errors: list[float]) -> dict[
     return {"inside": float(inside.mean()), "half_width": float(np.median(half))}
 
 
-def levels(estimator: Estimator, draws: int, n: int) -> list[dict[str, Any]]:
-    """Share of draws with p <= 0.05 for families whose truth is 0, and for two others."""
-    rows = []
-    tested = [f for f in TRIPLES if f.truth == 0 and f.kind != "switches"]
-    tested += [f for f in TRIPLES if f.name in ("1 + 1 given 4, rho 0.5, z 1", "z = x + y + 1 e")]
-    with progress("tests") as advance:
-        for at, family in enumerate(tested):
-            p = []
-            for draw in range(draws):
-                sides = family.draw(n, np.random.default_rng([draw, at, n, 1]))
-                options: Any = {"time_series": family.series, "permutations": PERMUTATIONS}
-                p.append(conditional_mutual_information(*sides, estimator, **options).p_value)
-            row = {"family": family.name, "n": n, "truth": family.truth}
-            rows.append(row | {"rejected": float(np.mean(np.array(p) <= 0.05)), "draws": draws})
-            advance((at + 1) / len(tested))
-    return rows
-
-
-def page(
-    about: dict[str, Any],
-    rows: list[dict[str, Any]],
-    tests: list[dict[str, Any]],
-    answers: list[dict[str, Any]],
-) -> str:
+def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     """All results as Markdown."""
     sizes = sorted({row["n"] for row in rows})
     closed = [pick(rows, n=n) for n in sizes]
@@ -220,32 +196,17 @@ def page(
         head = ["family", "truth", *NAMES, "spread", "half-width", "coverage"]
         words = "Mean over draws; spread, half-width and coverage are ours."
         parts += [f"## Mean estimates, n = {n}", words, table(head, lines)]
-    parts += [
-        "## Conditional independence test",
-        f"Share of {tests[0]['draws']} draws with p <= 0.05, with {PERMUTATIONS} local "
-        f"permutations at n = {tests[0]['n']}. Where the truth is 0, the nominal share is 0.05.",
-        table(
-            ["family", "truth", "rejected"],
-            [[t["family"], number(t["truth"]), number(t["rejected"], 2)] for t in tests],
-        ),
-        "## Robot demonstrations",
-        *conditional_robot.paragraphs(answers),
-    ]
     return "\n\n".join(parts)
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "2 draws, n = 100", several=False)
     chosen = parser.parse_args(arguments)
-    sizes, draws, tests, n, permutations = SIZES, DRAWS, LEVEL_DRAWS, LEVEL_SAMPLES, 99
-    if chosen.quick:
-        sizes, draws, tests, n, permutations = (100,), 2, 1, 60, 1
+    sizes, draws = ((100,), 2) if chosen.quick else (SIZES, DRAWS)
     estimator = Estimator(chosen.model, provider="auto", threads=1)
     about = report.provenance(chosen.command, estimator) | {"draws": draws}
     rows = measure(estimator, sizes, draws)
-    tested, answers = levels(estimator, tests, n), conditional_robot.measure(permutations)
-    text = page(about, rows, tested, answers)
-    report.save(chosen.out, "conditional", about, [*rows, *tested, *answers], text)
+    report.save(chosen.out, "conditional", about, rows, page(about, rows))
 
 
 if __name__ == "__main__":

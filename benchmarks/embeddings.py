@@ -22,9 +22,8 @@ from infoatlas_rt.cli.console import progress
 from . import report
 from .measure import OURS, pick
 from .peers import Score
+from .peers.classical import gaussian_copula, sliced
 from .peers.distance_correlation import distance_correlation
-from .peers.gaussian_copula import gaussian_copula
-from .peers.sliced import sliced
 from .report import number, table
 from .tasks import Array
 from .tasks.texts import embeddings

@@ -23,12 +23,8 @@ from infoatlas_tools import independence_test
 from . import report
 from .measure import OURS, pick
 from .peers import Score
+from .peers.classical import gaussian_copula, hsic, ksg, projections, shrunk_copula, sliced
 from .peers.distance_correlation import distance_correlation
-from .peers.gaussian_copula import gaussian_copula
-from .peers.hsic import hsic
-from .peers.ksg import ksg
-from .peers.shrunk_copula import shrunk_copula
-from .peers.sliced import projections, sliced
 from .report import number, table
 from .tasks import Array
 from .tasks.truths import gaussian_information

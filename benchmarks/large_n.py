@@ -17,7 +17,7 @@ from infoatlas_rt import Estimator
 from . import report
 from .measure import Row, as_json, load_models, mean_seconds, measure, names, pick
 from .peers import COPULA
-from .peers.gaussian_copula import gaussian_copula
+from .peers.classical import gaussian_copula
 from .report import number, table
 from .tasks import Array, Case
 from .tasks.wide import square_truth

@@ -23,8 +23,7 @@ from infoatlas_rt.cli.console import progress
 from . import report
 from .measure import OURS, pick
 from .peers import Score
-from .peers.gaussian_copula import gaussian_copula
-from .peers.ksg import ksg
+from .peers.classical import gaussian_copula, ksg
 from .report import number, table
 from .tasks import Array
 from .tasks.scenes import FRAMES, POINTS, SCENES, Recording, camera, record

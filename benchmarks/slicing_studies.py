@@ -13,7 +13,7 @@ from scipy.special import betaincinv
 
 from infoatlas_rt import Estimator, estimate
 
-from .peers.sliced import projections
+from .peers.classical import projections
 from .tasks import Array
 
 WIDTHS, COUNTS, MOST = (1, 2, 3, 5), (5, 25, 100), 100  # k, S and the largest S

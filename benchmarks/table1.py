@@ -29,10 +29,8 @@ from .measure import (
     pick,
 )
 from .peers import CLASSICAL, Score
-from .peers.infonce import infonce
-from .peers.knife import knife
-from .peers.mine import mine
 from .peers.published import PUBLISHED, PUBLISHED_TRUTH
+from .peers.trained import infonce, knife, mine
 from .report import number, table
 from .tasks.bmi_files import EIGHT, load_cases
 

@@ -26,7 +26,7 @@ from infoatlas_rt.cli.board import Board
 from infoatlas_tools import Trajectories, mi_curve
 
 from . import report
-from .peers.mine import mine
+from .peers.trained import mine
 from .report import number
 
 T, N, D, LAG = 200, 100, 100, 2
@@ -99,9 +99,9 @@ def page(about: Row, rows: list[Row]) -> str:
             report.byline(about, nats=False),
             f"T = {rows[0]['timesteps']} timesteps, n = {N}, d = {D}, k = 5. Our curve uses two "
             f"threads{'' if gpu is None else f', with CUDA one {gpu}'}. MINE "
-            "(`benchmarks/peers/mine.py`) uses one, because two are slower, and is trained from a "
-            "new initialisation at each timestep. Where fewer timesteps were measured, the seconds "
-            "are extrapolated from them.",
+            "(`benchmarks/peers/trained.py`) uses one, because two are slower, and is trained from "
+            "a new initialisation at each timestep. Where fewer timesteps were measured, the "
+            "seconds are extrapolated from them.",
             report.table(headers, map(line, rows)),
         ]
     )

@@ -20,8 +20,7 @@ from infoatlas_rt import Estimator
 from . import report
 from .measure import Row, as_json, measure, names, pick
 from .peers import Array, Score
-from .peers.gaussian_copula import gaussian_copula
-from .peers.shrunk_copula import shrunk_copula
+from .peers.classical import gaussian_copula, shrunk_copula
 from .report import number, table
 from .tasks import Case, wide
 from .tasks.bmi_files import load_cases

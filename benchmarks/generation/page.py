@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..measure import one, pick
-from ..policies.rates import holm, p_value, wilson
+from ..policies.page import holm, p_value, wilson
 from ..report import number, table
 from .arms import FIVE, FLAGS, FOUND, MORE, NONE, ONE, SUBTASKS
 from .plan import CHANGED, PLAIN, REAL, TEN

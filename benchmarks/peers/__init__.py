@@ -1,7 +1,7 @@
-"""Peers of the models, one module each; they share no code with the library.
+"""Peers of the models; they share no code with the library.
 
 Estimators of mutual information and scores of dependence are functions of x [n, dx] and y [n, dy].
-The trained ones (`mine`, `infonce`, `knife`) need torch.
+Those of `trained` need torch.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from ..extras import missing
 
 try:
-    from .gaussian_copula import gaussian_copula
-    from .kde import kde
-    from .ksg import ksg
+    from .classical import gaussian_copula, kde, ksg
 except ModuleNotFoundError as error:
     raise missing(error, "bench") from error
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..extras import missing
-from .training import LEARNING_RATE, mlp
+from .trained import LEARNING_RATE, mlp
 
 try:
     import torch

@@ -20,9 +20,8 @@ import torch
 from numpy.typing import NDArray
 
 from infoatlas_export import limits
+from infoatlas_export.graph_names import name_nodes, name_weights, recorded
 from infoatlas_export.model_code import CODE, code
-from infoatlas_export.scopes import name_nodes, recorded
-from infoatlas_export.weights import name_weights
 from infoatlas_rt.errors import InputError, ModelError
 from infoatlas_rt.estimation.canonical import canonicalise
 from infoatlas_rt.models.model_file import GRAPH_FORMAT, OUTPUTS, check_constants

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from exporting import export
+from exporting import export, traced_once
 from infoatlas_export import onnx
 from infoatlas_train.config import PRESETS
 from infoatlas_train.model.infoatlas import InfoAtlas
@@ -35,6 +35,7 @@ def exported(tmp_path_factory):
     torch.save(checkpoint(model, run), folder / "tiny.pt")
     written = ["--out", str(folder / "tiny.onnx"), "--json", str(folder / "parity.json")]
     with pytest.MonkeyPatch.context() as patch:  # the largest sizes need half a minute
+        patch.setattr(onnx, "traced", traced_once)
         patch.setattr(onnx, "PARITY_SIZES", [s for s in onnx.PARITY_SIZES if s[0] * s[1] <= 5000])
         export([str(folder / "tiny.pt"), "--name", "tiny", *written])
     return folder

@@ -1,6 +1,5 @@
-"""Short runs of the examples, and of the loop of the benchmark."""
+"""Short runs of the examples."""
 
-import json
 import re
 from pathlib import Path
 
@@ -38,17 +37,3 @@ def test_page(demonstrations, tmp_path, monkeypatch):
     exec(loop, values)
     assert values["reward"].shape == (1,)
     values["envs"].close()
-
-
-def test_loop(tmp_path):
-    from benchmarks import maniskill_loop
-
-    maniskill_loop.main(["--quick", "--out", str(tmp_path)])
-    report = json.loads((tmp_path / "maniskill_loop.json").read_text(encoding="utf-8"))
-    assert [row["kind"] for row in report["rows"]] == ["one process", "2 processes"]
-    for row in report["rows"]:
-        assert row["episodes"] == row["envs"] and row["estimates"] == row["envs"]
-        assert 0 < row["tracker"] + row["windows"] <= row["wrapper"]
-        assert len(row["memory"]) > 10
-    page = (tmp_path / "maniskill_loop.md").read_text(encoding="utf-8")
-    assert "MB per 1,000 steps" in page and "nan" not in page

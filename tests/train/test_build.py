@@ -1,7 +1,6 @@
 """Build from a recipe: reproducible, resumable, and with refusals of changed recipes."""
 
 import copy
-import hashlib
 import json
 import re
 import shutil
@@ -9,10 +8,10 @@ import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
-import onnx
 import pytest
 import torch
 
+from exporting import traced_once
 from infoatlas_export import onnx as export_module
 from infoatlas_rt import Estimator
 from infoatlas_rt.models import model_file
@@ -44,18 +43,8 @@ def short():
 def built(short, tmp_path_factory):
     """Folders of an uninterrupted build and of one in pieces, on one thread."""
     threads, folder = torch.get_num_threads(), tmp_path_factory.mktemp("build")
-    graphs, to_onnx = {}, export_module.to_onnx
-
-    def traced_once(model, metadata):
-        """Trace equal models once; tests/export checks that traces are reproducible."""
-        weights = b"".join(v.numpy().tobytes() for v in model.state_dict().values())
-        key = hashlib.sha256(weights).hexdigest(), str(model.config), str(metadata)
-        if key not in graphs:
-            graphs[key] = to_onnx(model, metadata).SerializeToString()
-        return onnx.load_from_string(graphs[key])
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(export_module, "to_onnx", traced_once)
+        patch.setattr(export_module, "traced", traced_once)
         patch.setattr(export_module, "PARITY_SIZES", ((1, 64, 0), (3, 100, 0)))
         torch.set_num_threads(1)
         Build(short, folder / "whole", 1).run()

@@ -6,10 +6,8 @@ import pytest
 pytest.importorskip("dcor", reason="the extra 'bench' is not installed")
 
 
+from benchmarks.peers.classical import hsic, projections, shrunk_copula, sliced
 from benchmarks.peers.distance_correlation import distance_correlation
-from benchmarks.peers.hsic import hsic
-from benchmarks.peers.shrunk_copula import shrunk_copula
-from benchmarks.peers.sliced import projections, sliced
 from benchmarks.slicing_studies import gaussian
 
 

@@ -8,9 +8,7 @@ import pytest
 import torch
 from draws import gaussian
 
-from benchmarks.peers.infonce import infonce
-from benchmarks.peers.knife import _log_mixture, knife
-from benchmarks.peers.mine import mine
+from benchmarks.peers.trained import _log_mixture, infonce, knife, mine
 
 # Short trainings, because the tests only check that the peers learn.
 SHORT = {

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from benchmarks.policies import arms, page
+from benchmarks.policies.page import episodes, p_value, wilson
 from benchmarks.policies.policy import JOINTS, SLOTS, Settings
-from benchmarks.policies.rates import episodes, p_value, wilson
 from benchmarks.policies.train import Demos, targets, train
 
 ARMS = [name for name in arms.ARMS if "localiser" not in name]  # the localiser has separate tests

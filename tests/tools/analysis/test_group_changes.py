@@ -1,4 +1,4 @@
-"""Explanations of key states, for known changes."""
+"""Explanations of key states, for known changes; and the Gaussian form from few samples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.errors import ModelError
 from infoatlas_tools import discover_keystates
 from infoatlas_tools.analysis import group_changes as grouped
-from infoatlas_tools.analysis.group_changes import GroupChange, group_changes
+from infoatlas_tools.analysis.group_changes import GroupChange, gaussian_information, group_changes
 
 GROUPS = {"tool": [0, 1, 2], "object": [3, 4, 5]}
 
@@ -138,3 +138,33 @@ def test_samples_of_a_trajectory_that_cannot_be_paired_are_unknown(sizes, known)
 def test_a_copy_is_clear_although_its_error_is_large():
     assert grouped._change((0.2, 0.1, False), (6.2, 4.1, True)) == "made"
     assert grouped._change((0.2, 0.1, False), (6.2, 4.1, False)) == "uncertain"
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize(("n", "d"), [(12, 2), (30, 3)])
+def test_it_has_no_bias(rho, n, d):
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(300):
+        x = rng.standard_normal((n, d))
+        y = rho * x + np.sqrt(1 - rho**2) * rng.standard_normal((n, d))
+        found.append(gaussian_information(x, y, np.arange(n) // 3))
+    mi, stderr = np.array(found).T
+    error = mi.std() / np.sqrt(len(mi))
+    assert abs(mi.mean() + 0.5 * d * np.log(1 - rho**2)) < 4 * error
+    assert 0.6 * mi.std() < np.median(stderr) < 2.5 * mi.std()
+
+
+def test_unknown_properties():
+    x = np.random.default_rng(0).standard_normal((7, 3))
+    assert gaussian_information(x, np.zeros((7, 2)), np.arange(7)) == (0.0, 0.0)
+    mi, _ = gaussian_information(x, x[:, ::-1], np.arange(7))
+    assert np.isnan(mi)  # 7 samples of 6 dimensions
+    mi, stderr = gaussian_information(x[:, :1], x[:, 1:2], np.zeros(7, int))
+    assert np.isfinite(mi) and np.isnan(stderr)
+
+
+def test_a_copy_is_finite():
+    x = np.random.default_rng(0).standard_normal((20, 2))
+    mi, _ = gaussian_information(x, x, np.arange(20))
+    assert 5 < mi < 20

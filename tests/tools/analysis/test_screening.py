@@ -17,7 +17,7 @@ from infoatlas_tools import (
     pairwise_mutual_information,
     rank_features,
 )
-from infoatlas_tools.analysis.best_lag import peaks
+from infoatlas_tools.analysis.lagged import peaks
 from infoatlas_tools.analysis.many_tests import adjust_p_values, null_keys
 
 

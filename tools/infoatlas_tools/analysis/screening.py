@@ -17,8 +17,7 @@ from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.inputs.arrays import column_names
 from infoatlas_rt.inputs.checks import as_count, as_flag, as_groups, as_samples
 
-from .best_lag import best_lag
-from .lagged import lagged_rows, series_label
+from .lagged import best_lag, lagged_rows, series_label
 from .many_tests import screen, screen_given
 from .screening_results import FeatureRanking, LagScan, PairwiseInformation
 

@@ -16,7 +16,7 @@ from infoatlas_rt import InputError
 
 from .. import Pose, Position, Subtasks, Trajectories, discover_keystates
 from ..array_types import Bool, Float, Int
-from ..files.hdf5.pose_matrices import POSE, pose_columns
+from ..files.hdf5.demonstrations import POSE, pose_columns
 from ..keystates.subtasks.poses import matrices
 from . import arm
 from .tasks import FLAG_AT, JOINTS, RATE, TASKS, column_names

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..files.hdf5.pose_matrices import POSE
+from ..files.hdf5.demonstrations import POSE
 
 Vector = NDArray[Any]
 JOINTS = (*(f"joint{i}" for i in range(1, 8)), "finger1", "finger2")

@@ -12,7 +12,7 @@ from hdf5_sets import LENGTHS, NAMES, observations, pose, write_isaac, write_mim
 from infoatlas_rt import InputError
 from infoatlas_tools import load_trajectories
 from infoatlas_tools.files.formats import open_dataset
-from infoatlas_tools.files.hdf5.pose_matrices import POSE, quaternions
+from infoatlas_tools.files.hdf5.demonstrations import POSE, quaternions
 from infoatlas_tools.files.hdf5.robomimic import pose_names
 
 

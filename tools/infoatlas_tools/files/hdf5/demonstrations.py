@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.arrays import as_shifted
+from infoatlas_rt.live import quaternions as live
 
 from ...presentation import shift_notes
 from ...trajectories import Stated, Trajectories
 from ..numbers import LARGEST
 from .arrays import Source, explain_unstored
-from .pose_matrices import POSE, pose_columns
 
 WIDEST_OBSERVATION = 256  # columns of an observation: wider ones are features of images, or images
 ARRAYS_SHOWN = 30  # arrays that an error lists, at most
@@ -283,3 +283,24 @@ def _column_names(key: str, shape: tuple[int, ...], pose: bool) -> list[str]:
         return [f"{key}.{axis}" for axis in POSE]
     places = product(*(range(size) for size in shape if size > 1))
     return [".".join([key, *map(str, place)]) for place in places]
+
+
+MATRICES = live.Group(live.MATRIX, tuple(range(9)))
+POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
+
+
+def pose_columns(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Columns [T, 7] in the order of `POSE` of poses [T, 4, 4]."""
+    return np.concatenate([matrices[:, :3, 3], quaternions(matrices[:, :3, :3])], axis=1)
+
+
+def quaternions(rotation: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Unit quaternions w, x, y, z [T, 4] of rotations [T, 3, 3].
+
+    w >= 0 at the first step, and the sign is kept from each step to the next.
+    """
+    unit = live.quaternions(MATRICES, rotation.reshape(-1, 9))
+    turns = np.ones(len(unit))
+    turns[:1] = np.where(unit[:1, 0] < 0, -1.0, 1.0)
+    turns[1:] = np.where((unit[1:] * unit[:-1]).sum(axis=-1) < 0, -1.0, 1.0)
+    return np.asarray(unit * np.cumprod(turns)[:, None])
