@@ -4,8 +4,6 @@ python -m benchmarks accuracy
 python -m benchmarks keystates --quick      # minutes instead of hours, into build/results
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex

@@ -8,8 +8,6 @@ kind, the one with more information should get the higher estimate. The samples 
 bmi_samples.py: the tasks of the benchmark, and weaker and stronger tasks of each kind.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

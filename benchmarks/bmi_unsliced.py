@@ -6,8 +6,6 @@
 The samples are written by bmi_samples.py, in an environment of its own. None was used in training.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -8,8 +8,6 @@ were used neither in training nor in calibration, and on BMI; unsliced and in 40
 the share of independent samples that the permutation test rejects, nominally 5%.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path

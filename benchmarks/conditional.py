@@ -8,8 +8,6 @@ scores, and the nearest-neighbour estimate of Frenzel and Pompe (2007) with ties
 Shalizi (2021).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from time import process_time
 from typing import Any

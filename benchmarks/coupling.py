@@ -7,8 +7,6 @@
 settings were chosen on PickCube, LiftPegUpright and PushCube.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

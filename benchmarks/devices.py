@@ -4,8 +4,6 @@ infoatlas-rt bench --json benchmarks/results/devices/NAME.json
 python -m benchmarks.devices
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

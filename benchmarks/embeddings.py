@@ -8,8 +8,6 @@ documentation and code of functions, with five levels of Gaussian noise on one s
 separates the levels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Any

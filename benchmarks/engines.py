@@ -8,8 +8,6 @@ and removed; none is run. Rows of engines.json for the same model files and libr
 kept, so a stopped run can be continued.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

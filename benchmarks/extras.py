@@ -1,7 +1,5 @@
 """Error message for a missing package of an extra."""
 
-from __future__ import annotations
-
 
 def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
     """The same error with the command that installs the package in a checkout."""

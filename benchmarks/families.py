@@ -4,8 +4,6 @@ python -m benchmarks.families           # -> results/families.*, and one page fo
 python -m benchmarks.families --quick --out build/results
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -7,8 +7,6 @@ sub-tasks of PickCube in an episode that they were not found in, which is interp
 The C++ program is `examples/cpp`.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

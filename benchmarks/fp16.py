@@ -9,8 +9,6 @@ tasks of the BMI benchmark (samples of bmi_samples.py), recorded demonstrations 
 slices, and adversarial draws.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import platform

@@ -6,8 +6,6 @@
 The d pairs of coordinates of x and y have the same correlation: I = -d/2 log(1 - rho^2).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

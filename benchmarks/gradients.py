@@ -10,8 +10,6 @@ median width is not an information, but is zero only for independent sides. A st
 and its gradient with respect to both sides; a step of InfoNCE also updates its critic.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from functools import partial

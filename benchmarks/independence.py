@@ -7,8 +7,6 @@ The three relations of the InfoAtlas paper (Fig. 3; after Goldfeld et al. 2022).
 separate samples of a dependent pair from samples of independent sides with the same marginals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any

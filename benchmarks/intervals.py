@@ -5,8 +5,6 @@ called silent if fewer than half of its intervals contain the truth: nothing in 
 indicates their error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

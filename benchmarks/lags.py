@@ -4,8 +4,6 @@ python -m benchmarks.lags        # -> benchmarks/results/lags.*
 python -m benchmarks.lags --quick --out build/results
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ python -m benchmarks.large_n            # -> benchmarks/results/large_n.*
 python -m benchmarks.large_n --quick --out build/results
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -6,8 +6,6 @@
 The peers are CMIknn and ParCorr of tigramite (Runge 2018), if it is installed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from time import process_time

@@ -7,8 +7,6 @@ information. `benchmarks/keystates/scoring.py` scores all key states. The weight
 (0.3, from 0.3, 1 and 4) was chosen on PushCube, with ours and the Gaussian copula.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from time import perf_counter, process_time

@@ -8,8 +8,6 @@ score of its trajectory with that of every other point should be higher for poin
 the result is the area under the precision-recall curve.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Any

@@ -3,8 +3,6 @@
 python -m benchmarks.pitfalls
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

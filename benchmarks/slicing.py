@@ -7,8 +7,6 @@ The study of k and S and the two failure cases of slicing are from the InfoAtlas
 A.6 and A.7). :mod:`slicing_studies` has the measurements and the truths.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 The truth of every case is a closed form or a numerical integral.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

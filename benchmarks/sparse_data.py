@@ -8,8 +8,6 @@ a closed-form entropy. An estimate should neither be below -0.1 nats nor exceed 
 than its error. The page reports both, and the accuracy.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -9,8 +9,6 @@ Every kind starts from a Gaussian whose canonical correlations have information 
 or a process, so that the truth remains a closed form.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -6,8 +6,6 @@ Nothing is measured here. `summary.json` and `summary.md` list each figure with 
 command that wrote the file. A test compares the README with them.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from statistics import mean

@@ -7,8 +7,6 @@ The peers are classical estimators and estimators that are trained for each data
 this process, one after another. The samples are written by bmi_samples.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path

@@ -8,8 +8,6 @@ and with an executor where there are cores for it. The peer is MINE, trained at 
 100 and for 1,000 steps. The states are autoregressive and Gaussian; times do not depend on them.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

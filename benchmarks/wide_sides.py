@@ -7,8 +7,6 @@ The seven tasks of the BMI benchmark with sides of 25 and 50 coordinates, and a 
 directions (`tasks/wide.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

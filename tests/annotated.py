@@ -1,7 +1,5 @@
 """Hand-made annotations for tests."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from infoatlas_tools import Trajectories

@@ -3,8 +3,6 @@
 Chromium or Chrome has to be installed; without it, tests of the page are skipped.
 """
 
-from __future__ import annotations
-
 import shutil
 import threading
 from argparse import ArgumentParser

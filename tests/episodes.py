@@ -3,8 +3,6 @@
 `tests/task_files` has a task file of each kind, made by `tests/task_files/make.py`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

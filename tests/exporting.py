@@ -1,7 +1,5 @@
 """Run the command `export` in this process, with graphs that are traced once: it needs minutes."""
 
-from __future__ import annotations
-
 import hashlib
 from argparse import ArgumentParser
 from collections.abc import Sequence

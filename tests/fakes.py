@@ -1,7 +1,5 @@
 """Dependent samples, and a replacement of the estimator for tests of its inputs."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Marker `gpu` for tests that need a GPU, which are skipped without one (make gpu)."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Synthetic recordings of a hand that carries things, with known key states and objects."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -6,8 +6,6 @@ and ALOHA (`record_episodes.py`, which adds `effort` and `base_action`); D4RL (t
 tasks); Minari 0.5 (`data_format` "hdf5").
 """
 
-from __future__ import annotations
-
 import json
 
 import h5py

@@ -4,8 +4,6 @@ The layouts are those of lerobot/datasets/utils.py of huggingface/lerobot: templ
 default features and metadata; for v2.1 the names that begin with `LEGACY_`.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """MCAP files by the writer of the format; the bytes of a message contain its time."""
 
-from __future__ import annotations
-
 import struct
 from random import Random
 

@@ -1,7 +1,5 @@
 """Pictures that contain a number, and videos of them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import av

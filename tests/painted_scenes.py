@@ -1,7 +1,5 @@
 """Painted scenes of coloured squares, and demonstrations whose joints depend on their places."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from infoatlas_tools.cameras.scene import WIDTH

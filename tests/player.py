@@ -1,7 +1,5 @@
 """A stream with a receiver for each topic, fed with one message at a time."""
 
-from __future__ import annotations
-
 from infoatlas_rt.messages.receiver import Receiver
 from infoatlas_rt.messages.stream import Stream
 from infoatlas_rt.streams.extrema import ExtremumDetector

@@ -9,8 +9,6 @@ error, a log, an output, or the help of the command line. Docstrings and comment
 DOCUMENTED.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import io

@@ -1,7 +1,5 @@
 """Synthetic demonstrations with known phases."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -1,7 +1,5 @@
 """Messages of rosbags and their schemas, for tests of the runtime, which has no bags."""
 
-from __future__ import annotations
-
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from infoatlas_rt.messages.schema import FieldType, Schema

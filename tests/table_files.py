@@ -1,7 +1,5 @@
 """Writes tables in each format that is read, for the tests of tables and of folders of them."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Hand-made sub-tasks of the demonstrations of episodes.py."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -8,8 +8,6 @@ with empty functions. All files are in build/bindings, outside of any environmen
 tensorrt` still fails without TensorRT.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

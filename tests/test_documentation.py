@@ -1,7 +1,5 @@
 """Code of the README, the pages and the examples runs as shown."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

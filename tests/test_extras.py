@@ -1,7 +1,5 @@
 """Messages for missing packages of an extra: the package, and the command to install it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pages, messages, docstrings and comments have plain sentences; the check detects others."""
 
-from __future__ import annotations
-
 import pytest
 
 import prose

@@ -1,7 +1,5 @@
 """Vector environments that replay recorded episodes, with the infos of ManiSkill or Gymnasium."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

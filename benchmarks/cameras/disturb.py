@@ -7,8 +7,6 @@
 Values are those of a demonstration of 320 x 240 pixels; shifts scale with the width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import cv2

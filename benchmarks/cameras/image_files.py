@@ -14,8 +14,6 @@ A file NAME.npz holds, of N demonstrations with T steps in all, of which S are r
     pixels_front, pixels_wrist  [N, O] int64: pixels of the object that are visible at step 0
 """
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """An arm of six joints with two fingers, which moves without dynamics."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

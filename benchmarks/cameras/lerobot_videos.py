@@ -8,8 +8,6 @@ size, key frames and quality, at 20 per second. The example has one camera, fewe
 lower quality, to be small.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Iterator, Sequence

@@ -9,8 +9,6 @@ with the true poses among the states, and the object whose place changes most fr
 the last image.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

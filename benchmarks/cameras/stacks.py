@@ -13,8 +13,6 @@ grasped cube moves with the tool. The sets:
                   in 12%: there cube_a is put at one place of the table (reference: world)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

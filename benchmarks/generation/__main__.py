@@ -8,8 +8,6 @@ own (`--simulator`); data are exchanged as files in the folder. All stages toget
 two cores; `--only` selects stages.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

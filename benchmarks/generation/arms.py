@@ -6,8 +6,6 @@ between an arm's cuts, the one with the most information. Neighbouring parts wit
 object are merged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Generation, references and policies as rows of figures and a page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The picture of the page, with a panel for generation and one for policies."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Plan of the runs: tasks, arms, sets of sources, policies, and their numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from .arms import ARMS, FIVE, FLAGS, FOUND, GRIPPER, MORE, ONE, RANDOM, SUBTASKS

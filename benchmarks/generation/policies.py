@@ -7,8 +7,6 @@ for key states. Arms differ only in the demonstrations. There is a file for each
 A run can be stopped and continued at any time; it skips policies without data.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ The right references were written down beforehand (`tasks.py`). Sets are drawn a
 held-out demonstrations, without replacement within a set; sets share demonstrations.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

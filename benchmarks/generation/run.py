@@ -6,8 +6,6 @@
 with the number of the process and of all processes. A run can be stopped and continued at any time.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -3,8 +3,6 @@
 The right references were written down from the planners' programs, before any result was seen.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from infoatlas_tools import Pose, Position

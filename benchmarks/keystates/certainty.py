@@ -6,8 +6,6 @@ Each set of `known.py` is labelled in 1, 2, 3 and 5 demonstrations, twice.
 Sets have the same weight.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 
 import numpy as np

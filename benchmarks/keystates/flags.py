@@ -6,8 +6,6 @@ A flag is a boolean array of an .npz file, as simulators write it. Its events ar
 which it is true, and the last one if it is false again at the end of most demonstrations.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace

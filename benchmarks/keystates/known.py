@@ -7,8 +7,6 @@ Four studies: recall from one to three labelled demonstrations, generated record
 to 200 Hz, data without events, and seconds of a call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Any

@@ -1,7 +1,5 @@
 """`KeyStateTracker` on episodes that it was not fitted on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from time import perf_counter
 

@@ -1,7 +1,5 @@
 """`discover_keystates` with the interface of `peers/keystate_finders.py`."""
 
-from __future__ import annotations
-
 from infoatlas_tools import Trajectories, discover_keystates
 
 from ..peers.keystate_finders import Count, Found

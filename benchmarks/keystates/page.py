@@ -1,7 +1,5 @@
 """The results of `run.py` as Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -9,8 +9,6 @@ with noise and pauses, and seven sets by people, one of them with two kinds of t
 sets, those of the other methods on three tasks, and those of BOCPD on eight sets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from time import perf_counter

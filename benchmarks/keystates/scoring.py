@@ -4,8 +4,6 @@ The end of a trajectory is given to every method and is not counted. A trajector
 is scored as if "the end" had been found, with no event.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ classes are matched one to one with true classes over all demonstrations of a se
 steps agree (Hungarian algorithm); classes without a partner match nothing.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Sequence
 

@@ -4,8 +4,6 @@ Estimators of mutual information and scores of dependence are functions of x [n,
 Those of `trained` need torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Estimators and scores of dependence without training."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import npeet_plus

@@ -1,7 +1,5 @@
 """Tests of conditional independence of tigramite (Runge 2018), if it is installed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from numpy.typing import NDArray

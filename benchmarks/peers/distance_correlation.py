@@ -1,7 +1,5 @@
 """Squared distance correlation, corrected for bias (Székely and Rizzo 2014), from dcor."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist

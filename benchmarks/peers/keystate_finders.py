@@ -5,8 +5,6 @@ besides the end, or "auto". It returns the steps found in each trajectory, K at 
 `NotOffered` if it does not support this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

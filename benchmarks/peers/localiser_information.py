@@ -3,8 +3,6 @@
 Functions of pooled pairs x, y [n, d] (torch) and the number of the step: nats, with gradients.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ..extras import missing

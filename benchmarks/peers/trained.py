@@ -6,8 +6,6 @@ other half. The estimate is the largest value during training, as in Czyż et al
 lower bound up to its noise, and overfitting does not reduce it. No code is shared with the library.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from time import perf_counter

@@ -8,8 +8,6 @@ The simulator has an environment of its own (`--simulator`), which makes the dem
 evaluates the policies. Data are exchanged as files in the folder.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict

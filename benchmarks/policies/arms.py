@@ -4,8 +4,6 @@ An arm is a function from demonstrations to steps [N, K], K at most five. NaN: a
 key state. None: no key states. The end of a trajectory is a key state of every arm except "none".
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path

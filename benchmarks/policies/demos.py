@@ -7,8 +7,6 @@ are joint positions 1 to 7 (rad) and the gripper (1 open, -1 closed) at each sta
 of an episode has no action; its row repeats the previous one.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Results of the runs as rows and a page; intervals and comparisons of rates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import ceil, sqrt
 from statistics import NormalDist

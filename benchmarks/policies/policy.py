@@ -5,8 +5,6 @@ states; the features of that prediction are also inputs of the actions. Every ar
 network. In the arm "none" the loss of the key states has no weight.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Train a policy, and run it in the simulator."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime, timezone

@@ -6,8 +6,6 @@
 continued at any time.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Modules that run in the simulator's environment, and the options of their benchmarks."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -4,8 +4,6 @@ All families of distributions have the format :class:`Family`. A :class:`Collect
 a development set if results on it have led to changes of the models, and otherwise a test set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -4,8 +4,6 @@ The authors knew neither its training nor its estimates. Tests compute each trut
 All draws are independent; each is from a separate process.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ Their author knew neither its training nor its estimates. Tests compute each tru
 All draws are independent, except those of the one process.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

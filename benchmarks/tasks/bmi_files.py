@@ -1,7 +1,5 @@
 """Samples of the BMI benchmark, written by `bmi_samples.py`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 Events are shifted with the change if it moves them in time.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

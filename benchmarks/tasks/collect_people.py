@@ -10,8 +10,6 @@ objects are written uncut (`*_long`) and cut into demonstrations of one object e
 needs h5py and mujoco, which are in ManiSkill's environment.
 """
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass

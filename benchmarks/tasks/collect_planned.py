@@ -12,8 +12,6 @@ It needs ManiSkill 3.0.1 with numpy < 2 (its planner crashes with numpy 2), and 
 environment. Data are exchanged as files.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable

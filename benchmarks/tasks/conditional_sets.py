@@ -1,7 +1,5 @@
 """Triples x, y, z with known I(x; y | z), and series with known transfer entropy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

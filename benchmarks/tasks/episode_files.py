@@ -1,7 +1,5 @@
 """Files of recorded episodes, the commands that write them, and the first motion of an object."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ separate Monte Carlo computation. Two of the families are paths with dependent s
 are independent draws.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

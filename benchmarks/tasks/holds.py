@@ -5,8 +5,6 @@ object's position at 30 Hz, with noise, outliers and lost frames. The arm rests,
 object, and pauses within the holds, whose times are known. The seed determines everything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

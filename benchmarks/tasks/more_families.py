@@ -8,8 +8,6 @@ Each truth is a closed form or a quadrature; tests compare it with means over sa
 independent, also those of processes: each is from a separate process.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ The method was chosen on `CHOSEN` and `ALTERNATIVES`. `KEPT` was measured afterw
 versions it had the last three models of `CHOSEN`, on which earlier methods failed.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

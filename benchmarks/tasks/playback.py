@@ -3,8 +3,6 @@
 Nothing is simulated: each recorded state is set, and MuJoCo computes poses and contacts from it.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -9,8 +9,6 @@ overlap (Flash and Henis 1991). `rate` therefore changes how the demonstrations 
 not the demonstrations themselves.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

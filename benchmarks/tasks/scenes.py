@@ -5,8 +5,6 @@ Three scenes in MuJoCo. `drifting`: free bodies without gravity, each pushed by 
 links and a hand, where neighbours move together.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import mujoco

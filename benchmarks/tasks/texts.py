@@ -5,8 +5,6 @@ are embedded by all-MiniLM-L6-v2 (384 dimensions), which is in the package gt-al
 Nothing is downloaded.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import platform

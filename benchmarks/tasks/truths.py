@@ -4,8 +4,6 @@ The truth of a family has the family's name. Parameters are arguments, so that t
 to the sampler (:mod:`hand_made`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

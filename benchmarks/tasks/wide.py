@@ -4,8 +4,6 @@ Each side has `d` coordinates, a random rotation of the related ones and of inde
 no single coordinate shows the dependence.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

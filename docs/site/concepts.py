@@ -3,8 +3,6 @@
 python docs/site/concepts.py    # writes docs/concepts/*.png
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

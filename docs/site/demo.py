@@ -3,8 +3,6 @@
 python docs/site/demo.py build/docs/source/label.html
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

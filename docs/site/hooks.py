@@ -1,7 +1,5 @@
 """The list of measurements, and HTML of pages that can be read at the width of a phone."""
 
-from __future__ import annotations
-
 import re
 import struct
 from pathlib import Path

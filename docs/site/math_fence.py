@@ -1,7 +1,5 @@
 """Formulas as MathML, which browsers draw without a script: the fence ```math of a page."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

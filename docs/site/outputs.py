@@ -15,8 +15,6 @@ data nearly determines the other, rounding decides about the value. Its standard
 a nat on all processors, and the values agree within it.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

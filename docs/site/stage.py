@@ -5,8 +5,6 @@ The copy has the folders of the repository, so that a link that works there work
     python docs/site/stage.py build/docs/source
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

@@ -11,8 +11,6 @@ are those of `--help`. A table of another page stands between `<!-- table: NAME 
 - a message of the node, as `MutualInformation`.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import re

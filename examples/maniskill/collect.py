@@ -6,8 +6,6 @@
 This runs on a CPU, without a display. An episode of PickCube-v1 needs about 0.25 s.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from importlib import import_module

@@ -3,8 +3,6 @@
 python examples/maniskill/evaluate.py policy.pt --episodes 100
 """
 
-from __future__ import annotations
-
 import argparse
 
 from infoatlas_tools.generation import headless  # isort: skip  (first: it makes mani_skill importable)

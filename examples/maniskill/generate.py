@@ -8,8 +8,6 @@ This follows MimicGen. Where sub-tasks begin, and their reference objects, need 
 are found in the states. 300 attempts at PickCube-v1 need about a minute on one core.
 """
 
-from __future__ import annotations
-
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # on small matrices, threads wait

@@ -7,8 +7,6 @@
 with intervals. This script is the training loop in its shortest form.
 """
 
-from __future__ import annotations
-
 import argparse
 
 import h5py

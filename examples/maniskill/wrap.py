@@ -6,8 +6,6 @@ The key states are found in the file that collect.py wrote. Here the actions are
 can use `info["key_state"]` as an input, or add a bonus to the reward, as in the last lines.
 """
 
-from __future__ import annotations
-
 import argparse
 
 from infoatlas_tools.generation import headless  # isort: skip  (first: it makes mani_skill importable)

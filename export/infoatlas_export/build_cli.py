@@ -1,7 +1,5 @@
 """The command `build`, which makes an engine of TensorRT or TensorRT-RTX from a model file."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import asdict

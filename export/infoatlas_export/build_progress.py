@@ -5,8 +5,6 @@ including KeyboardInterrupt. A build therefore runs in a separate thread, and th
 receives the signals.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """The command `export`, which writes a checkpoint as an ONNX file and prints a parity table."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 

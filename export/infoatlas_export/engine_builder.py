@@ -1,7 +1,5 @@
 """Build a serialised engine from a graph, with TensorRT or TensorRT-RTX."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

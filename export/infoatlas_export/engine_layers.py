@@ -7,8 +7,6 @@ and their types, but not the types within a kernel or of its sums.
 This module does not need TensorRT, torch or onnx.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

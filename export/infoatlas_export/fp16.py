@@ -12,8 +12,6 @@ The error from FP16 is computed on the CPU, by a graph of FP32 nodes that rounds
 does (fp16_emulation.py).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

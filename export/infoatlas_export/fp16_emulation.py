@@ -14,8 +14,6 @@ The type of the sums of other products is chosen when an engine is loaded. The e
 worst case, FP16.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

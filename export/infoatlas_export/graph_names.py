@@ -10,8 +10,6 @@ names are stable. Precision tools and profilers select nodes by name; engines th
 the graph find the weights by name.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import traceback

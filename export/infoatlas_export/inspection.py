@@ -1,7 +1,5 @@
 """Check that a built engine matches the model: sizes of outputs, profiles, types of layers."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from pathlib import Path

@@ -16,8 +16,6 @@ module has limits that the parser does not check, with sources:
   accepted 12.5 * 10^9; whether such an engine runs was not tested).
 """
 
-from __future__ import annotations
-
 import math
 import re
 import tempfile

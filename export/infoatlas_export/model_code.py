@@ -6,8 +6,6 @@ ignores comments, docstrings, annotations and layout, and does not depend on the
 and torch. It protects against mistakes, not forgery.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 from functools import cache

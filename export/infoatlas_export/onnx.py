@@ -5,8 +5,6 @@
 Variable axes are dynamic and named. The opset is 20, which TensorRT 10.3 and later accept.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable, Sequence

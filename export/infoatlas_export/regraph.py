@@ -6,8 +6,6 @@ Use it after a change to the form of the graph. The results of the new graph hav
 bit for bit. An entry of the manifest records the hashes of the recipe's file and of the new one.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

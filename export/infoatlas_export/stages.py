@@ -3,8 +3,6 @@
 infoatlas_train.build finds this module by its entry point in pyproject.toml.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

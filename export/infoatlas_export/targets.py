@@ -1,7 +1,5 @@
 """Targets of the build of an engine: ranges of sizes, compute capabilities and precision."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, Library

@@ -9,8 +9,6 @@ because the network is strongly typed: all versions of TensorRT support that, an
 flag for FP16. An FP16 engine is therefore built from an FP16 .onnx file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Parts of the benchmarks: intervals, tables of devices, flags of a simulator, times of a push."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

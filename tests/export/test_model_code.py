@@ -1,7 +1,5 @@
 """The digest of the code of the model, and model files that get a new graph."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Shipped models match their recipes: checkpoint, graph, metadata and manifest agree."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The critic with a correction that is exported for the C++ engine."""
 
-from __future__ import annotations
-
 import torch
 
 from infoatlas_train import diagnose

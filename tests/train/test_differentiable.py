@@ -1,7 +1,5 @@
 """Mutual information in torch: the value of the runtime, and correct slopes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """The learned localiser finds rewarded steps, at a different time in each trajectory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Explicit slopes equal those of autograd through the model, and values are the same."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 
 import numpy as np

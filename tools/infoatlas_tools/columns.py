@@ -1,7 +1,5 @@
 """Columns of recorded states by number or name, and the kinds of orientations in them."""
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Mapping, Sequence

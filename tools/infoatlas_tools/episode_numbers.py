@@ -1,7 +1,5 @@
 """Numbers of demonstrations: where a number that a person gives is in the data."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Lists the files and folders in a folder, without hidden ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

@@ -1,7 +1,5 @@
 """Counts, names and parameters as text; pandas and matplotlib, imported when results are shown."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import chain, count, islice

@@ -9,8 +9,6 @@ influences are the differences of theirs, so the noise that the terms share canc
 The test (`conditional_test`) does not use the model: it needs no slices, and is faster.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Sequence

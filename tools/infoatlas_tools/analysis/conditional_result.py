@@ -1,7 +1,5 @@
 """The result of `conditional_mutual_information` and `transfer_entropy`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Any
 

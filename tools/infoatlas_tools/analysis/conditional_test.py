@@ -20,8 +20,6 @@ removes slow parts of both residuals; shifted fast ones would lack such parts wh
 have them, so the permutations would vary too little.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

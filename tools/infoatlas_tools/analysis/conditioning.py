@@ -5,8 +5,6 @@ I(x; y | z). The residuals of a regression depend little on z. So the second ter
 is a small correction instead of a large estimate.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

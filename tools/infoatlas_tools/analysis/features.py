@@ -4,8 +4,6 @@ The sum of the squared correlations of the features of two sides approximates a 
 dependence (Rahimi and Recht 2007). It needs a matrix product for each pairing of the samples.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -2,8 +2,6 @@
 
 The functions describe key states that are given; they do not move them."""
 
-from __future__ import annotations
-
 import operator
 import os
 from collections.abc import Iterator, Mapping, Sequence

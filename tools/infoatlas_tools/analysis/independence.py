@@ -10,8 +10,6 @@ model and every sample size. With ties, as between discrete sides, the test is c
 trajectories, complete ones are exchanged, so it is exact however their steps depend on each other.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Sequence

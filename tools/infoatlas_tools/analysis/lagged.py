@@ -1,7 +1,5 @@
 """Rows of two series at several lags, within trajectories; labels of sides; and the best lag."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -7,8 +7,6 @@ the sides alone. So all columns without ties share one: under independence, ever
 samples is equally likely. If an estimate is not positive, its p-value is not the smallest one.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Executor

@@ -1,7 +1,5 @@
 """Compares lags, features or pairs of columns: many estimates with tests."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor

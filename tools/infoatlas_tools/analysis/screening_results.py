@@ -1,7 +1,5 @@
 """Results of many estimates: of lags, of features, and of all pairs of columns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

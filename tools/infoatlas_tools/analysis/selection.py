@@ -1,7 +1,5 @@
 """Selects features step by step, by the information that each adds to the chosen ones."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass

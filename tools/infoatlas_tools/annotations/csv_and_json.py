@@ -1,7 +1,5 @@
 """Writes annotations as a tidy table (.csv), as a tree (.json), and as splits (.json)."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator

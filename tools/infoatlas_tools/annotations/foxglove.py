@@ -5,8 +5,6 @@ a sub-task, or at a key state. If a file is opened together with its bag, both a
 timeline: the times are those at which the bag received its messages.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from contextlib import closing

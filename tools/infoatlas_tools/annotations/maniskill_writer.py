@@ -5,8 +5,6 @@ the number of the sub-task of each step. `key_state` is that of the newest key s
 first. Their attribute `names` has a text for each number.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -8,8 +8,6 @@ error. So a list in `mask` names the complete demonstrations for MimicGen. Isaac
 so the others are moved out of `data` there. `subtask_configs.py` writes the reference objects.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Quality of demonstrations as flags of frames, and as reasons to look at an episode."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

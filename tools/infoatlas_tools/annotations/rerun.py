@@ -7,8 +7,6 @@ the frames of a LeRobot data set. A blueprint shows them below one another. Olde
 rerun-sdk have no lanes; there the number of the part is a curve.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 They describe what is unusual in a data set. None of them predicts the success of a policy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ MimicGen reads JSON, Isaac Lab Mimic has the fields of `SubTaskConfig` in Python
 reads YAML. The signals named in them are in the HDF5 file (`mimicgen.py`).
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

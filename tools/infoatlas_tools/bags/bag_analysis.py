@@ -3,8 +3,6 @@
 ROS is not needed. The estimates are those of the node, with the same settings.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace

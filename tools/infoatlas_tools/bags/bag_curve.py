@@ -1,7 +1,5 @@
 """The curve of a bag: the estimates of a stream of its messages."""
 
-from __future__ import annotations
-
 import csv
 from array import array
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Reads the files of a ROS bag as one: channels, and messages as they were sent."""
 
-from __future__ import annotations
-
 import heapq
 from collections import Counter
 from collections.abc import Collection, Iterator

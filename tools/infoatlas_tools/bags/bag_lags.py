@@ -6,8 +6,6 @@ compared: they drift, so they depend on each other by chance, at all lags. Long 
 their noise is ranked to full scale, and then the estimates at several lags are nearly the same.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy

@@ -4,8 +4,6 @@ A channel that cannot be decoded (JSON, Protobuf, service events, an invalid def
 aside with the reason, and the others are read.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reads a folder of bags, one for each demonstration, as trajectories."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence

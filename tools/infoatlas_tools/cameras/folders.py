@@ -3,8 +3,6 @@
 A new format of exported images is an entry of `FILES` or `SINGLE`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

@@ -7,8 +7,6 @@ demonstrations that the regression was not fitted to, so that a point without in
 than 0 nats on average.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..array_types import Float

@@ -4,8 +4,6 @@ A jump to a later frame seeks to the last key frame before it if that saves deco
 LeRobot's videos have a key frame every two frames, others one in 250.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

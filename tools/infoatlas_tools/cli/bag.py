@@ -1,7 +1,5 @@
 """The command bag: the curve of one robot's stream in a ROS bag, its extrema, couplings, lags."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 

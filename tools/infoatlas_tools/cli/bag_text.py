@@ -1,7 +1,5 @@
 """What the command bag prints."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

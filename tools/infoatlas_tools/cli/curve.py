@@ -1,7 +1,5 @@
 """The command curve: the paper's I(s_t; s_t-lag) over demonstrations, and its extrema."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 from pathlib import Path

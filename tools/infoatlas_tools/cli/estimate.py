@@ -1,7 +1,5 @@
 """The command estimate: mutual information of two files of paired samples."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator

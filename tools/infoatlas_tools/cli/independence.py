@@ -1,7 +1,5 @@
 """The command test: a permutation test of independence, with a picture of its null."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 
 from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator

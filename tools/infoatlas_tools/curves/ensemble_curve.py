@@ -6,8 +6,6 @@ The trajectories are an ensemble: samples of the same moment t, as in the paper'
 resampling of time, and never across the end of an episode.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor

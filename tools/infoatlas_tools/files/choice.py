@@ -1,7 +1,5 @@
 """Chooses episodes by what the files say of them: the task, and whether it succeeded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Joins the files of a folder, one for each demonstration, as trajectories."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 A new format is a line in `FORMATS`.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Container, Iterable
 from contextlib import nullcontext

@@ -3,8 +3,6 @@
 States do not contain a simulator's flags (`is_grasped`, `success`, ...).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

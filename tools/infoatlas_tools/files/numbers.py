@@ -1,7 +1,5 @@
 """Arrays from .npy and .npz files, checked before they are read."""
 
-from __future__ import annotations
-
 import json
 import math
 import stat

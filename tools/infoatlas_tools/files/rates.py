@@ -1,7 +1,5 @@
 """Rates of recordings in Hz, stated in a file or derived from the times of samples."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Forward and inverse kinematics of the Franka Panda, with its hand, in NumPy."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..array_types import Float

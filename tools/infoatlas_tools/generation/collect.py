@@ -1,7 +1,5 @@
 """Source demonstrations of the eight tasks, from planners."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ Each part of an attempt uses a demonstration. The path of its tool is moved to t
 the part's reference object, and is followed by inverse kinematics. What succeeds is kept.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -10,8 +10,6 @@ without a rendering device. So the class of materials is replaced by one that do
 contacts and planners do not depend on it. Call `gym.make` with `OPTIONS`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 try:

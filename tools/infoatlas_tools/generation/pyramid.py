@@ -4,8 +4,6 @@ ManiSkill's own planner pushes cube A with closed fingers. This one grasps it, i
 ManiSkill's `stack_cube`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 The state is read from the physics engine, and contacts are asked for only when they are wanted.
 """
 
-from __future__ import annotations
-
 import gc
 from typing import Any
 

@@ -4,8 +4,6 @@ The columns are those of ManiSkill's observation ("state"), in its order, withou
 positions and velocities, the tool, and poses of objects by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 A pose is a homogeneous matrix [4, 4] (float64, metres) in the world, unless noted otherwise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

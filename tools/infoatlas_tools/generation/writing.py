@@ -1,7 +1,5 @@
 """Generated demonstrations as files: ManiSkill's .h5, a LeRobot v3.0 data set, and .npz."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -5,8 +5,6 @@ motion are grouped by their signatures (`motion_scales.py`), in any order. A dem
 a kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 `infoatlas-rt label` writes them. A plain file of {demonstration: steps} is read, too.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

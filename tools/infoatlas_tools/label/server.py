@@ -1,7 +1,5 @@
 """The server of the page: reachable from this machine only, by pages that have the token."""
 
-from __future__ import annotations
-
 import hmac
 import json
 import re

@@ -1,7 +1,5 @@
 """What the page shows and changes: marks, proposals that follow from them, the next episode."""
 
-from __future__ import annotations
-
 import os
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Signals of the page: columns by body and gripper, down-sampled to what a screen shows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ Such a file has `observations/qpos` [T, 14], `qvel`, pictures in `observations/i
 `episode_1.hdf5`, ...
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Finds arrays below a group of an HDF5 file by name, and checks links to them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ Such a file has `observations` [n, d], `actions` [n, a], `rewards`, `terminals` 
 and further arrays in `infos`. An episode ends at a row whose terminal or timeout is true.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Chooses and checks arrays of demonstrations in HDF5 files, and concatenates their columns."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ array, or groups of arrays), `env_states` the states of all actors and articulat
 simulation, and `success` [T] is a flag. The .json file beside it has the rate. (ManiSkill 3.0)
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ Its file `main_data.hdf5` has a group `episode_0`, `episode_1`, ... for each epi
 `truncations` and `infos`. The file lies in the folder `data` of the data set. (Minari 0.4, 0.5)
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Opens HDF5 files with plain messages for errors, and makes copies for changes."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator

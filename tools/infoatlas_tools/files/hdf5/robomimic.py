@@ -8,8 +8,6 @@ AutoData). Recordings of Isaac Lab that are not annotated have poses of objects 
 `states/rigid_object`. Lists of demonstrations are in `mask`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

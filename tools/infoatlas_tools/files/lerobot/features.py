@@ -4,8 +4,6 @@
 list of lists, a dictionary of lists or of dictionaries, a dictionary of places, or absent.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence

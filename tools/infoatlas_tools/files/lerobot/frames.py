@@ -1,7 +1,5 @@
 """Tables of a LeRobot data set: files of frames, and their columns as arrays of numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path

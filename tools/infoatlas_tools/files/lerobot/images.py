@@ -4,8 +4,6 @@ A video is of one episode (v2), or of many, and the metadata have the time at wh
 (v3). Names of files follow the template `video_path` in `meta/info.json`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

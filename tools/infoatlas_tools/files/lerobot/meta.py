@@ -1,7 +1,5 @@
 """Metadata of a LeRobot data set: `meta/info.json` and the lengths of its episodes."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence

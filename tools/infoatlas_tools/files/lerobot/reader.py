@@ -7,8 +7,6 @@ Images of one camera are read if it is named (`images.py`). Without it, only pya
 `annotations/lerobot_writer.py` writes such data sets.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Writes tables of LeRobot data sets: new columns, names, statistics, links to videos."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

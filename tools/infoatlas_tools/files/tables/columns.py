@@ -6,8 +6,6 @@ several demonstrations but no column names them, the table is refused, and the m
 choice.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Dialects of text tables: separators, comments above the header, numbers and words."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Tables of numbers in .parquet files, as pandas, polars and LeRobot write them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

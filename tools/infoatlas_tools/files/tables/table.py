@@ -1,7 +1,5 @@
 """Columns of a table file as numbers, labels, clocks and flags."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple

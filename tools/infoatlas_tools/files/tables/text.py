@@ -4,8 +4,6 @@
 reads the cells. A column with commas has decimal commas if no number of the file has a point.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import re

@@ -1,7 +1,5 @@
 """Bodies among the coordinates of demonstrations, recognised by names of columns."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

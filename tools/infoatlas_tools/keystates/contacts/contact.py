@@ -6,8 +6,6 @@ moves without this one. A hand moves without the box, but an elbow does not move
 Without the position of any tool, what rests, moves and rests again is moved, too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

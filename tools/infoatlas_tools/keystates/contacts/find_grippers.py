@@ -1,7 +1,5 @@
 """Grippers among the coordinates of demonstrations, by names of columns or by their switches."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Openings of grippers, and their switches: when they close and open."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

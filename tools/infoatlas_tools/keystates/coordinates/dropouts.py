@@ -11,8 +11,6 @@ Columns with few values, as switches, are no signs of a dropout.
 Up to three frames are outliers (`outliers.py`), which are replaced.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

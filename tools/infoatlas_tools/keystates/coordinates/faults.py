@@ -1,7 +1,5 @@
 """Finds frames of recorded states that are no measurements, and replaces them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

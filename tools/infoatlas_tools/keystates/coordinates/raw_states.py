@@ -1,7 +1,5 @@
 """Reads raw states of demonstrations: finds the columns with motion, and their representation."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ A wrong recognition would change the motion. So the values have to fit in all ro
 those have to be far off (`outliers.py` replaces them).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ an encoder is recognised by jumps in mid-motion. Jumps to and fro also count if 
 the steps around them once the ends are one place, as those of noise at the seam.
 """
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import NamedTuple
 

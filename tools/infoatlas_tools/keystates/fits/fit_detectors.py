@@ -9,8 +9,6 @@ Cross-validation in up to ten folds chooses the threshold of each of the tracker
 (`live/detectors.py`). It is judged on demonstrations to which neither was fitted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

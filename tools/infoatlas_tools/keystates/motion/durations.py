@@ -4,8 +4,6 @@ Durations within which something counts as one event, or as noise, are in second
 of recording does not change which key states are found.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -9,8 +9,6 @@ The sensor noise of each coordinate is estimated from third differences, which a
 motion. It is subtracted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Sub-tasks between key states: by poses in the states, by a camera, or without references."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Cuts where a tool begins and ceases to move objects: contacts, as those of key states."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Poses and positions of tools and objects within the coordinates of demonstrations."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ mutual information of a Gaussian model in which the end is the object's pose plu
 needs few demonstrations, because it has no slope to fit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ sequence of parts between cuts has the most information between the ends of the 
 reference objects. Data generation uses such parts (MimicGen, Mandlekar et al. 2023).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

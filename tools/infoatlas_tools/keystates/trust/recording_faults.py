@@ -7,8 +7,6 @@ only if four of five demonstrations have nothing like it. A robot that waits can
 the texts say only that the value does not change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
