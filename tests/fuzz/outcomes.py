@@ -1,7 +1,5 @@
 """What every fuzz test checks: a result that keeps its contract, or one error of the library."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Callable, Iterable, Iterator

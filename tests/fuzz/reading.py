@@ -1,7 +1,5 @@
 """Files of trajectories: what every reader has to keep, and damage to files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

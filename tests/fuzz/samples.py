@@ -1,7 +1,5 @@
 """Strategies of samples: integers, the same integers in another form, and invalid ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Arguments of any type and value: a result, or an error that names the argument."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

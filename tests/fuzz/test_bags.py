@@ -3,8 +3,6 @@
 The numbers of a body occur in no other body, so a state that mixes two bodies is detected.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Command lines: an error has one line and an exit code, and equal data gives equal results."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Quaternions of any name, and columns that wrap in any unit, are read as the motion they are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

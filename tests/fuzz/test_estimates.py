@@ -1,7 +1,5 @@
 """Samples of any kind: equal data gives equal estimates, and invalid data is refused."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

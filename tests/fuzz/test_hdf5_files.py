@@ -1,7 +1,5 @@
 """HDF5 files of demonstrations, sound or with a fault: other data is never read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """LeRobot data sets of versions 2.0 to 3.0: sound, with faults, or damaged."""
 
-from __future__ import annotations
-
 import copy
 import json
 from typing import Any

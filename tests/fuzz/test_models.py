@@ -1,7 +1,5 @@
 """Bit flips of a model file, and the C++ engine under limits of threads and memory."""
 
-from __future__ import annotations
-
 import json
 import resource
 import subprocess

@@ -1,7 +1,5 @@
 """What data sets state of their episodes: numbers, tasks, success, rates; nothing is silent."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random pushes to windows: a pair is always a state and the state `lag` steps before."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

@@ -1,7 +1,5 @@
 """Tables of demonstrations in text files and Parquet files: sound, with a fault, or damaged."""
 
-from __future__ import annotations
-
 import csv
 from itertools import pairwise
 from typing import Any, NamedTuple

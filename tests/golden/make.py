@@ -6,8 +6,6 @@ Run it when a model changes, and never to make a failing test pass. The checksum
 distinguishes these cases in tests/runtime/models/test_golden.py.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

@@ -1,7 +1,5 @@
 """The shipped models in both engines."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -1,7 +1,5 @@
 """Models, and canonical samples of all regimes as inputs of the graph."""
 
-from __future__ import annotations
-
 import threading
 import time
 from functools import cache

@@ -1,7 +1,5 @@
 """libinfoatlas by ctypes: the structures and functions of infoatlas.h."""
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 python tests/native/parity.py build/native/prefix/lib/libinfoatlas.so 10000
 """
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -6,8 +6,6 @@ tests/native/program.cpp reads the file. It contains the number of cases, and fo
 sizes B, n and M, the inputs and the outputs, in C order and the byte order of this machine.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

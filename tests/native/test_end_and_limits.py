@@ -1,7 +1,5 @@
 """Threads that cannot be created, and threads that run when Python ends."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The module infoatlas_native: refusals, threads, processes, reproducibility."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import platform

@@ -1,7 +1,5 @@
 """Complete estimates of the engine equal those with Python's preparation."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 

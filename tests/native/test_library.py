@@ -1,7 +1,5 @@
 """libinfoatlas, installed: estimates and windows equal Python's, in C, C++ and by ctypes."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import re

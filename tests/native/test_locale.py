@@ -1,7 +1,5 @@
 """Files are read in one way where a program has set a locale with a decimal comma."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The engine accepts files of the code that it implements, and refuses others with a reason."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest

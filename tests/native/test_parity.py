@@ -1,7 +1,5 @@
 """Outputs of the native engine equal those of ONNX Runtime for the same file."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

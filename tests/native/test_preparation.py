@@ -4,8 +4,6 @@ Directions of equal canonical correlation have no unique basis. The engine and L
 different bases, which have to span the same space.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st

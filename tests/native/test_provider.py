@@ -1,7 +1,5 @@
 """provider="native" if the package is installed: chosen by auto, in copies, and by the command."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

@@ -1,7 +1,5 @@
 """The wheel of `make build/native/ready` contains everything in one distribution."""
 
-from __future__ import annotations
-
 import subprocess
 import zipfile
 from email.message import Message

@@ -6,8 +6,6 @@ are run in an emulator where there is one. The sdist is installed without a work
 To use fewer Pythons: PYTHONS="python3.11 python3.12".
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Commands as a user runs them, and what they must print."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

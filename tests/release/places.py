@@ -1,7 +1,5 @@
 """Where a user runs the package: a new environment, or an emulated Python for aarch64."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

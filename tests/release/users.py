@@ -1,7 +1,5 @@
 """What users do with the built files."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The sdist, and wheels of each Python for both architectures, compiled by the wheel `ziglang`."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

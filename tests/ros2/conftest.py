@@ -1,7 +1,5 @@
 """One process of the node for all tests; each test runs it through its lifecycle."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

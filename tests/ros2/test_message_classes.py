@@ -1,7 +1,5 @@
 """Fields of rclpy's message classes equal those of the definitions in a bag."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The thread that takes messages, the lock for handling them, and the warm-up."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,7 +1,5 @@
 """The node chooses the number of slices if none is set."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

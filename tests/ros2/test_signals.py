@@ -1,7 +1,5 @@
 """Signals to the process of the node: exit code 0 and one line at any time."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Sub-tasks of a running episode over DDS: each message, and the latched one."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

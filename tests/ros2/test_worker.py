@@ -1,7 +1,5 @@
 """The thread of the worker without DDS: effects of a batch of waiting states."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from dataclasses import replace

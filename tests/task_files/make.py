@@ -5,8 +5,6 @@
 tests/tools/keystates/fits/test_fit_detectors.py compares the files with what is fitted today.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
