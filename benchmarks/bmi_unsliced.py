@@ -28,7 +28,6 @@ from .measure import (
     ours,
     pick,
 )
-from .peers.published import PUBLISHED, PUBLISHED_TRUTH
 from .report import number, table
 from .tasks.bmi_files import EIGHT, load_cases
 
@@ -54,16 +53,12 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         "deviation over seeds, averaged over tasks. Smallest bias on: number of tasks on which "
         "the estimator has the smallest absolute bias. For estimators that use ranks only, tasks "
         "that are monotone maps of each other are identical. Time: of one estimate, median over "
-        "seeds, averaged over tasks.",
+        "seeds, averaged over tasks. The eight tasks are those of the paper's "
+        "[Table 1](table1.md).",
         summary(rows, sizes, eight, len(tasks)),
         standard_errors(rows, sizes),
         intervals.section(rows, sizes, lambda row: row.label["task"]),
     ]
-    if eight:
-        parts += [
-            f"## The paper's {len(eight)} tasks, n = {sizes[-1]}",
-            *paper(rows, eight, sizes[-1]),
-        ]
     for name in filter(ours, names(rows)):
         heading = f"## Where a peer has a smaller bias than {name}"
         parts += [heading, losses(rows, sizes[-1], name)]
@@ -118,32 +113,6 @@ def standard_errors(rows: list[Row], sizes: Sequence[int]) -> str:
         "measured on the training distribution. Both are means over tasks."
     )
     return f"{text}\n\n{table(['n', 'estimator', 'standard error', 'spread'], lines)}"
-
-
-def paper(rows: list[Row], eight: list[str], n: int) -> list[str]:
-    truth = [pick(rows, task=task, n=n)[0].truth for task in eight]
-    lines = [["**truth**", *(number(t, 2) for t in truth), "", ""]]
-    for name in names(rows):
-        own = [pick(rows, task=task, n=n, estimator=name)[0] for task in eight]
-        cells = (f"{number(r.mean, 2)} ± {number(r.spread, 2)}" for r in own)
-        seconds = report.duration(mean_seconds(own))
-        lines.append([f"**{name}**", *cells, number(mean_absolute_bias(own)), seconds])
-    text = "Rows in bold were measured here: mean over seeds ± spread."
-    if n == SIZES[-1]:
-        text += (
-            ' Rows "as published" are quoted from Table 1 of the InfoAtlas paper. Its authors used '
-            "a single H800 GPU and an 8-core Xeon 8480C, so their times are not comparable with "
-            "those measured here. The mean absolute bias in brackets is computed from the quoted "
-            "values, which have two decimals."
-        )
-        place = [list(EIGHT).index(task) for task in eight]
-        for name, (values, seconds) in PUBLISHED.items():
-            quoted = [values[i] for i in place]
-            bias = np.mean([abs(values[i] - PUBLISHED_TRUTH[i]) for i in place])
-            cells = (f"{value:.2f}" for value in quoted)
-            lines.append([f"{name}, as published", *cells, f"({bias:.2f})", f"{seconds} s"])
-    headers = ["", *(EIGHT[task] for task in eight), "mean abs. bias", "time"]
-    return [text, table(headers, lines)]
 
 
 def losses(rows: list[Row], n: int, name: str) -> str:

@@ -9,6 +9,8 @@ Both have the interface of :mod:`infoatlas_train.data.families`. Shapes: B datas
 queries, D coordinates of a side.
 """
 
+from __future__ import annotations
+
 import math
 
 import torch
