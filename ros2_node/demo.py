@@ -37,6 +37,8 @@ from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 
 from infoatlas_rt.cli.console import check_target
+from infoatlas_rt.cli.main import exit_code
+from infoatlas_rt.errors import OutputError
 from infoatlas_rt.streams.events import Event
 from infoatlas_tools.bags.bag_curve import StreamCurve, StreamTopic
 from infoatlas_tools.plots.drawing import INK, QUIET, check_format
@@ -217,7 +219,7 @@ def picture(robot: Robot, played: list[tuple[np.ndarray, np.ndarray, np.ndarray]
     return figure
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--demonstrations", type=int, default=4, help="how many to replay (4)")
     parser.add_argument("--plot", default="ros2.png", help="picture (ros2.png)")
@@ -257,8 +259,7 @@ def main() -> int:
         node.wait(10)
         rclpy.try_shutdown()
     if not robot.estimates:
-        print("no estimate came: see what the node printed", file=sys.stderr)
-        return 1
+        raise OutputError("no estimate came: see what the node printed")
     for action, steps in delays.items():
         print(f"cube {action}: {len(steps)} of {len(played)} moments found")
         if steps:
@@ -272,8 +273,7 @@ def main() -> int:
         print(f"from the state's stamp to the event's arrival: {arrival:.0f} ms (median)")
     picture(robot, played).savefig(arguments.plot)
     print(f"Picture: {arguments.plot}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(main, "demo"))

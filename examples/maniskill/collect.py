@@ -17,6 +17,8 @@ import mani_skill.envs  # noqa: F401  (registers the tasks)
 from mani_skill.utils.wrappers import RecordEpisode
 from tqdm import tqdm
 
+from infoatlas_rt.cli.main import exit_code
+
 SOLUTIONS = "mani_skill.examples.motionplanning.panda.solutions"
 TASKS = {  # the module of each planner
     "PickCube-v1": "pick_cube",
@@ -69,4 +71,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_code(main, "collect"))

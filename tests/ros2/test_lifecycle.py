@@ -251,8 +251,9 @@ def test_shutdown_from_active_and_the_end_of_the_process(session, tmp_path):
     assert node.alive() and node.stop() == 0, node.log.read_text()
 
 
-def test_a_wrong_value_at_the_start_is_reported_in_one_line(tmp_path, process):
-    node = NodeProcess(tmp_path / "log.txt", "--ros-args", "-p", "window:=lots")
+@pytest.mark.parametrize("given", [("-p", "window:=lots"), ("--params-file", "window.yaml")])
+def test_a_wrong_value_at_the_start_is_reported_in_one_line(tmp_path, process, given):
+    node = NodeProcess(tmp_path / "log.txt", "--ros-args", *given)
     assert node.process.wait(LIMIT) == 2
     log = node.log.read_text()
     assert "Traceback" not in log

@@ -2,9 +2,11 @@
 
 import copy
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -282,6 +284,22 @@ def test_an_interrupt_is_one_line_with_the_way_to_go_on(
     assert module.main([*argv, str(tmp_path / "x")]) == 130
     error = capsys.readouterr().err
     assert error.startswith("interrupted: ") and way in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "event, code, said",
+    [
+        ("KeyboardInterrupt", 130, "interrupted"),
+        ("ModuleNotFoundError(name='torch')", 2, "[train]"),
+    ],
+)
+def test_torch_is_absent_or_its_import_is_interrupted(tmp_path, event, code, said):
+    (tmp_path / "torch.py").write_text(f"raise {event}")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    command = [sys.executable, "-m", "infoatlas_train.build", "x"]
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True)
+    assert done.returncode == code and said.encode() in done.stderr
+    assert done.stderr.count(b"\n") == 1
 
 
 def test_an_option_that_pretraining_does_not_have_is_named(short, tmp_path):

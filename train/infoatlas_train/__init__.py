@@ -1,8 +1,20 @@
 """Pretraining and calibration of models, and differentiable estimates, in torch."""
 
-from importlib.util import find_spec
+import sys
 
-if find_spec("torch") is None:
-    raise ModuleNotFoundError(
-        "infoatlas_train needs torch: pip install 'infoatlas-rt[train]'", name="torch"
-    )
+COMMAND = sys.argv[:1] == ["-m"]  # python -m infoatlas_train.build imports this package first
+try:
+    import torch  # noqa: F401
+except KeyboardInterrupt:
+    if not COMMAND:
+        raise
+    print("interrupted", file=sys.stderr)
+    sys.exit(130)
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    text = "infoatlas_train needs torch: pip install 'infoatlas-rt[train]', in a clone '.[train]'"
+    if not COMMAND:
+        raise ModuleNotFoundError(text, name="torch") from None
+    print(text, file=sys.stderr)
+    sys.exit(2)

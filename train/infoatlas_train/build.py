@@ -345,7 +345,10 @@ def main(argv: list[str] | None = None) -> int:
         torch.set_num_threads(args.threads)
         Build(recipe, args.out, args.threads).run(args.until, args.shard)
 
-    resume = f"the same command continues; manifest.json in {args.out} lists the complete stages"
+    resume = (
+        "the same command continues at the last checkpoint; "
+        f"manifest.json in {args.out} lists the complete stages"
+    )
     return exit_code(run, "infoatlas_train.build", resume)
 
 

@@ -59,7 +59,11 @@ def _run(stops: list[Callable[[], None]], args: list[str] | None) -> int:
     # context immediately, even during a transition or a publication.
     stop = Future()
     stops.append(partial(stop.set_result, None))
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    except RuntimeError as error:  # RCLError: a file of parameters that is absent or cannot be read
+        print("infoatlas_node:", *str(error).split(), file=sys.stderr)
+        return 2
     node = None
     try:
         node = InfoAtlasNode()

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Any
 
@@ -38,7 +39,7 @@ EXIT_CODES = {
     1: "the result cannot be written, as on a full disk",
     2: "wrong usage or input, a path where nothing can be written, or a missing package",
     3: "a model or a provider that cannot be used",
-    130: "ended by Ctrl-C",
+    130: "ended by Ctrl-C, except for label, which always ends so",
 }
 
 
@@ -126,6 +127,15 @@ def check_packages(chosen: str, module: Any) -> None:
 
 
 class _Parser(argparse.ArgumentParser):
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuse unknown options here: argparse would print the usage without a command's."""
+        found, left = super().parse_known_args(args, namespace)
+        if left:
+            near = get_close_matches(left[0].partition("=")[0], self._option_string_actions, 1)
+            hint = f" (is it {near[0]}?)" if near else ""
+            self.error(f"unrecognized arguments: {' '.join(left)}{hint}")
+        return found, left
+
     def _print_message(self, message: str, file: Any = None) -> None:
         """Report a full disk, which argparse ignores."""
         if message and file is not None:

@@ -259,6 +259,10 @@ def test_info(capsys):
         (["keystates", ""], 2, "the path of the data is empty"),
         (["bag", str(PICKCUBE)], 2, "is no ROS bag: pass one, or use infoatlas-rt keystates"),
         (["test", "no.npy", "no.npy", "--plot", ""], 2, "end its name in one of"),
+        (["label", str(PICKCUBE), "--labels", "none/a.json"], 2, "its folder is missing"),
+        (["label", str(PICKCUBE), "--object", "cube"], 2, "--object is given without --tool"),
+        (["label", str(PICKCUBE), "--object", "cub"], 2, "bodies: use one of cube, cube_to_goal"),
+        (["label", str(PICKCUBE), "--camera", "none"], 2, "neither a camera of the data nor a"),
         (["bench", "--duration", "0"], 2, "duration is 0.0"),
         (["bench", "--samples", "3"], 2, "3 samples are fewer"),
         (["info", "--model", "no.onnx"], 3, "no.onnx"),
@@ -280,6 +284,7 @@ def test_failures_have_a_reason_and_a_code(arguments, code, message, capsys, tmp
         ["nonsense"],
         ["keystates"],
         ["bench", "--dims", "1"],
+        ["bench", "--slice", "3"],
         ["keystates", str(PICKCUBE), "--lag", "3"],
         ["keystates", str(PICKCUBE), "--method", "curve"],
         ["curve", str(PICKCUBE), "--count", "3"],
@@ -291,7 +296,9 @@ def test_wrong_usage(arguments, capsys):
     with pytest.raises(SystemExit) as caught:
         main.main(arguments)
     assert caught.value.code == 2
-    assert "usage: infoatlas-rt" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "usage: infoatlas-rt" in said
+    assert "--slice" not in arguments or "--slice 3 (is it --slices?)" in said
 
 
 def test_missing_extras_are_named(monkeypatch, capsys, tmp_path):

@@ -349,6 +349,10 @@ def test_a_port_that_is_taken_and_the_end_by_ctrl_c(data, tmp_path):
         first.send_signal(2)
         text, errors = first.communicate(timeout=20)
         assert first.returncode == 0 and "Marks are in" in text and not errors
+        again = subprocess.Popen([*command, "--port", port], **run, preexec_fn=heard)
+        assert again.stdout.readline().split()[-1].startswith(f"http://127.0.0.1:{port}/")
+        again.send_signal(2)
+        again.communicate(timeout=20)
         assert f"ssh -L {port}:localhost:{port} " in elsewhere
     finally:
         first.kill()

@@ -84,11 +84,7 @@ def annotate(
     if isinstance(demonstrations, Recording):
         demonstrations = demonstrations.trajectories
     given = as_trajectories(demonstrations)
-    if bool(tools) != bool(objects):
-        first, second = ("tools", "objects") if tools else ("objects", "tools")
-        raise ParameterError(
-            f"`{first}` is given without `{second}`: a sub-task is about both, so name both"
-        )
+    check_bodies(tools, objects)
     if not tools and source:
         tools, objects = known_bodies(source)
     if object_names and given.camera is None:
@@ -111,6 +107,15 @@ def annotate(
             )
         subtasks = replace(subtasks, given_names=tuple(names))
     return Annotations(found, subtasks, episode_names(given), source)
+
+
+def check_bodies(tools: Any, objects: Any) -> None:
+    """Raise ParameterError if tools are given without objects, or objects without tools."""
+    if bool(tools) != bool(objects):
+        first, second = ("tools", "objects") if tools else ("objects", "tools")
+        raise ParameterError(
+            f"`{first}` is given without `{second}`: a sub-task is about both, so name both"
+        )
 
 
 def known_bodies(recording: Recording) -> tuple[dict[str, Pose], dict[str, Pose]]:

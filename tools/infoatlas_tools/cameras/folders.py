@@ -39,8 +39,8 @@ def folder_camera(given: str, episodes: Sequence[str], count: int) -> Camera:
     folder = Path(given)
     if not folder.is_dir():
         raise InputError(
-            f"camera is {given!r}, and the data contain no camera that is read: pass a folder with "
-            "a video or a folder of images for each demonstration"
+            f"camera is {given!r}, which is neither a camera of the data nor a folder that exists: "
+            "pass a folder with a video or a folder of images for each demonstration"
         )
     found = _in_order(e for e in entries(folder) if e.is_dir() or e.suffix.lower() in FILES)
     named = {entry.stem: entry for entry in found}

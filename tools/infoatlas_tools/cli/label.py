@@ -76,22 +76,25 @@ def run(arguments: Namespace) -> None:
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            print(f"\nMarks are in {arguments.labels}.")
+            saved = Path(arguments.labels).exists()
+            print(f"\nMarks are in {arguments.labels}." if saved else "\nNothing was marked.")
 
 
 def make_server(arguments: Namespace) -> Server:
     """The server of the page, with the data read."""
+    from infoatlas_rt.cli.console import check_target
+
+    from ..annotations.annotate import check_bodies
     from ..keystates.subtasks.poses import parse_bodies
     from ..label.server import Server
     from ..label.session import Session
 
+    check_target(Path(arguments.labels))
     with options_named():
         recording = opened(arguments)
         names = recording.trajectories.names
-        session = Session(
-            recording,
-            Path(arguments.labels),
-            tools=parse_bodies("--tool", arguments.tool or [], names),
-            objects=parse_bodies("--object", arguments.object or [], names),
-        )
+        tools = parse_bodies("--tool", arguments.tool or [], names)
+        objects = parse_bodies("--object", arguments.object or [], names)
+        check_bodies(tools, objects)
+        session = Session(recording, Path(arguments.labels), tools=tools, objects=objects)
         return Server(session, recording.cameras, arguments.port)

@@ -2,6 +2,7 @@
 
 import hmac
 import json
+import os
 import re
 import secrets
 from collections.abc import Mapping
@@ -36,7 +37,8 @@ class Server(ThreadingHTTPServer):
     """Serves one session, with a token that is made for it; port 0 chooses a free one."""
 
     daemon_threads = True
-    allow_reuse_address = False
+    # A fixed port serves again at once; on Windows the option would share it with another server.
+    allow_reuse_address = os.name != "nt"
 
     def __init__(self, session: Session, cameras: Mapping[str, Any], port: int = 0) -> None:
         self.session, self.cameras, self.token = session, cameras, secrets.token_urlsafe(24)
