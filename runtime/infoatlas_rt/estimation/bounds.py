@@ -82,8 +82,9 @@ def warn_of_copies(x: Array, y: Array) -> None:
     rows = repeats(x, y) if len(x) == len(y) else None
     if rows is not None and rows.copies:
         log.warning(
-            "%d of %d rows are exact copies of others, and copies look like dependence: leave them "
-            "out unless all values are classes or counts", rows.copies, len(x),
+            "%d of %d rows are exact copies of others, and copies look like dependence: leave out "
+            "rows that were recorded twice. Classes, counts, zeros, limits and codes for lost "
+            "values are no such copies.", rows.copies, len(x),
         )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from ..errors import InputError, ModelError
 from ..inputs.checks import as_choice, as_count
 from ..models import model_file
 from . import slicing
+from .atoms import LEAST_SAMPLES, estimate_by_patterns
 from .bounds import warn_of_copies
 from .determined import LEAST, is_determined
 from .directions import WAYS, estimate_by_directions
@@ -152,6 +153,10 @@ class Estimator:
         A side that has at most D coordinates without the constant and redundant ones is not sliced,
         unless `k`, `slices` or `sides` are given.
 
+        Many samples may share a value: a constant for lost values, a limit, a zero. If unsliced
+        sides have eight patterns of such values or more, the result is a sum over the patterns
+        (`Estimate.patterns`). It needs tens to hundreds of estimates.
+
         More than the model's n_max samples are estimated in disjoint parts of equal size, and the
         result is their average. Each part extends over all samples.
 
@@ -214,12 +219,25 @@ class Estimator:
             if 0 < min(left) and max(left) <= self.model_file.dim:
                 kept = samples.without(of_x, of_y)
                 found = replace(self._estimate(kept, start), **out)
+        found = self._by_patterns(samples, found, start)
         if found.mi > 0 and not samples.time_series and groups is None:
             warn_of_copies(samples.x, samples.y)
         if found.k is None and not found.saturated and found.mi > LEAST:
             in_order = samples.time_series or found.autocorrelated
             return replace(found, saturated=is_determined(samples, in_order))
         return found
+
+    def _by_patterns(self, samples: Samples, found: Estimate, start: float) -> Estimate:
+        """The estimate, as a sum over patterns of atoms if unsliced sides have many of them."""
+        given = samples.groups, samples.resolution_x, samples.resolution_y
+        plain = all(value is None for value in given)
+        enough = len(samples) >= max(LEAST_SAMPLES, 4 * self.model_file.n_min)
+        on_host = isinstance(samples.x, np.ndarray)
+        if found.k is not None or found.degenerate or not (plain and enough and on_host):
+            return found
+        out = found.constant_x + found.redundant_x, found.constant_y + found.redundant_y
+        kept = samples.without(*out)
+        return estimate_by_patterns(kept, lambda some: self._estimate(some, start), found)
 
     def estimate_checked(self, samples: Samples) -> Estimate:
         """`estimate` without checks, for arrays that this package has made.

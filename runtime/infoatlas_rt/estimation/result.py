@@ -94,6 +94,10 @@ class Estimate:
         How sides wider than the model were reduced to k dimensions. "random": by random projections
         (slices). "canonical": by directions found in the other half of the samples, and `mi` is
         usually too low. None if unsliced.
+    patterns : int
+        Patterns of values that many samples share (constants for lost values, limits, zeros) over
+        which `mi` is a sum (`atoms`); 0 if it is none. If a value is lost because of what it is,
+        the sum is an approximation.
     """
 
     mi: float
@@ -125,6 +129,7 @@ class Estimate:
     redundant_y: tuple[int, ...] = ()
     parts: int = 1
     directions: str | None = None
+    patterns: int = 0
 
     @property
     def how(self) -> str:
@@ -133,12 +138,19 @@ class Estimate:
             return "unsliced" if self.k is None else f"{self.slices} slices, k={self.k}"
         return f"{self.k} {self.directions} directions: usually too low"
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for the reader of a number: what is unusual in the samples."""
+        found = [SIMILAR_ROWS] * self.autocorrelated
+        if self.patterns:
+            found.append(f"sum over {self.patterns} patterns of values that many samples share")
+        return tuple(found)
+
     def __str__(self) -> str:
         """One line, with the flags that are set at its end."""
         how = self.how
         flags = [name for name in ("saturated", "degenerate") if getattr(self, name)]
-        if self.autocorrelated:
-            flags.append(SIMILAR_ROWS)
+        flags += self.notes
         if self.parts > 1:
             flags.append(f"mean of {self.parts} parts")
         for why in ("constant", "redundant"):

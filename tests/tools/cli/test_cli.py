@@ -15,6 +15,7 @@ import pytest
 from infoatlas_rt import Task
 from infoatlas_rt.cli import main
 from infoatlas_rt.estimation.estimator import Estimator
+from infoatlas_rt.estimation.result import SIMILAR_ROWS
 from pictures import series
 
 PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
@@ -53,6 +54,22 @@ def test_warnings_are_in_the_json(command, capsys, tmp_path):
         assert [text[:41] for text in said if "copies" in text] == [
             "100 of 200 rows are exact copies of other"
         ]
+
+
+@pytest.mark.parametrize("command", ["estimate", "test"])
+def test_random_walks_without_their_order_have_a_note(command, capsys, tmp_path):
+    walks = np.random.default_rng(0).standard_normal((2, 200, 1)).cumsum(axis=1)
+    files = [str(tmp_path / name) for name in ("x.npy", "y.npy")]
+    for file, walk in zip(files, walks, strict=True):
+        np.save(file, walk)
+    options = QUICK if command == "estimate" else [*QUICK, "--permutations", "9"]
+    for order in ([], ["--time-series"]):
+        assert main.main([command, *files, *options, *order]) == 0
+        said = capsys.readouterr().out
+        assert main.main([command, *files, *options, *order, "--json"]) == 0
+        notes = json.loads(capsys.readouterr().out)["notes"]
+        assert notes == ([] if order else [SIMILAR_ROWS])
+        assert (SIMILAR_ROWS in said) != bool(order)
 
 
 def test_curve_table_picture_and_json(capsys, tmp_path, figures):

@@ -32,7 +32,7 @@ def run(arguments: Namespace) -> None:
 
     x, y, dropped, notes = load_pairs(arguments.x, arguments.y, drop_missing=arguments.drop_missing)
     result = make_estimator(arguments).estimate(x, y, time_series=arguments.time_series)
-    content = {**result.to_dict(), "dropped": dropped, "notes": list(notes)}
+    content = {**result.to_dict(), "dropped": dropped, "notes": [*notes, *result.notes]}
     if not write_json(arguments.json, content):
         print(result)
         if result.directions == "random":

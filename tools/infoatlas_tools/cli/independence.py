@@ -35,6 +35,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     import numpy as np
 
+    from infoatlas_rt.estimation.result import SIMILAR_ROWS
+
     from ..analysis.independence import independence_test
     from ..files.load import load_pairs
 
@@ -52,6 +54,7 @@ def run(arguments: Namespace) -> None:
         from ..plots.null_plot import null_figure
 
         null_figure(result).savefig(arguments.plot)
+    notes += (SIMILAR_ROWS,) * result.autocorrelated
     content = {"x": arguments.x, "y": arguments.y, **result.to_dict()}
     content |= {"dropped": dropped, "notes": list(notes)}
     if write_json(arguments.json, content):
