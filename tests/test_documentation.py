@@ -264,7 +264,7 @@ def test_tables_are_those_of_the_sources(tmp_path, capsys):
     pages = {}
     for old, name, text, other in [
         (reference, "PAGES", "| `lag` | `10` |", "| `lag` | `11` |"),
-        (module.COMMAND_LINE, "COMMAND_LINE", "(default: 5)", "(default: 6)"),
+        (module.COMMAND_LINE, "COMMAND_LINE", "(default: 40)", "(default: 41)"),
     ]:
         pages[tmp_path / old.name] = content = old.read_text(encoding="utf-8")
         assert text in content
