@@ -29,6 +29,7 @@ def annotate(
     object_names: Mapping[int, str] | None = None,
     names: Sequence[str] | None = None,
     labels: Any = None,
+    date: str = "contact",
     progress: Callable[[float], object] = lambda share: None,
 ) -> Annotations:
     """Find the key states and the sub-tasks of demonstrations; `Annotations.write` writes them.
@@ -52,6 +53,8 @@ def annotate(
         Names of the sub-tasks in their order, instead of "reach cube" and the like.
     labels : dict, path or Marks, optional
         Known key states, which `discover_keystates` describes, or a file of `infoatlas-rt label`.
+    date : "contact" or "command"
+        Date of a switch of a gripper, as `discover_keystates` describes.
     progress : callable
         Is called with the share of the work that is done, from 0 to 1.
 
@@ -95,7 +98,7 @@ def annotate(
         )
     if given.camera is not None:
         _follow_reading(given.camera, progress)
-    found = discover_keystates(given, count, labels=labels)
+    found = discover_keystates(given, count, labels=labels, date=date)
     if given.camera is None:
         progress(0.6)
     subtasks = found.subtasks(tools or None, objects or None, object_names=object_names)

@@ -124,6 +124,7 @@ def run(arguments: Namespace) -> None:
             object_names=parse_object_names(arguments.object_name or []),
             names=names and [part.strip() for part in names.split(",")],
             labels=parse_labels(arguments.label or [], episode_names(given)),
+            date=arguments.date,
             progress=advance,
         )
     picture = draw(annotations, arguments)

@@ -76,7 +76,7 @@ def run(arguments: Namespace) -> None:
     groups = parse_groups(arguments.group or [], trajectories)
     labels = parse_labels(arguments.label or [], episode_names(trajectories))
     with progress("key states") as advance:
-        found = discover_keystates(trajectories, count, labels=labels)
+        found = discover_keystates(trajectories, count, labels=labels, date=arguments.date)
         advance(0.5)
         changes = found.explain(groups) if groups else []
     if arguments.save:

@@ -182,7 +182,7 @@ def add_loading(parser: ArgumentParser) -> None:
 
 
 def add_discovery(parser: ArgumentParser) -> None:
-    """--count, --label, and those of `add_description`."""
+    """--count, --label, --date, and those of `add_description`."""
     parser.add_argument(
         "--count",
         metavar="K",
@@ -199,6 +199,13 @@ def add_discovery(parser: ArgumentParser) -> None:
         "same names, or once with a .json file that infoatlas-rt label wrote, or of {demo: {name: "
         "step}}. DEMO is the number of the demonstration, as 4 of demo_4 or episode_4.csv, or its "
         "name. Where names have no numbers, it is the position, from 0",
+    )
+    parser.add_argument(
+        "--date",
+        choices=("contact", "command"),
+        default="contact",
+        help="date of a switch of a gripper. contact: the end of a closing, the begin of an "
+        "opening. command: the begin of either",
     )
     add_description(parser)
 

@@ -44,6 +44,7 @@ from .trust.quality import assess
 from .trust.recording_faults import equal_frames, recording_faults
 from .trust.trust import has_bursts, measure_met, measure_reproduced
 
+DATES = "contact", "command"  # of a switch
 CHOOSABLE = 8  # key states of a demonstration that count="auto" keeps, at most
 
 
@@ -52,6 +53,7 @@ def discover_keystates(
     count: int | str = "auto",
     *,
     labels: Labels | None = None,
+    date: str = "contact",
 ) -> KeyStates:
     """Find key states of demonstrations of one task.
 
@@ -78,6 +80,10 @@ def discover_keystates(
         "demo_4" or "4". Other key states of the same kinds are found; `count` is ignored. None in
         place of a step: the demonstration lacks this kind. One demonstration has all names. Steps
         without names are matched in order of time.
+    date : "contact" or "command"
+        Date of a switch of a gripper. "contact": the end of a closing, the begin of an opening.
+        "command": the begin of either, which follows the command at once. Labels keep their own
+        distance from the switches.
 
     Raises
     ------
@@ -97,6 +103,8 @@ def discover_keystates(
     """
     if isinstance(count, str) and count != "auto":
         raise InputError(f"count is {count!r}: pass a number of key states, or 'auto'")
+    if date not in DATES:
+        raise InputError(f"date is {date!r}: pass {' or '.join(map(repr, DATES))}")
     most = CHOOSABLE if isinstance(count, str) else as_count(count, "count", 1)
     given = as_trajectories(trajectories)
     coordinates, repaired, paths, outliers = read_coordinates(given)
@@ -112,6 +120,8 @@ def discover_keystates(
     evidence = find_evidence(
         given.names, states, frequency, _gripper(given), given.ignore, rotations
     )
+    if date == "command":
+        evidence = evidence.by_command()
     dropouts = coordinates.dropouts
     if dropouts:
         evidence = replace(evidence, events=_seen_events(evidence.events, dropouts))
@@ -161,7 +171,7 @@ def _seen_events(
 ) -> list[list[Event]]:
     """Events of each demonstration that are not in a dropout, where their steps are unknown."""
     return [
-        [e for e in row if not _is_hidden(dropouts, i, *(e.span or (e.step, e.step)))]
+        [e for e in row if not _is_hidden(dropouts, i, e.begins, e.ends)]
         for i, row in enumerate(events)
     ]
 

@@ -30,6 +30,7 @@ from .contacts.keystate_steps import Steps
 from .coordinates import warn
 from .fits.fit_detectors import fit_live
 from .fits.fit_subtasks import fit_subtasks
+from .motion.durations import NEAR, tempo
 from .motion.motion_scales import LAG, Recordings
 from .subtasks.find_subtasks import subtasks_of
 from .subtasks.subtask_results import Subtasks
@@ -57,11 +58,12 @@ class KeyStates:
         Contacts and switches that the states show.
     reproduced : [K] float64
         Share of each key state that detectors fitted to other demonstrations find again within
-        0.25 s, corrected for that of evenly spaced steps; NaN with one demonstration.
+        0.25 s, corrected for that of evenly spaced steps: 0 for as many, 1 for all. NaN with one
+        demonstration, or if evenly spaced steps are nearly always found.
     met : float
-        Share of the contacts and switches that have a key state within 0.25 s, corrected for that
-        of evenly spaced steps; NaN if the states show none. With labels, the share of the key
-        states that are within 0.25 s of a contact or a switch.
+        Share of the contacts and switches that have a key state within 0.25 s, less that of evenly
+        spaced steps; NaN if the states show none. With labels, the share of the key states that are
+        within 0.25 s of a contact or a switch.
     notes : tuple of str
         Sentences about what the search recognised, left out or replaced.
     """
@@ -86,6 +88,29 @@ class KeyStates:
         than that. The end is not among them.
         """
         return self.found.steps
+
+    @cached_property
+    def _spans(self) -> tuple[Any, Any]:
+        timing, lengths = self.recordings.timing, self.trajectories.lengths
+        frequency = timing.frequency * timing.stride
+        near = NEAR * tempo(lengths, frequency) * frequency if self.labels else -1
+        return self.evidence.spans(self.steps, near)
+
+    @property
+    def begins(self) -> Any:
+        """Steps [N, K] at which the switches of grippers begin, masked as `steps`.
+
+        They are `steps` where there is no switch.
+        """
+        return self._spans[0]
+
+    @property
+    def ends(self) -> Any:
+        """Steps [N, K] at which the switches of grippers end, masked as `steps`.
+
+        They are `steps` where there is no switch.
+        """
+        return self._spans[1]
 
     @property
     def strength(self) -> NDArray[np.float64]:
@@ -123,14 +148,14 @@ class KeyStates:
         """A pandas DataFrame with a row for each key state of each demonstration.
 
         Columns: demonstration (row of `steps`), key_state (column of `steps`), kind, name, source,
-        shared, step, seconds (NaN without a rate), strength.
+        shared, step, begins, ends, seconds (of the step; NaN without a rate), strength.
 
         Raises
         ------
         InputError
             pandas is not installed.
         """
-        return tables.data_frame(self.found, self.trajectories)
+        return tables.data_frame(self.found, self.begins, self.ends, self.trajectories)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe values; "keystates" is a list with a dict for each column of `steps`."""
@@ -145,6 +170,8 @@ class KeyStates:
             "keystates": [
                 {
                     "steps": self.steps[:, column].tolist(),
+                    "begins": self.begins[:, column].tolist(),
+                    "ends": self.ends[:, column].tolist(),
                     "strength": float(self.strength[column]),
                     "kind": int(self.kind[column]),
                     "name": self.name(column),
@@ -201,7 +228,7 @@ class KeyStates:
         found = warn(self.recordings.coordinates.dropouts, names)
         if self.labels:
             return found
-        return (*found, *reasons(self.found, self.evidence, self.met, data.lengths, names))
+        return (*found, *reasons(self.found, self.evidence, self.reproduced))
 
     def subtasks(
         self,

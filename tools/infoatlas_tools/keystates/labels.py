@@ -58,7 +58,7 @@ def spread_labels(
     # Two kinds may stand for one event, with different delays.
     same = np.where(said, np.nan_to_num(marked, nan=LACKS), -np.inf)
     _, first, which = np.unique(same, True, True, axis=1)
-    kinds, marked = [meant[j][:3] for j in first.tolist()], marked[:, first]
+    kinds, marked = [meant[j][:4] for j in first.tolist()], marked[:, first]
     steps = np.minimum(marked // timing.stride, lengths[:, None] - 1)
     known = np.where(said[:, first], steps, np.inf)
     some = np.flatnonzero(said.any(axis=1)).tolist()
@@ -112,14 +112,16 @@ def _score_events(
 ) -> Float:
     """Scores [T, K] of the events of a demonstration that are like the labelled ones; others 0.
 
-    `kinds` are kind, strength and grip of the K labelled ones; `recorded` [T, K] gets their steps.
+    `kinds` are kind, strength, grip and date of the K labelled ones; `recorded` [T, K] gets their
+    steps.
     """
     score = np.zeros(recorded.shape)
     for event in events:
-        at = min(event.step // stride, len(score) - 1)
-        for j, (kind, strength, grip) in enumerate(kinds):
+        for j, (kind, strength, grip, date) in enumerate(kinds):
             if kind == event.kind:
-                recorded[at, j] = event.step
+                step = getattr(event, date)
+                at = min(step // stride, len(score) - 1)
+                recorded[at, j] = step
                 # A failed attempt is short, and what slips out ends no grip.
                 short = max(1 - event.grip / grip, 0) if grip and not event.unpaired else 0
                 score[at, j] = SEEN / (1 + abs(event.strength - strength) + short)
@@ -182,23 +184,34 @@ def _sums(score: Float) -> tuple[Float, Float]:
 
 
 def _find_meant(events: Sequence[Sequence[Event]], labels: Float, near: float) -> tuple[Any, ...]:
-    """Kind, median strength and grip, and steps [N], of events that most labels [N] lie on.
+    """Kind, median strength and grip, date and steps [N], of events that most labels [N] lie on.
 
-    None, 0, 0 and the labels if there are none.
+    The date is the one of `step`, `begins` and `ends` from which labels have the most equal delays;
+    `step` if there is one label. None, 0, 0, "step" and the labels if there are none.
     """
-    found: list[tuple[Any, ...]] = [(np.inf, None, 0.0, 0.0, labels)]
+    found: list[tuple[Any, ...]] = [(np.inf, None, 0.0, 0.0, "step", labels)]
+    given = np.flatnonzero(~np.isnan(labels)).tolist()
     for kind in sorted({event.kind for row in events for event in row}, key=lambda k: k.name):
-        steps, (strength, grip) = labels.copy(), np.full((2, len(labels)), np.nan)
-        for i in np.flatnonzero(~np.isnan(labels)).tolist():
+        nearest: dict[int, Event] = {}
+        for i in given:
             own = [e for e in events[i] if e.kind == kind and e.away(labels[i]) <= near]
             if own:
-                event = min(own, key=lambda e: abs(e.step - labels[i]))
-                steps[i], strength[i], grip[i] = event.step, event.strength, event.grip
-        on = ~np.isnan(strength)
-        if on.sum() >= STAND_FOR * np.count_nonzero(~np.isnan(labels)):
-            away = float(np.abs(steps - labels)[on].mean())
-            middle = (float(np.nanmedian(values)) for values in (strength, grip))
-            found.append((away, kind, *middle, steps))
+                nearest[i] = min(own, key=lambda e: abs(e.step - labels[i]))
+        on = list(nearest)
+        if len(on) < STAND_FOR * len(given):
+            continue
+        choices = []
+        for date in ("step", "begins", "ends"):
+            steps = labels.copy()
+            steps[on] = [getattr(event, date) for event in nearest.values()]
+            delay = (labels - steps)[on]
+            choices.append((float(np.ptp(delay)), float(np.abs(delay).mean()), date, steps))
+        _, away, date, steps = min(choices, key=lambda choice: choice[0])
+        middle = (
+            float(np.median([getattr(e, name) for e in nearest.values()]))
+            for name in ("strength", "grip")
+        )
+        found.append((away, kind, *middle, date, steps))
     return min(found, key=lambda one: one[0])[1:]
 
 

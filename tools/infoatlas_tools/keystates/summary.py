@@ -11,8 +11,7 @@ from ..presentation import require_pandas, with_count
 from ..trajectories import Trajectories
 from .contacts.event_names import CONTACT, GRIPPER, LABEL, What
 from .contacts.keystate_steps import Steps
-
-REPEATS = 0.3  # share of a key state that is found again above chance, from which it repeats
+from .trust.trust import REPEATS, repetition
 
 
 def finite(values: dict[str, Any]) -> dict[str, Any]:
@@ -20,7 +19,7 @@ def finite(values: dict[str, Any]) -> dict[str, Any]:
     return {key: None if value != value else value for key, value in values.items()}
 
 
-def data_frame(found: Steps, data: Trajectories) -> Any:
+def data_frame(found: Steps, begins: Any, ends: Any, data: Trajectories) -> Any:
     """A pandas DataFrame with a row for each key state of each demonstration."""
     pandas = require_pandas("table()")
     which, column = np.nonzero(~np.ma.getmaskarray(found.steps))
@@ -36,6 +35,8 @@ def data_frame(found: Steps, data: Trajectories) -> Any:
             "source": [found.source[j] for j in column.tolist()],
             "shared": found.shared[column],
             "step": step,
+            "begins": begins.filled(-1)[which, column],
+            "ends": ends.filled(-1)[which, column],
             "seconds": [data.seconds(i)[t] for i, t in zip(which.tolist(), step, strict=True)],
             "strength": found.strength[column],
         }
@@ -43,23 +44,16 @@ def data_frame(found: Steps, data: Trajectories) -> Any:
 
 
 def agreement(found: Steps, met: float, reproduced: Float) -> list[str]:
-    """A sentence on how far the key states agree with contacts and with the motion; or none.
+    """A sentence on how far the key states are better than evenly spaced steps; or none.
 
-    `met` and `reproduced` are those of `KeyStates`.
+    `met` and `reproduced` are those of `KeyStates`. Their product ranks data sets as their share of
+    right key states does, less that of evenly spaced steps; neither of them does alone.
     """
-    again = np.maximum(reproduced[found.shared], 0)  # NaN stays
-    mean = float(np.nanmean(again)) if np.isfinite(again).any() else np.nan
-    shares = {
-        "with contacts and switches": max(met, 0.0),
-        "between demonstrations, by the motion alone": mean,
-    }
-    known = [(what, f"{share:.2f}") for what, share in shares.items() if share == share]
-    if not known:
+    share = met * repetition(found, reproduced)
+    if share != share:
         return []
-    (what, first), *others = known
-    more = "".join(f"; {other}: {share}" for other, share in others)
-    scale = "(0: as evenly spaced steps, 1: all)"
-    return [f"Agreement {what}, beyond chance: {first} {scale}{more}."]
+    text = "with contacts, switches and the motion of other demonstrations"
+    return [f"Agreement {text}: {max(share, 0):.2f} (0: as evenly spaced steps, 1: best)."]
 
 
 def how_sure(found: Steps, reproduced: Float) -> list[str]:

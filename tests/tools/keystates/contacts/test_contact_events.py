@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hands import RATE, way
+from infoatlas_rt.errors import InputError
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.keystates.contacts.contact_events import Event, chosen_events, find_evidence
 from infoatlas_tools.keystates.contacts.event_names import EventKind, What
@@ -243,13 +244,39 @@ def test_switches_at_the_start_count_in_all_demonstrations_or_in_none(late, colu
     assert found.steps.count(axis=0).tolist() == [9] * columns
 
 
-def test_key_states_whose_times_spread_are_not_one_thing():
-    made = [
-        gripper([(0, 0.7), (at, 0.7), (at + 0.2, 0), (18, 0)])[:, None] for at in (2, 3, 15, 16)
-    ]
-    found = discover_keystates(Trajectories(made, names=["gripper.pos"], rate=RATE), "auto")
-    (warning,) = found.warnings
-    assert warning.startswith("The times of gripper closes spread over half")
+def slow_grips():
+    """States [T, 1] of twelve demonstrations, and seconds [12, 4]: two switches, of 0.2 to 1 s."""
+    times = [[4 + i / 9, 4.2 + i / 9 + 0.8 * (i % 3) / 2, 10, 10.4 + i / 60] for i in range(12)]
+    grips = [zip([0, *own, 18], [0.7, 0.7, 0, 0, 0.7, 0.7], strict=True) for own in times]
+    return [gripper([*grip])[:, None] for grip in grips], np.array(times)
+
+
+@pytest.mark.parametrize("date", ["contact", "command"])
+def test_a_switch_has_a_begin_and_an_end_and_is_dated_by_one_of_them(date):
+    made, times = slow_grips()
+    data = Trajectories(made, names=["gripper.pos"], rate=RATE)
+    found = discover_keystates(data, date=date)
+    assert np.abs(found.begins / RATE - times[:, ::2]).max() < 0.15
+    assert np.abs(found.ends / RATE - times[:, 1::2]).max() < 0.15
+    closed = found.ends if date == "contact" else found.begins
+    assert (found.steps == np.c_[closed[:, 0], found.begins[:, 1]]).all()
+    (closes, _), table = found.to_dict()["keystates"], found.table()
+    assert closes["begins"] == table["begins"][::2].tolist() == found.begins[:, 0].tolist()
+    assert closes["ends"] == table["ends"][::2].tolist()
+    with pytest.raises(InputError, match=r"date is 'end': pass 'contact' or 'command'"):
+        discover_keystates(data, date="end")
+
+
+@pytest.mark.parametrize("date", ["contact", "command"])
+@pytest.mark.parametrize("at", [0, 1])
+def test_labels_follow_the_begin_or_the_end_that_they_are_at(at, date):
+    made, times = slow_grips()
+    truth = np.rint(times * RATE).astype(int)[:, at]
+    labels = {i: {"grasp": int(truth[i])} for i in (0, 2)}
+    data = Trajectories(made, names=["gripper.pos"], rate=RATE)
+    found = discover_keystates(data, labels=labels, date=date)
+    assert np.abs(found.steps[:, 0] - truth).max() <= 0.15 * RATE
+    assert np.abs(found.begins[:, 0] / RATE - times[:, 0]).max() < 0.15
 
 
 def test_a_box_passes_from_hand_to_hand_with_a_warning():

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from infoatlas_tools import discover_keystates
 from infoatlas_tools.keystates.contacts.contact_events import Event
 from infoatlas_tools.keystates.contacts.event_names import EventKind, What
-from infoatlas_tools.keystates.trust.trust import has_bursts, measure_met, measure_reproduced
+from infoatlas_tools.keystates.trust.trust import (
+    has_bursts,
+    measure_met,
+    measure_reproduced,
+    reasons,
+)
 from regimes import demonstrations
 
 LENGTHS = np.full(8, 400)
@@ -26,11 +33,12 @@ def events(steps):
 def test_perfect_steps_meet_everything_and_evenly_spaced_ones_nothing():
     evenly = np.tile(np.arange(1, 5) * 399 / 5, (8, 1)).round().astype(np.int64)
     perfect = measure_met(events(TRUTH), np.ma.array(TRUTH), LENGTHS, 20.0)
-    assert perfect == 1
+    near = (np.abs(TRUTH[:, :, None] - evenly[:, None]) <= 5).any(axis=2)  # 0.25 s
+    assert perfect == pytest.approx(1 - near.mean()) and perfect > 0.7
     assert measure_met(events(TRUTH), np.ma.array(evenly), LENGTHS, 20.0) == pytest.approx(
         0, abs=0.05
     )
-    assert measure_met(events(evenly), np.ma.array(evenly), LENGTHS, 20.0) == 1  # all are met
+    assert measure_met(events(evenly), np.ma.array(evenly), LENGTHS, 20.0) == 0
     far = np.ma.array(np.tile([1, 2, 3, 4], (8, 1)))
     assert measure_met(events(TRUTH), far, LENGTHS, 20.0) < 0
     assert np.isnan(measure_met(events(TRUTH[:, :0]), np.ma.array(TRUTH), LENGTHS, 20.0))
@@ -43,13 +51,11 @@ def test_masked_steps_meet_nothing():
     assert measure_met(events(TRUTH), some, LENGTHS, 20.0) < all_of_them - 0.3
 
 
-@pytest.mark.parametrize(("away", "length", "meets"), [(5, 400, 1), (6, 400, 0), (2, 40, 0)])
-def test_a_key_state_meets_within_a_quarter_of_a_second_or_less_if_quick(away, length, meets):
-    """Demonstrations of 2 s are two fifths as long as 5 s: 0.1 s, 2 steps of 20 Hz."""
-    lengths = np.full(3, length)
-    steps = np.ma.array(np.full((3, 1), 10 if length == 400 else 5))
-    given = events(steps.data + away + (1 if length == 40 else 0))
-    assert measure_met(given, steps, lengths, 20.0) == meets
+@pytest.mark.parametrize("length", [400, 40])
+@pytest.mark.parametrize(("away", "meets"), [(5, 1), (6, 0)])
+def test_a_key_state_meets_within_a_quarter_of_a_second(away, length, meets):
+    steps = np.ma.array(np.full((3, 1), 3))
+    assert measure_met(events(steps.data + away), steps, np.full(3, length), 20.0) == meets
 
 
 @pytest.mark.parametrize("kind", ["white", "walk"])
@@ -76,3 +82,20 @@ def test_true_steps_are_found_again_and_random_ones_are_not():
     assert np.isfinite(measure_reproduced(scales, working, some)).all()
     assert np.isnan(measure_reproduced(scales, working[:1], cuts[:1].astype(float))).all()
     assert np.isnan(measure_reproduced(scales, working, np.full((16, 1), np.nan))).all()
+
+
+def test_kinds_that_do_not_repeat_by_motion_have_a_warning():
+    """A gripper closes while the arm does anything: of other demonstrations nothing is like it."""
+    states, cuts = demonstrations(count=16)
+    found = discover_keystates(states, count=1)
+    kinds = (EventKind(What.CLOSES, gripper="gripper"),)
+    evidence = replace(found.evidence, events=events(cuts[:, :1]), grippers={"gripper": (0,)})
+    one = replace(found.found, events=kinds, shared=np.ones(1, bool))
+    assert not reasons(one, evidence, np.array([0.8]))
+    (text,) = reasons(one, evidence, np.array([-0.1]))
+    assert text.startswith(
+        "By their motion, other demonstrations find the key states again no more"
+    )
+    moves = replace(one, events=(EventKind(What.BEGINS, "cube"),))
+    (text,) = reasons(moves, evidence, np.array([0.8]))
+    assert text.startswith("All key states are of one kind, cube begins to move")

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -56,17 +57,26 @@ class Event:
     strength: float
     unpaired: int = 0
     grip: int = 0  # steps for which a gripper is closed, after or before the event
-    span: tuple[int, int] | None = None  # of its switch, if there is no body
+    span: tuple[int, int] | None = None  # of its switch
 
     @property
     def pairing(self) -> Pairing:
         """Its kind, and how it is unpaired."""
         return self.kind, self.unpaired
 
+    @property
+    def begins(self) -> int:
+        """Step at which its switch begins; its own step without a switch."""
+        return self.span[0] if self.span else self.step
+
+    @property
+    def ends(self) -> int:
+        """Step at which its switch ends; its own step without a switch."""
+        return self.span[1] if self.span else self.step
+
     def away(self, step: float) -> float:
         """Steps from the event to a step; 0 if that is within its switch."""
-        first, last = self.span or (self.step, self.step)
-        return max(first - step, step - last, 0.0)
+        return max(self.begins - step, step - self.ends, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +97,25 @@ class Evidence:
         """Whether half of the demonstrations have one and the same event."""
         seen = Counter(kind for row in self.events for kind in {event.kind for event in row})
         return max(seen.values(), default=0) >= COMMON * len(self.events)
+
+    def by_command(self) -> Evidence:
+        """The same with every event at the begin of its switch, where the command is."""
+        rows = [[replace(e, step=e.begins) for e in row] for row in self.events]
+        return replace(self, events=[sorted(row, key=lambda e: e.step) for row in rows])
+
+    def spans(self, steps: Any, near: float) -> tuple[Any, Any]:
+        """Begins and ends [N, K] of the switches at steps [N, K]; else the steps.
+
+        A switch is at a step if its event is, or if the step is at most `near` from the switch.
+        """
+        begins, ends = steps.copy(), steps.copy()
+        for i, j in np.argwhere(~np.ma.getmaskarray(steps)).tolist():
+            step = int(steps[i, j])
+            own = [e for e in self.events[i] if e.step == step or e.away(step) <= near]
+            if own:
+                event = min(own, key=lambda e: abs(e.step - step))
+                begins[i, j], ends[i, j] = event.begins, event.ends
+        return begins, ends
 
 
 def find_evidence(
@@ -238,7 +267,7 @@ def _join_events(
         before = [s.change for s in switches[:number] if s.gripper == switch.gripper]
         if before and before[-1] * switch.change > 0:  # it closes further, or opens further
             grip = 0
-        span = None if body else (switch.begin, switch.end)
+        span = (switch.begin, switch.end)
         found.append(Event(step, kind, strength, unpaired, grip, span))
     for m in motions:
         if m.taker and not switches:

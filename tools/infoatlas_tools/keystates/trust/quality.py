@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...array_types import Bool, Float
-from ..contacts.contact_events import SHORT, Event, Evidence
+from ..contacts.contact_events import Event, Evidence
 from ..contacts.event_names import LABEL, EventKind, What
 from ..contacts.gripper import JITTER, Switch
 from ..contacts.keystate_steps import MOST, NEARLY_ALL, Steps
@@ -225,18 +225,6 @@ def _grips(evidence: Evidence, name: str) -> list[list[Grip]]:
                 row.append(Grip(i, switch, until - switch.end, holds))
         found.append(row)
     return found
-
-
-def extra_closings(evidence: Evidence) -> list[int]:
-    """Demonstrations in which a gripper closes more often than in most, apart from short grips."""
-    found: set[int] = set()
-    for name in evidence.grippers:
-        durations = [[grip.duration for grip in row] for row in _grips(evidence, name)]
-        if usual := _usual(durations):
-            least = SHORT * np.median([min(row) for row in durations if len(row) == usual])
-            number = [sum(duration >= least for duration in row) for row in durations]
-            found |= {i for i, n in enumerate(number) if n > usual}
-    return sorted(found)
 
 
 def _usual(grips: Sequence[Sequence[object]]) -> int | None:

@@ -9,16 +9,15 @@ import numpy as np
 
 from ...array_types import Float, Int
 from ..contacts.contact_events import Event, Evidence
-from ..contacts.event_names import CONTACT, GRIPPER
-from ..contacts.keystate_steps import ENOUGH, Steps
+from ..contacts.event_names import What
+from ..contacts.keystate_steps import ENOUGH, NEARLY_ALL, Steps
 from ..fits.fit_detectors import CENTRED, fit_detectors, make_features
-from ..motion.durations import NEAR, tempo
+from ..motion.durations import NEAR
 from ..motion.motion_scales import STRONGEST, MotionScales, bursts
-from .quality import extra_closings
 
 HALVED = 24  # demonstrations that are split into halves, at most: the time grows with them
 MARGIN = 1.1  # times the bursts of every copy with random phases, which have to be exceeded
-LOW = 0.2  # agreement with contacts, beyond chance: with less, key states may be guesses
+REPEATS = 0.3  # share of a key state that is found again above chance, from which it repeats
 
 
 def measure_met(
@@ -28,82 +27,58 @@ def measure_met(
     frequency: float,
     labelled: bool = False,
 ) -> float:
-    """Share of contacts and switches that a key state meets, above chance; NaN without events.
+    """Share of contacts and switches that a key state meets, less that of evenly spaced steps.
 
-    If the key states are `labelled`, it is the share of them that meet a contact or a switch. It is
-    0 if as many evenly spaced steps do as well, and 1 if all do. The steps [N, K] are recorded
-    ones, `frequency` (Hz) a second.
+    NaN without events. If the key states are `labelled`, it is the share of them that meet a
+    contact or a switch, and nothing is subtracted. The steps [N, K] are recorded ones, `frequency`
+    (Hz) a second.
     """
-    near, hits, chance = NEAR * tempo(lengths, frequency) * frequency, list[bool](), list[bool]()
+    near, hits, chance = NEAR * frequency, list[bool](), [False] * labelled
     for row, own, length in zip(events, steps, lengths.tolist(), strict=True):
         found = own.compressed().astype(np.float64)
         evenly = np.arange(1, len(found) + 1) * (length - 1) / (len(found) + 1)
-        for those, counted in ((found, hits), (evenly, chance)):
-            if labelled:  # a person may label any step of a switch
-                counted += [min((e.away(t) for e in row), default=np.inf) <= near for t in those]
-            else:
+        if labelled:  # a person may label any step of a switch
+            hits += [min((e.away(t) for e in row), default=np.inf) <= near for t in found]
+        else:
+            for those, counted in ((found, hits), (evenly, chance)):
                 counted += [np.abs(those - e.step).min(initial=np.inf) <= near for e in row]
-    return float(_beyond(np.mean(hits), np.mean(chance))) if hits and any(events) else float("nan")
+    return float(np.mean(hits) - np.mean(chance)) if hits and any(events) else float("nan")
 
 
-def _beyond(share: Any, chance: Any) -> Any:
-    """A share corrected for chance, as in Cohen's kappa: 0 for the chance, 1 for everything."""
-    return 1 - (1 - share) / np.maximum(1 - chance, 0.05)  # chances near 1 leave no room
+def repetition(found: Steps, reproduced: Float) -> float:
+    """Mean share of the shared key states that other demonstrations find again; NaN if unknown."""
+    again = np.maximum(reproduced[found.shared], 0)  # NaN stays
+    return float(np.nanmean(again)) if np.isfinite(again).any() else float("nan")
 
 
-def reasons(
-    found: Steps, evidence: Evidence, share: float, lengths: Int, episodes: Sequence[str]
-) -> tuple[str, ...]:
-    """Reasons not to rely on key states without labels, as sentences; `share` is that of `met`.
-
-    `episodes` are the names of the demonstrations.
-    """
-    ways = "labels of two demonstrations; "
+def reasons(found: Steps, evidence: Evidence, reproduced: Float) -> tuple[str, ...]:
+    """Reasons not to rely on key states without labels, as sentences."""
+    ways = "labels of two demonstrations"
     if not evidence.grippers:
-        ways += "the column of a gripper; "
-    ways += "positions of objects with names such as cube.x"
+        ways += "; the column of a gripper"
     if not evidence.common:
         return (
             "The states show no contact that demonstrations share: no body that another one moves, "
             "and no switch of a gripper. These key states are guesses from changes of the motion. "
-            f"What helps: {ways}.",
+            f"What helps: {ways}; positions of objects with names such as cube.x.",
         )
-    if share < LOW:
-        return (
-            "Few contacts have a key state near them, hardly more than near evenly spaced steps "
-            f"(agreement beyond chance: {share:.2f}). What helps: {ways}; a larger count.",
-        )
-    place = found.steps / np.maximum(lengths[:, None] - 1, 1)
-    switches = place[:, [source == GRIPPER for source in found.source]]
-    again = np.isin(np.arange(len(place)), extra_closings(evidence))
-    others = switches[~again]
-    elsewhere = (switches < others.min(axis=0)) | (switches > others.max(axis=0))
-    shifted = np.flatnonzero(again & elsewhere.filled(False).any(axis=1)).tolist()
     texts = []
-    if shifted:
-        texts.append(
-            "A gripper closes more often than in most demonstrations in "
-            f"{', '.join(episodes[i] for i in shifted)}, so the switches may have wrong numbers "
-            "there. What helps: labels of two demonstrations."
-        )
     passing = sorted({m.body for row in evidence.motions for m in row if m.taker})
     if passing and not evidence.grippers:
         texts.append(
             f"{', '.join(passing)} passes from one mover to another, at a step that only their "
-            "motion shows. What helps: labels of two demonstrations; the column of a gripper."
+            f"motion shows. What helps: {ways}."
         )
-    # A body may be moved first or last.
-    usual = found.shared & np.array([source != CONTACT for source in found.source], bool)
-    wide = [
-        found.names[j]
-        for j in np.flatnonzero(usual).tolist()
-        if np.subtract(*np.percentile(place[:, j].compressed(), [75, 25])) > 0.5
-    ]
-    if wide:
+    whats = {event.what for event, own in zip(found.events, found.shared, strict=True) if own}
+    if len(whats) == 1 and whats & {What.BEGINS, What.RESTS}:
         texts.append(
-            f"The times of {', '.join(wide)} spread over half of the demonstration: these may be "
-            "different events in different demonstrations. What helps: labels of two "
-            "demonstrations."
+            f"All key states are of one kind, {found.names[0]}: the states show how a motion "
+            f"begins or ends, and nothing between. What helps: {ways}."
+        )
+    if repetition(found, reproduced) <= 0:
+        texts.append(
+            "By their motion, other demonstrations find the key states again no more often than "
+            f"evenly spaced steps: their names may stand for different events. What helps: {ways}."
         )
     return tuple(texts)
 
@@ -112,7 +87,8 @@ def measure_reproduced(scales: MotionScales, states: Sequence[Float], steps: Flo
     """Share [K] of each key state that detectors fitted to other demonstrations find, above chance.
 
     It is found again if a detection is within 0.25 s, and corrected for as many evenly spaced steps
-    as a demonstration has key states. NaN with a single demonstration. Detectors are fitted to
+    as a demonstration has key states, as in Cohen's kappa. NaN with a
+    single demonstration, or if nearly all evenly spaced steps are found. Detectors are fitted to
     halves; with two or three demonstrations, to all except one. `states` [T, p] and `steps` [N, K]
     are in working steps, NaN where a demonstration lacks a kind.
     """
@@ -136,7 +112,8 @@ def measure_reproduced(scales: MotionScales, states: Sequence[Float], steps: Flo
     there = ~np.isnan(hits)
     share = np.where(there, hits, 0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
     own = np.where(there.any(axis=0), share, np.nan)[:count]
-    return np.asarray(_beyond(own, share[count:].mean()))
+    by_chance = share[count:].mean()
+    return np.asarray(1 - (1 - own) / (1 - by_chance) if by_chance < NEARLY_ALL else own * np.nan)
 
 
 def _halves(compared: Int) -> list[Int]:
