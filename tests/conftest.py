@@ -13,6 +13,30 @@ import numpy as np
 import pytest
 
 
+@pytest.fixture(scope="session", autouse=True)
+def shared_sessions():
+    """Tests share the sessions of ONNX Runtime: to load a model takes a third of a second."""
+    from infoatlas_rt.backends import onnxruntime as backend
+
+    make, known = backend._session, {}
+
+    def session(onnxruntime, model, provider, profiles):
+        if provider != "cpu":
+            return make(onnxruntime, model, provider, profiles)
+        offered = tuple(onnxruntime.get_available_providers())
+        key = onnxruntime.InferenceSession, offered, model
+        if key not in known:
+            made = make(onnxruntime, model, provider, profiles)
+            if len(known) > 8:
+                known.clear()
+            known[key] = made
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(backend, "_session", session)
+        yield
+
+
 @pytest.fixture
 def figures(monkeypatch):
     """The figures that are saved during a test, in order."""

@@ -64,7 +64,7 @@ def test_each_topic_has_its_own_times(offset, jitter):
 
 def run(path, *options):
     topics = "--topic /object --field pose.position --with-topic /wrench --with-field wrench.force"
-    few = f"{topics} --window 40 --every 20 --threads 1"
+    few = f"{topics} --window 40 --every 20 --delay 10 --threads 1"
     return main.main(["bag", str(path), *few.split(), *map(str, options)])
 
 
@@ -176,7 +176,7 @@ def shifted(tmp_path_factory):
 
 def compare(path, *options):
     topics = "--topic /tool --field pose.position --with-topic /cube --with-field pose.position"
-    few = f"{topics} --window 32 --every 40 --threads 1"
+    few = f"{topics} --window 32 --every 40 --delay 10 --threads 1"
     return main.main(["bag", str(path), *few.split(), *map(str, options)])
 
 
@@ -198,7 +198,7 @@ def test_topics_half_a_step_apart(shifted, capsys):
 
 def test_a_topic_that_does_not_move(path, capsys):
     topics = "--topic /object --field pose.position --with-topic /wrench --with-field wrench.torque"
-    few = f"{topics} --window 40 --every 20 --threads 1 --lags 0.5"
+    few = f"{topics} --window 40 --every 20 --delay 10 --threads 1 --lags 0.5"
     assert main.main(["bag", str(path), *few.split()]) == 0
     row = capsys.readouterr().out.split("p, for 21 lags\n")[1].splitlines()[0]
     assert row.split(maxsplit=3) == ["velocity", "force", "none", "both move near 0 steps only"]
