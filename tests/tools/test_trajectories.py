@@ -50,6 +50,7 @@ def test_descriptions_stay_as_they_were_checked():
     assert given.gripper == (3,) and given.ignore == (4,)
     assert given.orientation == {(0, 1, 2): "euler"} and given.lengths.tolist() == [2, 1]
     again = dataclasses.replace(given, names=())
+    assert dataclasses.replace(given, names=np.array(given.names)).names == given.names
     assert vars(again)["orientation"] == given.orientation and again.gripper == (3,)
 
 

@@ -113,6 +113,8 @@ class Trajectories:
     stated: tuple[Stated, ...] = ()
 
     def __post_init__(self) -> None:
+        if hasattr(self.names, "tolist"):  # an array, or an index of pandas
+            object.__setattr__(self, "names", self.names.tolist())
         if self.lengths is None:
             given, lengths, names = _join(self.states)
         else:

@@ -33,15 +33,16 @@ def test_one_file_of_a_lerobot_data_set(tmp_path):
         "task": ["put it there"] * 60,
     }
     found = load_trajectories(write(tmp_path / "a.parquet", **columns))
-    np.testing.assert_array_equal(found.states, np.c_[state, state[:, 0]])
+    np.testing.assert_array_equal(found.states, state)
     np.testing.assert_array_equal(found.lengths, LENGTHS)
-    assert found.names == ("observation.state.0", "observation.state.1", "action")
+    assert found.names == ("observation.state.0", "observation.state.1")
     assert found.rate == pytest.approx(50, rel=1e-4) and found.episodes == ("0", "1", "2")
     assert found.notes == (
         "Rate by column 'timestamp': 50 Hz.",
         "Demonstrations by column 'episode_index': 3.",
         "Left out of the states: 'episode_index' (demonstration), 'task' (task), "
-        "'timestamp' (time), 'frame_index' (counter), 'index' (counter), 'next.done' (flag).",
+        "'action' (action), 'timestamp' (time), 'frame_index' (counter), 'index' (counter), "
+        "'next.done' (flag).",
     )
     del columns["episode_index"]
     path = write(tmp_path / "a.parquet", **columns)

@@ -48,6 +48,7 @@ _COUNTER = re.compile(
     "(.*header)?(frame|step|timestep|envstep|sample|row|tick|iteration|iter|seq|sequence)"
     f"{_NUMBERED}(counter)?|index|idx|counter"
 )
+_ACTION = re.compile(r"actions?\b.*")  # beside observations they are no states
 _INDEX = re.compile(r"(Unnamed: \d+|__index_level_\d+__)?")  # of pandas, without a name
 
 
@@ -113,6 +114,9 @@ def as_demonstrations(table: Table, chosen: str | None) -> Trajectories:
         notes.append(f"Demonstrations by column {column!r}: {len(starts)}.")
     stated, flag = _stated(table, tasks, starts, column is not None or chosen == NONE)
     left = {c: what for c, what, *_ in running} | dict.fromkeys((*table.flags, *flag), "flag")
+    if any(name.startswith("observation") for name in table.names):
+        actions = [c for c, name in enumerate(table.names) if _ACTION.fullmatch(name)]
+        left |= dict.fromkeys(actions, "action")
     gone = [f"{label!r} (demonstration)" for label in table.labels]
     gone += [f"{name!r} (task)" for name in tasks]
     gone += [f"{_name_column(table, c)} ({what})" for c, what in sorted(left.items())]
