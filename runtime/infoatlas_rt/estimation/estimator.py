@@ -16,7 +16,7 @@ from ..errors import InputError, ModelError
 from ..inputs.checks import as_choice, as_count
 from ..models import model_file
 from . import slicing
-from .atoms import LEAST_SAMPLES, estimate_by_patterns
+from .atoms import LEAST_SAMPLES, estimate_by_patterns, with_flags
 from .bounds import warn_of_copies
 from .determined import LEAST, is_determined
 from .directions import WAYS, estimate_by_directions
@@ -219,7 +219,7 @@ class Estimator:
             if 0 < min(left) and max(left) <= self.model_file.dim:
                 kept = samples.without(of_x, of_y)
                 found = replace(self._estimate(kept, start), **out)
-        found = self._by_patterns(samples, found, start)
+        found = with_flags(samples, self._by_patterns(samples, found, start))
         if found.mi > 0 and not samples.time_series and groups is None:
             warn_of_copies(samples.x, samples.y)
         if found.k is None and not found.saturated and found.mi > LEAST:
@@ -249,7 +249,7 @@ class Estimator:
         samples : Samples
             The arguments of `estimate`, as arrays of fixed types.
         """
-        return self._estimate(samples, perf_counter())
+        return with_flags(samples, self._estimate(samples, perf_counter()))
 
     def prepare(self, samples: Samples) -> Prepared:
         """Prepare checked samples for one call of the graph, however many they are.

@@ -98,6 +98,13 @@ class Estimate:
         Patterns of values that many samples share (constants for lost values, limits, zeros) over
         which `mi` is a sum (`atoms`); 0 if it is none. If a value is lost because of what it is,
         the sum is an approximation.
+    atoms : int
+        Patterns of such values in an unsliced side, if there are 12 or more and `mi` is no sum over
+        them (windows, groups, few samples); else 0. `mi` is usually too low then, and the 90%
+        interval is at least `mi` ± 75%.
+    heavy_tails : bool
+        Both unsliced sides have values beyond 1,000 interquartile ranges, and `mi` is above 1 nat.
+        It is often too low, and the interval is at least as wide.
     """
 
     mi: float
@@ -130,6 +137,8 @@ class Estimate:
     parts: int = 1
     directions: str | None = None
     patterns: int = 0
+    atoms: int = 0
+    heavy_tails: bool = False
 
     @property
     def how(self) -> str:
@@ -144,6 +153,11 @@ class Estimate:
         found = [SIMILAR_ROWS] * self.autocorrelated
         if self.patterns:
             found.append(f"sum over {self.patterns} patterns of values that many samples share")
+        if self.atoms:
+            shared = f"samples share values in {self.atoms} patterns"
+            found.append(f"{shared} (zeros, limits, lost values): usually too low")
+        if self.heavy_tails:
+            found.append("both sides spread over many magnitudes: often too low")
         return tuple(found)
 
     def __str__(self) -> str:

@@ -89,3 +89,24 @@ def test_all_patterns_of_a_small_sample_are_used(estimator):
     x = normal(len(gone), 4)
     found = estimator.estimate(x, np.where(gone, 0.0, x + 0.1 * normal(len(gone), 4, 1)))
     assert found.patterns == 16 and 0 < found.mi < 5 and np.isfinite(found.stderr)
+
+
+def test_windows_are_flagged_and_have_wider_intervals(estimator):
+    x, y, _ = lost(300, (-9.0, -0.5))
+    found = estimator.estimate_checked(Samples(x, y, time_series=True))
+    assert found.atoms == count_patterns(y) >= 12 and not found.heavy_tails
+    assert INTERVAL * found.stderr >= 0.75 * found.mi and "usually too low" in str(found)
+    few = estimator.estimate_checked(Samples(x[:, :3].copy(), y[:, :3].copy()))
+    assert few.atoms == 0 and not few.notes
+
+
+@pytest.mark.parametrize(("spread", "expected"), [(0.5, False), (4.0, True)])
+def test_sides_of_many_magnitudes_are_flagged(estimator, spread, expected):
+    """The estimate depends on ranks alone, so only the flag and the interval change."""
+    x, noise = np.random.default_rng(0).standard_normal((2, 500, 1))
+    u = x + 0.1 * noise
+    plain = estimator.estimate_checked(Samples(x, u))
+    found = estimator.estimate(np.exp(spread * x), np.exp(spread * u))
+    assert found.heavy_tails == expected and found.mi == pytest.approx(plain.mi, abs=1e-6)
+    least = 0.75 * found.mi / INTERVAL if expected else 0.0
+    assert found.stderr == pytest.approx(max(plain.stderr, least), rel=1e-4)
