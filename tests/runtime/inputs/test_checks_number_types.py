@@ -11,7 +11,6 @@ from fakes import RecordingEstimator
 from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.inputs.checks import as_samples
 from infoatlas_rt.streams.online import OnlineEstimator
-from infoatlas_rt.vector.pooled_pairs import PooledPairs
 
 N = 100
 NOW = 1_763_800_000_123_456_789  # nanoseconds since 1970; floats resolve 256 of them
@@ -69,11 +68,6 @@ def test_a_large_integer_in_a_window_is_refused(kind):
         "refused: not real numbers, or an integer beyond 2^53: subtract the first"
     )
     assert online.counts["dtype"] == 1
-
-
-def test_a_large_integer_in_a_pool_is_refused():
-    with pytest.raises(InputError, match=f"states has the integer {NOW}, and float64 is exact to"):
-        PooledPairs(4, 50, lag=1).push(np.full((4, 1), NOW))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])

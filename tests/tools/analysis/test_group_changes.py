@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, InputError
-from infoatlas_rt.errors import ModelError
 from infoatlas_tools import discover_keystates
 from infoatlas_tools.analysis import group_changes as grouped
 from infoatlas_tools.analysis.group_changes import GroupChange, gaussian_information, group_changes
@@ -69,13 +68,6 @@ def test_independent_things_have_no_changes(grasps):
 def test_groups_that_do_not_exist(grasps, groups, message):
     with pytest.raises(InputError, match=message):
         grasps.explain(groups)
-
-
-def test_a_wrong_estimator_is_refused(grasps):
-    with pytest.raises(InputError, match="estimator is 3: pass an Estimator"):
-        grasps.explain(GROUPS, estimator=3)
-    with pytest.raises(ModelError, match="no model 'nomodel'"):
-        grasps.explain(GROUPS, estimator="nomodel")
 
 
 def test_a_short_window_is_explained():

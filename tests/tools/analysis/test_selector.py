@@ -11,9 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 
-from infoatlas_rt import InputError
 from infoatlas_tools import InformationSelector
-from infoatlas_tools.analysis import selector
 from infoatlas_tools.analysis.selection import select_features
 
 
@@ -67,9 +65,3 @@ def test_similar_rows_are_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         InformationSelector(2, time_series=True).fit(smooth[:, :3], smooth[:, 3])
-
-
-def test_without_scikit_learn(monkeypatch):
-    monkeypatch.setattr(selector, "MISSING", "InformationSelector needs scikit-learn")
-    with pytest.raises(InputError, match="scikit-learn"):
-        InformationSelector()

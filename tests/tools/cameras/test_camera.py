@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -118,12 +117,9 @@ def test_videos_are_paired_with_demonstrations_by_their_numbers(tmp_path):
         load_trajectories(tmp_path / "runs", camera=str(tmp_path / "front"))
 
 
-def test_the_extra_is_named(saved, tmp_path):
-    code = (
-        "import sys; sys.modules['cv2'] = None; from infoatlas_tools import load_trajectories\n"
-        f"load_trajectories({str(saved)!r}, camera={str(tmp_path)!r})"
-    )
+def test_the_extra_is_named(saved, tmp_path, monkeypatch):
     for i in range(len(LENGTHS)):
         (tmp_path / str(i)).mkdir()
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "pip install 'infoatlas-rt[camera]'" in done.stderr.splitlines()[-1]
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    with pytest.raises(InputError, match=r"pip install 'infoatlas-rt\[camera\]'"):
+        load_trajectories(saved, camera=str(tmp_path))

@@ -109,9 +109,9 @@ def test_rare_parts_are_announced_unless_bodies_are_named(folder, twelve, capsys
 
 
 def test_references_names_and_quality(twelve, tmp_path, capsys, figures):
-    out, picture = tmp_path / "a.csv", tmp_path / "a.png"
+    out, picture, target = tmp_path / "a.csv", tmp_path / "a.png", tmp_path / "all.json"
     command = ["annotate", str(twelve), *BODIES, "--qa", "--out", str(out), "--plot", str(picture)]
-    assert main([*command, "--episode", "0", "--episode", "5"]) == 0
+    assert main([*command, "--episode", "0", "--episode", "5", "--json", str(target)]) == 0
     text = capsys.readouterr().out
     assert "reach cube" in text and "carry cube to goal" in text
     assert "Quality: 2 of 12 episodes are unusual" in text and "Look at first: [3, 5]" in text
@@ -139,17 +139,13 @@ def test_references_names_and_quality(twelve, tmp_path, capsys, figures):
     steps = [int(r["start"]) / 20 for r in events if r["episode"] == "0"]
     assert sorted(line.get_xdata()[0] for line in dashed) == sorted(steps)
 
-
-def test_json(twelve, tmp_path, capsys):
-    assert main(["annotate", str(twelve), *BODIES, "--qa", "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert result["format"] == "csv" and result["written"] is None
+    result = json.loads(target.read_text())
+    assert result["format"] == "csv" and result["written"] == str(out)
     assert [part["reference"] for part in result["subtasks"]] == ["cube", "goal"]
     assert sum(part["share"] for part in result["subtasks"]) == pytest.approx(1)
     episode = result["episodes"][5]
     assert result["look_at_first"] == ["3", "5"]
-    assert result["episodes"][5]["quality"]["lag"] is None
-    assert "idle" in episode["quality"]["reasons"]
+    assert episode["quality"]["lag"] is None and "idle" in episode["quality"]["reasons"]
     assert sum(map(len, result["orders"].values())) == 12
     assert episode["quality"]["idle"] > 0.5 and episode["quality"]["idle_start"] > 50
     assert episode["subtasks"][-1]["end"] == episode["frames"]

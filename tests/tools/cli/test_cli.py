@@ -43,13 +43,13 @@ def test_estimate(samples, capsys, tmp_path):
     assert json.loads(target.read_text())["slices"] == 4
 
 
-@pytest.mark.parametrize("command", ["estimate", "test"])
+@pytest.mark.parametrize("command", [["estimate"], ["test", "--permutations", "9"]])
 def test_warnings_are_in_the_json(command, capsys, tmp_path):
     x = np.tile(np.random.default_rng(0).standard_normal((100, 1)), (2, 1))
     np.save(tmp_path / "x.npy", x)
     for _ in range(2):  # the second run has no warnings of the first one
         files = [str(tmp_path / "x.npy")] * 2
-        assert main.main([command, *files, *QUICK, "--json"]) == 0
+        assert main.main([*command, *files, *QUICK, "--json"]) == 0
         said = json.loads(capsys.readouterr().out)["warnings"]
         assert [text[:41] for text in said if "copies" in text] == [
             "100 of 200 rows are exact copies of other"

@@ -84,6 +84,8 @@ def test_coordinates_that_are_constant_within_trajectories_are_left_out():
 def test_refusals(lengths, options, message):
     with pytest.raises(InputError, match=message):
         mi_curve(recorded(lengths), RecordingEstimator(8), **options)
+    with pytest.raises(InputError, match="trajectories cannot be iterated"):
+        mi_curve(5, RecordingEstimator(8))
 
 
 def test_the_curve_is_made_of_the_estimates_of_its_moments():

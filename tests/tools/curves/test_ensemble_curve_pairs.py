@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from infoatlas_rt import InputError
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
 from infoatlas_tools.curves.ensemble_curve import _normalise, ensemble_pairs
 
@@ -81,3 +82,15 @@ def test_pool_is_full_without_resets_and_leaves_holes_for_nan():
         for who, x in zip(pairs.samples, pairs.x[:, 0], strict=True):
             assert seen.setdefault(who, x) == x  # a sample keeps its number
     assert sizes == [0, 0, 3, 6, 9, 12, 15, 15, 14, 14, 13, 13]
+
+
+def test_pool_refuses_what_does_not_fit():
+    pool = PooledPairs(3, 5)
+    pool.push(np.zeros((3, 2)))
+    for states, done, why in (
+        (np.zeros((4, 2)), None, r"pass numbers \[3, d\]"),
+        (np.zeros((3, 5)), None, "before they had"),
+        (np.zeros((3, 2)), [2, 0, 0], "done has shape"),
+    ):
+        with pytest.raises(InputError, match=why):
+            pool.push(states, done)
