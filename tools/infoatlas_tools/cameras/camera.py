@@ -19,7 +19,7 @@ class Camera:
     """Images of one camera for N demonstrations; nothing is decoded before `read`.
 
     `lengths` [N] are the steps of each. `on_read` is called after each `read`, as to show progress.
-    `changes` keeps the result of `find_changes`, because all images are read for it.
+    `changes` is what `find_changes` keeps.
     """
 
     def __init__(

@@ -28,6 +28,7 @@ class ImageObject:
     pixels: Int  # [N], of its blob
     colours: tuple[int, ...]  # of its faces: indices in the palette
     twin: bool  # most demonstrations have two blobs of its colour, which may be confused
+    left: int = 0  # place, from 1, of what leaves from there among all that leaves or arrives
 
     @property
     def seen(self) -> Bool:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .camera import Camera
-from .images import FEWEST, MOVING, lab, require
+from .images import FEWEST, MOVING, OTHER, lab, require
 
 Pixels = NDArray[np.floating]  # [..., h, w, 3]: CIE L*a*b*, L* times LIGHTNESS
 
@@ -31,7 +31,6 @@ ENDS = 0.4  # seconds whose median shows the scene at the start and at the end
 BACKGROUND = 2000  # images in the background, of all demonstrations: bounds the memory
 BLUR = 1.0  # pixels: less noise of video
 SAME = 7.0  # delta E below which a pixel looks the same: noise of video is below 3
-OTHER = 1.5 * SAME  # delta E above which a pixel shows something else
 WAY = (0.08, 0.97)  # share of the robot's way: before and after, the robot changes places itself
 BLOB = 0.0008  # of the pixels of an image: 5 of 96 x 72 (fewer are noise)
 LATE = 0.8  # quantile of the pixels of a blob: some of them are hidden before
@@ -47,6 +46,7 @@ class Change:
     step: int  # recorded
     leaves: bool  # False if the object arrives
     place: tuple[float, float]  # right and down from the upper left corner, in widths of the image
+    box: tuple[float, float, float, float]  # left, top, width and height, in widths of the image
     colour: tuple[float, float, float]  # CIE L*a*b*, L* times LIGHTNESS
     size: float  # share of the image
     # Share of the pixels that change within half a second of the step: low if the date is wrong.
@@ -74,8 +74,18 @@ def find_changes(
     """Changes that half of the demonstrations share, in order of time, by demonstration; notes.
 
     The notes say how many demonstrations show some, or why there are none. `states` [T, d] are
-    those of the robot, whose own first and last motions are left out; `rate` is in Hz.
+    those of the robot, whose own first and last motions are left out; `rate` is in Hz. The camera
+    keeps the result, as all images are read for it.
     """
+    if camera.changes is None:
+        camera.changes = _find(camera, states, rate)
+    return camera.changes
+
+
+def _find(
+    camera: Camera, states: Sequence[NDArray[Any]], rate: float
+) -> tuple[list[list[Change]], list[str]]:
+    """As `find_changes`."""
     if len(states) < FEWEST:
         note = f"Camera {camera.name} dates no objects: that needs {FEWEST} demonstrations."
         return [[] for _ in states], [note]
@@ -182,9 +192,11 @@ def _blobs(seen: Seen, background: Pixels, reach: float) -> list[Change]:
             # object that nearly always lies in one place is background, and its absence is not.
             if agreement < AGREED or elsewhere > 1 or edge < other_edge:
                 continue
-            down, right = (float(v.mean()) / mask.shape[1] for v in np.nonzero(blob))
-            place, size = (right, down), float(blob.mean())
-            found.append(Change(step, leaves, place, tuple(colour.tolist()), size, agreement))
+            at = np.argwhere(blob)[:, ::-1] / mask.shape[1]
+            place, corner = tuple(at.mean(axis=0).tolist()), at.min(axis=0)
+            box = (*corner.tolist(), *(at.max(axis=0) - corner + 1 / mask.shape[1]).tolist())
+            size = float(blob.mean())
+            found.append(Change(step, leaves, place, box, tuple(colour.tolist()), size, agreement))
     return found
 
 

@@ -160,9 +160,7 @@ def add_changes(
     evidence: Evidence, camera: Camera, states: Sequence[Float], frequency: float
 ) -> tuple[Evidence, list[str]]:
     """`Evidence` with objects that leave their places and arrive before a camera, and notes."""
-    if camera.changes is None:
-        camera.changes = find_changes(camera, states, frequency)
-    changes, notes = camera.changes
+    changes, notes = find_changes(camera, states, frequency)
     numbers = {change.number for row in changes for change in row}
     rows = []
     for own, row in zip(evidence.events, changes, strict=True):

@@ -22,11 +22,13 @@ from ...cameras.camera import Camera
 from ...cameras.first_image_objects import ImageObject, colour_of, find_objects, locate, unusual
 from ...cameras.images import FEWEST, MOVING
 from ...cameras.information import components, information, jackknife, permute
+from ...cameras.leave_and_arrive import find_changes
 from ...cameras.scene import Image, Scene, read_between, read_scene, same_view
 from ..contacts.event_names import PUTS, TAKES, EventKind
 from ..contacts.gripper import Switch
 from ..motion.durations import ONE_EVENT
 from .cuts import Cuts
+from .places_left import RIVAL, SURE, moved, shares_below, shares_left, with_left
 from .subtask_results import WORLD, SeenObjects, Subtask, Subtasks
 
 WARNED = 20  # demonstrations, below which references may be missed
@@ -69,6 +71,8 @@ def camera_subtasks(
         )
     scene = read_scene(camera, frequency)
     objects, palette = find_objects(scene)
+    things = moved(find_changes(camera, states, frequency)[0], scene) if scene.fixed else []
+    objects = with_left(objects, things, scene, palette)
     why = _unusable(scene, objects, camera.name)
     if why:
         return _without(cuts, why)
@@ -82,6 +86,12 @@ def camera_subtasks(
     held, put, on = "", dict[int, Int](), dict[str, str]()
     references, carried = list[str](), list[str]()
     nats, errors = np.full((2, len(steps), len(objects)), np.nan)
+    left = np.zeros((len(steps), len(objects)))
+    handles = [
+        _handles(event, own, switches, closing or {}, frequency)
+        for event, own in zip(cuts.events, steps, strict=True)
+    ]
+    spans = _windows(steps, handles, cuts.lengths, ONE_EVENT * frequency)
     for c, (event, own) in enumerate(zip(cuts.events, steps, strict=True)):
         row = [measured[c] for measured in first]
         for o, after in put.items():
@@ -89,12 +99,17 @@ def camera_subtasks(
             row[o] = _measure(points, joints, own)
         nats[c], errors[c] = [m.nats for m in row], [m.stderr for m in row]
         reference, note = _choose(row, [o.twin for o in objects], names, on, camera.episodes)
+        if handles[c] >= 0:
+            left[c] = shares_left(objects, things, *spans[c])
+        else:
+            moving = {*put, names.index(held)} if held in names else {*put}
+            left[c] = shares_below(objects, things, *spans[c], moving)
+        reference, note = _agree(left[c], names, reference, note)
         notes |= {event: note} if note else {}
         references, carried = [*references, reference], [*carried, "" if held == WORLD else held]
-        handles = _handles(event, own, switches, closing or {}, frequency)
-        if handles > 0:
+        if handles[c] > 0:
             held = reference
-        elif handles < 0:
+        elif handles[c] < 0:
             if held in names:
                 put[names.index(held)] = own
             on[held] = "" if held == reference else reference  # it is not on itself
@@ -104,6 +119,7 @@ def camera_subtasks(
         camera.name, names, tuple(numbers), scene.images,
         np.stack([o.boxes for o in objects], axis=1),
         tuple(called[event].name for event in cuts.events), nats, errors, tuple(references),
+        scene.after, left,
     )  # fmt: skip
     unclear = [f"{called[event].name}: {note}" for event, note in notes.items()]
     return Subtasks(
@@ -126,7 +142,7 @@ def _not_of_robot(
         own = [_measure(o.points, joints, at) for at in steps]
         begin = _measure(o.points, joints, np.zeros(len(joints), np.int64)).nats
         best = max((m.nats for m in own if m.nats == m.nats), default=0.0)
-        if not begin > max(best, INFORMS):
+        if o.left or not begin > max(best, INFORMS):
             numbers.append(number)
             kept.append(o)
             measured.append(own)
@@ -177,6 +193,48 @@ def _handles(
         if step >= 0 and max(switch.begin - step, step - switch.end) <= ONE_EVENT * frequency
     ]
     return int(np.sign(sum(near))) if abs(sum(near)) > len(steps) / 2 else 0
+
+
+def _windows(
+    steps: Int, handles: Sequence[int], lengths: Int, near: float
+) -> list[tuple[Int, Int]]:
+    """First and last step [N] of what leaves or arrives at each cut; -1 without the cut.
+
+    What is taken leaves until it is put, as the hand hides its place, and what is put arrives until
+    the next is taken. At other cuts it happens within `near` steps.
+    """
+    found = []
+    for c, own in enumerate(steps):
+        end = own + near
+        if handles[c]:
+            later = [s for s, h in zip(steps, handles, strict=True) if h * handles[c] < 0]
+            after = [np.where(s > own, s, lengths) for s in later]
+            end = np.min([lengths, *after], axis=0) + near
+        found.append((np.where(own < 0, -1, np.maximum(own - near, 0)), end))
+    return found
+
+
+def _agree(
+    shares: Float, names: Sequence[str], reference: str, note: str
+) -> tuple[str, str]:
+    """The reference by places that were left, or that lie below, and by information; and a note.
+
+    `shares` [O] of the demonstrations have each object there.
+    """
+    there = [o for o, share in enumerate(shares) if share >= SURE]
+    if not there:
+        return reference, note
+    if len(there) > 1 or (shares > RIVAL).sum() > 1:
+        other = [names[o] for o in np.argsort(-shares, kind="stable")[:2]]
+        return (reference, note) if reference != WORLD else (
+            WORLD, f"{other[0]} and {other[1]} change places there, and one may be meant.")
+    best = names[there[0]]
+    if reference not in (WORLD, best):
+        return WORLD, (
+            f"{best} is where the images change ({shares[there[0]]:.0%} of the demonstrations), and "
+            f"the joints depend on {reference}: check the contact sheet."
+        )
+    return best, ""
 
 
 def _measure(points: Float, joints: Sequence[Float], steps: Int) -> Measured:
@@ -274,6 +332,7 @@ def _add_information(part: Subtask, seen: SeenObjects, c: int) -> Subtask:
         runner_up=seen.names[other] if other >= 0 else WORLD,
         runner_up_information=float(nats[other]) if other >= 0 else 0.0,
         stderr=float(np.hypot(error[best], error[other]) if other >= 0 else error[best]),
+        left=float(seen.left[c, best]) if seen.left[c, best] >= SURE else 0.0,
     )
 
 
@@ -299,7 +358,7 @@ def _names(numbers: Sequence[int], given: Mapping[int, str]) -> tuple[str, ...]:
 def _unusable(scene: Scene, objects: Sequence[ImageObject], camera: str) -> str:
     """Why the images have no references; "" if they may have some."""
     colours = np.ptp(np.percentile(scene.first[..., 1:], (1, 99), axis=(1, 2)), axis=0)
-    if np.median(colours) < 2.0:  # delta E, which hardly anybody sees
+    if np.median(colours) < 2.0 and not any(one.left for one in objects):  # delta E, which hardly anybody sees
         return f"Camera {camera} is grey, and objects are found by colour: no references."
     share = float(unusual(scene.first, scene).mean())
     if share > MOVING:

@@ -55,6 +55,9 @@ class Subtask:
     model_information, model_stderr : float
         The model's estimate of `information`, and its standard error, nats; NaN with fewer
         demonstrations than the model needs.
+    left : float
+        Share of the demonstrations in which a camera sees that the reference leaves its place where
+        the part ends, or that something arrives at it; 0 if the reference is by information.
     """
 
     tool: str
@@ -70,6 +73,7 @@ class Subtask:
     stderr: float = float("nan")
     model_information: float = float("nan")
     model_stderr: float = float("nan")
+    left: float = 0.0
 
     @property
     def until(self) -> str:
@@ -83,9 +87,9 @@ class Subtask:
 
     @property
     def certain(self) -> bool:
-        """Whether the reference exceeds the runner-up by more than 1.645 standard errors."""
+        """Whether the reference left its place, or exceeds the runner-up by 1.645 errors."""
         lead = self.information - self.runner_up_information
-        return bool(lead > INTERVAL * self.stderr)
+        return bool(self.left or lead > INTERVAL * self.stderr)
 
     @property
     def nats(self) -> tuple[str, str]:
@@ -124,6 +128,11 @@ class SeenObjects:
         Information and its standard error (jackknife); NaN with too few demonstrations.
     references : tuple of C str
         Name of each cut's reference; "world" without one.
+    after : [N, h, w, 3] uint8
+        Last image of each demonstration.
+    left : [C, O] float64
+        Share of the demonstrations in which the object leaves its place at a cut, or lies where
+        something arrives.
     """
 
     camera: str
@@ -135,6 +144,8 @@ class SeenObjects:
     nats: Float
     stderr: Float
     references: tuple[str, ...]
+    after: NDArray[np.uint8]
+    left: Float
 
     @property
     def informative(self) -> list[int]:
