@@ -121,7 +121,7 @@ def test_references_have_the_names_of_the_file(tmp_path):
 def test_objects_of_a_camera_have_no_poses(tmp_path):
     path = write_mimicgen(tmp_path / "demo.hdf5")
     none = np.zeros((0, 1))
-    seen = SeenObjects("top", (), (), none, none, (), none, none, ())
+    seen = SeenObjects("top", (), (), none, none, (), none, none, (), none, none)
     own = annotations(replace(subtasks(), seen=seen), NAMES)
     for write in (write_mimicgen_config, write_isaaclab_config, write_autodata):
         with pytest.raises(InputError, match="camera top sees, and generation needs their poses"):

@@ -122,11 +122,11 @@ def _objects(seen: SeenObjects) -> list[dict[str, Any]]:
     found = []
     for o, name in enumerate(seen.names):
         share = float((seen.boxes[:, o, 2] > 0).mean())
-        rows = zip(seen.cuts, seen.nats[:, o], seen.stderr[:, o], seen.references, strict=True)
+        columns = (seen.nats[:, o], seen.stderr[:, o], seen.left[:, o], seen.references)
         cuts = [
             finite({"cut": cut, "nats": float(nats), "stderr": float(error)})
-            | {"reference": name == reference}
-            for cut, nats, error, reference in rows
+            | {"place_changes": float(left), "reference": name == reference}
+            for cut, nats, error, left, reference in zip(seen.cuts, *columns, strict=True)
         ]
         about = {"number": seen.numbers[o], "name": name, "camera": seen.camera, "seen": share}
         found.append(about | {"cuts": cuts})

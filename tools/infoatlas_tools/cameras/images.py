@@ -15,7 +15,6 @@ from infoatlas_rt.errors import InputError
 Image = NDArray[np.uint8]  # [h, w, 3], RGB
 FEWEST = 8  # demonstrations: fewer have no common background, and a robot passes for an object
 MOVING = 0.4  # share of the pixels that differs from the background if the camera moves
-OTHER = 10.5  # delta E above which a pixel shows something else
 LIGHTNESS = 0.6  # weight of lightness beside colour, as shadows change lightness
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .camera import Camera
-from .images import FEWEST, MOVING, OTHER, lab, require
+from .images import FEWEST, MOVING, lab, require
 
 Pixels = NDArray[np.floating]  # [..., h, w, 3]: CIE L*a*b*, L* times LIGHTNESS
 
@@ -31,6 +31,7 @@ ENDS = 0.4  # seconds whose median shows the scene at the start and at the end
 BACKGROUND = 2000  # images in the background, of all demonstrations: bounds the memory
 BLUR = 1.0  # pixels: less noise of video
 SAME = 7.0  # delta E below which a pixel looks the same: noise of video is below 3
+OTHER = 1.5 * SAME  # delta E above which a pixel shows something else
 WAY = (0.08, 0.97)  # share of the robot's way: before and after, the robot changes places itself
 BLOB = 0.0008  # of the pixels of an image: 5 of 96 x 72 (fewer are noise)
 LATE = 0.8  # quantile of the pixels of a blob: some of them are hidden before
@@ -79,7 +80,8 @@ def find_changes(
     """
     if camera.changes is None:
         camera.changes = _find(camera, states, rate)
-    return camera.changes
+    found: tuple[list[list[Change]], list[str]] = camera.changes
+    return found
 
 
 def _find(

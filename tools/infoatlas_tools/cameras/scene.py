@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .camera import Camera
-from .images import MOVING, OTHER, lab
+from .images import lab
 
 Image = NDArray[np.float32]
 
@@ -35,7 +35,6 @@ class Scene:
     shift: NDArray[np.float64]
     colour: Image  # [N, 3], median difference (Lab) from the median demonstration
     after: NDArray[np.uint8]  # [N, h, w, 3], RGB, last images, for pictures
-    fixed: bool  # most images of a demonstration show the background in most pixels
 
 
 def read_scene(camera: Camera, rate: float) -> Scene:
@@ -54,9 +53,7 @@ def read_scene(camera: Camera, rate: float) -> Scene:
         later.append(found[np.searchsorted(both, spread)])
         after.append(found[-1])
     background = lab(np.median(np.concatenate(later), axis=0).astype(np.uint8), BLUR)
-    apart = [_apart(own[len(own) // 2], background) for own in later]
-    fixed = bool(np.median(apart) <= MOVING)
-    return _align(np.array(start), background, np.array(images), np.array(after), fixed)
+    return _align(np.array(start), background, np.array(images), np.array(after))
 
 
 def read_between(
@@ -83,17 +80,8 @@ def same_view(images: Image, scene: Scene) -> bool:
     return bool(np.median(alike) > ALIKE)
 
 
-def _apart(image: NDArray[np.uint8], background: Image) -> float:
-    """Share of the pixels in which an image shows something else than the background."""
-    return float((np.linalg.norm(lab(image, BLUR) - background, axis=-1) > OTHER).mean())
-
-
 def _align(
-    first: Image,
-    background: Image,
-    images: NDArray[np.uint8],
-    after: NDArray[np.uint8],
-    fixed: bool,
+    first: Image, background: Image, images: NDArray[np.uint8], after: NDArray[np.uint8]
 ) -> Scene:
     """Images displaced back by the shift of the camera, in the median colours."""
     import cv2
@@ -101,7 +89,7 @@ def _align(
     usual = np.median(first, axis=0)
     reach = round(REACH * first.shape[2])
     inner = np.ascontiguousarray(_edges(usual)[reach:-reach, reach:-reach])
-    still = _edges(background)[reach:-reach, reach:-reach]
+    fixed = _edges(background)[reach:-reach, reach:-reach]
     shift = np.zeros((len(first), 2))
     for i, image in enumerate(first):
         edges = _edges(image)
@@ -109,20 +97,18 @@ def _align(
         y, x = np.unravel_index(likeness.argmax(), likeness.shape)
         if likeness[y, x] > likeness[reach, reach] + CLEARLY:
             here, there = (
-                edges[b : b + still.shape[0], a : a + still.shape[1]]
+                edges[b : b + fixed.shape[0], a : a + fixed.shape[1]]
                 for a, b in ((reach, reach), (x, y))
             )
-            if _closer(there, here, still) > 2 / 3:  # an arm or an object changes fewer blocks
+            if _closer(there, here, fixed) > 2 / 3:  # an arm or an object changes fewer blocks
                 shift[i] = x - reach, y - reach
     for i in range(len(first)):
-        first[i], images[i], after[i] = (
-            _back(own[i], shift[i]) for own in (first, images, after)
-        )
+        first[i], images[i], after[i] = (_back(own[i], shift[i]) for own in (first, images, after))
     usual = np.median(first, axis=0)
     colour = np.median(first - usual, axis=(1, 2))
     first -= colour[:, None, None]
     usual = np.median(first, axis=0)
-    return Scene(first, usual, background, images, shift, colour, after, fixed)
+    return Scene(first, usual, background, images, shift, colour, after)
 
 
 def _closer(one: Image, other: Image, fixed: Image) -> float:

@@ -24,6 +24,7 @@ NAMES, CHART, LABELS = 1.15, 2.0, 1.15  # inches: widths of names, bars, and nam
 TOP, BOTTOM = 1.2, 0.55  # inches above and below the cells
 CONTEXT = 2.4  # side of a crop in sides of the object
 SMALLEST_CROP = 0.2  # of the height of an image: objects are too small to recognise in less
+AFTER = 0.45  # of the side of a crop: the same place in the last image
 LINE = 0.19  # inches of a bar
 LOWEST = -0.6  # nats: lower end of the bars, as only values above 0 matter
 BARS = 4  # room for so many at least, which bounds their height
@@ -63,7 +64,7 @@ def contact_sheet(seen: SeenObjects, *, title: str = "", episodes: Sequence[str]
     charts = []
     for r, o in enumerate(objects):
         y = TOP + image + GAP + r * (row + GAP)
-        _write_name(place(0, y, NAMES - 0.1, CELL), o, seen.numbers[o], seen.names[o])
+        _write_name(place(0, y, NAMES - 0.1, CELL), seen, o)
         charts.append(place(left + LABELS, y, CHART, row))
         _draw_information(charts[-1], seen, o)
     _share_scale(charts, seen)
@@ -78,7 +79,8 @@ def contact_sheet(seen: SeenObjects, *, title: str = "", episodes: Sequence[str]
     )
     more = (
         "Coloured bar with a dot: the motion until this key state is about this object "
-        f"({named} of {len(seen.cuts)} key states). Name objects by number: --object-name 1=bottle"
+        f"({named} of {len(seen.cuts)} key states). Small crop: the same place in the last image. "
+        "Name objects by number: --object-name 1=bottle"
     )
     draw_heading(figure, heading, note, more, title=title)
     return figure
@@ -88,16 +90,25 @@ def _colour(o: int) -> str:
     return COLOURS[o % len(COLOURS)]
 
 
-def _write_name(axes: Axes, o: int, number: int, name: str) -> None:
-    """The number of an object, as in the images, and its name below."""
+def _write_name(axes: Axes, seen: SeenObjects, o: int) -> None:
+    """The number of an object, as in the images, its name, and how often its place changes."""
     axes.set_axis_off()
     badge = {"facecolor": _colour(o), "edgecolor": "none", "pad": 2.5}
     axes.text(
-        0.93, 0.68, str(number), color="white", fontsize=12, fontweight="bold", ha="right",
+        0.93, 0.68, str(seen.numbers[o]), color="white", fontsize=12, fontweight="bold", ha="right",
         va="center", bbox=badge,
     )  # fmt: skip
-    lines = wrap(shorten(name, 48), 14)
+    lines = wrap(shorten(seen.names[o], 48), 14)
     axes.text(0.97, 0.5, "\n".join(lines), color=INK, fontsize=10, ha="right", va="top")
+    if _changes(seen, o):
+        share = f"place changes\nin {seen.left[:, o].max():.0%}"
+        axes.text(0.97, 0.02, share, color=QUIET, fontsize=8, ha="right", va="bottom")
+
+
+def _changes(seen: SeenObjects, o: int) -> bool:
+    """Whether the place of an object shows something else after a cut that is about it."""
+    own = [name == seen.names[o] for name in seen.references]
+    return bool((seen.left[own, o] > 0).any())
 
 
 def _bare(axes: Axes) -> None:
@@ -146,10 +157,15 @@ def _draw_crop(axes: Axes, seen: SeenObjects, i: int, o: int) -> None:
     half = min(half, min(rows, columns) / 2)
     middle_x = min(max(x + w / 2, half), columns - half)
     middle_y = min(max(y + h / 2, half), rows - half)
-    axes.imshow(seen.images[i], interpolation="bilinear")
     _draw_box(axes, (x, y, w, h), o)
-    axes.set_xlim(middle_x - half - 0.5, middle_x + half - 0.5)
-    axes.set_ylim(middle_y + half - 0.5, middle_y - half - 0.5)
+    shown = [(axes, seen.images[i])]
+    if _changes(seen, o):
+        shown.append((axes.inset_axes((1 - AFTER, 0, AFTER, AFTER)), seen.after[i]))
+    for own, image in shown:
+        _bare(own)
+        own.imshow(image, interpolation="bilinear")
+        own.set_xlim(middle_x - half - 0.5, middle_x + half - 0.5)
+        own.set_ylim(middle_y + half - 0.5, middle_y - half - 0.5)
 
 
 def _draw_information(axes: Axes, seen: SeenObjects, o: int) -> None:

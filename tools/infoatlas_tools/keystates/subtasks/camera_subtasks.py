@@ -28,7 +28,7 @@ from ..contacts.event_names import PUTS, TAKES, EventKind
 from ..contacts.gripper import Switch
 from ..motion.durations import ONE_EVENT
 from .cuts import Cuts
-from .places_left import RIVAL, SURE, moved, shares_below, shares_left, with_left
+from .places_left import SURE, agree, moved, shares_below, shares_left, windows, with_left
 from .subtask_results import WORLD, SeenObjects, Subtask, Subtasks
 
 WARNED = 20  # demonstrations, below which references may be missed
@@ -70,8 +70,15 @@ def camera_subtasks(
             f"{FEWEST}.",
         )
     scene = read_scene(camera, frequency)
+    share = float(unusual(scene.first, scene).mean())
+    if share > MOVING:
+        why = (
+            f"Camera {camera.name} sees another scene in every demonstration ({share:.0%} "
+            "of the pixels differ): no references. Take a camera that starts at one place."
+        )
+        return _without(cuts, why)
     objects, palette = find_objects(scene)
-    things = moved(find_changes(camera, states, frequency)[0], scene) if scene.fixed else []
+    things = moved(find_changes(camera, states, frequency)[0], scene)
     objects = with_left(objects, things, scene, palette)
     why = _unusable(scene, objects, camera.name)
     if why:
@@ -91,7 +98,7 @@ def camera_subtasks(
         _handles(event, own, switches, closing or {}, frequency)
         for event, own in zip(cuts.events, steps, strict=True)
     ]
-    spans = _windows(steps, handles, cuts.lengths, ONE_EVENT * frequency)
+    spans = windows(steps, handles, cuts.lengths, ONE_EVENT * frequency)
     for c, (event, own) in enumerate(zip(cuts.events, steps, strict=True)):
         row = [measured[c] for measured in first]
         for o, after in put.items():
@@ -99,12 +106,18 @@ def camera_subtasks(
             row[o] = _measure(points, joints, own)
         nats[c], errors[c] = [m.nats for m in row], [m.stderr for m in row]
         reference, note = _choose(row, [o.twin for o in objects], names, on, camera.episodes)
-        if handles[c] >= 0:
-            left[c] = shares_left(objects, things, *spans[c])
-        else:
+        stays: set[str] = set()
+        if handles[c] < 0:
             moving = {*put, names.index(held)} if held in names else {*put}
             left[c] = shares_below(objects, things, *spans[c], moving)
-        reference, note = _agree(left[c], names, reference, note)
+        else:
+            left[c] = shares_left(objects, things, *spans[c])
+            if handles[c] and any(o.left for o in objects):
+                stays = {name for name, o in zip(names, objects, strict=True) if not o.left}
+        reference, note = agree(left[c], names, reference, note)
+        if reference in stays:
+            note = f"the joints depend on {reference}, which stays where it is: it is not taken."
+            reference = WORLD
         notes |= {event: note} if note else {}
         references, carried = [*references, reference], [*carried, "" if held == WORLD else held]
         if handles[c] > 0:
@@ -193,48 +206,6 @@ def _handles(
         if step >= 0 and max(switch.begin - step, step - switch.end) <= ONE_EVENT * frequency
     ]
     return int(np.sign(sum(near))) if abs(sum(near)) > len(steps) / 2 else 0
-
-
-def _windows(
-    steps: Int, handles: Sequence[int], lengths: Int, near: float
-) -> list[tuple[Int, Int]]:
-    """First and last step [N] of what leaves or arrives at each cut; -1 without the cut.
-
-    What is taken leaves until it is put, as the hand hides its place, and what is put arrives until
-    the next is taken. At other cuts it happens within `near` steps.
-    """
-    found = []
-    for c, own in enumerate(steps):
-        end = own + near
-        if handles[c]:
-            later = [s for s, h in zip(steps, handles, strict=True) if h * handles[c] < 0]
-            after = [np.where(s > own, s, lengths) for s in later]
-            end = np.min([lengths, *after], axis=0) + near
-        found.append((np.where(own < 0, -1, np.maximum(own - near, 0)), end))
-    return found
-
-
-def _agree(
-    shares: Float, names: Sequence[str], reference: str, note: str
-) -> tuple[str, str]:
-    """The reference by places that were left, or that lie below, and by information; and a note.
-
-    `shares` [O] of the demonstrations have each object there.
-    """
-    there = [o for o, share in enumerate(shares) if share >= SURE]
-    if not there:
-        return reference, note
-    if len(there) > 1 or (shares > RIVAL).sum() > 1:
-        other = [names[o] for o in np.argsort(-shares, kind="stable")[:2]]
-        return (reference, note) if reference != WORLD else (
-            WORLD, f"{other[0]} and {other[1]} change places there, and one may be meant.")
-    best = names[there[0]]
-    if reference not in (WORLD, best):
-        return WORLD, (
-            f"{best} is where the images change ({shares[there[0]]:.0%} of the demonstrations), and "
-            f"the joints depend on {reference}: check the contact sheet."
-        )
-    return best, ""
 
 
 def _measure(points: Float, joints: Sequence[Float], steps: Int) -> Measured:
@@ -358,14 +329,10 @@ def _names(numbers: Sequence[int], given: Mapping[int, str]) -> tuple[str, ...]:
 def _unusable(scene: Scene, objects: Sequence[ImageObject], camera: str) -> str:
     """Why the images have no references; "" if they may have some."""
     colours = np.ptp(np.percentile(scene.first[..., 1:], (1, 99), axis=(1, 2)), axis=0)
-    if np.median(colours) < 2.0 and not any(one.left for one in objects):  # delta E, which hardly anybody sees
+    if np.median(colours) < 2.0 and not any(
+        one.left for one in objects
+    ):  # delta E, which hardly anybody sees
         return f"Camera {camera} is grey, and objects are found by colour: no references."
-    share = float(unusual(scene.first, scene).mean())
-    if share > MOVING:
-        return (
-            f"Camera {camera} sees another scene in every demonstration ({share:.0%} "
-            "of the pixels differ): no references. Take a camera that starts at one place."
-        )
     if not objects:
         return (
             f"Camera {camera} sees nothing that lies at different places in different "

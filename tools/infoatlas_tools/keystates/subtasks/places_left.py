@@ -18,6 +18,7 @@ from ...cameras.first_image_objects import ImageObject, colour_of, locate
 from ...cameras.leave_and_arrive import Change
 from ...cameras.scene import Image, Scene
 from ..contacts.keystate_steps import COMMON
+from .subtask_results import WORLD
 
 SURE = 0.8  # share of the demonstrations in which a place is that of one object, at least
 RIVAL = 0.2  # and in which it is that of another one, at most
@@ -131,6 +132,46 @@ def shares_below(
             if o not in moving and both.sum() >= COMMON * there.sum():
                 found[o] = holds(one.boxes[both], arrives[0].points[both]).mean()
     return found
+
+
+def windows(steps: Int, handles: Sequence[int], lengths: Int, near: float) -> list[tuple[Int, Int]]:
+    """First and last step [N] of what leaves or arrives at each cut of steps [C, N]; -1 without.
+
+    What is taken leaves until it is put, as the hand hides its place, and what is put arrives until
+    the next is taken. At other cuts it happens within `near` steps.
+    """
+    found = []
+    for c, own in enumerate(steps):
+        end = own + near
+        if handles[c]:
+            later = [s for s, h in zip(steps, handles, strict=True) if h * handles[c] < 0]
+            after = [np.where(s > own, s, lengths) for s in later]
+            end = np.min([lengths, *after], axis=0) + near
+        found.append((np.where(own < 0, -1, np.maximum(own - near, 0)), end))
+    return found
+
+
+def agree(shares: Float, names: Sequence[str], reference: str, note: str) -> tuple[str, str]:
+    """The reference by images that change and by information, or "world"; and a note on why.
+
+    `shares` [O] are those of the demonstrations in which the place of each object changes;
+    `reference` and `note` are by information alone.
+    """
+    order = np.argsort(-shares, kind="stable").tolist()
+    if not order or shares[order[0]] < SURE:
+        return reference, note
+    best, *others = (names[o] for o in order if shares[o] > RIVAL)
+    if others:
+        if reference in (best, *others):
+            return reference, note
+        if reference == WORLD:
+            return WORLD, note or f"the places of {best} and {others[0]} change together."
+    elif reference in (WORLD, best):
+        return best, ""
+    return WORLD, (
+        f"the place of {best} changes ({shares[order[0]]:.0%} of the demonstrations), and the "
+        f"joints depend on {reference}: check the contact sheet."
+    )
 
 
 def _shared(a: Int, b: Int) -> float:
