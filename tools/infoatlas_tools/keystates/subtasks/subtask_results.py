@@ -57,7 +57,7 @@ class Subtask:
         demonstrations than the model needs.
     left : float
         Share of the demonstrations in which a camera sees that the reference leaves its place where
-        the part ends, or that something arrives at it; 0 if the reference is by information.
+        the part ends, or that something arrives at it. 0 if the reference is by information.
     """
 
     tool: str
