@@ -66,7 +66,8 @@ class Evaluation:
             raise ValueError(f"sizes is {self.sizes}: use numbers of samples")
 
 
-# Types of values by the first word of an annotation, and what to write in a recipe.
+# Types of values by the first word of an annotation, and what to write in a recipe. The modules of
+# these classes need `from __future__ import annotations`, which keeps annotations as texts.
 VALUES: dict[str, tuple[tuple[type, ...], str]] = {
     "int": ((int,), "a whole number, 0 or more"),
     "float": ((int, float), "a number, 0 or more"),
