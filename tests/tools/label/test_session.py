@@ -159,3 +159,10 @@ def test_states_that_show_nothing(tmp_path):
     found = opened(tmp_path, quiet)
     assert "no contact or switch: mark the key states of one" in found.follow()
     assert found.state()["kinds"] == []
+
+
+def test_titles_keep_the_last_letters_of_words():
+    names = ("arm.kShoulderYaw", "arm.kElbow", "arm.sx", "arm.sy", "arm.joint_1", "arm.joint_2")
+    moves = np.cumsum(np.random.default_rng(0).normal(size=(6, 40, 6)), axis=1)
+    titles = Signals(Trajectories([*moves], names=names, rate=20)).titles
+    assert titles == ["arm kShoulderYaw", "arm kElbow", "arm s", "arm joint"]

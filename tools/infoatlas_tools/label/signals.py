@@ -14,6 +14,7 @@ from ..trajectories import Trajectories
 
 LEVELS = 10_000  # of a value between the limits of its group
 BINS = 160  # of an episode in the chart of all episodes
+DIGITS = "0123456789"
 UNNAMED = 6  # columns without names in one group
 
 
@@ -50,8 +51,12 @@ class Signals:
         if not self.trajectories.names:
             first = column // UNNAMED * UNNAMED
             return f"columns {first} to {first + UNNAMED - 1}"
-        of, _, own = short_name(self.trajectories.names[column]).rpartition(".")
-        words = [text.strip("_/0123456789") for text in (of, own.rstrip("wxyz0123456789") or own)]
+        names = [short_name(name).rstrip(DIGITS) for name in self.trajectories.names]
+        of, _, own = names[column].rpartition(".")
+        axes = {name[-1:] for name in names if name[:-1] == names[column][:-1]}
+        if len(axes & {*"wxyz"}) > 1:  # not the last letter of a word, as of "yaw"
+            own = own.rstrip("wxyz") or own
+        words = [text.strip("_/" + DIGITS) for text in (of, own)]
         return " ".join(filter(None, words)) or "others"
 
     def _labels(self, columns: list[int]) -> list[str]:

@@ -116,6 +116,13 @@ def test_episodes_without_images_are_left_out(tmp_path):
     assert len(load_trajectories(folder).lengths) == 5
 
 
+@pytest.mark.parametrize("version", ["v2.1", "v3.0"])
+def test_videos_in_a_folder_video_are_read(tmp_path, version):
+    folder = with_videos(tmp_path / "set", version)
+    (folder / "videos").rename(folder / "video")
+    check(folder, range(5))
+
+
 def test_errors_name_the_way_out(tmp_path):
     folder = with_videos(tmp_path / "set", "v3.0")
     with pytest.raises(InputError, match=r"no camera 'wrist': its cameras are observation.images"):

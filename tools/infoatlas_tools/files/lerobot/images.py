@@ -4,6 +4,7 @@ A video is of one episode (v2), or of many, and the metadata have the time at wh
 (v3). Names of files follow the template `video_path` in `meta/info.json`.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,6 +87,8 @@ def video_places(
         for episode in episodes:
             places[episode] = {"episode_chunk": episode // size, "episode_index": episode}, 0.0
     template = info.get("video_path") or (NEW_PATH if folder.is_new else OLD_PATH)
+    if not (folder.path / "videos").is_dir() and (folder.path / "video").is_dir():
+        template = re.sub("^videos/", "video/", template) if isinstance(template, str) else template
     try:
         return {
             episode: (folder.path / template.format(video_key=camera, **place), begin)
