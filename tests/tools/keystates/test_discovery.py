@@ -106,6 +106,21 @@ def test_auto_finds_both_events_and_no_others():
         assert (away(found, times) <= 0.25).mean() > 0.9
 
 
+@pytest.mark.parametrize("rate", [20, None])
+@pytest.mark.parametrize("kind", ["angle", "quaternion", "w of at least 0"])
+def test_a_turn_is_the_same_as_an_angle_or_as_a_quaternion(kind, rate):
+    """About z, exactly: the other axes are 0 throughout, which shows no step of rounding."""
+    states, cuts, rng = [], [], np.random.default_rng(0)
+    for slow in (54, 33, 57, 46, 40, 56):
+        angle = np.cumsum(np.repeat([0.02, 0.1], [slow, 40])) + 1e-4 * rng.normal(size=slow + 40)
+        q = np.c_[np.cos(angle / 2), 0 * angle, 0 * angle, np.sin(angle / 2)]
+        q *= np.where((q[:, :1] < 0) & (kind == "w of at least 0"), -1, 1)
+        states.append(angle[:, None] % (2 * np.pi) if kind == "angle" else q)
+        cuts.append(slow - 1)
+    found = discover_keystates(Trajectories(states, rate=rate), count=1)
+    assert np.abs(found.steps[:, 0] - cuts).max() <= 1
+
+
 def test_increments_below_the_resolution_are_rest():
     states, cuts = demonstrations()
     rng = np.random.default_rng(0)

@@ -227,10 +227,10 @@ def test_a_stop_at_the_seam_is_asked_about(unit, size):
         assert read(states)[0].wrapping == {0: "column 0"}
         states = [np.c_[own, np.sin(turns)] for own in states]
         asked = "is it an encoder that wraps? Then name it (orientation, --orientation 0"
-        assert asked in " ".join(discover_keystates(states).notes)
-        named = discover_keystates(Trajectories(states, names=("gripper", "joint")))
+        assert asked in " ".join(discover_keystates(states, 5).notes)
+        named = discover_keystates(Trajectories(states, names=("gripper", "joint")), 5)
         assert named.notes == ("taken for a gripper: gripper",)
-        assert discover_keystates(Trajectories(states, gripper=0)).notes == (
+        assert discover_keystates(Trajectories(states, gripper=0), 5).notes == (
             "taken for a gripper: column 0",
         )
         states = [own[:, :1] for own in states]

@@ -310,6 +310,7 @@ def roundings(columns: Float) -> tuple[Float, Float]:
         ulp = 4 * np.where(single, float32, np.spacing(largest))
     apart, rest = ulp.copy(), ulp.copy()
     grid = _grids(columns, np.where(single, float32, np.spacing(largest)))
+    grid[np.ptp(columns, axis=1) == 0] = 0.0  # one value, as of an axis of a rotation, shows none
     apart[grid > 0], rest[grid > 0] = grid[grid > 0], grid[grid > 0] / 2
     apart[[few_values(column) for column in columns]] = 0.0
     return apart, rest
