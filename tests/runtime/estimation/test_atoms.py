@@ -73,7 +73,7 @@ def test_limits_at_which_values_depend_on_the_other_side(estimator):
 
 @pytest.mark.parametrize("columns", [2, 4])
 def test_few_patterns_and_weak_dependence_change_nothing(estimator, columns):
-    x, y, _ = lost(400, (-9.0, -0.5))
+    x, y, _ = lost(600, (-9.0, -0.5))
     if columns == 2:
         x, y = np.ascontiguousarray(x[:, :2]), np.ascontiguousarray(y[:, :2])
     else:
@@ -85,7 +85,7 @@ def test_few_patterns_and_weak_dependence_change_nothing(estimator, columns):
 def test_all_patterns_of_a_small_sample_are_used(estimator):
     """Patterns without any coordinate, and with coordinates that few samples have."""
     patterns = np.array(list(product((True, False), repeat=4)))
-    gone = np.repeat(patterns, np.where(patterns.sum(axis=1) > 2, 30, 5), axis=0)
+    gone = np.repeat(patterns, np.where(patterns.sum(axis=1) > 2, 100, 5), axis=0)
     x = normal(len(gone), 4)
     found = estimator.estimate(x, np.where(gone, 0.0, x + 0.1 * normal(len(gone), 4, 1)))
     assert found.patterns == 16 and 0 < found.mi < 5 and np.isfinite(found.stderr)
