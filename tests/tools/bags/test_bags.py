@@ -399,15 +399,13 @@ def test_two_topics_report_when_they_begin_to_move_together(
     fields = "--topic /tool_pose --field pose.position --with-topic /cube_pose"
     options = f"{fields} --with-field pose.position --window 40 --every 5 --threads 1"
     command = ["bag", str(bags / "mcap"), *options.split()]
-    assert main.main([*command, "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
+    picture, target = bags / "coupling.png", bags / "coupling.json"
+    assert main.main([*command, "--plot", str(picture), "--json", str(target)]) == 0
+    text, result = capsys.readouterr().out, json.loads(target.read_text())
     assert result["events"] == [event.to_dict() for event in expected]
     assert result["motions"]["stamp"] == stamps[32:].tolist()
     found = [side.tolist() for side in detector.resolution]
     assert result["coupling_resolution"] == {"estimated": True, "values": found}
-    picture = bags / "coupling.png"
-    assert main.main([*command, "--plot", str(picture)]) == 0
-    text = capsys.readouterr().out
     assert f"{expected[0].stamp - stamps[0]:.2f}" in text
     motions, begun = result["motions"], expected[0].stamp
     assert [e.kind for e in expected[:2]] == ["coupled", "decoupled"]
