@@ -168,11 +168,11 @@ def parse_bodies(
                 )
             # cube.x to cube.qz, without those of cube_to_goal
             count = sum(bool(re.fullmatch(r"\W*_?\w\w?\W?", n[len(where) :])) for n in begins)
-            bodies = [b for b in dict.fromkeys(n.rpartition(".")[0] for n in begins) if b]
-            if not count and len(bodies) > 1:
+            several = [b for b in dict.fromkeys(n.rpartition(".")[0] for n in begins) if b]
+            if not count and len(several) > 1:
                 raise InputError(
-                    f"{what} {text!r}: {where!r} begins the names of {len(bodies)} bodies: use one "
-                    f"of {first_names(bodies, 12)}"
+                    f"{what} {text!r}: {where!r} begins the names of {len(several)} bodies: use "
+                    f"one of {first_names(several, 12)}"
                 )
             count = count or len(begins)
         if kind == "position" or (not kind and count <= 3):
