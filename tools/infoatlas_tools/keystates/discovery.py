@@ -66,8 +66,8 @@ def discover_keystates(
     trajectories : Trajectories, or sequence of [T_i, d] array-like
         States of each demonstration; lengths may differ. `Trajectories` also have names, their
         rate, the coordinates to leave out (flags that contain the answer, such as "is grasped"),
-        a camera, and more. Images are read only if the states show no event that demonstrations
-        share.
+        a camera, and more. All images of a camera are read: what leaves its place or arrives far
+        from any contact or switch is a key state, too.
     count : int or "auto"
         Largest number of key states of each demonstration, the end not counted. "auto": contacts
         and switches of grippers that half of the demonstrations have, up to 8 of each
@@ -126,7 +126,7 @@ def discover_keystates(
     if dropouts:
         evidence = replace(evidence, events=_seen_events(evidence.events, dropouts))
     seen: list[str] = []
-    if given.camera is not None and not evidence.common:
+    if given.camera is not None:
         evidence, seen = add_changes(evidence, given.camera, states, frequency)
     known, labelled = as_labels(labels, given)
     if len(known):

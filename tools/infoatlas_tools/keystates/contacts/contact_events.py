@@ -30,6 +30,7 @@ from .gripper import Switch, find_switches
 from .keystate_steps import COMMON
 
 HELD = 2.0  # s after a grasp in which the body begins to move, at most: robots wait for the grip
+EFFECT = 1.0  # s: a lift after a grasp, or a release after an arrival, is no later
 EDGE = 0.1  # s at either end of a demonstration: what happens there is part of how it was cut
 SHORT = 0.5  # of the shortest usual grip: a shorter one is a failed attempt
 UNPAIRED = range(-1, 2)  # of events, in order of time
@@ -159,8 +160,20 @@ def find_evidence(
 def add_changes(
     evidence: Evidence, camera: Camera, states: Sequence[Float], frequency: float
 ) -> tuple[Evidence, list[str]]:
-    """`Evidence` with objects that leave their places and arrive before a camera, and notes."""
+    """`Evidence` with objects that leave their places and arrive before a camera, and notes.
+
+    Where demonstrations share contacts or switches, a change near these is their effect, and no
+    event of its own.
+    """
     changes, notes = find_changes(camera, states, frequency)
+    if evidence.common:
+        away: dict[tuple[int, bool], list[float]] = {}
+        for own, row in zip(evidence.events, changes, strict=True):
+            for c in row:
+                least = min((e.away(c.step) for e in own), default=np.inf)
+                away.setdefault((c.number, c.leaves), []).append(least)
+        far = {kind for kind, own in away.items() if np.median(own) > EFFECT * frequency}
+        changes = [[c for c in row if (c.number, c.leaves) in far] for row in changes]
     numbers = {change.number for row in changes for change in row}
     rows = []
     for own, row in zip(evidence.events, changes, strict=True):
