@@ -174,6 +174,7 @@ def add_changes(
                 away.setdefault((c.number, c.leaves), []).append(least)
         far = {kind for kind, own in away.items() if np.median(own) > EFFECT * frequency}
         changes = [[c for c in row if (c.number, c.leaves) in far] for row in changes]
+        notes = notes if far else []
     numbers = {change.number for row in changes for change in row}
     rows = []
     for own, row in zip(evidence.events, changes, strict=True):

@@ -72,7 +72,10 @@ def holds(boxes: Int, points: Float) -> Bool:
 def with_left(
     objects: Sequence[ImageObject], things: Sequence[Moved], scene: Scene, palette: Image
 ) -> list[ImageObject]:
-    """Objects, with a row for each of the things that leave; `left` is its place there, from 1."""
+    """Objects, with a row for each of the things that leave; `left` is its place there, from 1.
+
+    Things that no object matches come last.
+    """
     rows = list(objects)
     faces: Int | None = None
     for k, thing in enumerate(things, start=1):
@@ -83,11 +86,13 @@ def with_left(
         best = max(range(len(rows)), key=lambda o: alike[o], default=-1)
         own = ImageObject(thing.points, thing.boxes, thing.boxes[:, 2:].prod(axis=1), (), False, k)
         if best >= 0 and alike[best] >= SAME and not rows[best].left:
-            one = rows.pop(best)
+            one = rows[best]
             boxes = np.where(there[:, None], thing.boxes, one.boxes)
             own = replace(one, boxes=boxes, twin=False, left=k)
-            rows += [one] if one.twin else []
-        kept = [own]
+            rows[best : best + 1] = [own, one] if one.twin else [own]
+        else:
+            rows.append(own)
+        kept = []
         for one in rows:
             both = there & one.seen
             middle = one.boxes[both, :2] + one.boxes[both, 2:] / 2
@@ -98,10 +103,10 @@ def with_left(
             for i, (x, y, w, h) in enumerate(thing.boxes.tolist()):
                 faces[i, max(0, y) : y + h, max(0, x) : x + w] = -1
             other = locate(faces, one.colours)  # the one of its colour that stays
-            kept.remove(one)
-            kept += [other] if other.seen.mean() >= COMMON else []
+            at = kept.index(one)
+            kept[at : at + 1] = [other] if other.seen.mean() >= COMMON else []
         rows = kept
-    return sorted(rows, key=lambda one: -np.median(one.boxes[one.seen, 2:].prod(axis=1)))
+    return rows
 
 
 def shares_left(
