@@ -17,7 +17,7 @@ from infoatlas_rt import InputError
 from infoatlas_tools import Trajectories, discover_keystates, load_trajectories
 from infoatlas_tools.annotations.content import Annotations
 from infoatlas_tools.annotations.csv_and_json import write_splits
-from infoatlas_tools.annotations.lerobot_episodes import trimmed
+from infoatlas_tools.annotations.lerobot_episodes import cut, moving_bounds
 from infoatlas_tools.annotations.lerobot_writer import write_lerobot
 from infoatlas_tools.annotations.quality_flags import episode_reasons
 from infoatlas_tools.keystates.subtasks import Subtask, Subtasks
@@ -451,7 +451,7 @@ def test_a_copy_without_ends_at_rest(states, tmp_path, version):
         text = "\n".join(map(json.dumps, lines))
         (folder / "meta" / "episodes_stats.jsonl").write_text(text)
     (note, *_) = write_lerobot(made, folder, tmp_path / "copy", style="subtask", trim=True)
-    short = trimmed(made)
+    short = cut(made, moving_bounds(made))
     assert note == f"{2 * REST * COUNT} of {made.lengths.sum()} frames, at rest at an end"
     assert (short.first == REST).all() and (short.lengths == [len(s) for s in states]).all()
     copied = load_trajectories(tmp_path / "copy")

@@ -8,7 +8,7 @@ the format has no place for. `out` must not exist: `replacing` moves it to its f
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -59,7 +59,7 @@ class Annotations:
     # Names in the data set: "demo_0", "traj_3", "0", or the name of a bag.
     episodes: tuple[str, ...]
     source: Recording | None = None  # with the actions, and the data that are copied
-    # [N], steps that are cut from the start of each demonstration; see `lerobot_episodes.trimmed`.
+    # [N], steps that are cut from the start of each demonstration; see `lerobot_episodes.cut`.
     first: Int | None = None
 
     def __post_init__(self) -> None:
@@ -298,6 +298,7 @@ class Annotations:
         trim: bool = False,
         language: str | None = None,
         episodes: Sequence[str] | None = None,
+        shifts: Mapping[str, int] | None = None,
     ) -> tuple[str, ...]:
         """Write a new file or folder `out`; return sentences about what the format cannot store.
 
@@ -318,6 +319,9 @@ class Annotations:
             For a LeRobot data set: style of rows of `language_persistent`.
         episodes : sequence of str, optional
             For "rerun": names of the demonstrations to write; all unless given.
+        shifts : dict of str to int, optional
+            For a LeRobot data set of v3.0: frames by which the pictures of a camera are late, by
+            its feature; below 0 they are ahead. Its episodes begin so much later in the videos.
 
         Raises
         ------
@@ -336,7 +340,7 @@ class Annotations:
         options: dict[str, Any] = {"quality": quality} if FORMATS[name].quality else {}
         content: Any = data
         if name == "lerobot" and self.source and self.source.dataset:
-            options |= {"style": language, "trim": trim}
+            options |= {"style": language, "trim": trim, "shifts": shifts}
             content = self.source.dataset.content
         if name == "rerun" and episodes:
             options["episodes"] = episodes

@@ -35,7 +35,8 @@ class DatasetFrames:
     `times` and `index` are lists of [T]: the times of the frames of each episode, seconds, and
     their numbers in the data set. Complete episodes without annotations, `others`, come last. If
     some frames are cut, `cut` has new columns of those that remain, and
-    `starts` [N] the times of the first of them.
+    `starts` [N] the times of the first of them. `shifts` are seconds by which videos of cameras
+    begin later than their states, by names of features.
     """
 
     def __init__(self, folder: LeRobotFolder, episodes: list[int], lengths: Int) -> None:
@@ -65,6 +66,7 @@ class DatasetFrames:
                 )
             lengths = np.r_[lengths, count]
         self.cut: dict[str, list[Any]] = {}
+        self.shifts: dict[str, float] = {}
         self.starts = np.zeros(len(row_of))
         self._first = np.zeros(len(row_of), np.int64)
         self.times: list[NDArray[np.float32]] = []
@@ -84,8 +86,8 @@ class DatasetFrames:
             self.index.append(index[order])
             self.times.append(np.concatenate(parts[1::2])[order])
 
-    def trim(self, first: Int, lengths: Int) -> None:
-        """Keep `lengths` frames of each episode, from frame `first` on."""
+    def trim(self, first: Int, lengths: Int, why: str) -> None:
+        """Keep `lengths` frames of each episode, from frame `first` on; the others are `why`."""
         before = sum(map(len, self.times))
         own = [slice(i, i + n) for i, n in zip(first.tolist(), lengths.tolist(), strict=True)]
         times = [t[kept] for t, kept in zip(self.times, own, strict=True)]
@@ -97,7 +99,7 @@ class DatasetFrames:
         self._first = first
         steps = [np.arange(n) for n in lengths]
         self.cut = {"timestamp": self.times, "frame_index": steps, "index": self.index}
-        self.notes.append(f"{before - len(number)} of {before} frames, at rest at an end")
+        self.notes.append(f"{before - len(number)} of {before} frames, {why}")
 
     def places(self, file: Path) -> tuple[Int, Int]:
         """Demonstration and step of each row of a file [n]; the step is -1 if it is cut."""
@@ -109,8 +111,8 @@ class DatasetFrames:
         return rows, steps
 
 
-def trimmed(annotations: Annotations) -> Annotations:
-    """The same without the first and last steps at which nothing moves and no action changes."""
+def moving_bounds(annotations: Annotations) -> Int:
+    """First step, and end [N, 2], between which something moves or an action changes."""
     bounds, actions = [], annotations.actions
     if actions is not None:
         steps = [np.diff(own, axis=0) for own in actions]
@@ -127,7 +129,12 @@ def trimmed(annotations: Annotations) -> Annotations:
             moving[: len(changes)] |= changes
         at = np.flatnonzero(moving[:-1])
         bounds.append((at[0], at[-1] + 2) if len(at) else (0, length))
-    first, last = np.array(bounds, np.int64).T
+    return np.array(bounds, np.int64)
+
+
+def cut(annotations: Annotations, bounds: Int) -> Annotations:
+    """The same without the steps before and after `bounds` [N, 2]."""
+    first, last = bounds.T
     parts = tuple(
         replace(part, **{k: (getattr(part, k) - first).clip(0, last - first) for k in ENDS})
         for part in annotations.subtasks.parts
@@ -201,6 +208,7 @@ def _cut_videos(
     for name in (n for n in table.column_names if n.endswith("/from_timestamp")):
         for i, begins in zip(own, table.column(name).to_pylist(), strict=True):
             start = begins + round(float(frames.starts[i]) * fps) / fps
+            start += frames.shifts.get(name.split("/")[1], 0.0)
             ends = start + len(frames.times[i]) / fps
             until = name.replace("/from_", "/to_")
             about[episodes[i]] |= {name: start, until: ends}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_choice
 
 from ..files.lerobot.frames import read_parquet, require_pyarrow
+from ..files.lerobot.images import choose_camera
 from ..files.lerobot.meta import LeRobotFolder
 from ..files.lerobot.written_tables import (
     LANGUAGE,
@@ -35,7 +36,7 @@ from ..files.lerobot.written_tables import (
     rewrite_frames,
 )
 from .content import Annotations
-from .lerobot_episodes import DatasetFrames, feature_values, trimmed, write_episodes
+from .lerobot_episodes import DatasetFrames, cut, feature_values, moving_bounds, write_episodes
 from .quality_flags import frame_flags
 
 KEY_STATE, SUBTASK, QUALITY = "key_state", "subtask_index", "quality_flag"
@@ -51,6 +52,7 @@ def write_lerobot(
     style: str | None = None,
     quality: bool = False,
     trim: bool = False,
+    shifts: Mapping[str, int] | None = None,
 ) -> tuple[str, ...]:
     """Write a copy of a LeRobot data set with the annotations.
 
@@ -61,8 +63,10 @@ def write_lerobot(
     A `style`, "subtask" or "motion", is that of the rows of `language_persistent`; no rows without
     it. PyTorch's default_collate refuses such rows, and LeRobot before 0.6 the data set. With
     `quality`, the column `quality_flag` and the reasons to look at an episode are written. With
-    `trim`, the frames that `trimmed` cuts are left out. Videos stay as they are: in
+    `trim`, the frames outside of `moving_bounds` are left out. Videos stay as they are: in
     v3.0 their times in `meta/episodes` change. v2 has no such times, so its videos are refused.
+    `shifts` are frames by which cameras are late, by their names; below 0 they are ahead. Their
+    videos begin so much later, and states without a picture are left out.
     """
     if style is not None:
         as_choice(style, "style", STYLES)
@@ -73,11 +77,21 @@ def write_lerobot(
         raise InputError(f"{out} is inside {path}: choose a folder outside of it")
     files = folder.files
     frames = DatasetFrames(folder, episodes, annotations.lengths)
-    if trim:
-        _check_trim(folder, len(episodes) < len(lengths))
-        annotations = trimmed(annotations)
-        frames.trim(np.asarray(annotations.first), annotations.lengths)
-        if annotations.actions is None:
+    features = info["features"]
+    shifts = {choose_camera(features, name, path): own for name, own in (shifts or {}).items()}
+    if trim or shifts:
+        _check_cut(folder, len(episodes) < len(lengths), shifts)
+        late, lengths_now = [0, *shifts.values()], annotations.lengths
+        bounds = moving_bounds(annotations) if trim else np.outer(lengths_now, (0, 1))
+        first = np.maximum(bounds[:, 0], -min(late))
+        last = np.minimum(bounds[:, 1], lengths_now - max(late))
+        if (last <= first).any():
+            raise InputError(f"{path} has episodes that would lose all frames: leave them out")
+        annotations = cut(annotations, np.stack([first, last], axis=1))
+        ends = ["at rest at an end"] * trim + ["without pictures of their time"] * bool(shifts)
+        frames.trim(np.asarray(annotations.first), annotations.lengths, " or ".join(ends))
+        frames.shifts = {name: own / float(info["fps"]) for name, own in shifts.items()}
+        if trim and annotations.actions is None:
             frames.notes.append("actions, because none were read: rest is that of the states")
     numbers = _numbers(annotations, quality, map(len, frames.times[len(episodes) :]))
     if frames.others:
@@ -89,7 +103,7 @@ def write_lerobot(
         frames.notes.append(lacking)
     style = style if new and not annotations.unnamed else None
     language = None
-    if style or (trim and LANGUAGE in info["features"]):
+    if style or (frames.cut and LANGUAGE in info["features"]):
         language = _language(annotations, frames, style, folder)
     meta = folder.episode_files
     rewritten = {path / "meta" / "info.json", *files, *meta}
@@ -105,7 +119,7 @@ def write_lerobot(
         rewrite_frames(file, target, frames.places(file), columns, language)
     _write_info(info, out, numbers, language is not None, int(annotations.lengths.sum()))
     values: dict[str, list[NDArray[Any]]] = dict(numbers)
-    if trim:
+    if frames.cut:
         values, note = feature_values(info, out, episodes, values)
         frames.notes += note
     write_episodes(annotations, path, out, meta, episodes, frames, values, quality, info)
@@ -161,13 +175,20 @@ def _check(annotations: Annotations, path: Path, lengths: dict[int, int]) -> lis
     return episodes
 
 
-def _check_trim(folder: LeRobotFolder, partly: bool) -> None:
-    """Raise InputError if frames cannot be cut."""
+def _check_cut(folder: LeRobotFolder, partly: bool, shifts: Mapping[str, int]) -> None:
+    """Raise InputError if frames cannot be cut, or pictures not be moved."""
     path, info = folder.path, folder.info
+    for name in shifts:
+        if not folder.is_new or info["features"][name]["dtype"] != "video":
+            raise InputError(
+                f"{path} has pictures of {name} without times of their own "
+                f"({info['codebase_version']}, {info['features'][name]['dtype']}), so they cannot "
+                "be moved: convert to v3.0 with videos first, or leave --fix-clock out"
+            )
     if partly:
         raise InputError(
             f"{path} lacks episodes, or they are left out: load the entire data set, or delete the "
-            "others with LeRobot's delete_episodes, before --trim"
+            "others with LeRobot's delete_episodes, before --trim or --fix-clock"
         )
     every = [about for about in info["features"].values() if isinstance(about, dict)]
     if any(about.get("dtype") == "video" for about in every) and not folder.is_new:

@@ -15,10 +15,11 @@ from infoatlas_rt.errors import InputError
 
 from ..cameras.camera import Camera
 from ..files.formats import Dataset, open_dataset
+from ..files.lerobot.features import PICTURES, kind_of_feature
 from ..folder_entries import entries
 from ..presentation import ParameterError
 from ..trajectories import Trajectories
-from .bag_images import BagImages, check_camera
+from .bag_images import BagImages, check_camera, image_topics
 from .demonstrations import load_demonstrations
 from .states import SUFFIXES, Bag, bags_in
 
@@ -63,6 +64,15 @@ class Recording:
             first = self.trajectories.camera
             found[name] = self._another(name, first) if number else first
         return found
+
+    @cached_property
+    def all_cameras(self) -> tuple[str, ...]:
+        """Names of the cameras of a LeRobot data set, or of bags; of other data none are known."""
+        if self.dataset is None:
+            with Bag(bags_in(self.path)[0]) as bag:
+                return tuple(image_topics(bag))
+        features = self.dataset.content.info["features"] if "lerobot" in self.formats else {}
+        return tuple(name for name, own in features.items() if kind_of_feature(own) == PICTURES)
 
     def _another(self, name: str, first: Camera) -> Camera:
         if self.dataset:

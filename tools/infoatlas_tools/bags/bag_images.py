@@ -59,11 +59,16 @@ class BagImages(NamedTuple):
                 yield image
 
 
+def image_topics(bag: Bag) -> list[str]:
+    """Topics of images."""
+    kinds = ("Image", "CompressedImage")
+    return [n for n, own in bag.topics.items() if own.type.rpartition("/")[2] in kinds]
+
+
 def check_camera(bag: Bag, topic: str) -> None:
     """Raise InputError if a bag has no images on a topic; the message lists those that have."""
     require("cv2")
-    kinds = ("Image", "CompressedImage")
-    cameras = [n for n, own in bag.topics.items() if own.type.rpartition("/")[2] in kinds]
+    cameras = image_topics(bag)
     if topic not in cameras:
         held = f"topics of images are {', '.join(cameras)}" if cameras else bag.listing()
         raise InputError(f"{bag.path} has no images on {topic!r}: {held}")

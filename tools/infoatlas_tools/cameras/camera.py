@@ -19,7 +19,9 @@ class Camera:
     """Images of one camera for N demonstrations; nothing is decoded before `read`.
 
     `lengths` [N] are the steps of each. `on_read` is called after each `read`, as to show progress.
-    `changes` is what `find_changes` keeps.
+    `changes` is what `find_changes` keeps. `late` is the number of steps by which images are later
+    than the states: `read` then returns those of the states' times, or the nearest ones at the
+    ends.
     """
 
     def __init__(
@@ -31,6 +33,7 @@ class Camera:
         self._shape: tuple[int, ...] = ()
         self.on_read: Callable[[], object] = lambda: None
         self.changes: Any = None
+        self.late = 0
 
     def read(self, demonstration: int, steps: Sequence[int], width: int) -> Image:
         """Images [n, h, width, 3] of ascending steps, uint8 RGB, each pixel a mean over its area.
@@ -41,6 +44,7 @@ class Camera:
         length = int(self.lengths[demonstration])
         if not len(wanted) or wanted[0] < 0 or wanted[-1] >= length or (np.diff(wanted) < 0).any():
             raise InputError(f"steps are {list(steps)[:8]}: pass ascending ones below {length}")
+        wanted = np.clip(wanted + self.late, 0, length - 1)
         once, places = np.unique(wanted, return_inverse=True)
         found = [*self.demonstrations[demonstration].read(once.tolist(), width)]
         self._shape = self._shape or found[0].shape

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from .recording_arguments import (
 )
 
 if TYPE_CHECKING:
+    from ..annotations.clock_offsets import Clocks
     from ..annotations.content import Annotations
     from ..bags.any_recording import Recording
     from ..keystates.subtasks.subtask_results import SeenObjects
@@ -74,7 +76,15 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--qa",
         action="store_true",
         help="list unusual episodes with the reasons: failed grasps, missing parts, idle time, "
-        "faults of the recording; and write them if the format can store them",
+        "faults of the recording; and write them if the format can store them. Also list by how "
+        "much cameras and commands precede or follow the states; each camera is read for 30 s at "
+        "most",
+    )
+    parser.add_argument(
+        "--fix-clock",
+        action="store_true",
+        help="move the pictures of cameras that are late or early to the time of their states, in "
+        "a copy of a LeRobot data set of v3.0. Frames without such a picture are removed",
     )
     parser.add_argument(
         "--trim",
@@ -107,6 +117,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> None:
     from ..annotations.annotate import annotate
+    from ..annotations.clock_offsets import clock_offsets
     from ..annotations.csv_and_json import as_tree
     from ..keystates.subtasks.poses import parse_bodies
     from ..trajectories import episode_names
@@ -127,6 +138,11 @@ def run(arguments: Namespace) -> None:
             date=arguments.date,
             progress=advance,
         )
+    clocks = None
+    if arguments.qa or arguments.fix_clock:
+        with progress("clocks") as advance:
+            clocks = clock_offsets(recording, progress=advance)
+    shifts = find_shifts(clocks) if arguments.fix_clock and clocks else None
     picture = draw(annotations, arguments)
     live = ""
     if arguments.save:  # first, because it may be refused
@@ -144,7 +160,11 @@ def run(arguments: Namespace) -> None:
             trim=arguments.trim,
             language=arguments.language,
             episodes=arguments.episode,
+            shifts=shifts,
         )
+        if clocks and name == "lerobot":
+            about = json.dumps({"offsets": clocks.to_dict(), "moved": shifts}, indent=2)
+            (Path(written) / "meta" / "clocks.json").write_text(about, encoding="utf-8")
     if arguments.qa and not FORMATS[name].quality and written:
         notes.append(f"{name} cannot store the result of --qa")
     if picture is not None:
@@ -156,6 +176,8 @@ def run(arguments: Namespace) -> None:
         **as_tree(annotations, quality=arguments.qa),
         "live": live.splitlines(),
         "left_out": notes,
+        "clocks": clocks and clocks.to_dict(),
+        "moved": shifts,
     }
     if not write_json(arguments.json, result):
         print_annotations(annotations, result, arguments, FORMATS[name].written, live)
@@ -168,6 +190,8 @@ def check_options(arguments: Namespace, recording: Recording) -> str:
     )
     if arguments.episode and not arguments.plot and name != "rerun":
         raise InputError("--episode is the one of the picture: pass --plot FILE, or leave it out")
+    if arguments.fix_clock and (name != "lerobot" or not (arguments.out or arguments.in_place)):
+        raise InputError("--fix-clock writes a copy of a LeRobot data set of v3.0: pass --out COPY")
     if arguments.in_place and arguments.out:
         raise InputError("--out and --in-place were both given: choose one")
     if arguments.in_place and not FORMATS[name].in_place:
@@ -175,6 +199,15 @@ def check_options(arguments: Namespace, recording: Recording) -> str:
     if arguments.out:
         check_out(recording, arguments.out, name)
     return name
+
+
+def find_shifts(clocks: Clocks) -> dict[str, int]:
+    """Frames by which cameras are late, by their features; of those that are, and known."""
+    return {
+        row.name.removeprefix("camera "): round(row.offset.steps)
+        for row in clocks.rows
+        if row.offset.apart and row.name.startswith("camera ")
+    }
 
 
 def parse_object_names(texts: list[str]) -> dict[int, str]:
@@ -244,6 +277,10 @@ def print_annotations(
     if arguments.qa:
         print(annotations.review.about_actions)
         _print_quality(result)
+    for row in result["clocks"] or ():
+        print(f"Clock of {row['text']}.")
+    for camera, steps in (result["moved"] or {}).items():
+        print(f"Moved: pictures of {camera} by {-steps} frames.")
     for text in result["left_out"]:
         print(f"Left out: {text}.")
     if result["written"]:

@@ -127,7 +127,7 @@ def discover_keystates(
         evidence = replace(evidence, events=_seen_events(evidence.events, dropouts))
     seen: list[str] = []
     if given.camera is not None:
-        evidence, seen = add_changes(evidence, given.camera, states, frequency)
+        evidence, seen = add_changes(evidence, given.camera, states, given.names, frequency)
     known, labelled = as_labels(labels, given)
     if len(known):
         found = _make_labelled(labelled, *spread_labels(recordings, evidence.events, known))

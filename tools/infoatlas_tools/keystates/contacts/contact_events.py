@@ -21,6 +21,7 @@ import numpy as np
 from ...array_types import Float
 from ...cameras.camera import Camera
 from ...cameras.leave_and_arrive import find_changes
+from ...clocks.pictures import camera_clock
 from ..motion.durations import APART, ONE_EVENT, tempo
 from .bodies import find_bodies
 from .contact import Motion, find_motions
@@ -158,13 +159,27 @@ def find_evidence(
 
 
 def add_changes(
-    evidence: Evidence, camera: Camera, states: Sequence[Float], frequency: float
+    evidence: Evidence,
+    camera: Camera,
+    states: Sequence[Float],
+    names: Sequence[str],
+    frequency: float,
 ) -> tuple[Evidence, list[str]]:
     """`Evidence` with objects that leave their places and arrive before a camera, and notes.
 
     Where demonstrations share contacts or switches, a change near these is their effect, and no
     event of its own.
     """
+    late = []
+    if camera.changes is None:
+        clock = camera_clock(camera, states, names, frequency).offset
+        if clock.apart:
+            camera.late = round(clock.steps)
+            where = "after" if camera.late > 0 else "before"
+            late = [
+                f"Camera {camera.name}: its pictures are {abs(camera.late)} steps {where} the "
+                "states, and are used at the time of the states."
+            ]
     changes, notes = find_changes(camera, states, frequency)
     if evidence.common:
         away: dict[tuple[int, bool], list[float]] = {}
@@ -175,6 +190,7 @@ def add_changes(
         far = {kind for kind, own in away.items() if np.median(own) > EFFECT * frequency}
         changes = [[c for c in row if (c.number, c.leaves) in far] for row in changes]
         notes = notes if far else []
+    notes = [*notes, *late]
     numbers = {change.number for row in changes for change in row}
     rows = []
     for own, row in zip(evidence.events, changes, strict=True):
