@@ -5,6 +5,7 @@ from pathlib import Path
 
 from infoatlas_rt.cli.arguments import Target, add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import progress, write_json
+from infoatlas_rt.errors import InputError
 
 from .recording_arguments import Once, add_extrema, add_plot, add_resolution, add_topic, check_bag
 
@@ -19,6 +20,7 @@ EXAMPLES = (
     "bag pick_bag --topic /joint_states",
     "bag pick_bag --topic /tool_pose --with-topic /cube_pose --plot bag.png",
     "bag pick_bag --topic /cube_pose --with-topic /wrench --lags 0.5",
+    "bag pick_bag --clock",
 )
 
 
@@ -80,6 +82,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="also compare velocities and forces of both topics at lags of up to S "
         "seconds, of both signs",
     )
+    group.add_argument(
+        "--clock",
+        action="store_true",
+        help="only measure by how much each topic that moves follows each other one, by stamps and "
+        "by arrival: images, joints, poses, forces, commands. No topic is named then",
+    )
     group = parser.add_argument_group("window and extrema")
     group.add_argument(
         "--lag",
@@ -123,9 +131,22 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> None:
     from ..bags.bag_analysis import analyse_bag
     from ..bags.part_samples import Part
-    from .bag_text import print_bag
+    from .bag_text import print_bag, print_clocks
 
     check_bag(arguments.data)
+    if arguments.clock:
+        from ..bags.bag_clocks import bag_clocks
+
+        if arguments.topic or arguments.with_topic or arguments.plot or arguments.csv:
+            raise InputError(
+                "--clock compares all topics, and prints or writes --json: leave --topic, "
+                "--with-topic, --plot and --csv out"
+            )
+        with progress("clocks") as advance:
+            clocks = bag_clocks(arguments.data, advance)
+        if not write_json(arguments.json, clocks):
+            print_clocks(clocks)
+        return
     names = (
         "joints with_topic lag lag_seconds window every rate_limit resolution sync_tolerance "
         "coupling_resolution lags reset_after z delay"

@@ -63,6 +63,26 @@ def print_bag(result: dict[str, Any], plot: str | None, csv: str | None) -> None
         print(f"Table: {csv}")
 
 
+def print_clocks(result: dict[str, Any]) -> None:
+    """Print by how much topics follow each other, and when their messages arrive."""
+
+    def text(found: list[float] | None) -> str:
+        return "not known" if found is None else "{:+.3f} s ({:+.3f} to {:+.3f})".format(*found)
+
+    table(
+        "Clocks: by how much the second topic follows the first",
+        ("topics", "by stamps", "by arrival", ""),
+        [
+            (" > ".join(p["topics"]), text(p["stamps"]), text(p["arrivals"]), p["why"])
+            for p in result["pairs"]
+        ],
+    )
+    for topic, delay in result["delays"].items():
+        print(f"{topic}: messages arrive {delay:.3f} s after their stamps (median)")
+    for topic, why in result["left_out"].items():
+        print(f"Left out: {topic} ({why})")
+
+
 def _print_couplings(result: dict[str, Any]) -> None:
     start, steps = result["start"], result["coupling_window"]
     if steps is None:
