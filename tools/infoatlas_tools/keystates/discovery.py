@@ -67,7 +67,8 @@ def discover_keystates(
         States of each demonstration; lengths may differ. `Trajectories` also have names, their
         rate, the coordinates to leave out (flags that contain the answer, such as "is grasped"),
         a camera, and more. All images of a camera are read: what leaves its place or arrives far
-        from any contact or switch is a key state, too.
+        from any contact or switch is a key state, too. With labels, they are read only where
+        demonstrations share no contact or switch.
     count : int or "auto"
         Largest number of key states of each demonstration, the end not counted. "auto": contacts
         and switches of grippers that half of the demonstrations have, up to 8 of each
@@ -126,9 +127,10 @@ def discover_keystates(
     if dropouts:
         evidence = replace(evidence, events=_seen_events(evidence.events, dropouts))
     seen: list[str] = []
-    if given.camera is not None:
-        evidence, seen = add_changes(evidence, given.camera, states, given.names, frequency)
     known, labelled = as_labels(labels, given)
+    # Labels need no dates from all images where the states have events.
+    if given.camera is not None and not (len(known) and evidence.common):
+        evidence, seen = add_changes(evidence, given.camera, states, given.names, frequency)
     if len(known):
         found = _make_labelled(labelled, *spread_labels(recordings, evidence.events, known))
     else:
