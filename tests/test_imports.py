@@ -19,7 +19,8 @@ ORDER = """
     infoatlas_tools.generation infoatlas_tools.cli infoatlas_tools.plots infoatlas_tools.label
     infoatlas_tools.annotations
     infoatlas_tools.bags infoatlas_tools.files infoatlas_tools.keystates infoatlas_tools.curves
-    infoatlas_tools.clocks infoatlas_tools.analysis infoatlas_tools.trajectories infoatlas_tools.cameras infoatlas_tools
+    infoatlas_tools.clocks infoatlas_tools.analysis infoatlas_tools.trajectories
+    infoatlas_tools.cameras infoatlas_tools
     infoatlas_ros2
     infoatlas_rt.__main__ infoatlas_rt.cli infoatlas_rt.messages infoatlas_rt.vector
     infoatlas_rt.live infoatlas_rt.streams infoatlas_rt.estimation infoatlas_rt.backends
