@@ -6,6 +6,8 @@
 This runs on a CPU, without a display. An episode of PickCube-v1 needs about 0.25 s.
 """
 
+from __future__ import annotations
+
 import argparse
 import sys
 from importlib import import_module
@@ -16,8 +18,6 @@ import gymnasium
 import mani_skill.envs  # noqa: F401  (registers the tasks)
 from mani_skill.utils.wrappers import RecordEpisode
 from tqdm import tqdm
-
-from infoatlas_rt.cli.main import exit_code
 
 SOLUTIONS = "mani_skill.examples.motionplanning.panda.solutions"
 TASKS = {  # the module of each planner
@@ -71,4 +71,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code(main, "collect"))
+    main()

@@ -81,9 +81,9 @@ def with_flags(samples: Samples, found: Estimate) -> Estimate:
 def _has_heavy_tails(ranked: NDArray[np.float64]) -> bool:
     """Whether a coordinate, sorted [n, d], has values far beyond its quartiles."""
     n = len(ranked)
-    low, high = ranked[n // 4], ranked[(3 * n) // 4]
-    beyond = np.maximum(low - ranked[0], ranked[-1] - high)
-    return bool(((beyond > FARTHEST * (high - low)) & (high > low)).any())
+    least, low, high, most = ranked[[0, n // 4, (3 * n) // 4, n - 1]] / 2  # differences are finite
+    beyond = np.maximum(low - least, most - high)
+    return bool(((beyond / FARTHEST > high - low) & (high > low)).any())
 
 
 @dataclass
