@@ -1,5 +1,6 @@
 """Pictures that contain a number, and videos of them."""
 
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import av
@@ -34,6 +35,14 @@ def write_video(path, shown, codec="libx264", fps=20, turn=0, times=(), **option
     """
     images = [item if np.ndim(item) else picture(item) for item in shown]
     path.parent.mkdir(parents=True, exist_ok=True)
+    # In a thread of its own: SVT-AV1 gives the calling thread real-time priority if the user is
+    # root, and all later processes of the tests would starve others.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(_encode, path, images, codec, fps, turn, times, options).result()
+    return path
+
+
+def _encode(path, images, codec, fps, turn, times, options):
     with av.open(str(path), "w") as container:
         given = {name: str(value) for name, value in options.items()}
         stream = container.add_stream(codec, rate=fps, options=given)
@@ -45,4 +54,3 @@ def write_video(path, shown, codec="libx264", fps=20, turn=0, times=(), **option
             frame.pts, frame.time_base = [*times, *range(len(images))][number], Fraction(1, fps)
             container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
-    return path
