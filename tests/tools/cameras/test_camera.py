@@ -100,7 +100,7 @@ def test_folders_of_images_and_videos(saved, tmp_path):
     (folder / "demo_9.mkv").unlink()
     with pytest.raises(InputError, match="has 2 videos and folders, and there are 3"):
         load_trajectories(saved, camera=str(folder))
-    with pytest.raises(InputError, match="camera is 'top', which is neither a camera of the data nor a folder"):
+    with pytest.raises(InputError, match="camera is 'top', which is neither a camera of the data"):
         load_trajectories(saved, camera="top")
 
 
