@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from infoatlas_rt.cli.main import main
-from infoatlas_tools import Trajectories, load_trajectories
+from infoatlas_tools import Trajectories, discover_keystates, load_trajectories
 from infoatlas_tools.annotations.clock_offsets import clock_offsets
 from lerobot_sets import add_videos, write_lerobot
 from numbered_videos import write_video
@@ -57,8 +57,25 @@ def test_pictures_and_commands(late):
         assert f"in {COUNT} of {COUNT} episodes" in str(row)
         assert row.to_dict()["seconds"][0] == pytest.approx(row.offset.steps / RATE)
     assert found.rows[0].offset.apart == bool(late)
+    for _ in range(2):  # the second search has the same camera, whose images are kept
+        notes = " ".join(discover_keystates(given).notes)
+        assert (f"pictures are {abs(late)} steps" in notes) == bool(late)
+        assert given.camera.late == late
+        assert clock_offsets(given).rows[0].offset.steps == found.rows[0].offset.steps
     lines = found.rows[0].plot().lines
     assert lines[2].get_xdata()[0] == pytest.approx(-found.rows[0].offset.steps / RATE)
+
+
+def test_labels_need_no_images_where_the_states_have_events():
+    arm = [np.linspace(0, 5, STEPS) + np.sin(np.arange(STEPS) / 9 + i) for i in range(COUNT)]
+    grip = [np.where(np.arange(STEPS) < 60 + i, 1.0, 0.0) for i in range(COUNT)]
+    paths = [np.stack(pair, axis=1) for pair in zip(arm, grip, strict=True)]
+    read = []
+    for labels in (None, {0: [60], 1: [61]}):
+        given = Trajectories(paths, names=tuple(NAMES), rate=RATE, camera=films(paths))
+        assert discover_keystates(given, labels=labels).evidence.common
+        read.append(given.camera.clock is not None)
+    assert read == [True, False]
 
 
 def test_what_is_not_known():

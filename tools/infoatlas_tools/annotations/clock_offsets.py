@@ -14,6 +14,7 @@ from infoatlas_rt.errors import InputError
 
 from ..array_types import Float
 from ..bags.any_recording import Recording, open_recording
+from ..cameras.camera import Camera
 from ..clocks.offsets import WIDEST, WINDOW, Offset, find_offset, speeds, unknown
 from ..clocks.pictures import BUDGET, arm_columns, camera_clock
 from ..columns import GRIPPER
@@ -167,20 +168,21 @@ def clock_offsets(
     """
     if isinstance(demonstrations, str | os.PathLike):
         demonstrations = open_recording(demonstrations)
-    found, cameras = [], list[tuple[str, Callable[[], Trajectories]]]()
+    found, names = [], list[str]()
     if isinstance(demonstrations, Recording):
         source, given = demonstrations, demonstrations.trajectories
-        for name in source.camera_names or source.all_cameras:
-            one = replace(source, camera_names=(name,))
-            cameras.append((name, lambda one=one: one.trajectories))  # type: ignore[misc]
+        names += source.camera_names or source.all_cameras
         actions = source.actions if actions is None else actions
     else:
         given = as_trajectories(demonstrations)
-        if given.camera is not None:
-            cameras.append((given.camera.name, lambda: given))
-    for name, read in cameras:
+        names += [given.camera.name] if given.camera is not None else []
+    for name in names:
         try:
-            found.append(_of_camera(read(), budget, progress))
+            camera = given.camera
+            if isinstance(demonstrations, Recording):
+                own = source if source.camera_names else replace(source, camera_names=(name,))
+                camera = own.cameras[name]
+            found.append(_of_camera(given, camera, budget, progress))
         except InputError as error:  # an extra is not installed, or files are absent
             found.append(Clock(f"camera {name}", unknown(str(error))))
     if actions is not None:
@@ -188,14 +190,15 @@ def clock_offsets(
     return Clocks(tuple(found))
 
 
-def _of_camera(given: Trajectories, budget: float, progress: Callable[[float], object]) -> Clock:
+def _of_camera(
+    given: Trajectories, camera: Camera, budget: float, progress: Callable[[float], object]
+) -> Clock:
     names, rate = episode_names(given), given.rate or 20.0
-    own = camera_clock(given.camera, given.split(), given.names, rate, budget, progress)
+    own = camera_clock(camera, given.split(), given.names, rate, budget, progress)
     read = tuple(names[i] for i in own.episodes)
-    called = f"camera {given.camera.name}"
     return Clock(
-        called, own.offset, given.rate, read, len(names), own.moved, own.changed, own.pictures,
-        own.equal,
+        f"camera {camera.name}", own.offset, given.rate, read, len(names), own.moved, own.changed,
+        own.pictures, own.equal,
     )  # fmt: skip
 
 

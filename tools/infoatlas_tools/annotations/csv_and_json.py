@@ -112,7 +112,10 @@ def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any
             if quality and annotations.rate
             else None
         ),
-        "notes": [*keystates.trajectories.notes, *keystates.notes, *subtasks.notes],
+        # Both key states and sub-tasks say by how much a camera is late.
+        "notes": [
+            *dict.fromkeys((*keystates.trajectories.notes, *keystates.notes, *subtasks.notes))
+        ],
         "warnings": [*keystates.warnings, *subtasks.warnings],
     }
 

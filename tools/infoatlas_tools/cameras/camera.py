@@ -19,9 +19,9 @@ class Camera:
     """Images of one camera for N demonstrations; nothing is decoded before `read`.
 
     `lengths` [N] are the steps of each. `on_read` is called after each `read`, as to show progress.
-    `changes` is what `find_changes` keeps. `late` is the number of steps by which images are later
-    than the states: `read` then returns those of the states' times, or the nearest ones at the
-    ends.
+    `changes` is what `find_changes` keeps, and `clock` what `camera_clock` keeps. `late` is the
+    number of steps by which images are later than the states: `read` then returns those of the
+    states' times, or the nearest ones at the ends.
     """
 
     def __init__(
@@ -33,6 +33,7 @@ class Camera:
         self._shape: tuple[int, ...] = ()
         self.on_read: Callable[[], object] = lambda: None
         self.changes: Any = None
+        self.clock: Any = None
         self.late = 0
 
     def read(self, demonstration: int, steps: Sequence[int], width: int) -> Image:

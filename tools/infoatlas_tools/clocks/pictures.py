@@ -51,8 +51,37 @@ def camera_clock(
     """The offset of a camera against states [T, d] at `rate` Hz: above 0, pictures are late.
 
     Episodes that are apart are read first, until `budget` seconds have passed. `progress` is called
-    with the completed share.
+    with the completed share. The camera keeps the result, which is that of its images as recorded.
     """
+    if camera.clock is None:
+        camera.clock = _measure(camera, states, names, rate, budget, progress)
+    found: CameraClock = camera.clock
+    return found
+
+
+def correct_clock(
+    camera: Camera, states: Sequence[Float], names: Sequence[str], rate: float
+) -> list[str]:
+    """Let the camera return images of the states' times; a note if theirs were others."""
+    offset = camera_clock(camera, states, names, rate).offset
+    if not offset.apart:
+        return []
+    camera.late = round(offset.steps)
+    return [
+        f"Camera {camera.name}: its pictures are {abs(camera.late)} steps "
+        f"{'after' if camera.late > 0 else 'before'} the states, and are used at the time of the "
+        "states."
+    ]
+
+
+def _measure(
+    camera: Camera,
+    states: Sequence[Float],
+    names: Sequence[str],
+    rate: float,
+    budget: float,
+    progress: Callable[[float], object],
+) -> CameraClock:
     window = max(1, round(WINDOW * rate))
     begin, count = monotonic(), len(states)
     read: list[int] = []

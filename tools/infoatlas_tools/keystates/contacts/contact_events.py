@@ -21,7 +21,7 @@ import numpy as np
 from ...array_types import Float
 from ...cameras.camera import Camera
 from ...cameras.leave_and_arrive import find_changes
-from ...clocks.pictures import camera_clock
+from ...clocks.pictures import correct_clock
 from ..motion.durations import APART, ONE_EVENT, tempo
 from .bodies import find_bodies
 from .contact import Motion, find_motions
@@ -170,16 +170,7 @@ def add_changes(
     Where demonstrations share contacts or switches, a change near these is their effect, and no
     event of its own.
     """
-    late = []
-    if camera.changes is None:
-        clock = camera_clock(camera, states, names, frequency).offset
-        if clock.apart:
-            camera.late = round(clock.steps)
-            where = "after" if camera.late > 0 else "before"
-            late = [
-                f"Camera {camera.name}: its pictures are {abs(camera.late)} steps {where} the "
-                "states, and are used at the time of the states."
-            ]
+    late = correct_clock(camera, states, names, frequency)
     changes, notes = find_changes(camera, states, frequency)
     if evidence.common:
         away: dict[tuple[int, bool], list[float]] = {}

@@ -10,6 +10,7 @@ import numpy as np
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
 
+from ...clocks.pictures import correct_clock
 from ...trajectories import Trajectories
 from ..contacts.contact_events import Evidence
 from ..contacts.event_names import LABEL, MOTION
@@ -47,21 +48,21 @@ def subtasks_of(
     if tool is None and not objects and data.camera is not None:
         shows = np.flatnonzero([source != MOTION for source in shared.source])
         some = shared.take(shows) if len(shows) else shared  # contacts, switches and labels
+        late = correct_clock(data.camera, data.split(), data.names, frequency)
         seen = camera_subtasks(
             data.camera, data.split(), evidence.columns,
             make_cuts(some.steps, some.events, data.lengths, 0.0), frequency, object_names,
             evidence.switches, evidence.closing,
         )  # fmt: skip
-        return replace(seen, rate=data.rate, times=data.split_times())
-    parts, places, notes = find_subtasks(
+        notes = *seen.notes, *late
+        return replace(seen, rate=data.rate, notes=notes, times=data.split_times())
+    parts, places, said = find_subtasks(
         data.split(), data.names, shared.steps, shared.events, frequency, tool, objects,
         evidence.switches, estimator, LABEL in found.source,
     )  # fmt: skip
     if data.rate is None:
-        notes.append(
-            f"The rate is not known: {NOMINAL:g} working steps count as a second. Pass it."
-        )
+        said.append(f"The rate is not known: {NOMINAL:g} working steps count as a second. Pass it.")
     return Subtasks(
-        tuple(parts), data.lengths, data.rate, notes=tuple(notes), places=places,
+        tuple(parts), data.lengths, data.rate, notes=tuple(said), places=places,
         times=data.split_times(),
     )  # fmt: skip
