@@ -347,10 +347,11 @@ def test_agreement_is_what_is_met_and_repeats():
     data, _ = carried()
     found = replace(discover_keystates(data, count=2), reproduced=np.array([1.0, -4.0]))
     assert "Agreement with contacts, switches and the motion of other" in str(found)
-    (text,) = agreement(found.found, found.met, found.reproduced)
+    assert found.agreement == found.met / 2
+    (text,) = agreement(found.agreement)
     assert f": {found.met / 2:.2f} (0: as evenly spaced steps" in text
-    nothing = np.full(2, np.nan)
-    assert agreement(found.found, found.met, nothing) == []
+    nothing = replace(found, reproduced=np.full(2, np.nan))
+    assert agreement(nothing.agreement) == [] and "Agreement" not in str(nothing)
 
 
 def test_states_of_a_tool_alone_say_that_they_are_guesses():

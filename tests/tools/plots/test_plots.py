@@ -151,7 +151,7 @@ def discovered(columns, named):
             [rng.standard_normal((12000, 6)).cumsum(axis=0) for _ in range(12)],
             names=names if named else (), rate=20.0,
         ),
-        order=[0], shared=np.arange(columns) % 2 == 0, met=0.9, labels=(),
+        order=[0], shared=np.arange(columns) % 2 == 0, met=0.9, agreement=0.6, labels=(),
         name=lambda j: f"key state {j + 1}: the object is placed on the table" if named else "",
     )  # fmt: skip
 

@@ -263,7 +263,7 @@ def print_annotations(
             print("--plot FILE shows these objects, and --object-name 1=bottle names one.")
     found = annotations.keystates
     for text in (
-        *agreement(found.found, found.met, found.reproduced),
+        *agreement(found.agreement),
         *result["notes"],
         *result["warnings"],
     ):

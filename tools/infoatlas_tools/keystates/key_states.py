@@ -35,7 +35,7 @@ from .motion.motion_scales import LAG, Recordings
 from .subtasks.find_subtasks import subtasks_of
 from .subtasks.subtask_results import Subtasks
 from .trust.quality import Quality
-from .trust.trust import reasons
+from .trust.trust import reasons, repetition
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +88,16 @@ class KeyStates:
         than that. The end is not among them.
         """
         return self.found.steps
+
+    @property
+    def agreement(self) -> float:
+        """`met` times the mean of `reproduced`, not below 0; NaN if either is not known.
+
+        The product ranks data sets as their share of right key states does, less that of evenly
+        spaced steps. Neither of the two does so alone.
+        """
+        share = self.met * repetition(self.found, self.reproduced)
+        return share if share != share else max(share, 0.0)
 
     @cached_property
     def _spans(self) -> tuple[Any, Any]:
@@ -383,5 +393,4 @@ class KeyStates:
         shared = with_count(int(self.shared.sum()), "key state")
         head = f"{shared} of {with_count(len(self.steps), 'demonstration')}{rate}"
         lines = [f"{head}, up to {most} in each", *tables.lines(self.found, self.reproduced)]
-        agreement = tables.agreement(self.found, self.met, self.reproduced)
-        return "\n".join([*lines, *agreement, *self.warnings])
+        return "\n".join([*lines, *tables.agreement(self.agreement), *self.warnings])

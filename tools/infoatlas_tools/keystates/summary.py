@@ -11,7 +11,7 @@ from ..presentation import require_pandas, with_count
 from ..trajectories import Trajectories
 from .contacts.event_names import CONTACT, GRIPPER, LABEL, What
 from .contacts.keystate_steps import Steps
-from .trust.trust import REPEATS, repetition
+from .trust.trust import REPEATS
 
 
 def finite(values: dict[str, Any]) -> dict[str, Any]:
@@ -43,17 +43,13 @@ def data_frame(found: Steps, begins: Any, ends: Any, data: Trajectories) -> Any:
     )
 
 
-def agreement(found: Steps, met: float, reproduced: Float) -> list[str]:
-    """A sentence on how far the key states are better than evenly spaced steps; or none.
-
-    `met` and `reproduced` are those of `KeyStates`. Their product ranks data sets as their share of
-    right key states does, less that of evenly spaced steps; neither of them does alone.
-    """
-    share = met * repetition(found, reproduced)
+def agreement(share: float) -> list[str]:
+    """A sentence with `KeyStates.agreement`, or none if it is not known."""
     if share != share:
         return []
     text = "with contacts, switches and the motion of other demonstrations"
-    return [f"Agreement {text}: {max(share, 0):.2f} (0: as evenly spaced steps, 1: best)."]
+    scale = "0: as evenly spaced steps; 1: all, where those find none"
+    return [f"Agreement {text}: {share:.2f} ({scale})."]
 
 
 def how_sure(found: Steps, reproduced: Float) -> list[str]:

@@ -55,11 +55,8 @@ def raster_figure(found: KeyStates, *, title: str = "") -> Figure:
         note += f", ordered by {shorten(found.name(found.order[0]), 28)}"
     if found.met <= 0 and not found.labels:
         note += "; key states meet no more contacts and switches than evenly spaced steps"
-    elif found.met == found.met and not found.labels:
-        note += (
-            f"; agreement with contacts and switches, beyond chance: {found.met:.2f} "
-            "(0: as evenly spaced steps)"
-        )
+    elif found.agreement == found.agreement and not found.labels:
+        note += f"; agreement {found.agreement:.2f} (0: as evenly spaced steps)"
     heading = with_count(int(found.shared.sum()), "key state")
     draw_heading(figure, heading, note, title=title)
     return figure
