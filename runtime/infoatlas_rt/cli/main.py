@@ -39,7 +39,7 @@ EXIT_CODES = {
     1: "the result cannot be written, as on a full disk",
     2: "wrong usage or input, a path where nothing can be written, or a missing package",
     3: "a model or a provider that cannot be used",
-    130: "ended by Ctrl-C, except for label, which always ends so",
+    130: "ended by Ctrl-C; label, which only Ctrl-C ends, returns 0",
 }
 
 

@@ -40,7 +40,7 @@ CODES = 0.0, -1.0, 9999.0  # in place of lost values
 
 
 def dropouts(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """Gaussian sides, of which single values or all values of a sample are lost at random."""
+    """Gaussian sides; single values, or all values of a sample, are lost at random."""
     mx, my = (sides(count, dim) if torch.rand(()) > FULL else torch.ones(count, dim) for _ in "xy")
     if torch.rand(()) < 0.5:  # each channel of y depends on one channel of x
         mx = my = torch.minimum(mx, my)

@@ -82,10 +82,10 @@ def with_left(
         there = thing.steps >= 0
         if not thing.leaves or there.mean() < COMMON:
             continue
-        alike = [_shared(one.boxes[there], thing.boxes[there]) for one in rows]
-        best = max(range(len(rows)), key=lambda o: alike[o], default=-1)
+        overlap = [_shared(one.boxes[there], thing.boxes[there]) for one in rows]
+        best = max(range(len(rows)), key=lambda o: overlap[o], default=-1)
         own = ImageObject(thing.points, thing.boxes, thing.boxes[:, 2:].prod(axis=1), (), False, k)
-        if best >= 0 and alike[best] >= SAME and not rows[best].left:
+        if best >= 0 and overlap[best] >= SAME and not rows[best].left:
             one = rows[best]
             boxes = np.where(there[:, None], thing.boxes, one.boxes)
             own = replace(one, boxes=boxes, twin=False, left=k)
