@@ -53,7 +53,6 @@ keystates-data: .venv-maniskill/ready .venv-metaworld/ready ## collect the demon
 cameras-data: .venv-dev/ready .venv-metaworld/ready ## render demonstrations with two cameras into build/cameras (Debian: libosmesa6)
 	$(DEV)/python -m benchmarks.cameras.stacks
 	$(META)/python -m benchmarks.cameras.scripted
-	$(DEV)/python -m benchmarks.cameras.lerobot_videos
 
 engines: .venv-dev/ready ## build engines of all models with TensorRT-RTX, without a GPU: sizes, times, refusals (an hour)
 	$(DEV)/python -m benchmarks.engines $(if $(QUICK),--quick --out build/results)

@@ -38,7 +38,6 @@ GROUPS = {
         "estimates and standard errors against known mutual information, with peers",
         (
             "bmi_unsliced --model edge base wide",
-            "gaussian --model edge base",
             "families --model edge base wide",
             "strong --model edge base",
             "strong --model wide --dims 5 10 20 --out {out}/wide",

@@ -1,17 +1,13 @@
-"""Write the stack of two as a LeRobot data set with two cameras, and without names of objects.
+"""Write the stack of two as a LeRobot data set with a camera, and without names of objects.
 
-    python -m benchmarks.cameras.lerobot_videos --out build/cameras
-    python -m benchmarks.cameras.lerobot_videos --example    # writes examples/data/stack
+    python -m benchmarks.cameras.lerobot_videos    # writes examples/data/stack, a new folder
 
-It has the layout of v3.0, with several episodes in a video (AV1). The frames are LeRobot's own in
-size, key frames and quality, at 20 per second. The example has one camera, fewer key frames and a
-lower quality, to be small.
+It has the layout of v3.0, with all episodes in a video (AV1). The frames are LeRobot's own in size,
+at 20 per second; few key frames and a low quality make the example small.
 """
 
-import argparse
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,43 +20,23 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from . import stacks
-from .image_files import CAMERAS, HEIGHT, OUT, WIDTH, Demonstration, render
+from .image_files import HEIGHT, WIDTH, Demonstration, render
 from .kinematic_arm import build
 
 FPS = int(stacks.RATE)
 TEXT = "do what was shown"
 STATE = [*(f"joint{i + 1}.pos" for i in range(6)), "gripper.pos"]
 EXAMPLE = Path(__file__).parents[2] / "examples/data/stack"
-
-
+NUMBER = 20  # episodes
+CAMERA = "front"
+KEY = f"observation.images.{CAMERA}"
 DATA = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 VIDEO = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
+FILE = {"chunk_index": 0, "file_index": 0}
+ENCODER = {"crf": "50", "g": "40", "preset": "6", "svtav1-params": "lp=1"}
 
 
-@dataclass(frozen=True)
-class Form:
-    """Options of the encoder, number of episodes in a file, and cameras."""
-
-    options: dict[str, str]
-    per_file: int
-    cameras: tuple[str, ...] = CAMERAS
-
-    @property
-    def keys(self) -> dict[str, str]:
-        """Names of the columns of images."""
-        return {camera: f"observation.images.{camera}" for camera in self.cameras}
-
-
-WHOLE = Form({"crf": "30", "g": "2", "preset": "12", "svtav1-params": "lp=1"}, 6)
-SMALL = Form({"crf": "50", "g": "40", "preset": "6", "svtav1-params": "lp=1"}, 20, ("front",))
-
-
-def place(template: str, number: int, key: str = "") -> str:
-    """Path of the file with a number."""
-    return template.format(chunk_index=0, file_index=number, video_key=key)
-
-
-def encode(path: Path, form: Form, episodes: Iterator[Iterator[NDArray[np.uint8]]]) -> None:
+def encode(path: Path, episodes: Iterator[Iterator[NDArray[np.uint8]]]) -> None:
     """Write frames [h, w, 3] of episodes, one after the other, each with an encoder of its own.
 
     LeRobot joins files of one episode, too. One AV1 encoder for several, with key frames on
@@ -71,7 +47,7 @@ def encode(path: Path, form: Form, episodes: Iterator[Iterator[NDArray[np.uint8]
         whole, offset = None, 0
         for frames in episodes:
             with av.open(f"{folder}/one.mp4", "w") as one:
-                stream = one.add_stream("libsvtav1", rate=FPS, options=form.options)
+                stream = one.add_stream("libsvtav1", rate=FPS, options=ENCODER)
                 stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
                 for image in frames:
                     one.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
@@ -89,48 +65,44 @@ def encode(path: Path, form: Form, episodes: Iterator[Iterator[NDArray[np.uint8]
                 offset = end
 
 
-def write(folder: Path, form: Form, demos: Sequence[Demonstration]) -> Path:
+def write(folder: Path, demos: Sequence[Demonstration]) -> Path:
     """Write a data set into a new folder."""
     (folder / "meta").mkdir(parents=True)
     lengths = [len(demo.states) for demo in demos]
-    _table(folder, form, demos)
-    size = form.per_file
-    files = [range(i, min(i + size, len(demos))) for i in range(0, len(demos), size)]
-    for camera, key in form.keys.items():
-        for number, own in enumerate(tqdm(files, f"{folder.name}, {camera}")):
-            episodes = (render([demos[i]], [np.arange(lengths[i])], camera) for i in own)
-            encode(folder / place(VIDEO, number, key), form, episodes)
-    info = json.dumps(_info(form, lengths), indent=2)
+    _table(folder / DATA.format(**FILE), demos)
+    episodes = (
+        render([demo], [np.arange(length)], CAMERA)
+        for demo, length in zip(tqdm(demos, folder.name), lengths, strict=True)
+    )
+    encode(folder / VIDEO.format(video_key=KEY, **FILE), episodes)
+    info = json.dumps(_info(lengths), indent=2)
     (folder / "meta/info.json").write_text(info, encoding="utf-8")
-    _metadata(folder, form, lengths, files)
+    _metadata(folder, lengths)
     return folder
 
 
-def _table(folder: Path, form: Form, demos: Sequence[Demonstration]) -> None:
-    """The files of frames."""
-    index = 0
-    for number, start in enumerate(range(0, len(demos), form.per_file)):
-        tables = []
-        for episode, demo in enumerate(demos[start : start + form.per_file], start):
-            n, d = demo.states.shape
-            actions = np.concatenate([demo.states[1:], demo.states[-1:]])
-            columns = {
-                "observation.state": pa.FixedSizeListArray.from_arrays(demo.states.ravel(), d),
-                "action": pa.FixedSizeListArray.from_arrays(actions.ravel(), d),
-                "timestamp": pa.array(np.arange(n) / FPS, pa.float32()),
-                "frame_index": np.arange(n),
-                "episode_index": np.full(n, episode),
-                "index": index + np.arange(n),
-                "task_index": np.zeros(n, np.int64),
-            }
-            tables.append(pa.table(columns))
-            index += n
-        path = folder / place(DATA, number)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.concat_tables(tables), path)
+def _table(path: Path, demos: Sequence[Demonstration]) -> None:
+    """The file of frames."""
+    index, tables = 0, []
+    for episode, demo in enumerate(demos):
+        n, d = demo.states.shape
+        actions = np.concatenate([demo.states[1:], demo.states[-1:]])
+        columns = {
+            "observation.state": pa.FixedSizeListArray.from_arrays(demo.states.ravel(), d),
+            "action": pa.FixedSizeListArray.from_arrays(actions.ravel(), d),
+            "timestamp": pa.array(np.arange(n) / FPS, pa.float32()),
+            "frame_index": np.arange(n),
+            "episode_index": np.full(n, episode),
+            "index": index + np.arange(n),
+            "task_index": np.zeros(n, np.int64),
+        }
+        tables.append(pa.table(columns))
+        index += n
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.concat_tables(tables), path)
 
 
-def _info(form: Form, lengths: Sequence[int]) -> dict[str, Any]:
+def _info(lengths: Sequence[int]) -> dict[str, Any]:
     video = {
         "dtype": "video",
         "shape": [HEIGHT, WIDTH, 3],
@@ -167,37 +139,30 @@ def _info(form: Form, lengths: Sequence[int]) -> dict[str, Any]:
         "features": {
             "observation.state": vector,
             "action": vector,
-            **{key: video for key in form.keys.values()},
+            KEY: video,
             **scalars,
         },
     }
 
 
-def _metadata(folder: Path, form: Form, lengths: Sequence[int], files: Sequence[range]) -> None:
+def _metadata(folder: Path, lengths: Sequence[int]) -> None:
     """Episodes and tasks."""
-    ends = np.cumsum(lengths)
-    rows = []
-    for number, own in enumerate(files):
-        before = ends[own.start] - lengths[own.start]
-        for episode in own:
-            first, last = ends[episode] - lengths[episode], ends[episode]
-            row = {
+    rows, ends = [], np.cumsum(lengths)
+    for episode, (length, end) in enumerate(zip(lengths, ends, strict=True)):
+        rows.append(
+            {
                 "episode_index": episode,
                 "tasks": [TEXT],
-                "length": lengths[episode],
-                "data/chunk_index": 0,
-                "data/file_index": number,
-                "dataset_from_index": int(first),
-                "dataset_to_index": int(last),
-                "meta/episodes/chunk_index": 0,
-                "meta/episodes/file_index": 0,
+                "length": length,
+                **{f"data/{name}": number for name, number in FILE.items()},
+                "dataset_from_index": int(end - length),
+                "dataset_to_index": int(end),
+                **{f"meta/episodes/{name}": number for name, number in FILE.items()},
+                **{f"videos/{KEY}/{name}": number for name, number in FILE.items()},
+                f"videos/{KEY}/from_timestamp": float(end - length) / FPS,
+                f"videos/{KEY}/to_timestamp": float(end) / FPS,
             }
-            for key in form.keys.values():
-                row[f"videos/{key}/chunk_index"] = 0
-                row[f"videos/{key}/file_index"] = number
-                row[f"videos/{key}/from_timestamp"] = float(first - before) / FPS
-                row[f"videos/{key}/to_timestamp"] = float(last - before) / FPS
-            rows.append(row)
+        )
     path = folder / "meta/episodes/chunk-000/file-000.parquet"
     path.parent.mkdir(parents=True)
     pq.write_table(pa.Table.from_pylist(rows), path)
@@ -219,16 +184,9 @@ def _metadata(folder: Path, form: Form, lengths: Sequence[int], files: Sequence[
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--number", type=int, default=20, help="episodes (%(default)s)")
-    parser.add_argument("--out", type=Path, default=OUT, help="folder (%(default)s)")
-    parser.add_argument("--example", action="store_true", help="write the example data set")
-    chosen = parser.parse_args()
     task = stacks.TASKS["stack2"]
     model = build(task.things)
-    demos = [stacks.demonstrate(task, model, seed) for seed in range(chosen.number)]
-    folder, form = (EXAMPLE, SMALL) if chosen.example else (chosen.out / "lerobot_v3", WHOLE)
-    print(write(folder, form, demos))
+    print(write(EXAMPLE, [stacks.demonstrate(task, model, seed) for seed in range(NUMBER)]))
 
 
 if __name__ == "__main__":

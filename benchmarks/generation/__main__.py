@@ -17,9 +17,10 @@ from infoatlas_rt import Estimator
 
 from .. import report
 from ..policies.simulator import folder as folder_of, options, run
-from . import page, picture
-from .arms import ARMS, MORE, slug
+from . import page, picture, policies
+from .arms import ARMS
 from .plan import PLAN, QUICK
+from .run import jobs
 from .tasks import TASKS
 
 STAGES = ("generation", "references", "policies")
@@ -61,27 +62,13 @@ def results(
     checked.sort(key=lambda row: (order.get(row["task"], 0), order.get(row["arm"], 0)))
     rows = [*page.generation(runs), *checked, *page.policies(learned)]
     missing = []
-    for task in plan["policy_tasks"]:
-        left = [arm for arm in arms if not (folder / _first(task, arm)).exists()]
-        missing += _said(f"policies of {TASKS[task].title}", left, list(arms))
-    for task in plan["tasks"]:
-        # Only tasks with policies have more attempts.
-        wanted = [arm for arm in plan["arms"] if arm != MORE or task in plan["policy_tasks"]]
-        left = [arm for arm in wanted if not any(_is(run, task, arm) for run in runs)]
-        missing += _said(f"generation on {TASKS[task].title}", left, wanted)
+    for what, names in (
+        ("runs", {job.name for job in jobs(plan)}),
+        ("policies", {policies.name(*job) for job in policies.jobs(plan)}),
+    ):
+        left = names - {path.stem for path in (folder / what).glob("*.json")}
+        missing += [f"{len(left)} of {len(names)} {what}"] if left else []
     return rows, [*runs, *learned], missing
-
-
-def _said(what: str, left: Sequence[str], of: Sequence[str]) -> list[str]:
-    return [f"{what} ({'all' if len(left) == len(of) else ', '.join(left)})"] if left else []
-
-
-def _first(task: str, arm: str) -> Path:
-    return Path("policies") / f"{task}-{slug(arm)}-0.json"
-
-
-def _is(run: dict[str, Any], task: str, arm: str) -> bool:
-    return bool(run["task"] == task and run["arm"] == arm)
 
 
 def _read(folder: Path) -> list[Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..measure import one, pick
-from ..policies.page import holm, p_value, wilson
+from ..policies.page import p_value, rate
 from ..report import number, table
 from .arms import FIVE, FLAGS, FOUND, MORE, NONE, ONE, SUBTASKS
 from .plan import CHANGED, PLAIN, REAL, TEN
@@ -15,7 +15,6 @@ from .tasks import TASKS
 Rows = Sequence[dict[str, Any]]
 TITLES = {name: task.title for name, task in TASKS.items()}
 BASES = (TEN, REAL, FIVE)  # of policies: all arms are compared with each
-SHARE, RIGHT = 0.95, {10: 0.95, 5: 0.90}  # targets
 
 
 def generation(runs: Rows) -> list[dict[str, Any]]:
@@ -31,7 +30,7 @@ def generation(runs: Rows) -> list[dict[str, Any]]:
                     "variant": variant,
                     "task": task,
                     "arm": arm,
-                    **_rate(outcomes),
+                    **rate(outcomes, "attempts"),
                     "sets": [float(np.mean(o)) for o in outcomes],
                     "right": sum(bool(run["right"]) for run in own if run["successes"]),
                     "seconds_per_attempt": sum(r["seconds"] for r in own if r["successes"])
@@ -53,7 +52,7 @@ def policies(runs: Rows) -> list[dict[str, Any]]:
                 "task": task,
                 "arm": arm,
                 "demonstrations": own[0]["demonstrations"],
-                **_rate(outcomes),
+                **rate(outcomes, "attempts"),
                 "seeds": [float(np.mean(o)) for o in outcomes],
             }
         )
@@ -76,16 +75,6 @@ def _p_of_common(runs: Rows, task: str, arm: str, base: str) -> float | None:
         for own in (mine, theirs)
     )
     return p_value(a, b, n, m)
-
-
-def _rate(outcomes: Sequence[Sequence[bool]]) -> dict[str, Any]:
-    done, of = sum(map(sum, outcomes)), sum(map(len, outcomes))
-    low, high = wilson(done, of)
-    return {"successes": done, "attempts": of, "rate": done / of, "low": low, "high": high}
-
-
-def _p(row: dict[str, Any], other: dict[str, Any]) -> float:
-    return p_value(row["successes"], other["successes"], row["attempts"], other["attempts"])
 
 
 def text(about: dict[str, Any], plan: dict[str, Any], rows: Rows, missing: Sequence[str]) -> str:
@@ -128,7 +117,7 @@ def text(about: dict[str, Any], plan: dict[str, Any], rows: Rows, missing: Seque
     ):
         own = pick(made, variant=variant)
         if own:
-            parts += [f"## {title}", words, _generated(own), *verdicts(own)]
+            parts += [f"## {title}", words, _generated(own)]
     if references:
         parts += ["## References", *_references(references, plan)]
     for task in dict.fromkeys(row["task"] for row in learned):
@@ -174,63 +163,6 @@ def _percents(rates: Sequence[float]) -> str:
     return ", ".join(number(100 * rate, 0) for rate in rates)
 
 
-def compared(rows: Rows, arm: str, other: str) -> list[tuple[str, float, float]]:
-    """Tasks that have both arms: difference of rates, and p of equal ones."""
-    found = []
-    for task in dict.fromkeys(row["task"] for row in rows):
-        a, b = one(rows, task=task, arm=arm), one(rows, task=task, arm=other)
-        if a is not None and b is not None:
-            found.append((task, a["rate"] - b["rate"], _p(a, b)))
-    return found
-
-
-def verdicts(rows: Rows) -> list[str]:
-    """Sentences: sub-tasks against the flags; key states and sub-tasks against even cuts."""
-    said = []
-    flags = [
-        (TITLES[task], difference, row["rate"], other["rate"])
-        for task, difference, _ in compared(rows, SUBTASKS, FLAGS)
-        for row in [one(rows, task=task, arm=SUBTASKS)]
-        for other in [one(rows, task=task, arm=FLAGS)]
-        if row is not None and other is not None
-    ]
-    if flags:
-        below = [f"{name} ({mine:.0%}, {theirs:.0%})" for name, _, mine, theirs in flags
-                 if mine < SHARE * theirs]  # fmt: skip
-        said.append(
-            f"Compared with `{FLAGS}`, `{SUBTASKS}` reaches {SHARE:.0%} of their rate on "
-            f"{len(flags) - len(below)} of {len(flags)} tasks"
-            + (f", and not on {', '.join(below)}." if below else ".")
-        )
-    for arm in (FOUND, SUBTASKS):
-        differences = compared(rows, arm, FIVE)
-        if differences:
-            said.append(_verdict(arm, differences))
-    return said
-
-
-def _verdict(name: str, differences: Sequence[tuple[str, float, float]]) -> str:
-    shown = holm(differences, lambda one: one[2])
-    better = [f"{TITLES[task]} ({100 * d:+.0f})" for task, d, _ in shown if d > 0]
-    worse = [f"{TITLES[task]} ({100 * d:+.0f})" for task, d, _ in shown if d < 0]
-    if len(better) > len(worse):
-        answer = f"do better than five even cuts on {len(better)} and worse on {len(worse)}"
-    elif better or worse:
-        answer = f"do not beat five even cuts: better on {len(better)}, worse on {len(worse)}"
-    else:
-        answer = "do not differ from five even cuts on any"
-    lists = [
-        f"{word} on {', '.join(tasks)}"
-        for word, tasks in (("better", better), ("worse", worse))
-        if tasks
-    ]
-    mean = 100 * float(np.mean([d for _, d, _ in differences]))
-    return (
-        f"**Even cuts:** {name} {answer} of {len(differences)} tasks (significant at 5%, Holm)"
-        f"{': ' + '; '.join(lists) if lists else ''}. Mean difference {mean:+.1f} points."
-    )
-
-
 def _references(rows: Rows, plan: dict[str, Any]) -> list[str]:
     tasks, arms = (list(dict.fromkeys(row[name] for row in rows)) for name in ("task", "arm"))
     said = [
@@ -251,32 +183,11 @@ def _references(rows: Rows, plan: dict[str, Any]) -> list[str]:
             said.append(f"### Sets of {size}, {variant}")
             said.append(table(["arm", *(TITLES[task] for task in tasks)], lines))
             mine = pick(own, arm=SUBTASKS)
-            below = [TITLES[r["task"]] for r in mine if r["right"] < RIGHT[size] * r["sets"]]
             said.append(
-                f"`{SUBTASKS}` is right in at least {RIGHT[size]:.0%} of the sets on "
-                f"{len(mine) - len(below)} of {len(mine)} tasks"
-                + (f", and not on {', '.join(below)}. " if below else ". ")
-                + f"{sum(r['sets'] - r['certain'] for r in mine)} of {sum(r['sets'] for r in mine)}"
-                " results are flagged as uncertain; "
+                f"`{SUBTASKS}`: {sum(r['sets'] - r['certain'] for r in mine)} of "
+                f"{sum(r['sets'] for r in mine)} results are flagged as uncertain; "
                 f"{sum(r['certain_and_wrong'] for r in mine)} are wrong without a flag."
             )
-            wrong = [
-                f"{TITLES[r['task']]}: {', '.join(f'{k} ({v})' for k, v in r['wrong'].items())}"
-                for r in mine
-                if r["wrong"]
-            ]
-            if wrong:
-                said.append("Wrong: " + "; ".join(wrong) + ".")
-    cuts = [
-        f"{TITLES[r['task']]} {number(100 * r['right_cuts'], 0)}"
-        for r in pick(rows, arm=SUBTASKS, size=10, variant=PLAIN)
-        if r["right_cuts"] is not None
-    ]
-    if cuts:
-        said.append(
-            f"Percentage of demonstrations in which the first cut of `{SUBTASKS}` is at a step "
-            f"where the simulator's flag reports a grasp (sets of 10, plain): {', '.join(cuts)}."
-        )
     return said
 
 
@@ -300,7 +211,7 @@ def _policies(rows: Rows, plan: dict[str, Any]) -> list[str]:
         ]
         for row in rows
     ]
-    said = [
+    return [
         "Behaviour cloning as in [policies with key states](policies.md), with "
         f"{settings['steps']:,} training steps and without a loss for key states. Each training "
         f"seed has {plan['episodes']} unseen starts. The data are the {plan['sources']} sources "
@@ -309,25 +220,3 @@ def _policies(rows: Rows, plan: dict[str, Any]) -> list[str]:
         "episodes, on the starts that both arms have.",
         table(head, lines),
     ]
-    mine, alone, real = (one(rows, arm=arm) for arm in (SUBTASKS, TEN, REAL))
-    if mine and alone:
-        apart = mine["low"] > alone["high"]
-        said.append(
-            f"`{SUBTASKS}` is {100 * (mine['rate'] - alone['rate']):+.0f} points from `{TEN}`, "
-            f"intervals {'apart' if apart else 'overlapping'}"
-            + (
-                f", and {100 * (mine['rate'] - real['rate']):+.0f} from {real['demonstrations']} "
-                f"real demonstrations (p {p(mine, REAL)})."
-                if real
-                else "."
-            )
-        )
-    for arm in (SUBTASKS, FOUND):
-        row, even = one(rows, arm=arm), one(rows, arm=FIVE)
-        if row and even and row["p_five_even_cuts"] is not None:
-            differ = "differ" if row["p_five_even_cuts"] < 0.05 else "do not differ"
-            said.append(
-                f"**Even cuts:** policies of `{arm}` {differ} from those of `{FIVE}`: "
-                f"{100 * (row['rate'] - even['rate']):+.1f} points, p {p(row, FIVE)}."
-            )
-    return said

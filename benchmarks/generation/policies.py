@@ -70,35 +70,18 @@ def main() -> None:
     folder, plan = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
     torch.set_num_threads(1)
     (folder / "policies").mkdir(parents=True, exist_ok=True)
-    judges: dict[str, Any] = {}
-    every = list(jobs(plan))
-    while True:
-        # Start over each time, because data of an earlier arm may exist by now.
-        left = [
-            job
-            for job in every
-            if not (folder / "policies" / f"{name(*job)}.json").exists()
-            and data(folder, job[0], job[1], plan["sources"]) is not None
-        ]
-        if not left:
-            break
-        task, arm, seed = left[0]
-        judges[task] = judges.get(task) or demos.fast(task)
-        learn = data(folder, task, arm, plan["sources"]), None, Settings(**plan["policy"])
-        first = UNSEEN + seed * plan["episodes"]
-        unseen = {"unseen": range(first, first + plan["episodes"])}
+    scenes: dict[str, Any] = {}
+    settings, ten = Settings(**plan["policy"]), plan["sources"]
+    for task, arm, seed in jobs(plan):
         path = folder / "policies" / f"{name(task, arm, seed)}.json"
-        model, limit = path.with_suffix(".pt"), plan["limit"][task]
-        row = measure(task, arm, seed, model, learn, unseen, judges[task], limit)
-        path.write_text(json.dumps(row), encoding="utf-8")
-        print(
-            f"{task}, {arm}, seed {seed}: {np.mean(row['unseen']):.2f} of {len(row['unseen'])}, "
-            f"{row['demonstrations']} demonstrations, {row['wall_seconds']:.0f} s",
-            flush=True,
-        )
-    missing = [job for job in every if not (folder / "policies" / f"{name(*job)}.json").exists()]
-    arms = ", ".join(dict.fromkeys(f"{task} {arm}" for task, arm, _ in missing)) or "none"
-    print(f"{len(every) - len(missing)} of {len(every)} policies; no data yet for: {arms}")
+        training = data(folder, task, arm, ten)
+        if path.exists() or training is None:
+            continue
+        scene = scenes[task] = scenes.get(task) or demos.fast(task)
+        first = UNSEEN + seed * plan["episodes"]
+        starts = {"unseen": range(first, first + plan["episodes"])}
+        limit = plan["limit"][task]
+        measure(path, (task, arm, seed), training, None, settings, starts, scene, limit)
 
 
 if __name__ == "__main__":

@@ -19,12 +19,11 @@ from infoatlas_tools import Pose
 from . import sources
 from .arms import ARMS, FIVE, FOUND, GRIPPER, SUBTASKS, TOOL
 from .plan import CHANGED, PLAIN
-from .tasks import GRASP, TASKS, Task
+from .tasks import TASKS
 
 FIRST = 5000  # reset seed of these demonstrations
 SIZES = (10, 5)
 COMPARED = (SUBTASKS, FOUND, GRIPPER, FIVE)
-EARLY = 2  # steps before the grasp flag at which a cut is still right
 
 
 def examine(task: str, everything: sources.Demos, plan: dict[str, Any]) -> list[dict[str, Any]]:
@@ -37,14 +36,12 @@ def examine(task: str, everything: sources.Demos, plan: dict[str, Any]) -> list[
             rng = np.random.default_rng(size)
             sets = [rng.permutation(len(everything))[:size] for _ in range(plan["drawn"])]
             for arm in COMPARED if variant == PLAIN else (SUBTASKS,):
-                start, found, certain, cuts = time(), [], [], []
+                start, found, certain = time(), [], []
                 for number, which in enumerate(sets):
                     demos = variants[variant].take(np.sort(which))
                     parts = ARMS[arm](about, demos, number)
                     found.append(tuple(part.reference for part in parts.parts))
                     certain.append(not parts.warnings)
-                    if about.is_right(found[-1]):
-                        cuts.append(right_cuts(about, demos, [part.end for part in parts.parts]))
                 right = [about.is_right(one) for one in found]
                 wrong = [
                     " > ".join(one) for one, good in zip(found, right, strict=True) if not good
@@ -62,23 +59,11 @@ def examine(task: str, everything: sources.Demos, plan: dict[str, Any]) -> list[
                         "certain_and_wrong": sum(
                             sure and not good for sure, good in zip(certain, right, strict=True)
                         ),
-                        "right_cuts": float(np.mean(cuts)) if cuts else None,
                         "wrong": {one: wrong.count(one) for one in dict.fromkeys(wrong)},
                         "seconds": (time() - start) / len(sets),
                     }
                 )
     return rows
-
-
-def right_cuts(task: Task, demos: sources.Demos, ends: list[Any]) -> float:
-    """Share of demonstrations in which the first part ends while the object is held."""
-    if task.cuts[0][0] != GRASP:
-        return float("nan")
-    good = []
-    for i, flag in enumerate(demos.flags["is_grasped"]):
-        steps = np.flatnonzero(flag)
-        good.append(bool(len(steps)) and steps[0] - EARLY <= ends[0][i] <= steps[-1] + 1)
-    return float(np.mean(good))
 
 
 def main() -> None:

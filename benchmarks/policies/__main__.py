@@ -10,21 +10,13 @@ evaluates the policies. Data are exchanged as files in the folder.
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from infoatlas_rt import Estimator
 
 from .. import report
-from ..keystates import ours
-from ..keystates.run import finite
-from ..keystates.scoring import score
 from ..measure import pick
-from ..peers.keystate_finders import PEERS
-from ..tasks.demonstrations import GRASP, Demonstrations, read
 from . import arms, page
 from .simulator import folder as folder_of, options, run
 
@@ -36,7 +28,6 @@ PLAN: dict[str, Any] = {
     "seeds": 3,
     "episodes": 70,
     "limit": {"pick": 150, "stack": 200},  # about twice the planner's steps
-    "rollouts": 50,
 }
 QUICK = {
     **PLAN,
@@ -46,7 +37,6 @@ QUICK = {
     "seeds": 1,
     "episodes": 2,
     "limit": {"pick": 30},
-    "rollouts": 2,
 }
 
 
@@ -78,36 +68,6 @@ def runs(plan: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def score_rollouts(path: Path) -> list[dict[str, Any]]:
-    """Rows of each method on rollouts with a grasp, and on the successful ones of them."""
-    with np.load(path) as file:
-        ends = np.cumsum(file["lengths"]) - 1
-        succeeded = file["success"][ends]
-    everything = read(path, (GRASP,))
-    grasped = ~np.isnan(everything.times[:, 0])
-    rows = []
-    for name, which in (("with a grasp", grasped), ("successful", grasped & succeeded)):
-        rollouts = everything.subset(np.flatnonzero(which))
-        if len(rollouts.trajectories) >= 5:
-            rows += [{"study": "rollouts", "rollouts": name, **row} for row in _scores(rollouts)]
-    return rows
-
-
-def _scores(rollouts: Demonstrations) -> list[dict[str, Any]]:
-    methods: dict[str, tuple[Any, Any]] = {
-        ours.AUTO: (ours.find, 5),
-        **{name: (PEERS[name].find, 5) for name in ("evenly spaced", "velocity minima")},
-        "gripper rule": (PEERS["gripper rule"].find, 5),
-        "PerAct's rule": (PEERS["PerAct's rule"].find, "auto"),
-    }
-    rows = []
-    for name, (find, count) in methods.items():
-        own = score(find(rollouts, count), rollouts.times, rollouts.lengths, rollouts.events)
-        scores = finite({key: v for key, v in asdict(own).items() if np.isscalar(v)})
-        rows.append({"method": name, "count": count, "number": len(rollouts.lengths), **scores})
-    return rows
-
-
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = options("policies", __doc__, "8 demonstrations, 50 steps, 2 episodes")
     chosen = parser.parse_args(arguments)
@@ -125,15 +85,13 @@ def write(plan: dict[str, Any], folder: Path, chosen: Any) -> None:
     done = runs(plan, folder)
     rows = page.summarise(done)
     others = page.differences(rows)
-    recorded = folder / "pick.rollouts.npz"
-    rollouts = score_rollouts(recorded) if recorded.exists() else []
     missing = [
         f"{page.TITLES[task]}: {', '.join(left)}"
         for task, names in PLAN["tasks"].items()
         if (left := [arm for arm in names if not any(pick(done, task=task, arm=arm))])
     ]
-    text = page.text(about, done, rows, others, rollouts, missing)
-    values = [*rows, *others, *rollouts, *({"study": "runs", **run} for run in done)]
+    text = page.text(about, done, rows, others, missing)
+    values = [*rows, *others, *({"study": "runs", **run} for run in done)]
     report.save(chosen.out, "policies", about, values, text)
 
 

@@ -9,7 +9,6 @@ of an episode has no action; its row repeats the previous one.
 
 import gc
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,6 @@ from numpy.typing import NDArray
 from infoatlas_tools.generation.scene import Scene
 
 from ..tasks.collect_planned import RECIPES, Recipe, Recorder, make as make_env, record
-from ..tasks.episode_files import save
-from . import rollout
 
 PICK = Recipe(
     "PickCube-v1",
@@ -83,19 +80,6 @@ def fast(task: str) -> Scene:
     than 0.01.
     """
     return Scene(TASKS[task].environment)
-
-
-def record_rollouts(task: str, policy: Any, seeds: Sequence[int], limit: int, path: Path) -> None:
-    """Run a policy from the starts of some seeds, and write its states with two flags."""
-    recorder, episodes = make(task), []
-    for seed in seeds:
-        rollout.run(recorder, policy, seed, limit)
-        states, others = recorder.episode()
-        episodes.append((states, {flag: others[flag] for flag in ("is_grasped", "success")}))
-    unfinished = path.with_suffix(".part.npz")
-    save(unfinished, episodes, recorder.names, seeds)
-    unfinished.replace(path)
-    recorder.close()
 
 
 def collect(task: str, number: int, out: Path) -> Path:

@@ -23,23 +23,24 @@ def summarise(runs: Rows) -> list[dict[str, Any]]:
         own = pick(runs, task=task, arm=arm)
         for kind in KINDS:
             outcomes = [run[kind] for run in own]
-            done, of = sum(map(sum, outcomes)), sum(map(len, outcomes))
-            low, high = wilson(done, of)
             rows.append(
                 {
                     "study": "policies",
                     "task": task,
                     "arm": arm,
                     "starts": kind,
-                    "successes": done,
-                    "episodes": of,
-                    "rate": done / of,
-                    "low": low,
-                    "high": high,
+                    **rate(outcomes, "episodes"),
                     "seeds": [float(np.mean(one)) for one in outcomes],
                 }
             )
     return rows
+
+
+def rate(outcomes: Sequence[Sequence[bool]], of: str) -> dict[str, Any]:
+    """Successes of all outcomes together, their number under the name `of`, and their rate."""
+    done, total = sum(map(sum, outcomes)), sum(map(len, outcomes))
+    low, high = wilson(done, total)
+    return {"successes": done, of: total, "rate": done / total, "low": low, "high": high}
 
 
 def differences(rows: Rows) -> list[dict[str, Any]]:
@@ -63,18 +64,13 @@ def differences(rows: Rows) -> list[dict[str, Any]]:
 
 
 def _interval(row: dict[str, Any]) -> str:
-    each = ", ".join(number(100 * rate, 0) for rate in row["seeds"])
+    each = ", ".join(number(100 * share, 0) for share in row["seeds"])
     low, high = number(100 * row["low"], 0), number(100 * row["high"], 0)
     return f"{number(100 * row['rate'], 1)} ({low} to {high}; {each})"
 
 
 def text(
-    about: dict[str, Any],
-    runs: Rows,
-    rows: Rows,
-    others: Rows,
-    rollouts: Rows,
-    missing: Sequence[str],
+    about: dict[str, Any], runs: Rows, rows: Rows, others: Rows, missing: Sequence[str]
 ) -> str:
     """All results as Markdown."""
     first = runs[0]
@@ -139,35 +135,6 @@ def text(
                 table(["arm", *KINDS], [_against(compared, arm) for arm in arms if arm != NONE])
             )
             parts.append(verdict(compared))
-    if rollouts:
-        parts.append("## Key states of a policy's own motion")
-        parts.append(
-            "Rollouts of the policy `none` (seed 0) on PickCube from further starts. The policy "
-            "imitates a planner, including its pauses. Key states are scored as those of "
-            "[demonstrations](keystates.md), on rollouts with a grasp of the cube. The event is "
-            "the first grasp. K = 5 unless the method chooses K. The mean error is a fraction of "
-            "the rollout, and recall is within 0.05 of the rollout."
-        )
-        parts.append(
-            table(
-                [
-                    *("rollouts", "method", "number", "mean error", "recall"),
-                    *("recall, 5 steps", "recall, 2 steps"),
-                ],
-                [
-                    [
-                        row["rollouts"],
-                        row["method"],
-                        str(row["number"]),
-                        number(row["error"]),
-                        number(row["recall"], 2),
-                        number(row["recall_5_steps"], 2),
-                        number(row["recall_2_steps"], 2),
-                    ]
-                    for row in rollouts
-                ],
-            )
-        )
     return "\n\n".join(parts)
 
 
@@ -204,9 +171,9 @@ Z = NormalDist().inv_cdf(0.975)
 
 def wilson(successes: int, trials: int) -> tuple[float, float]:
     """The 95% interval of Wilson for a rate."""
-    rate, square = successes / trials, Z * Z / trials
-    middle = (rate + square / 2) / (1 + square)
-    half = Z / (1 + square) * sqrt(rate * (1 - rate) / trials + square / (4 * trials))
+    share, square = successes / trials, Z * Z / trials
+    middle = (share + square / 2) / (1 + square)
+    half = Z / (1 + square) * sqrt(share * (1 - share) / trials + square / (4 * trials))
     return middle - half, middle + half
 
 

@@ -1,5 +1,6 @@
 """Train a policy, and run it in the simulator."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime, timezone
@@ -7,13 +8,13 @@ from pathlib import Path
 from time import process_time, time
 from typing import Any
 
+import numpy as np
 import torch
 
-from .policy import Policy
-from .train import train
+from .policy import Policy, Settings
+from .train import Demos, train
 
 UNSEEN = 200_000  # first reset seed without a demonstration
-RECORDED = 300_000  # first reset seed of recorded rollouts
 
 
 def run(recorder: Any, policy: Policy, seed: int, limit: int) -> bool:
@@ -31,35 +32,31 @@ def run(recorder: Any, policy: Policy, seed: int, limit: int) -> bool:
                 return False
 
 
-def successes(recorder: Any, policy: Policy, seeds: Iterable[int], limit: int) -> list[bool]:
-    """Whether the episode of each seed succeeded."""
-    return [run(recorder, policy, seed, limit) for seed in seeds]
-
-
 def measure(
-    task: str,
-    arm: str,
-    seed: int,
     path: Path,
-    learn: Any,
-    starts: dict[str, Any],
+    label: tuple[str, str, int],
+    data: Demos,
+    steps: Any,
+    settings: Settings,
+    starts: dict[str, Iterable[int]],
     scene: Any,
     limit: int,
-) -> dict[str, Any]:
-    """Train one policy, keep it at `path`, and run it from the starts of each kind.
+) -> None:
+    """Train one policy, run it from the starts of each kind, and write both beside each other.
 
-    `learn` are demonstrations, key states or None, and settings; `starts` are reset seeds by kind.
+    `path` is that of the results (.json), `label` has the task, the arm and the training seed,
+    `steps` are key states or None, and `starts` are reset seeds by kind.
     """
-    data, steps, settings = learn
     start, wall = process_time(), time()
-    policy = train(data, steps, settings, seed)
+    policy = train(data, steps, settings, label[2])
     trained = process_time() - start
-    torch.save(policy.state_dict(), path)
-    return {
-        "task": task,
-        "arm": arm,
-        "seed": seed,
-        **{kind: successes(scene, policy, own, limit) for kind, own in starts.items()},
+    torch.save(policy.state_dict(), path.with_suffix(".pt"))
+    outcomes = {
+        kind: [run(scene, policy, seed, limit) for seed in own] for kind, own in starts.items()
+    }
+    row = {
+        **dict(zip(("task", "arm", "seed"), label, strict=True)),
+        **outcomes,
         "demonstrations": len(data.lengths),
         "steps": len(data.states),
         "limit": limit,
@@ -69,3 +66,7 @@ def measure(
         "wall_seconds": time() - wall,
         "date": datetime.now(timezone.utc).date().isoformat(),
     }
+    path.write_text(json.dumps(row), encoding="utf-8")
+    rates = ", ".join(f"{kind} {np.mean(own):.2f}" for kind, own in outcomes.items())
+    task, arm, seed = label
+    print(f"{task}, {arm}, seed {seed}: {rates}, {row['wall_seconds']:.0f} s", flush=True)

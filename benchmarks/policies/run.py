@@ -8,20 +8,16 @@ continued at any time.
 
 import json
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from . import demos
-from .policy import Policy, Settings
-from .rollout import RECORDED, UNSEEN, measure
+from .policy import Settings
+from .rollout import UNSEEN, measure
 from .train import Demos
-
-
-def name(task: str, arm: str, seed: int) -> str:
-    """Name of a run's files."""
-    return f"{task}-{arm.replace(' ', '_')}-{seed}"
 
 
 def main() -> None:
@@ -29,38 +25,22 @@ def main() -> None:
     torch.set_num_threads(1)
     (folder / "runs").mkdir(exist_ok=True)
     for task, arms in plan["tasks"].items():
-        jobs = [(arm, seed) for seed in range(plan["seeds"]) for arm in arms]
         recorder = None
-        for number, (arm, seed) in enumerate(jobs, start=1):
-            path = folder / "runs" / f"{name(task, arm, seed)}.json"
+        for seed, arm in product(range(plan["seeds"]), arms):
+            path = folder / "runs" / f"{task}-{arm.replace(' ', '_')}-{seed}.json"
             if path.exists():
                 continue
             recorder = recorder or demos.fast(task)
             data = Demos.load(folder / f"{task}.npz")
             with np.load(folder / f"{task}.arms.npz") as file:
-                steps = file[arm]
-            learn = data, steps if steps.size else None, Settings(**plan["settings"])
+                steps = file[arm] if file[arm].size else None
             # Every arm has the same starts; each training seed has its own.
             episodes = plan["episodes"]
             seen = np.resize(np.roll(data.seeds, -seed * episodes), episodes).tolist()
             first = UNSEEN + seed * episodes
-            own = {"seen": seen, "unseen": range(first, first + episodes)}
-            limit, model = plan["limit"][task], path.with_suffix(".pt")
-            row = measure(task, arm, seed, model, learn, own, recorder, limit)
-            path.write_text(json.dumps(row), encoding="utf-8")
-            rates = ", ".join(f"{kind} {np.mean(row[kind]):.2f}" for kind in ("seen", "unseen"))
-            print(
-                f"{task}, {arm}, seed {seed}: {rates}, {row['wall_seconds']:.0f} s "
-                f"({number} of {len(jobs)})",
-                flush=True,
-            )
-        if plan["rollouts"] and task == "pick" and not (folder / "pick.rollouts.npz").exists():
-            data = Demos.load(folder / f"{task}.npz")
-            policy = Policy(data.states.shape[1], Settings(**plan["settings"]))
-            policy.load_state_dict(torch.load(folder / "runs" / f"{name(task, 'none', 0)}.pt"))
-            starts = range(RECORDED, RECORDED + plan["rollouts"])
-            path = folder / "pick.rollouts.npz"
-            demos.record_rollouts(task, policy.eval(), starts, plan["limit"][task], path)
+            starts = {"seen": seen, "unseen": range(first, first + episodes)}
+            settings, limit = Settings(**plan["settings"]), plan["limit"][task]
+            measure(path, (task, arm, seed), data, steps, settings, starts, recorder, limit)
 
 
 if __name__ == "__main__":

@@ -111,13 +111,6 @@ def test_says_what_is_missing(samples, tmp_path, arguments, message):
     assert not (tmp_path / "results").exists()
 
 
-def test_gaussian(tmp_path):
-    report, page = call("gaussian", tmp_path)
-    assert len(report["rows"]) == 2 * 4 * 8 * 3
-    assert {row["d"] for row in report["rows"]} == {1, 2, 3, 5}
-    assert "## Independence" in page
-
-
 def test_families(tmp_path):
     call("families", tmp_path)
     estimators = [*ESTIMATORS, "KDE"]

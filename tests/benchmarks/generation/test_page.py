@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.generation import __main__ as command, page, picture, policies, run, sources
-from benchmarks.generation.arms import ARMS, FIVE, FLAGS, FOUND, MORE, SUBTASKS, slug
+from benchmarks.generation.arms import ARMS, FIVE, FLAGS, FOUND, SUBTASKS, slug
 from benchmarks.generation.plan import CHANGED, PLAIN, PLAN, QUICK, REAL, TEN
 from benchmarks.generation.references import examine
 
@@ -55,7 +55,6 @@ def test_rows_of_references(monkeypatch):
     assert len(rows) == 2 * (2 + 1)  # changed sets: only the library's own
     own = [row for row in rows if row["arm"] == SUBTASKS and row["variant"] == PLAIN]
     assert all(row["right"] == row["sets"] == 2 and not row["wrong"] for row in own)
-    assert all(row["right_cuts"] > 0.8 for row in own)
     other = replace(TASK, right=(("goal",), ("cube",)))
     monkeypatch.setitem(references.TASKS, "pick", other)
     wrong = examine("pick", demos(12), {"sets": {PLAIN: 1}, "drawn": 2})
@@ -75,7 +74,8 @@ def write(folder, rates, learned):
             for task in ("pick", "stack"):
                 row = {"task": task, "arm": arm, "set": number, "variant": PLAIN, "right": True,
                        "successes": outcomes(rate, 100), "seconds": 9.0}  # fmt: skip
-                (folder / "runs" / f"{task}-{slug(arm)}-{number}.json").write_text(json.dumps(row))
+                job = run.Job(task, arm, number, PLAIN)
+                (folder / "runs" / f"{job.name}.json").write_text(json.dumps(row))
     for arm, rate in learned.items():
         for seed in range(3):
             row = {"task": "pick", "arm": arm, "seed": seed, "unseen": outcomes(rate, 100),
@@ -93,12 +93,7 @@ def test_page(tmp_path):
     text = page.text(ABOUT, PLAN, rows, missing)
     assert len(runs) == 4 * 3 * 2 + 4 * 3
     assert "| sub-tasks | 95 (92 to 97); 95, 95, 95 |" in text
-    assert "reaches 95% of their rate on 2 of 2 tasks." in text
-    assert "key states do better than five even cuts on 2 and worse on 0 of 2 tasks" in text
-    assert "`sub-tasks` is +58 points from `ten alone`, intervals apart" in text
-    assert "policies of `sub-tasks` do not differ from those of `five even cuts`: +2.0" in text
-    assert "generation on PegInsertionSide (all)" in missing
-    assert f"generation on PickCube ({MORE}, " in "; ".join(missing)
+    assert missing == ["138 of 162 runs", "48 of 60 policies"]
     assert "nan" not in text and "None" not in text
     figure = picture.picture(rows)
     assert len(figure.axes) == 2

@@ -109,7 +109,7 @@ def test_page():
     done = runs(none=0.5, helps=0.8, same=0.52)
     rows = page.summarise(done)
     others = page.differences(rows)
-    text = page.text(about, done, rows, others, [], ["StackCube: none"])
+    text = page.text(about, done, rows, others, ["StackCube: none"])
     assert "Not run yet: StackCube: none." in text
     assert "| helps | 80.0 (75 to 84; 80, 80, 80) |" in text
     assert "helps (seen, +30.0)" in text and "same (" not in text
