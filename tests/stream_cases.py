@@ -21,8 +21,6 @@ than a second begins an episode. Of the other followers, the program that pushes
 here `steps`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

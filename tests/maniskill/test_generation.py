@@ -4,7 +4,6 @@ import h5py
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError
 from infoatlas_tools import Subtasks, load_trajectories
 from infoatlas_tools.generation import collect as collecting
 from infoatlas_tools.generation.engine import FIRST_SEED, SEEDS, generate
@@ -12,6 +11,7 @@ from infoatlas_tools.generation.scene import Scene
 from infoatlas_tools.generation.sources import poses, read_sources
 from infoatlas_tools.generation.tasks import FLAG_AT, TASKS
 from infoatlas_tools.keystates.subtasks.subtask_results import Subtask
+from refusals import refuses
 
 TASK = "PickCube-v1"
 
@@ -165,26 +165,21 @@ def test_the_script(demonstrations, example, tmp_path, capsys):
 )
 def test_refused_arguments(sources, parts, change, message):
     given = {"task": TASK, "attempts": 1, **change}
-    with pytest.raises(InputError, match=message):
-        generate(given.pop("task"), sources, parts, given.pop("attempts"), **given)
+    refuses(message, generate, given.pop("task"), sources, parts, given.pop("attempts"), **given)
 
 
 def test_refused_parts(sources, parts):
     first, second = parts.parts
     other = Subtasks(parts.parts, parts.lengths + 1)
-    with pytest.raises(InputError, match="find them in the same demonstrations"):
-        generate(TASK, sources, other, 1)
+    refuses("find them in the same demonstrations", generate, TASK, sources, other, 1)
     unnamed = Subtasks((Subtask("tool", first.start, second.end),), parts.lengths)
-    with pytest.raises(InputError, match="has no reference object"):
-        generate(TASK, sources, unnamed, 1)
+    refuses("has no reference object", generate, TASK, sources, unnamed, 1)
     foreign = Subtasks(
         (Subtask("tool", first.start, second.end, reference="mug", orientation="pose"),),
         parts.lengths,
     )
-    with pytest.raises(InputError, match="no pose of mug: there are tool, goal, cube"):
-        generate(TASK, sources, foreign, 1)
+    refuses("no pose of mug: there are tool, goal, cube", generate, TASK, sources, foreign, 1)
     two = Subtasks(
         (first, Subtask("left", second.start, second.end, reference="goal")), parts.lengths
     )
-    with pytest.raises(InputError, match="sub-tasks of 2 tools"):
-        generate(TASK, sources, two, 1)
+    refuses("sub-tasks of 2 tools", generate, TASK, sources, two, 1)

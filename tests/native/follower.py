@@ -1,7 +1,5 @@
 """The follower of libinfoatlas by ctypes, beside `KeyStateTracker`."""
 
-from __future__ import annotations
-
 import math
 from ctypes import POINTER, byref, c_char_p, c_double, c_int64, c_uint8, c_void_p
 

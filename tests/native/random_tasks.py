@@ -1,7 +1,5 @@
 """Random task files and streams, to compare followers."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

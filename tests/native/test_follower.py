@@ -1,7 +1,5 @@
 """The follower of libinfoatlas and `KeyStateTracker` report the same."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

@@ -1,7 +1,5 @@
 """The follower of libinfoatlas reports what the cases of tests/streams have, in C and in C++."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

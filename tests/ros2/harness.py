@@ -1,7 +1,5 @@
 """Run the node in a separate process with real DDS: transitions, parameters, messages, faults."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

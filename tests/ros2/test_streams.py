@@ -1,7 +1,5 @@
 """The node reports what the cases of tests/streams have, over DDS."""
 
-from __future__ import annotations
-
 from itertools import groupby, pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """Copies of objects that follow a stream: pushes to one do not change the other."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from functools import cache

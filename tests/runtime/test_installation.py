@@ -1,7 +1,5 @@
 """The command that installs the package again names the folder or the wheel of its installation."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 

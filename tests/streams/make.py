@@ -5,8 +5,6 @@
 Reports are those of the present code, so look at what changes before committing it.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Public names: complete, documented, typed, and imported at their first use."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

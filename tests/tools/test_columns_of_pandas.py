@@ -1,7 +1,5 @@
 """pandas objects are accepted like arrays, and results contain their names."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +8,7 @@ from fakes import RecordingEstimator
 from infoatlas_rt import Estimator, InputError, KeyStateTracker, OnlineEstimator, PooledPairs
 from infoatlas_rt.inputs.checks import as_samples
 from infoatlas_tools import Trajectories, discover_keystates, independence_test
+from refusals import refuses
 from regimes import demonstrations
 
 NAMES = ["tool.x", "tool.y", "tool.z", "cube.x", "cube.y", "cube.z"]
@@ -45,10 +44,8 @@ def test_nullable_and_large_integers_keep_their_values():
 @pytest.mark.parametrize("missing", [np.nan, pd.NA, None])
 def test_errors_name_the_column_of_a_missing_value(missing):
     frame = pd.DataFrame({"left": [0.0, 1.0], "right": pd.array([2.0, missing], "Float64")})
-    with pytest.raises(InputError, match=r"1 NaN .* sample 1, coordinate 1 \('right'\)"):
-        as_samples(frame, "x")
-    with pytest.raises(InputError, match=r"row 1, column 1 \('right'\)"):
-        Trajectories(frame, [2])
+    refuses(r"1 NaN .* sample 1, coordinate 1 \('right'\)", as_samples, frame, "x")
+    refuses(r"row 1, column 1 \('right'\)", Trajectories, frame, [2])
 
 
 @pytest.mark.parametrize(
@@ -62,14 +59,12 @@ def test_errors_name_the_column_of_a_missing_value(missing):
 )
 def test_errors_name_a_column_that_is_no_numbers(column, dtype):
     frame = pd.DataFrame({"angle": [0.0, 1.0, 2.0], "gripper": column})
-    with pytest.raises(InputError, match=rf"x, column 1 \('gripper'\) has dtype ({dtype})"):
-        as_samples(frame, "x")
+    refuses(rf"x, column 1 \('gripper'\) has dtype ({dtype})", as_samples, frame, "x")
 
 
 def test_numbered_columns_are_no_names():
     frame = pd.DataFrame([[0.0, np.nan]])
-    with pytest.raises(InputError, match="coordinate 1: remove"):
-        as_samples(frame, "x")
+    refuses("coordinate 1: remove", as_samples, frame, "x")
     assert Trajectories(pd.DataFrame(np.ones((4, 2))), [4]).names == ()
 
 
@@ -89,10 +84,8 @@ def test_names_of_columns_are_names_of_coordinates(frames):
 
 
 def test_frames_with_other_columns_are_refused(frames):
-    with pytest.raises(InputError, match="trajectory 1 has the columns"):
-        discover_keystates([frames[0], frames[1][NAMES[::-1]]])
-    with pytest.raises(InputError, match="groupby"):
-        discover_keystates(pd.concat(frames))
+    refuses("trajectory 1 has the columns", discover_keystates, [frames[0], frames[1][NAMES[::-1]]])
+    refuses("groupby", discover_keystates, pd.concat(frames))
     gaps = frames[2].copy()
     gaps.loc[3, "cube.x"] = np.nan
     with pytest.raises(InputError, match=r"trajectory 2 .* sample 3, coordinate 3 \('cube.x'\)"):
@@ -104,8 +97,7 @@ def test_rows_of_a_frame_are_states(frames):
     other = KeyStateTracker(tracker.task)
     for (_, row), state in zip(frames[11].iterrows(), frames[11].to_numpy(), strict=True):
         assert tracker.push(row) == other.push(state)
-    with pytest.raises(InputError, match="pass the same ones in the same order"):
-        tracker.push(frames[0].iloc[0][NAMES[::-1]])
+    refuses("pass the same ones in the same order", tracker.push, frames[0].iloc[0][NAMES[::-1]])
     assert tracker.step == other.step
 
     online = OnlineEstimator(RecordingEstimator(8), window=20)

@@ -3,8 +3,6 @@
 Each parameter and each field has a complete text, instead of "As in `Estimator`".
 """
 
-from __future__ import annotations
-
 import dataclasses
 import doctest
 import inspect

@@ -1,11 +1,9 @@
 """Numbers of demonstrations by their names."""
 
-from __future__ import annotations
-
 import pytest
 
-from infoatlas_rt import InputError
 from infoatlas_tools.episode_numbers import episode_numbers, find_episode
+from refusals import refuses
 
 
 @pytest.mark.parametrize(
@@ -31,10 +29,7 @@ def test_numbers_of_demonstrations_are_those_in_their_names(names, numbers):
 
 def test_numbers_that_are_not_there_or_not_clear_are_refused():
     for given, names in (("1", ("demo_0", "demo_2")), ("2", ("run1_take1", "run2_take2"))):
-        with pytest.raises(InputError, match=f"no demonstration {given}, but {names[0]}, "):
-            find_episode(given, names)
-    with pytest.raises(InputError, match="several demonstrations 4, but a_4, b_4"):
-        find_episode("4", ("a_4", "b_4", "c_5"))
+        refuses(f"no demonstration {given}, but {names[0]}, ", find_episode, given, names)
+    refuses("several demonstrations 4, but a_4, b_4", find_episode, "4", ("a_4", "b_4", "c_5"))
     assert find_episode("1", ("left", "right")) == 1  # no name has a number
-    with pytest.raises(InputError, match="no demonstration 2"):
-        find_episode("2", ("left", "right"))
+    refuses("no demonstration 2", find_episode, "2", ("left", "right"))

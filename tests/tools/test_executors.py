@@ -1,7 +1,5 @@
 """Estimates spread over executors equal sequential ones, bit for bit."""
 
-from __future__ import annotations
-
 import multiprocessing
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 

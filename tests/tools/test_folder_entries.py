@@ -1,7 +1,5 @@
 """Hidden files, as macOS adds them: a "._x" beside each file x, in all readers of folders."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Trajectories and their rate; other tests of states: test_tables.py and files/test_load.py."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import pickle

@@ -1,7 +1,5 @@
 """The engine of each provider: it runs or is refused; "auto" logs its choice."""
 
-from __future__ import annotations
-
 import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace

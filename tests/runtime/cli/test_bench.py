@@ -1,7 +1,5 @@
 """infoatlas-rt bench: output and refusals."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

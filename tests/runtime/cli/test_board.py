@@ -1,7 +1,5 @@
 """Energy and memory: from files as on a Jetson, and on a machine without NVML or rails."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """Latency: statistics as in trtexec, and the stages of an update."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """The command as a process: files that it cannot read or write, and interrupts."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The flag of a side that is a smooth function of the other."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

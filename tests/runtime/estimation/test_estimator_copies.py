@@ -1,7 +1,5 @@
 """Estimators and windows in other processes: forked, copied, pickled."""
 
-from __future__ import annotations
-
 import copy
 import multiprocessing
 import pickle

@@ -1,7 +1,5 @@
 """Jobs of an executor: in order, few at once, and cancelled after a failure."""
 
-from __future__ import annotations
-
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 import pytest

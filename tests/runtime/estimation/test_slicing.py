@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.slicing import plan, project, stiefel, without_constants
+from refusals import refuses
 
 
 @pytest.mark.parametrize(("d", "k", "slices"), [(41, 5, 40), (7, 7, 3), (1, 1, 8), (300, 2, 4)])
@@ -31,8 +31,7 @@ def test_haar_moments():
 
 @pytest.mark.parametrize(("d", "k", "slices"), [(3, 4, 1), (3, 0, 1), (3, 2, 0)])
 def test_impossible_sizes_are_refused(d, k, slices):
-    with pytest.raises(InputError, match="pass"):
-        stiefel(d, k, slices, np.random.default_rng(0))
+    refuses("pass", stiefel, d, k, slices, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(
@@ -67,8 +66,7 @@ def test_plans(dx, dy, options, slices, k, x, y):
     ],
 )
 def test_plan_refuses_what_cannot_be(arguments, message):
-    with pytest.raises(InputError, match=message):
-        plan(**arguments, dim=10)
+    refuses(message, plan, **arguments, dim=10)
 
 
 def test_plan_is_the_same_for_the_same_widths_and_independent_across_sides():

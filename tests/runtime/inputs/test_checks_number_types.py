@@ -1,7 +1,5 @@
 """Types, masks and large integers have the same meaning for all inputs."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

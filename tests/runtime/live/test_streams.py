@@ -1,7 +1,5 @@
 """The tracker reports what the cases of tests/streams have."""
 
-from __future__ import annotations
-
 import pytest
 
 from infoatlas_rt import KeyStateTracker

@@ -1,7 +1,5 @@
 """Sub-tasks of a running episode."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

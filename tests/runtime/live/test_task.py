@@ -1,14 +1,13 @@
 """Files of tasks: complete, and refused if they are damaged."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
 from episodes import TASKS
-from infoatlas_rt import InputError, Task
+from infoatlas_rt import Task
 from infoatlas_rt.live.json_file import plain
+from refusals import refuses
 
 
 @pytest.fixture(scope="module")
@@ -100,20 +99,15 @@ def test_a_damaged_file_is_refused(task, tmp_path, where, key, value):
         at = at[step]
     at[key] = value
     path.write_text(json.dumps(values))
-    with pytest.raises(InputError, match=r"no task file.*--save"):
-        Task.load(path)
+    refuses(r"no task file.*--save", Task.load, path)
     at.pop(key)
     if key != "grip":
         path.write_text(json.dumps(values))
-        with pytest.raises(InputError, match="no task file"):
-            Task.load(path)
+        refuses("no task file", Task.load, path)
 
 
 def test_files_that_are_no_json(task, tmp_path):
-    with pytest.raises(InputError, match="does not exist"):
-        Task.load(tmp_path / "none.json")
+    refuses("does not exist", Task.load, tmp_path / "none.json")
     (tmp_path / "a.json").write_text("[" * 100_000)
-    with pytest.raises(InputError, match="no task file"):
-        Task.load(tmp_path / "a.json")
-    with pytest.raises(InputError, match="cannot be written"):
-        task.save(tmp_path / "missing" / "a.json")
+    refuses("no task file", Task.load, tmp_path / "a.json")
+    refuses("cannot be written", task.save, tmp_path / "missing" / "a.json")

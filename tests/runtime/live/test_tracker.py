@@ -1,16 +1,15 @@
 """Key states of a running episode."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from episodes import TASKS
-from infoatlas_rt import InputError, KeyStateTracker, Task
+from infoatlas_rt import KeyStateTracker, Task
 from infoatlas_rt.live.coordinates import Coordinates, Follower
 from infoatlas_rt.live.quaternions import SIZES, Group
+from refusals import refuses
 from regimes import demonstrations
 
 FILE = TASKS / "phases.json"
@@ -70,18 +69,13 @@ def test_a_robot_at_rest_reports_nothing(found):
 
 def test_invalid_trackers_are_refused(found, tmp_path):
     for rate in (0, -5, "fast", np.inf):
-        with pytest.raises(InputError, match="rate is"):
-            KeyStateTracker(found, rate=rate)
-    with pytest.raises(InputError, match="follow_all is 'no'"):
-        KeyStateTracker(found, follow_all="no")
+        refuses("rate is", KeyStateTracker, found, rate=rate)
+    refuses("follow_all is 'no'", KeyStateTracker, found, follow_all="no")
     timing = replace(found.detectors.timing, rate=None)
     unknown = replace(found, detectors=replace(found.detectors, timing=timing))
-    with pytest.raises(InputError, match="that of the demonstrations is unknown"):
-        KeyStateTracker(unknown, rate=50)
-    with pytest.raises(InputError, match="does not exist"):
-        KeyStateTracker(tmp_path / "none.json")
-    with pytest.raises(InputError, match="task is of type int: pass a Task, KeyStates, or"):
-        KeyStateTracker(3)
+    refuses("that of the demonstrations is unknown", KeyStateTracker, unknown, rate=50)
+    refuses("does not exist", KeyStateTracker, tmp_path / "none.json")
+    refuses("task is of type int: pass a Task, KeyStates, or", KeyStateTracker, 3)
 
 
 @pytest.mark.parametrize("kind", SIZES)

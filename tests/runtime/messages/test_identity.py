@@ -1,7 +1,5 @@
 """Topics with several bodies: one is chosen by its identity, and two are never mixed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

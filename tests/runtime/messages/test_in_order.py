@@ -1,7 +1,5 @@
 """Messages of a running robot that arrive in another order than that of their stamps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Two streams in one estimator, and delayed estimates."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -20,6 +18,7 @@ from infoatlas_rt.streams.extrema import ExtremumDetector
 from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.streams.sliding_window import SlidingWindow
 from player import Player
+from refusals import refuses
 
 
 @pytest.fixture
@@ -95,10 +94,8 @@ def test_an_estimate_later_is_of_the_window_as_it_is(fake):
 
 
 def test_wrong_use(fake):
-    with pytest.raises(InputError, match="two_streams"):
-        OnlineEstimator(fake, window=10).push([1.0], other=[1.0])
-    with pytest.raises(InputError, match="two_streams"):
-        OnlineEstimator(fake, window=10, two_streams=True).push([1.0])
+    refuses("two_streams", OnlineEstimator(fake, window=10).push, [1.0], other=[1.0])
+    refuses("two_streams", OnlineEstimator(fake, window=10, two_streams=True).push, [1.0])
     with pytest.raises(InputError, match="let lag be at least 1"):
         OnlineEstimator(fake, window=10, lag=0, lag_seconds=0.1, two_streams=True)
 
@@ -194,8 +191,7 @@ def test_an_invalid_rate_limit():
     fake = RecordingEstimator(n_min=8)
     window = SlidingWindow(fake.model_file, window=20)
     for rate in (-1.0, np.inf, np.nan):
-        with pytest.raises(InputError, match="rate_limit"):
-            Stream(window, fake, ExtremumDetector(delay=1), rate_limit=rate)
+        refuses("rate_limit", Stream, window, fake, ExtremumDetector(delay=1), rate_limit=rate)
 
 
 @pytest.mark.parametrize("tick", [0.01, 0.02, 0.05])

@@ -1,7 +1,5 @@
 """Live estimates are those of the newest states, whatever happened before: a simulated clock."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

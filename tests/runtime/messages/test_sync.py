@@ -1,7 +1,5 @@
 """Pairing of two streams by time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st

@@ -5,8 +5,6 @@ mean square error. A larger variance of the estimates therefore does not widen t
 tolerance is about twice the value of the shipped models. A retrained model has to be within it.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Couplings: when two groups begin to move together, and when they stop."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

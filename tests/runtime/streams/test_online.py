@@ -1,7 +1,5 @@
 """Estimates from a window of one robot: values, standard errors, effective samples."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.linalg import solve_discrete_lyapunov

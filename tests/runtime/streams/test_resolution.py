@@ -1,7 +1,5 @@
 """Resolution of coordinates, estimated from their noise at rest."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

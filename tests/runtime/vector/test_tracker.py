@@ -1,12 +1,11 @@
 """Key states in parallel environments."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from episodes import TASKS, places
 from infoatlas_rt import InputError, KeyStateTracker, Task, VectorTracker
+from refusals import refuses
 from regimes import demonstrations
 
 
@@ -89,18 +88,13 @@ def test_bonus_counts_each_key_state_once(found):
 
 def test_refusals(found):
     tracker = VectorTracker(2, found)
-    with pytest.raises(InputError, match=r"states have shape \(3, 6\).*\[2, d\]"):
-        tracker.push(np.zeros((3, 6)))
-    with pytest.raises(InputError, match=r"5 coordinates.*found with 6"):
-        tracker.push(np.zeros((2, 5)))
-    with pytest.raises(InputError, match=r"done has shape \(3,\)"):
-        tracker.bonus(np.zeros((2, 6)), np.zeros(3, bool))
+    refuses(r"states have shape \(3, 6\).*\[2, d\]", tracker.push, np.zeros((3, 6)))
+    refuses(r"5 coordinates.*found with 6", tracker.push, np.zeros((2, 5)))
+    refuses(r"done has shape \(3,\)", tracker.bonus, np.zeros((2, 6)), np.zeros(3, bool))
     with pytest.raises(InputError, match=r"done has shape \(2,\), dtype float64: pass booleans"):
         tracker.bonus(np.zeros((2, 6)), np.full(2, 0.5))
-    with pytest.raises(InputError, match="envs"):
-        VectorTracker(0, found)
-    with pytest.raises(InputError, match="follow_all is 2"):
-        VectorTracker(1, found, follow_all=2)
+    refuses("envs", VectorTracker, 0, found)
+    refuses("follow_all is 2", VectorTracker, 1, found, follow_all=2)
 
 
 @pytest.fixture(scope="module")
@@ -139,10 +133,8 @@ def test_sub_tasks_are_those_of_single_trackers(parts, rate):
 def test_infos_without_sub_tasks(found):
     tracker = VectorTracker(2, found)
     assert list(tracker.infos()) == ["key_state"]
-    with pytest.raises(InputError, match="no sub-tasks to follow: pass KeyStates"):
-        tracker.subtask()
+    refuses("no sub-tasks to follow: pass KeyStates", tracker.subtask)
 
 
 def test_sub_tasks_of_another_tool(parts):
-    with pytest.raises(InputError, match="tool is 'left': use one of tool"):
-        VectorTracker(2, parts).subtask("left")
+    refuses("tool is 'left': use one of tool", VectorTracker(2, parts).subtask, "left")

@@ -1,11 +1,10 @@
 """Windows over parallel environments."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, InputError, VectorWindows
+from refusals import refuses
 
 
 def walks(steps, envs, d=3, seed=0):
@@ -87,15 +86,11 @@ def test_an_estimate_is_given_as_bonus_once(estimator):
 
 
 def test_bad_arguments(estimator):
-    with pytest.raises(InputError, match="window=20 is below the 32 samples"):
-        VectorWindows(2, estimator, window=20)
-    with pytest.raises(InputError, match="window=5001 is above the 5000 samples"):
-        VectorWindows(2, estimator, window=5001)
-    with pytest.raises(InputError, match="every"):
-        VectorWindows(2, estimator, every=0)
+    refuses("window=20 is below the 32 samples", VectorWindows, 2, estimator, window=20)
+    refuses("window=5001 is above the 5000 samples", VectorWindows, 2, estimator, window=5001)
+    refuses("every", VectorWindows, 2, estimator, every=0)
     windows = VectorWindows(2, estimator)
     windows.push(np.zeros((2, 4)))
-    with pytest.raises(InputError, match="3 coordinates, before they had 4"):
-        windows.push(np.zeros((2, 3)))
+    refuses("3 coordinates, before they had 4", windows.push, np.zeros((2, 3)))
     with pytest.raises(InputError, match="more than 100000000 numbers"):
         VectorWindows(10**6, estimator).push(np.zeros((10**6, 4)))

@@ -3,8 +3,6 @@
 Tests with real environments are in tests/maniskill.
 """
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

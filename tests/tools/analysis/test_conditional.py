@@ -1,7 +1,5 @@
 """Conditional information and transfer entropy: closed forms, invariances, test, refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas
 import pytest
@@ -13,6 +11,7 @@ from infoatlas_tools.analysis import conditional as module, conditional_test
 from infoatlas_tools.analysis.conditional_test import conditional_statistics
 from infoatlas_tools.analysis.conditioning import cells, entropy_given, residuals, spread_in_cells
 from infoatlas_tools.analysis.independence import compare
+from refusals import refuses
 
 LOG2 = np.log(2)
 
@@ -237,18 +236,12 @@ def test_refusals(estimator):
     wide = np.random.default_rng(0).standard_normal((60, 5))
     with pytest.raises(InputError, match=r'6 coordinates together with z.*pass the model "wide"'):
         conditional(x, y, wide, estimator)
-    with pytest.raises(InputError, match="reduce z to a few features"):
-        conditional(x, y, np.tile(wide, 4), estimator)
-    with pytest.raises(InputError, match="the estimator slices"):
-        conditional(x, y, z, Estimator(threads=1, k=1))
-    with pytest.raises(InputError, match="x has 60 samples, y has 60 and z has 59"):
-        conditional(x, y, z[1:], estimator)
-    with pytest.raises(InputError, match="y has 2: pass as many of each"):
-        transfer_entropy([x], [y, y])
-    with pytest.raises(InputError, match="of trajectory 1 has 60 steps and y"):
-        transfer_entropy([x, x], [y, y[1:]])
-    with pytest.raises(InputError, match="pass two lists, or two series"):
-        transfer_entropy([x], y)
+    refuses("reduce z to a few features", conditional, x, y, np.tile(wide, 4), estimator)
+    refuses("the estimator slices", conditional, x, y, z, Estimator(threads=1, k=1))
+    refuses("x has 60 samples, y has 60 and z has 59", conditional, x, y, z[1:], estimator)
+    refuses("y has 2: pass as many of each", transfer_entropy, [x], [y, y])
+    refuses("of trajectory 1 has 60 steps and y", transfer_entropy, [x, x], [y, y[1:]])
+    refuses("pass two lists, or two series", transfer_entropy, [x], y)
     with pytest.raises(InputError, match="need more than 60 steps, and the longest series has 60"):
         transfer_entropy(x, y, lag=60)
 

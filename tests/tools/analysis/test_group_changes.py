@@ -1,7 +1,5 @@
 """Explanations of key states, for known changes; and the Gaussian form from few samples."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

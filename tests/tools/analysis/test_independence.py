@@ -1,7 +1,5 @@
 """The permutation test: exact under independence, powerful under dependence; the command."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Screening of lags, features and pairs: results, corrected p-values, names and refusals."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -19,6 +17,7 @@ from infoatlas_tools import (
 )
 from infoatlas_tools.analysis.lagged import peaks
 from infoatlas_tools.analysis.many_tests import adjust_p_values, null_keys
+from refusals import refuses
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +105,7 @@ def test_pairs(estimator, table):
     assert np.isnan(np.diag(matrix)).all()
     assert found.to_frame("p_value").loc["b", "y"] == 1 / 40
     assert "\nb, y: " in str(found) and str(found).index("b, y") < str(found).index("a, b")
-    with pytest.raises(InputError, match="value is 'rho': use one of mi, stderr"):
-        found.matrix("rho")
+    refuses("value is 'rho': use one of mi, stderr", found.matrix, "rho")
 
 
 def test_lags(estimator):
@@ -248,22 +246,17 @@ def test_refusals(estimator, table):
         rank_features(wide, y, estimator, features={"all": range(6), "one": [6]})
     with pytest.raises(InputError, match="feature 'f' has the column 'q', and X has none"):
         rank_features(X, y, estimator, features={"f": ["q"]})
-    with pytest.raises(InputError, match="feature 'f' has no columns"):
-        rank_features(X, y, estimator, features={"f": []})
+    refuses("feature 'f' has no columns", rank_features, X, y, estimator, features={"f": []})
     with pytest.raises(InputError, match="features is of type list: pass sets of columns"):
         rank_features(X, y, estimator, features=["a"])
     with pytest.raises(InputError, match="a column of feature 'f' is None, but has to be an"):
         rank_features(X, y, estimator, features={"f": None})
-    with pytest.raises(InputError, match="there are no features"):
-        rank_features(X, y, estimator, features={})
+    refuses("there are no features", rank_features, X, y, estimator, features={})
     with pytest.raises(InputError, match="correction is 'bh': use one of benjamini-hochberg"):
         rank_features(X, y, estimator, correction="bh")
-    with pytest.raises(InputError, match="X has one column"):
-        pairwise_mutual_information(y, estimator)
-    with pytest.raises(InputError, match="there are no lags"):
-        lag_scan(y, y, [], estimator)
-    with pytest.raises(InputError, match=r"pass a sequence of int, as range\(20\)"):
-        lag_scan(y, y, 20, estimator)
+    refuses("X has one column", pairwise_mutual_information, y, estimator)
+    refuses("there are no lags", lag_scan, y, y, [], estimator)
+    refuses(r"pass a sequence of int, as range\(20\)", lag_scan, y, y, 20, estimator)
 
 
 def test_columns_without_ties_share_one_null_distribution():

@@ -1,7 +1,5 @@
 """Forward selection, and the selector in pipelines of scikit-learn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

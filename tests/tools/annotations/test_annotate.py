@@ -1,7 +1,5 @@
 """Annotations from Python: of a recording, of trajectories, and what is written."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

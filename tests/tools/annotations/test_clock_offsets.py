@@ -1,7 +1,5 @@
 """Offsets of cameras and commands of small data sets: `clock_offsets`, --qa and --fix-clock."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Annotations of frames, from hand-made key states and sub-tasks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

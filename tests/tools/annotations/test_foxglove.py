@@ -1,7 +1,5 @@
 """Events for Foxglove, read back by rosbags and by the package mcap."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Annotations in a copy of a LeRobot data set, read back by rules of LeRobot and SARM."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -22,6 +20,7 @@ from infoatlas_tools.annotations.lerobot_writer import write_lerobot
 from infoatlas_tools.annotations.quality_flags import episode_reasons
 from infoatlas_tools.keystates.subtasks import Subtask, Subtasks
 from lerobot_sets import write_lerobot as write_set
+from refusals import refuses
 from regimes import demonstrations
 
 VERSIONS = ("v2.1", "v3.0")
@@ -288,8 +287,7 @@ def test_styles_of_language(states, annotations, tmp_path):
     write_lerobot(annotations, folder, tmp_path / "none")
     assert "language_persistent" not in frames(tmp_path / "none").column_names
     assert "language_persistent" not in (tmp_path / "none/meta/info.json").read_text()
-    with pytest.raises(InputError, match="style is 'plan'"):
-        write_lerobot(annotations, folder, tmp_path / "new", style="plan")
+    refuses("style is 'plan'", write_lerobot, annotations, folder, tmp_path / "new", style="plan")
 
 
 @pytest.mark.parametrize(("number", "said"), [(1, "1 episode has the"), (2, "2 episodes have the")])
@@ -332,11 +330,9 @@ def test_mismatches_are_refused(states, annotations, tmp_path):
         ([states[0][:-1], *states[1:]], "episode 0 has .* frames, and its annotations"),
     )):  # fmt: skip
         folder = write_set(tmp_path / f"set{i}", given, "v3.0", None)
-        with pytest.raises(InputError, match=match):
-            write_lerobot(annotations, folder, tmp_path / "copy")
+        refuses(match, write_lerobot, annotations, folder, tmp_path / "copy")
     folder = write_set(tmp_path / "set", states, "v3.0", None)
-    with pytest.raises(InputError, match="is inside"):
-        write_lerobot(annotations, folder, folder / "copy")
+    refuses("is inside", write_lerobot, annotations, folder, folder / "copy")
     file = next((folder / "meta" / "episodes").glob("*/*.parquet"))
     assert not (tmp_path / "copy").exists() and not (folder / "copy").exists() and file.exists()
 

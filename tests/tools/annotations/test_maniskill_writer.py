@@ -1,7 +1,5 @@
 """Sub-tasks in files of ManiSkill."""
 
-from __future__ import annotations
-
 import h5py
 import numpy as np
 import pytest

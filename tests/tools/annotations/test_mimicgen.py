@@ -1,7 +1,5 @@
 """Sub-tasks in files of MimicGen and Isaac Lab, read back by their own rules."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Recordings for the Rerun viewer, read back by its own reader."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 

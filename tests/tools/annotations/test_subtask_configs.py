@@ -1,7 +1,5 @@
 """Task configurations of MimicGen, Isaac Lab Mimic and AutoData."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The list of formats; files and folders are written completely or not at all."""
 
-from __future__ import annotations
-
 import os
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Recordings of any kind: what is at a path, and that it is read once."""
 
-from __future__ import annotations
-
 import json
 
 import cv2

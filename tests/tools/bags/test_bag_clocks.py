@@ -1,7 +1,5 @@
 """Offsets of topics in a bag, by stamps and by arrival."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

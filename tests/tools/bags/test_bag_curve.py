@@ -1,7 +1,5 @@
 """The curve of a recording: estimates on a grid for a long one, and parts of a recording."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

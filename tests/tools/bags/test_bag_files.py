@@ -1,7 +1,5 @@
 """Files of bags by the writers of the formats; messages are arbitrary bytes."""
 
-from __future__ import annotations
-
 import sqlite3
 import sys
 import tracemalloc
@@ -15,6 +13,7 @@ from infoatlas_tools.bags.any_recording import BAG, kind_of
 from infoatlas_tools.bags.bag_files import BagFiles
 from infoatlas_tools.bags.states import Bag
 from mcap_files import FORMS, KIND, TEXT, message, read, write
+from refusals import refuses
 
 
 def describe(folder, count, **more):
@@ -56,8 +55,7 @@ def test_files_of_a_split_bag_are_merged(tmp_path):
     assert files.missing == {}
     files.close()
     (tmp_path / "bag_1.mcap").unlink()
-    with pytest.raises(InputError, match=r"bag_1.mcap does not exist"):
-        BagFiles(bag)
+    refuses(r"bag_1.mcap does not exist", BagFiles, bag)
 
 
 def pack(path, end):
@@ -140,8 +138,7 @@ def test_the_damaged_file_of_a_split_bag_is_named(tmp_path):
     bag = describe(tmp_path, 30)
     path = tmp_path / "bag_1.mcap"
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(InputError, match=f"^{path} cannot be read .*mcap recover {path} -o OUT"):
-        Bag(bag)
+    refuses(f"^{path} cannot be read .*mcap recover {path} -o OUT", Bag, bag)
 
 
 @pytest.mark.parametrize("form", ["zstd", "plain", "no chunks", "no index"])
@@ -207,16 +204,13 @@ def test_the_hash_of_a_type(tmp_path):
 
 
 def test_files_of_another_kind(tmp_path):
-    with pytest.raises(InputError, match=r"a.txt is no bag: bags are .mcap, .db3, .bag files"):
-        BagFiles(tmp_path / "a.txt")
+    refuses(r"a.txt is no bag: bags are .mcap, .db3, .bag files", BagFiles, tmp_path / "a.txt")
     write(tmp_path / "bag.mcap", range(5))
     packed = {"compression_mode": "MESSAGE", "compression_format": "lz4"}
-    with pytest.raises(InputError, match="messages are compressed by lz4: convert it"):
-        BagFiles(describe(tmp_path, 5, **packed))
+    refuses("messages are compressed by lz4: convert it", BagFiles, describe(tmp_path, 5, **packed))
 
 
 def test_mcap_missing(tmp_path, monkeypatch):
     path = write(tmp_path / "a.mcap", range(5))
     monkeypatch.setitem(sys.modules, "mcap.reader", None)
-    with pytest.raises(InputError, match=r"needs mcap: pip install 'infoatlas-rt\[bags\]'"):
-        BagFiles(path)
+    refuses(r"needs mcap: pip install 'infoatlas-rt\[bags\]'", BagFiles, path)

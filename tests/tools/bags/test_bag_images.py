@@ -1,19 +1,17 @@
 """Cameras of ROS bags: raw and compressed images beside the states."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 import pytest
 from mcap.writer import Writer as McapWriter
 from rosbags.rosbag2 import StoragePlugin
 
-from infoatlas_rt import InputError
 from infoatlas_rt.cli import main
 from infoatlas_tools.bags.bag_images import ENCODINGS, image_of
 from infoatlas_tools.bags.demonstrations import load_demonstrations
 from numbered_videos import numbers, picture
 from recorded_bags import TYPES, header, joint_state, write_bag
+from refusals import refuses
 
 RAW, PACKED = "/top/image_raw", "/top/image_raw/compressed"
 IMAGE, COMPRESSED = "sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage"
@@ -76,8 +74,7 @@ def test_errors_name_the_way_out(folder, tmp_path, capsys):
         write_run(tmp_path / f"demo_{i}", 30, StoragePlugin.MCAP, frames=range(5))
     camera = load_demonstrations(tmp_path, "/joint_states", ["position[:]"], camera=RAW).camera
     assert numbers(camera.read(1, [0, 10], 32)) == [0, 4]
-    with pytest.raises(InputError, match=r"nearest to a state is 1.2 s away, more than 0.5 s"):
-        camera.read(1, [29], 32)
+    refuses(r"nearest to a state is 1.2 s away, more than 0.5 s", camera.read, 1, [29], 32)
 
 
 COLOUR = np.array([200, 90, 40], np.uint8)
@@ -118,8 +115,7 @@ def test_encodings(encoding):
     ids=["kind", "short", "video"],
 )
 def test_messages_without_an_image(message, why):
-    with pytest.raises(InputError, match=f"topic.*{why}"):
-        image_of(message, "topic")
+    refuses(f"topic.*{why}", image_of, message, "topic")
 
 
 def test_a_schema_by_foxglove(tmp_path):

@@ -1,7 +1,5 @@
 """Lags of two topics in a bag: forces, velocities and positions."""
 
-from __future__ import annotations
-
 import csv
 import json
 from types import SimpleNamespace

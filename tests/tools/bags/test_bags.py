@@ -1,7 +1,5 @@
 """Bags: recorded demonstrations, written like a robot's and read without ROS."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

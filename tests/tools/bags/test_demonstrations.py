@@ -1,7 +1,5 @@
 """Key states of demonstrations in one bag each."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Bags with several bodies on a topic: one is chosen, or they are listed."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Cameras of arrays and folders, and the field `camera` of trajectories."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 
@@ -13,6 +11,7 @@ import pytest
 from infoatlas_rt import InputError
 from infoatlas_tools import Trajectories, load_trajectories
 from numbered_videos import numbers, picture, write_video
+from refusals import refuses
 
 LENGTHS = (12, 9, 11)
 STATES = [np.random.default_rng(i).normal(size=(n, 2)) for i, n in enumerate(LENGTHS)]
@@ -64,19 +63,16 @@ def test_the_camera_is_kept_with_the_same_demonstrations_alone():
     ids=str,
 )
 def test_what_is_no_camera(camera, why):
-    with pytest.raises(InputError, match=why):
-        Trajectories(STATES, camera=camera)
+    refuses(why, Trajectories, STATES, camera=camera)
 
 
 def test_steps_and_proportions_are_checked():
     images = [IMAGES[0], IMAGES[1], IMAGES[2][:, :40]]
     camera = Trajectories(STATES, camera=images).camera
     for steps in ([], [3, 2], [12], [-1]):
-        with pytest.raises(InputError, match="ascending ones below 12"):
-            camera.read(0, steps, 32)
+        refuses("ascending ones below 12", camera.read, 0, steps, 32)
     camera.read(0, [0], 32)
-    with pytest.raises(InputError, match="in demonstration 2, and other proportions before"):
-        camera.read(2, [0], 16)
+    refuses("in demonstration 2, and other proportions before", camera.read, 2, [0], 16)
 
 
 def test_folders_of_images_and_videos(saved, tmp_path):
@@ -92,8 +88,7 @@ def test_folders_of_images_and_videos(saved, tmp_path):
     check(found.camera)
     assert found.camera.video(1) == (folder / "demo_9.mkv", 0.0, pytest.approx(0.45))
     (folder / "demo_8" / "0.png").write_bytes(b"no image")
-    with pytest.raises(InputError, match=r"0.png is no image that OpenCV decodes"):
-        found.camera.read(0, [0], 32)
+    refuses(r"0.png is no image that OpenCV decodes", found.camera.read, 0, [0], 32)
     (folder / "demo_8" / "0.png").unlink()
     with pytest.raises(InputError, match="demonstration 0 has 11 images and 12 steps"):
         load_trajectories(saved, camera=str(folder))
@@ -121,5 +116,4 @@ def test_the_extra_is_named(saved, tmp_path, monkeypatch):
     for i in range(len(LENGTHS)):
         (tmp_path / str(i)).mkdir()
     monkeypatch.setitem(sys.modules, "cv2", None)
-    with pytest.raises(InputError, match=r"pip install 'infoatlas-rt\[camera\]'"):
-        load_trajectories(saved, camera=str(tmp_path))
+    refuses(r"pip install 'infoatlas-rt\[camera\]'", load_trajectories, saved, camera=str(tmp_path))

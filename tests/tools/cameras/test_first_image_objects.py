@@ -1,7 +1,5 @@
 """Objects of painted scenes: their places, faces, absences and twins."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Information of points about joints, where the truth is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """First images: displaced cameras and other light are undone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Frames of videos by their numbers, which are painted into them."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The command annotate, as a user runs it (in this process)."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """The options --camera and --object-name of annotate, on a LeRobot data set with videos."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

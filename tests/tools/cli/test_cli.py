@@ -1,7 +1,5 @@
 """The command as a user runs it (in this process), with the shipped model."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

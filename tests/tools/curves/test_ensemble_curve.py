@@ -1,7 +1,5 @@
 """The curve over recorded trajectories: pairs, moments and coordinates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

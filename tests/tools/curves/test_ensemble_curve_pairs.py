@@ -1,7 +1,5 @@
 """Pairs of ensembles: over trajectories, and over parallel environments."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Reading of files: results, refusals with a reason, and no flags among the states."""
 
-from __future__ import annotations
-
 import os
 import struct
 import tracemalloc
@@ -20,6 +18,7 @@ from infoatlas_rt.errors import InputError
 from infoatlas_tools.files.load import load_samples, load_trajectories
 from infoatlas_tools.trajectories import Trajectories
 from lerobot_sets import write_lerobot
+from refusals import refuses
 
 PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
 
@@ -127,14 +126,12 @@ def test_unusable_files_are_refused_with_their_name(tmp_path, content, message):
 
 
 def test_an_empty_folder_is_refused(tmp_path):
-    with pytest.raises(InputError, match="is neither the folder of a data set"):
-        load_trajectories(tmp_path)
+    refuses("is neither the folder of a data set", load_trajectories, tmp_path)
 
 
 def test_samples_are_one_array(tmp_path):
     np.savez(tmp_path / "two.npz", a=np.eye(2), b=np.eye(2))
-    with pytest.raises(InputError, match="pass a file with one array"):
-        load_samples(tmp_path / "two.npz")
+    refuses("pass a file with one array", load_samples, tmp_path / "two.npz")
 
 
 # ---- missing values -----------------------------------------------------------------------------
@@ -201,8 +198,7 @@ EPISODES = "".join(f"{e},{i / 2},{10 * e + i / 50}\n" for e in (0, 1) for i in r
 )
 def test_tables_that_need_a_change(tmp_path, text, why):
     (tmp_path / "a.csv").write_text(text)
-    with pytest.raises(InputError, match=why):
-        load_trajectories(tmp_path / "a.csv")
+    refuses(why, load_trajectories, tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("text", ["1.5,x1.5\n2,3\n", "1_000\n2_000\n3_000\n"])
@@ -322,5 +318,4 @@ def test_an_array_that_ends_like_an_archive_is_an_array(tmp_path):
     ],
 )
 def test_trajectories_that_do_not_fit(states, lengths, names, message):
-    with pytest.raises(InputError, match=message):
-        Trajectories(states, lengths, names)
+    refuses(message, Trajectories, states, lengths, names)

@@ -1,7 +1,5 @@
 """Rates in files, and rates from columns of times."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What messages advise is done here, and has to work."""
 
-from __future__ import annotations
-
 import re
 
 import h5py

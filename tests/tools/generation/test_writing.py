@@ -10,6 +10,7 @@ from infoatlas_tools import load_trajectories
 from infoatlas_tools.generation import writing
 from infoatlas_tools.generation.sources import Generated, Sources, poses, read_sources
 from infoatlas_tools.generation.tasks import TASKS, column_names
+from refusals import refuses
 
 TASK = "PickCube-v1"
 NAMES = column_names(TASKS[TASK])
@@ -101,15 +102,13 @@ def test_nothing_is_half_written(generated, tmp_path, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(writing, "_write_maniskill", fail)
-    with pytest.raises(InputError, match="cannot be written"):
-        writing.write(generated, tmp_path / "out")
+    refuses("cannot be written", writing.write, generated, tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
 
 def test_existing_files_are_kept(generated, tmp_path):
     (tmp_path / "out").mkdir()
-    with pytest.raises(InputError, match="exists: choose a folder that does not"):
-        writing.write(generated, tmp_path / "out")
+    refuses("exists: choose a folder that does not", writing.write, generated, tmp_path / "out")
 
 
 def test_sources_that_do_not_fit():
@@ -120,17 +119,13 @@ def test_sources_that_do_not_fit():
 
 
 def test_files_that_are_no_sources(tmp_path):
-    with pytest.raises(InputError, match="does not exist"):
-        read_sources(tmp_path / "none.npz")
+    refuses("does not exist", read_sources, tmp_path / "none.npz")
     np.savez(tmp_path / "states.npz", states=np.zeros((4, 2)), lengths=[4], names=["a", "b"])
-    with pytest.raises(InputError, match="has no actions: collect it with actions"):
-        read_sources(tmp_path / "states.npz")
+    refuses("has no actions: collect it with actions", read_sources, tmp_path / "states.npz")
     (tmp_path / "states.csv").write_text("a")
-    with pytest.raises(InputError, match="pass a file"):
-        read_sources(tmp_path / "states.csv")
+    refuses("pass a file", read_sources, tmp_path / "states.csv")
     (tmp_path / "damaged.h5").write_text("a")
-    with pytest.raises(InputError, match=r"damaged.h5 cannot be read"):
-        read_sources(tmp_path / "damaged.h5")
+    refuses(r"damaged.h5 cannot be read", read_sources, tmp_path / "damaged.h5")
 
 
 def test_noise_is_averaged_and_turns_stay_turns():
@@ -157,5 +152,4 @@ def test_noise_is_averaged_and_turns_stay_turns():
     assert far(smooth) < 0.6 * far(noisy)
     np.testing.assert_array_equal(smooth.actions[:, 7], noisy.actions[:, 7])  # the gripper's action
     assert noisy.smoothed(1) is noisy
-    with pytest.raises(InputError, match="an odd number"):
-        noisy.smoothed(4)
+    refuses("an odd number", noisy.smoothed, 4)

@@ -1,7 +1,5 @@
 """Key states of demonstrations with known phases, of hand-made people, and of recorded ones."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 
@@ -15,6 +13,7 @@ from infoatlas_tools import discover_keystates
 from infoatlas_tools.keystates.motion.motion_scales import bursts
 from infoatlas_tools.keystates.summary import agreement, how_sure
 from infoatlas_tools.trajectories import Trajectories
+from refusals import refuses
 from regimes import demonstrations
 
 NAMES = ("tool.x", "tool.y", "tool.z", "finger1.position", "time")
@@ -128,8 +127,7 @@ def test_increments_below_the_resolution_are_rest():
     found = discover_keystates(Trajectories(jitter, resolution=5e-3), count=2)
     assert np.abs(found.steps - (cuts - 1)).max() <= 1
     assert (found.recordings.coordinates.least >= 5e-3).all()
-    with pytest.raises(InputError, match="resolution is -1"):
-        discover_keystates(Trajectories(states, resolution=-1))
+    refuses("resolution is -1", discover_keystates, Trajectories(states, resolution=-1))
 
 
 def test_units_and_constant_coordinates_change_nothing():
@@ -169,28 +167,22 @@ def test_trajectories_of_a_result_can_be_searched_again(stride):
     ],
 )
 def test_settings_out_of_range(options, message):
-    with pytest.raises(InputError, match=message):
-        discover_keystates(demonstrations()[0], **options)
+    refuses(message, discover_keystates, demonstrations()[0], **options)
 
 
 def test_trajectories_that_cannot_be_used():
     states, _ = demonstrations()
-    with pytest.raises(InputError, match="no trajectories"):
-        discover_keystates([])
-    with pytest.raises(InputError, match="load_trajectories"):
-        discover_keystates("demos.npz")
-    with pytest.raises(InputError, match="trajectory 1 has 2 coordinates"):
-        discover_keystates([states[0], states[1][:, :2]])
-    with pytest.raises(InputError, match="all 3 coordinates are constant"):
-        discover_keystates([np.ones((50, 3))] * 4)
+    refuses("no trajectories", discover_keystates, [])
+    refuses("load_trajectories", discover_keystates, "demos.npz")
+    refuses("trajectory 1 has 2 coordinates", discover_keystates, [states[0], states[1][:, :2]])
+    refuses("all 3 coordinates are constant", discover_keystates, [np.ones((50, 3))] * 4)
     with pytest.raises(InputError, match=r"no coordinate is left of 2 \(2 rising evenly"):
         discover_keystates([np.linspace(0, 1, 60)[:, None] * [1.0, 2.0]] * 4)
     with pytest.raises(InputError, match=r"of 6 \(6 ignored\): ignore fewer columns"):
         discover_keystates(Trajectories(states, ignore=list(range(6))))
     with pytest.raises(InputError, match=r"has 49 steps.* 900 of them.*smaller stride"):
         discover_keystates(Trajectories(states, stride=900))
-    with pytest.raises(InputError, match=r"check the rate \(90000.0\)"):
-        discover_keystates(Trajectories(states, rate=9e4))
+    refuses(r"check the rate \(90000.0\)", discover_keystates, Trajectories(states, rate=9e4))
     broken = states[3].copy()
     broken[4, 2] = np.nan
     with pytest.raises(InputError, match=r"trajectory 3 has 1 NaN.*: cut those steps off"):
@@ -234,8 +226,7 @@ def test_the_gripper_alone_decides_where_it_is_named():
     for name in ("finger", "finger1.position", 3, ["finger"]):
         found = discover_keystates(Trajectories(tables, gripper=name), count=2)
         assert (away(found, times) <= 0.25).mean() > 0.9
-    with pytest.raises(InputError, match="gripper names 'claw'"):
-        discover_keystates(Trajectories(tables, gripper="claw"))
+    refuses("gripper names 'claw'", discover_keystates, Trajectories(tables, gripper="claw"))
     with pytest.raises(InputError, match="these columns are ignored or constant"):
         discover_keystates(Trajectories(tables, gripper="finger", ignore="finger"))
     flat = [table.assign(finger2=1.0) for table in tables]

@@ -1,7 +1,5 @@
 """Kinds of changes that have no names, from hand-made signatures."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from infoatlas_tools.keystates.kinds import Others, group, number_kinds

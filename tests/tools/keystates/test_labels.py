@@ -1,14 +1,12 @@
 """Labels: matched between demonstrations, and carried over to the others."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.keystates.labels import as_labels
 from infoatlas_tools.keystates.summary import how_sure
+from refusals import refuses
 
 RECORDED = Trajectories(np.zeros((600, 1)), [200, 200, 200])
 RATE = 20.0
@@ -105,10 +103,8 @@ def test_labels_that_can_be_matched(labels, expected):
     ],
 )
 def test_labels_that_cannot_be_matched_are_refused(labels):
-    with pytest.raises(InputError, match=r"cannot be matched \(0: .*; 1: .*give them names"):
-        as_labels(labels, RECORDED)
-    with pytest.raises(InputError, match=r"cannot be matched \(0: none\)"):
-        as_labels({0: []}, RECORDED)
+    refuses(r"cannot be matched \(0: .*; 1: .*give them names", as_labels, labels, RECORDED)
+    refuses(r"cannot be matched \(0: none\)", as_labels, {0: []}, RECORDED)
 
 
 KINDS = ("grasp red", "place red", "grasp blue", "place blue")

@@ -1,7 +1,5 @@
 """Marks of a person: their file, and that they win over what is found."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -14,6 +12,7 @@ from infoatlas_rt.errors import OutputError
 from infoatlas_tools import Position, Trajectories, discover_keystates, load_trajectories
 from infoatlas_tools.keystates.labels import LACKS, as_labels
 from infoatlas_tools.keystates.marks import Marks, placed_labels, read_labels, write_marks
+from refusals import refuses
 
 from .test_labels import RATE, demonstration
 
@@ -72,16 +71,14 @@ def test_marks_never_land_on_other_data(tmp_path):
 def test_files_that_cannot_be_used_are_refused(tmp_path, text, message):
     file = tmp_path / "labels.json"
     file.write_text(text)
-    with pytest.raises(InputError, match=message):
-        as_labels(file, DEMOS)
+    refuses(message, as_labels, file, DEMOS)
 
 
 def test_steps_beyond_a_demonstration_are_refused(tmp_path):
     file = tmp_path / "labels.json"
     write_marks(file, MARKS, DEMOS)
     file.write_text(file.read_text().replace('"step": 110', '"step": 180'))
-    with pytest.raises(InputError, match=r"'lift' of demo_2 is of no kind .* 180 steps"):
-        read_labels(file, DEMOS)
+    refuses(r"'lift' of demo_2 is of no kind .* 180 steps", read_labels, file, DEMOS)
 
 
 def test_a_persons_marks_win_over_what_is_found():
@@ -151,5 +148,4 @@ def test_a_number_is_that_of_the_file_and_no_place(name, tmp_path):
     for labels in (tmp_path / "labels.json", {str(number): {"grasp": 4}}):
         (column,) = as_labels(labels, found)[0].T
         assert np.flatnonzero(column == 4).tolist() == [place]
-    with pytest.raises(InputError, match="there is no demonstration 99, but "):
-        as_labels({"99": {"grasp": 4}}, found)
+    refuses("there is no demonstration 99, but ", as_labels, {"99": {"grasp": 4}}, found)

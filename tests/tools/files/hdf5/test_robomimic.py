@@ -1,7 +1,5 @@
 """Synthetic files like those of robomimic, MimicGen and Isaac Lab."""
 
-from __future__ import annotations
-
 import json
 
 import h5py

@@ -1,7 +1,5 @@
 """Cameras of LeRobot data sets: videos of v2.1 and v3.0, and images in tables."""
 
-from __future__ import annotations
-
 import json
 
 import cv2

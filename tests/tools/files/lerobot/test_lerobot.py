@@ -1,7 +1,5 @@
 """Reading of LeRobot data sets."""
 
-from __future__ import annotations
-
 import json
 import sys
 
@@ -14,6 +12,7 @@ from infoatlas_rt import InputError
 from infoatlas_tools import load_trajectories
 from infoatlas_tools.cli.keystates import parse_groups
 from lerobot_sets import write_lerobot
+from refusals import refuses
 from regimes import demonstrations
 
 VERSIONS = ("v2.1", "v3.0")
@@ -59,22 +58,18 @@ def test_unreadable_data_sets(states, tmp_path):
     folder = write_lerobot(tmp_path / "set", states, "v3.0", None)
     last = sorted((folder / "data" / "chunk-000").iterdir())[-1]
     pq.write_table(pq.read_table(sorted(last.parent.iterdir())[0]).drop_columns(["action"]), last)
-    with pytest.raises(InputError, match="has no column action"):
-        load_trajectories(folder, features=["action"])
+    refuses("has no column action", load_trajectories, folder, features=["action"])
     (folder / "meta" / "info.json").write_text("[" * 100_000)
-    with pytest.raises(InputError, match=r"info.json cannot be read .*load the data set again"):
-        load_trajectories(folder)
+    refuses(r"info.json cannot be read .*load the data set again", load_trajectories, folder)
     (folder / "meta").rename(folder / "meta_data")  # as in v1
     (folder / "meta_data" / "info.json").write_text('{"codebase_version": "v1.4", "fps": 10}')
-    with pytest.raises(InputError, match=r"version v1\.4: convert it"):
-        load_trajectories(folder)
+    refuses(r"version v1\.4: convert it", load_trajectories, folder)
 
 
 def test_without_pyarrow(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(InputError, match=r"pip install 'infoatlas-rt\[datasets\]'"):
-        load_trajectories(folder)
+    refuses(r"pip install 'infoatlas-rt\[datasets\]'", load_trajectories, folder)
 
 
 def edit(folder, episode, change, feature="observation.state"):
@@ -90,13 +85,11 @@ def edit(folder, episode, change, feature="observation.state"):
 def test_rows_of_different_lengths(states, tmp_path):
     folder = write_lerobot(tmp_path / "set", states[:2], "v2.1", None)
     edit(folder, 1, lambda rows: [*rows[:3], [1.0], *rows[4:]])
-    with pytest.raises(
-        InputError, match=r"6 numbers in episode 1, frame 0 and 1 in episode 1, frame 3"
-    ):
-        load_trajectories(folder)
+    refuses(
+        r"6 numbers in episode 1, frame 0 and 1 in episode 1, frame 3", load_trajectories, folder
+    )
     edit(folder, 1, lambda rows: [[1.0]] * len(rows))
-    with pytest.raises(InputError, match=r"has 1 columns of observation\.state, and .*shape \[6\]"):
-        load_trajectories(folder)
+    refuses(r"has 1 columns of observation\.state, and .*shape \[6\]", load_trajectories, folder)
 
 
 @pytest.mark.parametrize(
@@ -135,11 +128,9 @@ def test_a_part_of_the_episodes_is_on_this_machine(states, tmp_path):
     assert f"episode 8 has 20 of its {len(states[8])} frames" in found.notes[1]
     for number in (1, 2, 3, 4, 9, 10):
         files[number].unlink()
-    with pytest.raises(InputError, match="no episode is complete"):
-        load_trajectories(folder)
+    refuses("no episode is complete", load_trajectories, folder)
     files[8].unlink()
-    with pytest.raises(InputError, match="run git lfs pull"):
-        load_trajectories(folder)
+    refuses("run git lfs pull", load_trajectories, folder)
 
 
 def add_feature(folder, name, about, column):
@@ -197,8 +188,7 @@ def test_without_a_state(states, tmp_path):
     assert found.names == ("observation.qpos",)
     assert "There is no observation.state: observation.qpos is read instead" in found.notes[0]
     add_feature(folder, "observation.effort", one, lambda t: pa.array([2.0] * len(t)))
-    with pytest.raises(InputError, match=r"observation\.qpos \[1\], observation\.effort \[1\]"):
-        load_trajectories(folder)
+    refuses(r"observation\.qpos \[1\], observation\.effort \[1\]", load_trajectories, folder)
     add_feature(folder, "observation.state.arm", one, lambda t: pa.array([3.0] * len(t)))
     add_feature(folder, "observation.state.hand", one, lambda t: pa.array([4.0] * len(t)))
     flag = {"dtype": "bool", "shape": [1], "names": None}
@@ -214,11 +204,9 @@ def test_without_a_state(states, tmp_path):
 def test_data_in_lance_is_not_read(states, tmp_path):
     folder = write_lerobot(tmp_path / "set", states[:2], "v3.0", None)
     change_info(folder, storage_format="lance")
-    with pytest.raises(InputError, match=r"stored by Lance, which is not read\. Load"):
-        load_trajectories(folder)
+    refuses(r"stored by Lance, which is not read\. Load", load_trajectories, folder)
     (tmp_path / "tables" / "data" / "frames.lance").mkdir(parents=True)
-    with pytest.raises(InputError, match=r"frames\.lance is stored by Lance"):
-        load_trajectories(tmp_path / "tables")
+    refuses(r"frames\.lance is stored by Lance", load_trajectories, tmp_path / "tables")
 
 
 ARMS = [f"{side}_{joint}" for side in ("left", "right") for joint in "abc"]

@@ -1,7 +1,5 @@
 """Bodies, recognised by their columns."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Motions of bodies and their movers, in hand-made demonstrations."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Events of hand-made demonstrations: a hand with a gripper, and a cube."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Names of events are made of fields, and nothing reads them: labels may have any words."""
 
-from __future__ import annotations
-
 import csv
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Grippers, recognised by their columns."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Switches of grippers, in hand-made openings."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Conversion of raw states to coordinates whose differences are motion, for all conventions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

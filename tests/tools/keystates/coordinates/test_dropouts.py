@@ -1,7 +1,5 @@
 """Dropouts of eight and more frames, and what is none: stops, switches, slow sensors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Detectors fitted to key states: followed in other episodes, and what they promise of these."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

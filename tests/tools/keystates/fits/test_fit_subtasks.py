@@ -1,7 +1,5 @@
 """Models of sub-tasks that are fitted to demonstrations, followed in other episodes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Durations in quick demonstrations."""
 
-from __future__ import annotations
-
 from infoatlas_tools.keystates.motion.durations import tempo
 
 

@@ -1,7 +1,5 @@
 """References by a camera, on painted scenes whose truth is known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

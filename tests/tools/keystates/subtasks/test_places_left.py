@@ -1,7 +1,5 @@
 """What leaves its place in a film is what was taken, whatever its colour and its information."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Columns of poses, in all conventions of recordings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sub-tasks of hands that carry things, with known parts, cuts and reference objects."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Unusual demonstrations: failed grasps, missing events, idle time, faults of recordings."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

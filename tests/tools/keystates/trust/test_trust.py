@@ -1,7 +1,5 @@
 """What key states meet, and whether they are found again, for known answers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
