@@ -1,9 +1,10 @@
-"""Dependent samples, and a replacement of the estimator for tests of its inputs."""
+"""Dependent samples, inputs of the graph, and a replacement of the estimator."""
 
 from types import SimpleNamespace
 
 import numpy as np
 
+from infoatlas_rt.estimation.canonical import canonicalise
 from infoatlas_rt.estimation.result import Estimate
 
 
@@ -14,6 +15,33 @@ def pairs(n=100, dx=2, dy=2, seed=0, strength=0.7):
     d = min(dx, dy)
     y[:, :d] += strength * x[:, :d]
     return x, y
+
+
+def graph_inputs(slices, n, shifts=5, seed=0):
+    """Inputs of the graph: canonical x and y [slices, n, 5], shifts, and an order of samples."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((slices, n, 3))
+    found = canonicalise(x, x + rng.standard_normal(x.shape), 5)
+    sides = (np.ascontiguousarray(side) for side in (found.x, found.y))
+    return *sides, 1 + np.arange(shifts), rng.permutation(n)
+
+
+class OnDevice:
+    """An array in device memory, with the interface of torch and CuPy; the device is the host."""
+
+    def __init__(self, values):
+        self.values = values  # keeps the memory alive
+        self.shape, self.dtype, self.nbytes = values.shape, values.dtype, values.nbytes
+        self.__cuda_array_interface__ = {
+            "shape": values.shape,
+            "typestr": values.dtype.str,
+            "data": (values.ctypes.data, False),
+            "strides": None if values.flags.c_contiguous else values.strides,
+            "version": 3,
+        }
+
+    def __getitem__(self, part):
+        return OnDevice(self.values[part])
 
 
 class RecordingEstimator:

@@ -7,6 +7,7 @@ tasks); Minari 0.5 (`data_format` "hdf5").
 """
 
 import json
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -198,6 +199,12 @@ def subtasks(objects=("cubeA", "cubeB"), tool="tool", cuts=None, rate=20.0, leng
         for i in range(3)
     )
     return Subtasks(parts, np.array(lengths), rate)
+
+
+def two_arms():
+    """The same parts of two tools, each with the two objects in another order."""
+    left, right = subtasks(("cube_1", "cube_2"), "left"), subtasks(("cube_2", "cube_1"), "right")
+    return replace(left, parts=left.parts + right.parts)
 
 
 def signals(file, demo, where="datagen_info", kind="term"):

@@ -24,19 +24,35 @@ def message(time):
     return b"\x00\x01\x00\x00" + struct.pack("<Q", time)
 
 
-def write(path, times, *, size=8, topic="/value", metadata=None, **options):
-    """An .mcap file with a message at each time, which contains the time, and one large message."""
+def write_channels(path, channels, rows, **options):
+    """An .mcap file of channels: topic, type, definition, and other arguments of the writer.
+
+    `rows` are times, each with a message for every channel, or None.
+    """
     with path.open("wb") as file:
         writer = Writer(file, **options)
         writer.start(profile="ros2")
-        schema = writer.register_schema(KIND, "ros2msg", TEXT)
-        large = writer.register_channel("/large", "cdr", schema)
-        small = writer.register_channel(topic, "cdr", schema, metadata or {})
-        for time in times:
-            writer.add_message(small, time, message(time), time)
-            writer.add_message(large, time, Random(time).randbytes(size), time)
+        numbers = []
+        for topic, kind, text, *more in channels:
+            encoding, form, metadata = more or ("cdr", "ros2msg", {})
+            schema = writer.register_schema(kind, form, text) if kind else 0
+            numbers.append(writer.register_channel(topic, encoding, schema, metadata))
+        for time, *messages in rows:
+            for number, content in zip(numbers, messages, strict=True):
+                if content is not None:
+                    writer.add_message(number, time, content, time)
         writer.finish()
     return path
+
+
+def write(path, times, *, size=8, topic="/value", metadata=None, **options):
+    """An .mcap file with a message at each time, which contains the time, and one large message."""
+    channels = (
+        (topic, KIND, TEXT, "cdr", "ros2msg", metadata or {}),
+        ("/large", KIND, TEXT),
+    )
+    rows = ((time, message(time), Random(time).randbytes(size)) for time in times)
+    return write_channels(path, channels, rows, **options)
 
 
 def read(source, topic="/value"):

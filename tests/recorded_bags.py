@@ -6,11 +6,10 @@ from pathlib import Path
 import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
-sys.path.insert(0, str(EXAMPLES))
-from make_bag import STORE, TYPES, header, joint_state, make_bag, pose  # noqa: E402
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+from make_bag import STORE, TYPES, header, joint_state, make_bag, pose
 
-__all__ = ["EXAMPLES", "STORE", "TYPES", "header", "joint_state", "make_bag", "pose"]
+__all__ = ["STORE", "TYPES", "header", "joint_state", "make_bag", "pose"]
 START = 1_700_000_000 * 10**9
 ARRAY = "std_msgs/msg/Float64MultiArray"
 

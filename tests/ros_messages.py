@@ -9,6 +9,8 @@ for kind, text in {
     "lab_msgs/msg/Models": "string[] name\ngeometry_msgs/Point[] place",
     "lab_msgs/msg/Marker": "int32 id\nfloat64 x",
     "lab_msgs/msg/Markers": "lab_msgs/Marker[] markers",
+    "lab_msgs/msg/Grip": "float32[3] force\nbool[] contacts\nint64 count\n"
+    "geometry_msgs/Point[2] ends\nbyte raw",
 }.items():
     STORE.register(get_types_from_msg(text, kind))
 T = STORE.types
@@ -18,12 +20,12 @@ X = "transforms[child_frame_id=tool0].transform.translation.x"
 TURN = T["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0)
 
 
-def schema_of(store, name):
-    """The definition of a type in a typestore of rosbags."""
+def schema(name):
+    """The definition of a type."""
 
     def lookup(wanted):
         return {
-            field: field_type(*description) for field, description in store.fielddefs[wanted][1]
+            field: field_type(*description) for field, description in STORE.fielddefs[wanted][1]
         }
 
     return Schema(name, lookup)

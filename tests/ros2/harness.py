@@ -155,11 +155,6 @@ class Bench:
         """Wait for the estimate at a stamp, the newest."""
         self.wait(lambda: self._newest_is(stamp))
 
-    def read_within(self, stamp: float, limit: float) -> None:
-        """Wait for the estimate at a stamp, which has none if the robot rests, for some seconds."""
-        with self._news:
-            self._news.wait_for(lambda: self._newest_is(stamp), limit)
-
     def _newest_is(self, stamp: float) -> bool:
         return bool(self.estimates) and seconds(self.estimates[-1][1].header.stamp) == stamp
 

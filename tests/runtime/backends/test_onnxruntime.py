@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 
+from fakes import OnDevice, graph_inputs
 from infoatlas_rt.backends import onnxruntime as onnxruntime_backend
 from infoatlas_rt.backends.choice import make_backend
 from infoatlas_rt.backends.onnxruntime import OnnxRuntimeBackend
@@ -27,17 +28,9 @@ def backend(model):
     return OnnxRuntimeBackend(model.bytes, threads=1)
 
 
-def canonical(model, slices, n, seed=0):
-    rng = np.random.default_rng(seed)
-    d = min(model.dim, 3)
-    x = rng.standard_normal((slices, n, d))
-    data = canonicalise(x, x + rng.standard_normal((slices, n, d)), model.dim)
-    return np.ascontiguousarray(data.x), np.ascontiguousarray(data.y)
-
-
 @pytest.mark.parametrize(("slices", "n", "shifts"), [(1, 64, 4), (3, 33, 32), (40, 100, 16)])
-def test_shapes_types_and_the_readout(model, backend, slices, n, shifts):
-    outputs = backend.run(*canonical(model, slices, n), np.arange(1, shifts + 1), np.arange(n))
+def test_shapes_types_and_the_readout(backend, slices, n, shifts):
+    outputs = backend.run(*graph_inputs(slices, n, shifts))
     mi, pointwise, influence, spread = outputs
     assert (mi.shape, pointwise.shape, influence.shape) == ((slices,), (slices, n), (slices, n))
     assert spread.shape == (slices,) and (spread > 0).all()
@@ -138,21 +131,6 @@ def test_without_onnxruntime(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ProviderError, match=r"infoatlas-rt\[cpu\]"):
         OnnxRuntimeBackend(model.bytes)
-
-
-class OnDevice:
-    """An array in device memory, with the interface of torch and CuPy; the device is the host."""
-
-    def __init__(self, values):
-        self._values = values  # keeps the memory alive
-        self.shape = values.shape
-        self.__cuda_array_interface__ = {
-            "shape": values.shape,
-            "typestr": values.dtype.str,
-            "data": (values.ctypes.data, False),
-            "strides": None if values.flags.c_contiguous else values.strides,
-            "version": 3,
-        }
 
 
 @pytest.mark.parametrize("place", [np.asarray, OnDevice])

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from fake_gpu import as_rtx, install
+from fakes import OnDevice, graph_inputs
 from infoatlas_rt import Estimator
 from infoatlas_rt.backends import tensorrt as module
 from infoatlas_rt.backends.choice import make_backend
 from infoatlas_rt.backends.tensorrt import TensorRTBackend, split
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
-from infoatlas_rt.estimation.canonical import canonicalise
 from infoatlas_rt.models import model_file
 from infoatlas_rt.models.engine_file import Profile
 
@@ -45,19 +45,6 @@ def made(library, folder, profile):
     return model_file.load(path if library == "tensorrt" else as_rtx(path))
 
 
-def data(slices, n, shifts=5, seed=0):
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal((slices, n, 3))
-    found = canonicalise(x, x + rng.standard_normal(x.shape), 5)
-    order = rng.permutation(n)
-    return (
-        np.ascontiguousarray(found.x),
-        np.ascontiguousarray(found.y),
-        1 + np.arange(shifts),
-        order,
-    )
-
-
 @functools.cache
 def on_cpu():
     return make_backend(model_file.load("edge"))
@@ -77,7 +64,7 @@ def test_the_engine_computes_what_the_model_does(world, library, engine):
     backend = make_backend(engine, library)
     assert backend.provider == library and make_backend(engine, "auto").provider == library
     for seed, (slices, n, shifts) in enumerate([(1, 64, 40), (3, 33, 32), (2, 600, 5)]):
-        inputs = data(slices, n, shifts, seed)
+        inputs = graph_inputs(slices, n, shifts, seed)
         same(backend.run(*inputs), expected(inputs))
     assert world.stack == []  # the previous context is current again
     assert set(backend.milliseconds) == {"copy_in", "compute", "copy_out"}
@@ -87,7 +74,7 @@ def test_the_engine_computes_what_the_model_does(world, library, engine):
 def test_a_shape_is_captured_on_its_second_call_and_replayed_with_new_data(world, engine):
     backend = TensorRTBackend(engine)
     for seed in range(4):
-        inputs = data(2, 50, seed=seed)
+        inputs = graph_inputs(2, 50, seed=seed)
         same(backend.run(*inputs), expected(inputs))
     counts = world.counts
     assert (counts["context"], counts["capture"], counts["replay"]) == (1, 1, 3)
@@ -95,39 +82,25 @@ def test_a_shape_is_captured_on_its_second_call_and_replayed_with_new_data(world
     assert counts["graphs alive"] == 0  # instantiated graphs need no template
 
 
-class OnDevice:
-    """An array in the memory of the device, with the interface of torch and CuPy."""
-
-    def __init__(self, world, values):
-        self._world, self._values = world, values
-        self.shape, self.dtype, self.nbytes = values.shape, values.dtype, values.nbytes
-        world.allocations[values.ctypes.data] = values.view(np.uint8).reshape(-1)
-        self.__cuda_array_interface__ = {
-            "shape": values.shape,
-            "typestr": values.dtype.str,
-            "data": (values.ctypes.data, False),
-            "strides": None,
-            "version": 3,
-        }
-
-    def __getitem__(self, part):
-        return OnDevice(self._world, self._values[part])
+def on_device(world, values):
+    world.allocations[values.ctypes.data] = values.view(np.uint8).reshape(-1)
+    return OnDevice(values)
 
 
 def test_arrays_on_the_gpu_are_copied_within_it(world, engine):
     backend = TensorRTBackend(engine)
     for seed in range(3):  # plain, captured, replayed
-        x, y, *rest = data(2, 50, seed=seed)
-        same(backend.run(OnDevice(world, x), OnDevice(world, y), *rest), expected((x, y, *rest)))
+        x, y, *rest = graph_inputs(2, 50, seed=seed)
+        same(backend.run(on_device(world, x), on_device(world, y), *rest), expected((x, y, *rest)))
     assert world.counts["memcpy_dtod_async"] == 6
     assert world.counts["memcpy_htod_async"] == 6  # shifts and sequence
 
 
 def test_results_of_earlier_calls_stay(world, engine):
     backend = TensorRTBackend(engine)
-    first = backend.run(*data(2, 50, seed=0))
+    first = backend.run(*graph_inputs(2, 50, seed=0))
     kept = [values.copy() for values in first]
-    backend.run(*data(2, 50, seed=1))
+    backend.run(*graph_inputs(2, 50, seed=1))
     for a, b in zip(first, kept, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -135,11 +108,11 @@ def test_results_of_earlier_calls_stay(world, engine):
 def test_buffers_grow_and_graphs_of_the_old_addresses_are_dropped(world, engine):
     backend = TensorRTBackend(engine)
     for n in (40, 40, 300, 40, 40):
-        inputs = data(2, n, seed=n)
+        inputs = graph_inputs(2, n, seed=n)
         same(backend.run(*inputs), expected(inputs))
     assert world.counts["executables alive"] == 1
     before = world.counts["mem_alloc"]
-    backend.run(*data(2, 300))
+    backend.run(*graph_inputs(2, 300))
     assert world.counts["mem_alloc"] == before  # kept
     # x, y, shifts, sequence, four outputs and the activations
     assert len(world.allocations) == 9
@@ -148,17 +121,17 @@ def test_buffers_grow_and_graphs_of_the_old_addresses_are_dropped(world, engine)
 def test_graphs_of_a_buffer_that_grew_alone_are_dropped(world, engine):
     backend = TensorRTBackend(engine)
     for n, shifts in [(40, 32), (40, 32), (64, 4), (40, 32)]:  # the activations do not grow
-        inputs = data(2, n, shifts)
+        inputs = graph_inputs(2, n, shifts)
         same(backend.run(*inputs), expected(inputs))
 
 
 def test_the_number_of_graphs_is_bounded(world, engine, monkeypatch):
     monkeypatch.setattr(module, "KEPT_SHAPES", 3)
     backend = TensorRTBackend(engine)
-    backend.run(*data(2, 64))
+    backend.run(*graph_inputs(2, 64))
     for n in (60, 61, 62, 63, 64, 60):
         for _ in range(2):
-            backend.run(*data(2, n))
+            backend.run(*graph_inputs(2, n))
     assert len(backend._executions) == 3
     assert world.counts["executables alive"] == 3
 
@@ -175,11 +148,11 @@ def test_more_slices_than_a_profile_takes_are_divided(world, engine, slices):
 
 def test_divided_slices_come_back_in_order(world, library, tmp_path):
     backend = TensorRTBackend(made(library, tmp_path, "slices=1:2:3,samples=32:40:50"))
-    inputs = data(8, 40)
+    inputs = graph_inputs(8, 40)
     same(backend.run(*inputs), expected(inputs))
     assert world.counts["enqueue"] == 3  # 3, 3 (captured and replayed), 2
     x, y, *rest = inputs
-    same(backend.run(OnDevice(world, x), OnDevice(world, y), *rest), expected(inputs))
+    same(backend.run(on_device(world, x), on_device(world, y), *rest), expected(inputs))
 
 
 def test_the_narrowest_profile_is_chosen():
@@ -197,8 +170,8 @@ def test_the_narrowest_profile_is_chosen():
 def test_sizes_outside_of_all_profiles_are_refused(world, engine, n, shifts):
     backend = TensorRTBackend(engine)
     with pytest.raises(InputError, match=rf"{n} samples.*{shifts} shifts.*batch.*--profile"):
-        backend.run(*data(1, n, shifts))
-    same(backend.run(*data(1, 64)), expected(data(1, 64)))
+        backend.run(*graph_inputs(1, n, shifts))
+    same(backend.run(*graph_inputs(1, 64)), expected(graph_inputs(1, 64)))
 
 
 def test_without_capture_it_goes_on_and_reports_why(world, library, engine, caplog):
@@ -206,7 +179,7 @@ def test_without_capture_it_goes_on_and_reports_why(world, library, engine, capl
     backend = TensorRTBackend(engine)
     with caplog.at_level(logging.WARNING):
         for seed in range(3):
-            inputs = data(2, 50, seed=seed)
+            inputs = graph_inputs(2, 50, seed=seed)
             same(backend.run(*inputs), expected(inputs))
     if library == "tensorrt":
         assert "not permitted in a capture" in backend.graphs
@@ -221,7 +194,7 @@ def test_rtx_captures_the_sizes_that_it_can(world, tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         for seed in range(3):
             for n in (200, 150, 50):
-                inputs = data(2, n, seed=seed)
+                inputs = graph_inputs(2, n, seed=seed)
                 same(backend.run(*inputs), expected(inputs))
     assert backend.graphs == "available" and world.counts["capture"] == 1
     assert caplog.text.count("2 slices of 200 samples with 5 shifts") == 1
@@ -233,22 +206,22 @@ def test_without_cuda_python_it_goes_on_and_reports_why(world, engine, monkeypat
     with caplog.at_level(logging.WARNING):
         backend = TensorRTBackend(engine)
         for seed in range(2):
-            inputs = data(2, 50, seed=seed)
+            inputs = graph_inputs(2, 50, seed=seed)
             same(backend.run(*inputs), expected(inputs))
     assert "cuda-python" in backend.graphs and "no CUDA graphs" in caplog.text
 
 
 def test_short_memory_is_an_error_with_a_way_out_and_not_the_end(world, library, engine):
     backend = TensorRTBackend(engine)
-    backend.run(*data(1, 64))
+    backend.run(*graph_inputs(1, 64))
     world.memory = sum(memory.nbytes for memory in world.allocations.values()) + 100
     title = {"tensorrt": "TensorRT", "tensorrt-rtx": "TensorRT-RTX"}[library]
     message = rf"^{title} cannot evaluate.*400 samples in 8 slices.*out of memory.*fewer"
     with pytest.raises(ModelError, match=message):
-        backend.run(*data(8, 400))
+        backend.run(*graph_inputs(8, 400))
     world.memory = 2**34
     assert world.stack == []
-    inputs = data(8, 400)
+    inputs = graph_inputs(8, 400)
     same(backend.run(*inputs), expected(inputs))
 
 
@@ -274,7 +247,7 @@ def test_an_engine_of_another_machine_is_refused(
 def test_an_engine_of_rtx_takes_any_gpu_of_its_capability(world, monkeypatch, tmp_path):
     engine = made("tensorrt-rtx", tmp_path, "control")
     install(monkeypatch, gpu="GeForce of the same capability", version="10.7.0")
-    same(TensorRTBackend(engine).run(*data(1, 64)), expected(data(1, 64)))
+    same(TensorRTBackend(engine).run(*graph_inputs(1, 64)), expected(graph_inputs(1, 64)))
 
 
 @pytest.mark.parametrize(
@@ -342,12 +315,12 @@ def test_a_forked_process_is_refused(world, engine, monkeypatch):
     backend = TensorRTBackend(engine)
     monkeypatch.setattr("os.getpid", lambda: -1)
     with pytest.raises(ProviderError, match="fork"):
-        backend.run(*data(1, 64))
+        backend.run(*graph_inputs(1, 64))
 
 
 def test_threads_take_turns(world, engine):
     backend = TensorRTBackend(engine)
-    inputs = [data(2, 40 + 10 * i, seed=i) for i in range(4)]
+    inputs = [graph_inputs(2, 40 + 10 * i, seed=i) for i in range(4)]
     found = [None] * 4
 
     def work(i):

@@ -6,16 +6,26 @@ import numpy as np
 import pytest
 
 from episodes import RATE, TASKS, pickcube, places
-from infoatlas_rt import KeyStateTracker, Task
+from infoatlas_rt import KeyStateTracker, Task, VectorTracker
 
 
-def follow(tracker, states, stamps=None):
+def follow(tracker, states):
     """The state of the sub-task after each push."""
     found = []
-    for i, state in enumerate(states):
-        tracker.push(state, None if stamps is None else stamps[i])
+    for state in states:
+        tracker.push(state)
         found.append(tracker.subtask)
     return found
+
+
+def follow_all(task, streams):
+    """Whether each of parallel episodes has stalled, and the sub-tasks at their ends."""
+    tracker, stalled = VectorTracker(len(streams), task), np.zeros(len(streams), bool)
+    for step in range(max(map(len, streams))):
+        rows = [row for row, own in enumerate(streams) if step < len(own)]
+        tracker.push(np.stack([streams[row][step] for row in rows]), rows)
+        stalled |= tracker.subtask()["subtask_stalled"]
+    return stalled, tracker.subtask()
 
 
 @pytest.fixture(scope="module")
@@ -83,21 +93,16 @@ def test_waiting_begins_anew_with_progress(task, episodes):
 
 def test_a_stop_is_a_stall_but_an_episode_is_not(task, episodes, grasps):
     """The end of a task is not a stall, either, however long it lasts."""
-    tracker = KeyStateTracker(task)
-    rng = np.random.default_rng(0)
-    false, missed = 0, 0
+    rng, stopped = np.random.default_rng(0), []
     for states, grasp in zip(episodes, grasps, strict=True):
-        tracker.reset()
-        reported = follow(tracker, np.concatenate([states, np.repeat(states[-1:], 200, axis=0)]))
-        false += any(now.stalled for now in reported)
-        tracker.reset()
         at = int(rng.integers(10, grasp + 10))
         noise = 0.0005 * rng.standard_normal((200, states.shape[1]))
-        reported = follow(tracker, np.concatenate([states[:at], states[at] + noise]))
-        missed += not reported[-1].stalled
-        assert reported[-1].waiting > 3 or not reported[-1].stalled
-    assert false <= 3
-    assert missed <= 3
+        stopped.append(np.concatenate([states[:at], states[at] + noise]))
+    ends = [np.concatenate([states, np.repeat(states[-1:], 200, axis=0)]) for states in episodes]
+    assert follow_all(task, ends)[0].sum() <= 3
+    last = follow_all(task, stopped)[1]
+    assert last["subtask_stalled"].sum() >= 27
+    assert (last["subtask_waiting"] > 3)[last["subtask_stalled"]].all()
 
 
 def test_a_cube_left_behind_is_a_stall(task, episodes):
@@ -107,15 +112,13 @@ def test_a_cube_left_behind_is_a_stall(task, episodes):
     to_cube = [names.index(f"tool_to_cube.{axis}") for axis in "xyz"]
     to_goal = [names.index(f"cube_to_goal.{axis}") for axis in "xyz"]
     tool = [names.index(f"tool.{axis}") for axis in "xyz"]
-    tracker, stalled = KeyStateTracker(task), 0
+    streams = []
     for states in episodes:
         left = states.copy()
         left[:, cube], left[:, to_goal] = states[0, cube], states[0, to_goal]
         left[:, to_cube] = left[:, cube[:3]] - states[:, tool]
-        tracker.reset()
-        reported = follow(tracker, np.concatenate([left, np.repeat(left[-1:], 120, axis=0)]))
-        stalled += reported[-1].stalled
-    assert stalled >= 27
+        streams.append(np.concatenate([left, np.repeat(left[-1:], 120, axis=0)]))
+    assert follow_all(task, streams)[1]["subtask_stalled"].sum() >= 27
 
 
 def test_a_pose_of_the_last_part_is_not_that_part_before_the_others(three):

@@ -4,29 +4,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.defaults import default_fields
 from infoatlas_rt.messages.field_syntax import stamp
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.identity import PassedOver
-from infoatlas_rt.messages.schema import FieldType, Schema, _from_rclpy
+from infoatlas_rt.messages.schema import FieldType, _from_rclpy
 from refusals import refuses
-from ros_messages import schema_of
-
-STORE = get_typestore(Stores.ROS2_JAZZY)
-STORE.register(
-    get_types_from_msg(
-        "float32[3] force\nbool[] contacts\nint64 count\ngeometry_msgs/Point[2] ends\nbyte raw",
-        "lab_msgs/msg/Grip",
-    )
-)
-T = STORE.types
-
-
-def schema(name: str) -> Schema:
-    return schema_of(STORE, name)
+from ros_messages import T, schema
 
 
 def header(sec: int = 1_700_000_000, nanosec: int = 123_456_789):

@@ -12,7 +12,6 @@ from player import Player
 from ros_messages import (
     POSE,
     START,
-    STORE,
     TF,
     T,
     X,
@@ -20,14 +19,10 @@ from ros_messages import (
     header,
     point,
     pose,
-    schema_of,
+    schema,
     tf,
     transform,
 )
-
-
-def schema(name):
-    return schema_of(STORE, name)
 
 
 def joints(frame, names, values, velocities=(), time=0.0):

@@ -1,15 +1,13 @@
 """Couplings: when two groups begin to move together, and when they stop."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from episodes import pickcube
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.streams.coupling import CouplingDetector
 from infoatlas_rt.streams.event_thresholds import COUPLED_ABOVE, COUPLING_Z
 
-PICK = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
 TAKEN, LEFT = 60, 110
 
 
@@ -75,8 +73,7 @@ def test_both_at_rest_decide_nothing(estimator):
 
 def test_put_back(estimator):
     """A demonstration, then reversed: no second coupling while the first is in the window."""
-    with np.load(PICK) as file:
-        states = np.split(file["states"].astype(float), np.cumsum(file["lengths"])[:-1])[1]
+    states = pickcube()[0][1]
     path = np.r_[states, states[-2::-1]]
     events = run(CouplingDetector(estimator), path[:, 18:21], path[:, 28:31])
     assert [event.kind for event in events] == ["coupled", "decoupled"]
@@ -123,17 +120,15 @@ def test_a_lost_state_makes_no_motion(estimator):
 
 def test_picked_cubes(estimator):
     """Never before the grasp; found except in episodes that end right after it."""
-    with np.load(PICK) as file:
-        states = np.split(file["states"].astype(float), np.cumsum(file["lengths"])[:-1])
-        flags = np.split(file["is_grasped"], np.cumsum(file["lengths"])[:-1])
+    states, grasps, _ = pickcube()
     delays = []
-    for state, held in zip(states[:4], flags[:4], strict=True):
+    for state, grasp in zip(states[:4], grasps[:4], strict=True):
         detector = CouplingDetector(estimator)
         events = run(detector, state[:, 18:21], state[:, 28:31])
         assert all(event.kind == "coupled" for event in events)
-        assert all(event.detected_step >= held.argmax() for event in events)
-        assert all(event.step >= held.argmax() - 1 for event in events)  # both have to move
-        delays += [event.detected_step - held.argmax() for event in events[:1]]
+        assert all(event.detected_step >= grasp for event in events)
+        assert all(event.step >= grasp - 1 for event in events)  # both have to move
+        delays += [event.detected_step - grasp for event in events[:1]]
     assert len(delays) >= 3 and np.median(delays) <= 16
 
 
@@ -156,8 +151,7 @@ def test_arguments_that_cannot_work(estimator, options, named):
 
 def test_a_coupling_just_begun_is_not_over(estimator):
     """The window is full of earlier states: a low estimate there is not a decoupling."""
-    with np.load(PICK) as file:
-        states = np.split(file["states"].astype(float), np.cumsum(file["lengths"])[:-1])[0]
+    states = pickcube()[0][0]
     events = run(CouplingDetector(estimator), states[:, 28:31], states[:, 18:21])
     assert [event.kind for event in events] == ["coupled"]
 

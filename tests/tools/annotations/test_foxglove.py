@@ -4,7 +4,6 @@ import sys
 
 import numpy as np
 import pytest
-from mcap.writer import Writer as McapWriter
 from rosbags.highlevel import AnyReader
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
@@ -13,6 +12,7 @@ from annotated import annotations
 from hdf5_sets import LENGTHS, NAMES, subtasks
 from infoatlas_rt import InputError
 from infoatlas_tools.annotations.foxglove import EVENT, TOPIC, write_foxglove
+from mcap_files import write_channels
 
 STORE = get_typestore(Stores.LATEST)
 BEGIN = 1_790_000_000_123_456_789  # too precise for a float64 of seconds or nanoseconds
@@ -138,19 +138,13 @@ def test_events_in_the_clock_of_the_bags(tmp_path, read, plugin, monkeypatch):
 
 
 def test_a_channel_that_cannot_be_decoded_does_not_matter(tmp_path):
-    with (tmp_path / "run.mcap").open("wb") as file:
-        writer = McapWriter(file)
-        writer.start(profile="ros2")
-        schema = writer.register_schema("std_msgs/msg/Float64", "ros2msg", b"float64 data")
-        other = writer.register_schema("lab.Thing", "jsonschema", b"{}")
-        channels = [
-            writer.register_channel("/state", "cdr", schema),
-            writer.register_channel("/json", "json", other),
-        ]
-        for step, time in enumerate(clock(0)[: LENGTHS[0]].tolist()):
-            for channel in channels[: 1 + (step < 3)]:
-                writer.add_message(channel, time, b"{}", time)
-        writer.finish()
+    channels = (
+        ("/state", "std_msgs/msg/Float64", b"float64 data"),
+        ("/json", "lab.Thing", b"{}", "json", "jsonschema", {}),
+    )
+    times = enumerate(clock(0)[: LENGTHS[0]].tolist())
+    rows = [(time, b"{}", b"{}" if step < 3 else None) for step, time in times]
+    write_channels(tmp_path / "run.mcap", channels, rows)
     found = annotations(subtasks(cuts=[[10, 25]], lengths=LENGTHS[:1]), ("run",))
     write_foxglove(found, tmp_path, tmp_path / "events", topic="/state")
     rows = as_rows(read_rosbags(tmp_path / "events" / "run.events.mcap"))

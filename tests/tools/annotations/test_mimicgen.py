@@ -184,13 +184,8 @@ def test_isaac_lab_gets_complete_demonstrations_only(tmp_path):
         write_isaaclab(annotations(found, NAMES), path, tmp_path / "none.hdf5")
 
 
-def two_arms():
-    left, right = subtasks(("cube_1", "cube_2"), "left"), subtasks(("cube_2", "cube_1"), "right")
-    return replace(left, parts=left.parts + right.parts)
-
-
 def test_two_arms(tmp_path):
-    found = two_arms()
+    found = hdf5_sets.two_arms()
     path = write_isaac(tmp_path / "demo.hdf5", ("left", "right"))
     write_isaaclab(annotations(found, NAMES), path, tmp_path / "out.hdf5")
     with h5py.File(tmp_path / "out.hdf5") as file:

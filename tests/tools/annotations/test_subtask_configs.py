@@ -9,7 +9,7 @@ import pytest
 from ruamel.yaml import YAML  # a dependency of rosbags
 
 from annotated import annotations
-from hdf5_sets import NAMES, subtasks, write_isaac, write_mimicgen
+from hdf5_sets import NAMES, subtasks, two_arms, write_isaac, write_mimicgen
 from infoatlas_rt import InputError
 from infoatlas_tools.annotations.mimicgen import MASK
 from infoatlas_tools.annotations.subtask_configs import (
@@ -39,11 +39,6 @@ FIELDS = ARGUMENTS | {
     "description",
     "next_subtask_description",
 }
-
-
-def two_arms():
-    left, right = subtasks(CUBES, "left"), subtasks(CUBES[::-1], "right")
-    return replace(left, parts=left.parts + right.parts)
 
 
 def test_mimicgen(tmp_path):

@@ -3,12 +3,12 @@
 import cv2
 import numpy as np
 import pytest
-from mcap.writer import Writer as McapWriter
 from rosbags.rosbag2 import StoragePlugin
 
 from infoatlas_rt.cli import main
 from infoatlas_tools.bags.bag_images import ENCODINGS, image_of
 from infoatlas_tools.bags.demonstrations import load_demonstrations
+from mcap_files import write_channels
 from numbered_videos import numbers, picture
 from recorded_bags import TYPES, header, joint_state, write_bag
 from refusals import refuses
@@ -125,20 +125,15 @@ def test_a_schema_by_foxglove(tmp_path):
     content = cv2.imencode(".png", picture(77))[1].tobytes()
     head = b"\0\1\0\0" + bytes(8) + b"\2\0\0\0c\0\0\0" + len(content).to_bytes(4, "little")
     tail = bytes(-len(content) % 4) + b"\4\0\0\0png\0"
+    channels = (
+        ("/state", "std_msgs/msg/Float64", b"float64 data"),
+        ("/images", "foxglove_msgs/msg/CompressedImage", text.encode()),
+    )
+    rows = [
+        (time, b"\0\1\0\0" + np.float64(time).tobytes(), head + content + tail)
+        for time in range(0, 10 * STEP, STEP)
+    ]
     for i in range(2):
-        with (tmp_path / f"{i}.mcap").open("wb") as file:
-            writer = McapWriter(file)
-            writer.start(profile="ros2")
-            schema = writer.register_schema(
-                "foxglove_msgs/msg/CompressedImage", "ros2msg", text.encode()
-            )
-            images = writer.register_channel("/images", "cdr", schema)
-            number = writer.register_schema("std_msgs/msg/Float64", "ros2msg", b"float64 data")
-            states = writer.register_channel("/state", "cdr", number)
-            for time in range(0, 10 * STEP, STEP):
-                value = b"\0\1\0\0" + np.float64(time).tobytes()
-                writer.add_message(states, time, value, time)
-                writer.add_message(images, time, head + content + tail, time)
-            writer.finish()
+        write_channels(tmp_path / f"{i}.mcap", channels, rows)
     found = load_demonstrations(tmp_path, "/state", ["data"], camera="/images")
     assert numbers(found.camera.read(0, [0, 9], 32)) == [77, 77]

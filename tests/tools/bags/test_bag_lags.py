@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from episodes import pickcube
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli import main
 from infoatlas_rt.messages.sync import Synchroniser
@@ -21,7 +22,7 @@ from infoatlas_tools.bags.bag_lags import (
 )  # fmt: skip
 from infoatlas_tools.bags.part_samples import Part, far_partners
 from infoatlas_tools.cli import bag_text
-from recorded_bags import EXAMPLES, START, TYPES, header, pose, write_bag
+from recorded_bags import START, TYPES, header, pose, write_bag
 
 STEP = 50_000_000
 LATE = 4  # steps of 0.05 s
@@ -208,10 +209,7 @@ def test_a_topic_that_does_not_move(path, capsys):
 def test_a_carried_cube_follows_the_tool(noise, late, order):
     """In eight demonstrations, `late` steps after it; in both orders, in spite of long rests."""
     rng = np.random.default_rng(0)
-    with np.load(EXAMPLES / "data" / "pickcube.npz") as file:
-        states = file["states"].astype(float)
-        parts = np.split(states, np.cumsum(file["lengths"][:8]))[:8]
-    parts = [part + noise * rng.standard_normal(part.shape) for part in parts]
+    parts = [part + noise * rng.standard_normal(part.shape) for part in pickcube()[0][:8]]
     tool = [np.diff(part[late:, 18:21], axis=0) for part in parts]
     cube = [np.diff(part[: len(part) - late, 28:31], axis=0) for part in parts]
     x, y, steps = moving(*[tool, cube][::order], 10)

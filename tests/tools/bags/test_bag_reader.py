@@ -5,11 +5,12 @@ import sqlite3
 
 import numpy as np
 import pytest
-from mcap.writer import IndexType, Writer as McapWriter
+from mcap.writer import IndexType
 from rosbags.rosbag2 import StoragePlugin, Writer
 
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_tools.bags.states import Bag
+from mcap_files import write_channels
 from recorded_bags import START, STORE, TYPES, header
 from refusals import refuses
 
@@ -40,19 +41,12 @@ def points():
 
 def write_mcap(path, **options):
     text, _ = STORE.generate_msgdef(KIND, ros_version=2)
-    with path.open("wb") as file:
-        writer = McapWriter(file, **options)
-        writer.start(profile="ros2")
-        schema = writer.register_schema(KIND, "ros2msg", text.encode())
-        channels = [writer.register_channel("/point", "cdr", schema)]
-        for topic, (encoding, kind, schema_encoding, data) in OTHERS.items():
-            schema = writer.register_schema(kind, schema_encoding, data) if kind else 0
-            channels.append(writer.register_channel(topic, encoding, schema))
-        for time, raw in points():
-            for channel in channels:
-                writer.add_message(channel, time, raw if channel == channels[0] else b"{}", time)
-        writer.finish()
-    return path
+    others = [
+        (topic, kind, data, encoding, form, {})
+        for topic, (encoding, kind, form, data) in OTHERS.items()
+    ]
+    rows = ((time, raw, *[b"{}"] * len(others)) for time, raw in points())
+    return write_channels(path, [("/point", KIND, text.encode()), *others], rows, **options)
 
 
 def check(bag):
@@ -120,38 +114,24 @@ def test_the_sqlite3_twin(tmp_path, folder):
 
 def test_two_definitions_of_a_type(tmp_path):
     """The second one is not used: its messages would be decoded like those of the first."""
-    with (tmp_path / "a.mcap").open("wb") as file:
-        writer = McapWriter(file)
-        writer.start(profile="ros2")
-        for topic, text in {"/a": b"float64 x", "/b": b"float32 y\nfloat64 x"}.items():
-            schema = writer.register_schema("lab_msgs/msg/Value", "ros2msg", text)
-            channel = writer.register_channel(topic, "cdr", schema)
-            writer.add_message(channel, 1, b"\x00\x01\x00\x00" + np.float64(7).tobytes(), 1)
-        writer.finish()
-    with Bag(tmp_path / "a.mcap") as bag:
+    kind, raw = "lab_msgs/msg/Value", b"\x00\x01\x00\x00" + np.float64(7).tobytes()
+    channels = ("/a", kind, b"float64 x"), ("/b", kind, b"float32 y\nfloat64 x")
+    with Bag(write_channels(tmp_path / "a.mcap", channels, [(1, raw, raw)])) as bag:
         assert [message.x for _, _, message in bag.messages("/a")] == [7.0]
         refuses("two definitions of lab_msgs/msg/Value", bag.schema, "/b")
 
 
-def write_channels(path, *channels):
+def write_points(path, *channels):
     """An .mcap with ten points on each channel: topic, type and definition."""
-    with path.open("wb") as file:
-        writer = McapWriter(file)
-        writer.start(profile="ros2")
-        for topic, kind, text in channels:
-            schema = writer.register_schema(kind, "ros2msg", text.encode())
-            channel = writer.register_channel(topic, "cdr", schema)
-            for time, raw in [*points()][:10]:
-                writer.add_message(channel, time, raw, time)
-        writer.finish()
-    return path
+    own = [(topic, kind, text.encode()) for topic, kind, text in channels]
+    return write_channels(path, own, [(time, raw, raw) for time, raw in [*points()][:10]])
 
 
 @pytest.mark.parametrize("text", [STORE.generate_msgdef(KIND)[0].replace("\n", "\r\n"), "", " \n"])
 def test_definitions_of_windows_and_empty_ones(tmp_path, text):
     """A standard type without a definition is the one of the distribution, beside others too."""
     other = "/other", "lab_msgs/msg/Value", "float64 x"
-    with Bag(write_channels(tmp_path / "a.mcap", ("/point", KIND, text), other)) as bag:
+    with Bag(write_points(tmp_path / "a.mcap", ("/point", KIND, text), other)) as bag:
         assert [message.point.x for *_, message in bag.messages("/point")] == [*range(10)]
         assert not bag.notices
 
@@ -159,5 +139,5 @@ def test_definitions_of_windows_and_empty_ones(tmp_path, text):
 def test_two_types_on_a_topic_are_named(tmp_path):
     kinds = KIND, "geometry_msgs/msg/PoseStamped"
     channels = [("/a", kind, STORE.generate_msgdef(kind)[0]) for kind in kinds]
-    with Bag(write_channels(tmp_path / "a.mcap", *channels)) as bag:
+    with Bag(write_points(tmp_path / "a.mcap", *channels)) as bag:
         refuses(r"PointStamped and .*PoseStamped\) .*2 types on", bag.schema, "/a")

@@ -14,6 +14,7 @@ from rosbags import rosbag1
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
+from episodes import pickcube
 from fakes import RecordingEstimator
 from infoatlas_rt.cli import main
 from infoatlas_rt.errors import InputError
@@ -34,7 +35,6 @@ from pictures import drawn, series, words
 from player import Player
 from recorded_bags import (
     ARRAY,
-    EXAMPLES,
     START,
     STORE,
     TYPES,
@@ -59,10 +59,8 @@ def bags(tmp_path_factory):
 @pytest.fixture(scope="module")
 def recorded():
     """Positions and stamps of these demonstrations, from their original file."""
-    with np.load(EXAMPLES / "data" / "pickcube.npz") as file:
-        lengths = file["lengths"][:2]
-        states = file["states"][: lengths.sum()].astype(np.float64)
-    pauses = np.repeat([0, 20], lengths)
+    first, second = pickcube()[0][:2]
+    states, pauses = np.r_[first, second], np.repeat([0, 20], [len(first), len(second)])
     nanoseconds = START + 50_000_000 * (1 + np.arange(len(states)) + pauses)
     return states, nanoseconds // 10**9 + 1e-9 * (nanoseconds % 10**9)
 

@@ -6,12 +6,13 @@ import re
 import numpy as np
 import pytest
 
+from episodes import pickcube
 from infoatlas_rt import InputError
 from infoatlas_rt.cli import main
 from infoatlas_tools import discover_keystates
 from infoatlas_tools.bags.demonstrations import load_demonstrations
 from infoatlas_tools.bags.states import Bag, bags_in
-from recorded_bags import EXAMPLES, TYPES, array, header, joint_state, write_bag
+from recorded_bags import TYPES, array, header, joint_state, write_bag
 
 STEP = 50_000_000
 
@@ -20,11 +21,8 @@ STEP = 50_000_000
 def folder(tmp_path_factory):
     """Twelve demonstrations, and their states."""
     path = tmp_path_factory.mktemp("demonstrations")
-    with np.load(EXAMPLES / "data" / "pickcube.npz") as file:
-        lengths, names = file["lengths"][:12], [n.split(".")[0] for n in file["names"][:9]]
-        states = np.split(
-            file["states"][: lengths.sum(), :18].astype(float), np.cumsum(lengths)[:-1]
-        )
+    recorded, _, names = pickcube()
+    states, names = [own[:, :18] for own in recorded[:12]], [n.split(".")[0] for n in names[:9]]
     for i, rows in enumerate(states):
         messages = [joint_state((1 + step) * STEP, names, row) for step, row in enumerate(rows)]
         write_messages(path / f"demo_{i:02}", messages)

@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import re
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from browsers import serving
+from episodes import pickcube
 from hdf5_sets import write_isaac, write_mimicgen
 from infoatlas_rt.cli.main import main
 from infoatlas_tools import load_trajectories
@@ -20,7 +20,6 @@ from lerobot_sets import write_lerobot
 from pictures import words
 from regimes import demonstrations
 
-PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
 BODIES = ["--tool", "tool", "--object", "cube", "--object", "goal:position", "--rate", "20"]
 
 
@@ -38,9 +37,8 @@ def folder(states, tmp_path):
 def twelve(tmp_path_factory):
     """Twelve demonstrations; one stops early, one pauses."""
     path = tmp_path_factory.mktemp("data") / "twelve.npz"
-    with np.load(PICKCUBE) as file:
-        parts = np.split(file["states"], np.cumsum(file["lengths"])[:-1])[:12]
-        names = file["names"]
+    states, _, names = pickcube()
+    parts = states[:12]
     parts[3] = parts[3][: int(0.45 * len(parts[3]))]
     parts[5] = np.concatenate([np.repeat(parts[5][:1], 2 * len(parts[5]), axis=0), parts[5]])
     lengths = [len(part) for part in parts]
@@ -61,20 +59,6 @@ def test_without_a_target_nothing_is_written(folder, capsys):
     assert everything(folder.parent) == before
 
 
-def test_a_copy_of_a_lerobot_data_set(folder, tmp_path, capsys):
-    out = tmp_path / "copy"
-    command = ["annotate", str(folder), "--count", "2", "--names", "reach, carry,rest", "--qa"]
-    assert main([*command, "--out", str(out), "--language", "motion"]) == 0
-    assert f"Written: {out} (lerobot)" in capsys.readouterr().out
-    table = pq.read_table(sorted((out / "data").glob("*/*.parquet"))[0])
-    assert {"subtask_index", "key_state", "quality_flag"} <= set(table.column_names)
-    rows = table["language_persistent"][0].as_py()
-    assert [row["content"] for row in rows] == ["reach", "carry", "rest"]
-    assert {row["style"] for row in rows} == {"motion"}
-    assert sorted(os.listdir(tmp_path)) == ["copy", "set"]
-    np.testing.assert_array_equal(load_trajectories(out).states, load_trajectories(folder).states)
-
-
 def test_in_place(folder, tmp_path, capsys, monkeypatch):
     before = everything(tmp_path)
     write = lerobot_writer._write_progress
@@ -83,7 +67,8 @@ def test_in_place(folder, tmp_path, capsys, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(lerobot_writer, "_write_progress", fail)
-    command = ["annotate", str(folder), "--count", "2", "--in-place"]
+    command = ["annotate", str(folder), "--count", "2", "--in-place", "--language", "motion"]
+    command += ["--names", "reach, carry,rest", "--qa"]
     assert main(command) == 1
     assert "cannot be written (disk full)" in capsys.readouterr().err
     assert everything(tmp_path) == before
@@ -91,6 +76,12 @@ def test_in_place(folder, tmp_path, capsys, monkeypatch):
     assert main(command) == 0
     assert os.listdir(tmp_path) == ["set"] and (folder / "sarm_progress.parquet").is_file()
     assert load_trajectories(folder, features=["subtask_index"]).states.max() == 2
+    assert f"Written: {folder} (lerobot)" in capsys.readouterr().out
+    table = pq.read_table(sorted((folder / "data").glob("*/*.parquet"))[0])
+    assert {"key_state", "quality_flag"} <= set(table.column_names)
+    rows = table["language_persistent"][0].as_py()
+    assert [row["content"] for row in rows] == ["reach", "carry", "rest"]
+    assert {row["style"] for row in rows} == {"motion"}
 
 
 def test_rare_parts_are_announced_unless_bodies_are_named(folder, twelve, capsys):

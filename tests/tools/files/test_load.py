@@ -13,14 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from episodes import PICKCUBE
 from hdf5_sets import write_aloha, write_d4rl
 from infoatlas_rt.errors import InputError
 from infoatlas_tools.files.load import load_samples, load_trajectories
 from infoatlas_tools.trajectories import Trajectories
 from lerobot_sets import write_lerobot
 from refusals import refuses
-
-PICKCUBE = Path(__file__).parents[3] / "examples" / "data" / "pickcube.npz"
 
 
 def test_pickcube_agrees_with_its_readme():

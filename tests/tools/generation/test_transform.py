@@ -9,6 +9,7 @@ from infoatlas_tools.generation import arm, transform
 from infoatlas_tools.generation.transform import about_vertical, pose_matrix
 
 DOWN = np.diag([1.0, -1.0, -1.0])  # a tool that points down
+MIDDLE = np.array([0.0, np.pi / 8, 0.0, -np.pi * 5 / 8, 0.0, np.pi * 3 / 4, np.pi / 4])  # joints
 
 
 def random_pose(rng):
@@ -146,9 +147,8 @@ def test_progress_of_a_tool_that_rests():
 
 def test_the_arm_finds_its_joints():
     rng = np.random.default_rng(7)
-    middle = np.array([0.0, np.pi / 8, 0.0, -np.pi * 5 / 8, 0.0, np.pi * 3 / 4, np.pi / 4])
     for _ in range(20):
-        joints = middle + rng.uniform(-0.4, 0.4, 7)
+        joints = MIDDLE + rng.uniform(-0.4, 0.4, 7)
         target = arm.forward(joints)
         found = arm.inverse(target, joints + rng.uniform(-0.1, 0.1, 7), joints)
         np.testing.assert_allclose(arm.forward(found), target, atol=2e-4)
@@ -167,19 +167,17 @@ def test_the_jacobian_is_the_slope():
 
 
 def test_the_arm_is_pulled_to_the_posture():
-    joints = np.array([0.0, np.pi / 8, 0.0, -np.pi * 5 / 8, 0.0, np.pi * 3 / 4, np.pi / 4])
-    posture = joints + np.array([0.3, 0.0, -0.3, 0.0, 0.0, 0.0, 0.0])
-    target, found = arm.forward(joints), joints
+    posture = MIDDLE + np.array([0.3, 0.0, -0.3, 0.0, 0.0, 0.0, 0.0])
+    target, found = arm.forward(MIDDLE), MIDDLE
     for _ in range(30):
         found = arm.inverse(target, found, posture)
     np.testing.assert_allclose(arm.forward(found), target, atol=2e-4)
-    assert np.linalg.norm(found - posture) < np.linalg.norm(joints - posture) - 0.02
+    assert np.linalg.norm(found - posture) < np.linalg.norm(MIDDLE - posture) - 0.02
 
 
 def test_unreachable_poses_cause_no_jump():
-    joints = np.array([0.0, np.pi / 8, 0.0, -np.pi * 5 / 8, 0.0, np.pi * 3 / 4, np.pi / 4])
-    far = arm.forward(joints)
+    far = arm.forward(MIDDLE)
     far[:3, 3] = [2.0, 0.0, 0.5]
-    found = arm.inverse(far, joints, joints)
+    found = arm.inverse(far, MIDDLE, MIDDLE)
     assert np.isfinite(found).all()
     assert (found >= arm.LOWEST).all() and (found <= arm.HIGHEST).all()

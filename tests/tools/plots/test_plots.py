@@ -66,59 +66,39 @@ def bands(figure):
     return [patch.get_extents().transformed(back).intervalx for patch in figure.axes[0].patches]
 
 
-def test_each_coupling_has_a_band_also_without_an_end():
-    events = [Event("coupled", 0, t, 0, t) for t in (2.0, 6.0)]
-    curve = replace(stream(12, 2, 1, ("/a", "/b")), events=events)
-    figure = stream_figure(curve, title="")
-    np.testing.assert_allclose(bands(figure), [(2, 6), (6, 12)], atol=1e-6)
+STEPS, FINE = np.linspace(0, 12, 121), np.linspace(0, 12, 601)
+LOST = FINE[(FINE <= 5.01) | (FINE >= 5.59)]
+PAUSED = STEPS[(STEPS <= 5.01) | (STEPS >= 7.99)]
+SHORT = STEPS[(STEPS < 8.01) & ((STEPS < 4.01) | (STEPS > 5.99))]
+ENDS = {2: "coupled", 9: "decoupled"}
 
 
-def test_a_coupling_without_an_end_and_without_motions():
-    """As drawn by `ros2_node/demo.py`: the band ends with the curve."""
+@pytest.mark.parametrize(
+    ("events", "times", "motions", "expected", "restarts"),
+    [
+        ({2: "coupled", 6: "coupled"}, None, None, [(2, 6), (6, 12)], False),
+        # As drawn by `ros2_node/demo.py`: the band ends with the curve.
+        ({2: "coupled"}, None, np.zeros((2, 0)), [(2, 12)], False),
+        (ENDS, (FINE, LOST), None, [(2, 9)], False),
+        (ENDS, (PAUSED, PAUSED), None, [(2, 5), (8, 9)], True),
+        # The second topic ends first. It also has a pause, in which the first one goes on.
+        ({2: "coupled"}, (STEPS, SHORT), (np.arange(1, 8.1, 0.1), np.ones(71)), [(2, 4), (6, 8)],
+         False),
+    ],
+    ids=["no end", "no motions", "lost messages", "pause", "a topic ends"],
+)  # fmt: skip
+def test_each_coupling_has_a_band(events, times, motions, expected, restarts):
     curve = stream(12, 2, 1, ("/a", "/b"))
-    curve = replace(curve, events=[Event("coupled", 0, 2.0, 0, 2.0)], motions=np.zeros((2, 0)))
-    figure = stream_figure(curve, title="")
-    np.testing.assert_allclose(bands(figure), [(2, curve.stamp.max() - curve.start)], atol=1e-6)
-
-
-def test_lost_messages_are_no_restart():
-    events = [Event("coupled", 0, 2.0, 0, 2.0), Event("decoupled", 0, 9.0, 0, 9.0)]
-    time = np.linspace(0, 12, 601)
-    lost = time[(time <= 5.01) | (time >= 5.59)]
     curve = replace(
-        stream(12, 2, 1, ("/a", "/b")),
-        events=events,
-        states=[(each, np.sin(each)[:, None]) for each in (time, lost)],
+        curve,
+        events=[Event(kind, 0, float(t), 0, float(t)) for t, kind in events.items()],
+        motions=curve.motions if motions is None else motions,
+        states=[(own, np.sin(own)[:, None]) for own in times] if times else curve.states,
     )
     figure = stream_figure(curve, title="")
-    np.testing.assert_allclose(bands(figure), [(2, 9)], atol=1e-6)
-    assert "recording restarts" not in [text for text, _ in texts_drawn(figure)]
-
-
-def test_bands_end_at_pauses():
-    events = [Event("coupled", 0, 2.0, 0, 2.0), Event("decoupled", 0, 9.0, 0, 9.0)]
-    curve = replace(stream(12, 2, 1, ("/a", "/b")), events=events)
-    time = np.linspace(0, 12, 121)
-    time = time[(time <= 5.01) | (time >= 7.99)]
-    curve = replace(curve, states=[(time, np.sin(time)[:, None])] * 2)
-    figure = stream_figure(curve, title="")
-    np.testing.assert_allclose(bands(figure), [(2, 5), (8, 9)], atol=1e-6)
-    assert "recording restarts" in [text for text, _ in texts_drawn(figure)]
-    assert crossing(figure) == ([], [])
-
-
-def test_a_band_ends_with_the_topic_that_ends_first():
-    """The second topic also has a pause, in which the first one goes on."""
-    curve = replace(
-        stream(12, 2, 1, ("/a", "/b")), events=[Event("coupled", 0, 2.0, 0, 2.0)],
-        motions=(np.arange(1.0, 8.1, 0.1), np.ones(71)),
-    )  # fmt: skip
-    first = np.linspace(0, 12, 121)
-    second = first[(first < 8.01) & ((first < 4.01) | (first > 5.99))]
-    curve = replace(curve, states=[(time, np.sin(time)[:, None]) for time in (first, second)])
-    figure = stream_figure(curve, title="")
-    np.testing.assert_allclose(bands(figure), [(2, 4), (6, 8)], atol=1e-6)
-    assert "recording restarts" not in [text for text, _ in texts_drawn(figure)]
+    np.testing.assert_allclose(bands(figure), expected, atol=1e-6)
+    assert ("recording restarts" in [text for text, _ in texts_drawn(figure)]) == restarts
+    assert crossing(figure) == ([], []) or not restarts
 
 
 def test_stream_of_one_topic_without_events():

@@ -5,12 +5,10 @@ import pytest
 
 from infoatlas_tools.keystates.contacts.find_grippers import find_grippers
 
+from .test_bodies import moving
+
 RATE = 20.0
 SWITCH = np.repeat([1.0, 0.0, 1.0], [60, 80, 60])  # open, closed, open
-
-
-def moving(width, seed=0, length=200):
-    return np.random.default_rng(seed).normal(size=(length, width)).cumsum(axis=0)
 
 
 def grippers(names, columns, given=(), taken=()):

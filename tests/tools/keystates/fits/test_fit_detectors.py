@@ -5,12 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from episodes import PICKCUBE, RATE, TASKS, pickcube, retried
+from episodes import RATE, TASKS, pickcube, retried
 from infoatlas_rt import KeyStateTracker, Task
 from infoatlas_rt.live.json_file import plain
 from infoatlas_rt.live.timing import Timing
 from infoatlas_tools import Trajectories, discover_keystates
-from infoatlas_tools.files.load import load_trajectories
 from infoatlas_tools.keystates.fits.fit_detectors import _judge, _space, maxima
 from infoatlas_tools.keystates.motion.durations import ONE_EVENT
 from regimes import demonstrations
@@ -26,11 +25,7 @@ def follow(tracker, states):
 
 
 def test_grasps_of_unseen_demonstrations_within_three_steps():
-    trajectories = load_trajectories(PICKCUBE)
-    ends = np.cumsum(trajectories.lengths)[:-1]
-    states = np.split(trajectories.states, ends)
-    with np.load(PICKCUBE) as file:
-        grasp = [flag.argmax() for flag in np.split(file["is_grasped"], ends)]
+    states, grasp, _ = pickcube()
     found = discover_keystates(states[:15], count=1)
     tracker = KeyStateTracker(found)
     column = int(found.order[0])

@@ -1,17 +1,15 @@
 """Columns of poses, in all conventions of recordings."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from episodes import PICKCUBE
 from infoatlas_rt import InputError
 from infoatlas_tools import Pose, Position, load_trajectories
 from infoatlas_tools.keystates.subtasks.poses import parse_bodies, tracks
 
 ROTATION = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])  # a rotation by 90 degrees about z
 HALF = np.sqrt(0.5)
-PICKCUBE = Path(__file__).parents[4] / "examples" / "data" / "pickcube.npz"
 PLACE = [0.1, 0.2, 0.3]
 
 

@@ -29,13 +29,17 @@ def demonstration(rate, *, attempts=(), width=0.3, holds=True, end=END, idle=0.0
     return np.column_stack([tool, carried, np.interp(t, *np.transpose(sorted(knots)))])
 
 
+def found_in(made, names=NAMES, count=5, rate=20.0, noise=1e-3):
+    """Key states of demonstrations with noise."""
+    rng = np.random.default_rng(0)
+    states = [own + noise * rng.normal(size=own.shape) for own in made]
+    return discover_keystates(Trajectories(states, names=names, rate=rate), count)
+
+
 def discover(changed, rate=20.0, columns=(0, 1, 2), count=5):
     """Quality of twelve demonstrations, of which those of the dict `changed` differ."""
-    rng = np.random.default_rng(0)
-    states = [demonstration(rate, **changed.get(i, {}))[:, columns] for i in range(12)]
-    states = [s + 1e-3 * rng.normal(size=s.shape) for s in states]
-    names = [NAMES[c] for c in columns]
-    return discover_keystates(Trajectories(states, names=names, rate=rate), count).quality
+    made = [demonstration(rate, **changed.get(i, {}))[:, columns] for i in range(12)]
+    return found_in(made, [NAMES[c] for c in columns], count, rate).quality
 
 
 def flagged(quality):
@@ -84,42 +88,33 @@ def test_without_bodies_an_extra_time_is_the_shortest():
 
 
 def test_widths_are_those_of_the_same_grip():
-    rng, states = np.random.default_rng(0), []
+    made = []
     for i in range(12):
         widths = [0.5 if i == 2 else 0.2, -0.3 if i == 5 else 0.5]
-        grips = [demonstration(20.0, width=width)[:, [0, 2]] for width in widths]
-        states.append(np.concatenate(grips) + 1e-3 * rng.normal(size=(440, 2)))
-    recorded = Trajectories(states, names=("tool.x", "finger"), rate=20)
-    found = flagged(discover_keystates(recorded, 5).quality)
+        made.append(np.concatenate([demonstration(20.0, width=w)[:, [0, 2]] for w in widths]))
+    found = flagged(found_in(made, ("tool.x", "finger")).quality)
     assert [reason[:27] for _, reason in found.pop(2)] == ["gripper closes less than us"]
     assert [reason[:27] for _, reason in found.pop(5)] == ["gripper closes further than"]
     assert not found
 
 
 def test_the_second_of_two_is_missing():
-    rng, states = np.random.default_rng(0), []
-    for i in range(12):
-        grips = [demonstration(20.0)[:, [0, 2]]] * (1 if i == 7 else 2)
-        own = np.concatenate(grips)
-        states.append(own + 1e-3 * rng.normal(size=own.shape))
-    quality = discover_keystates(
-        Trajectories(states, names=("tool.x", "finger"), rate=20), 5
-    ).quality
+    one = demonstration(20.0)[:, [0, 2]]
+    made = [one if i == 7 else np.concatenate([one, one]) for i in range(12)]
+    quality = found_in(made, ("tool.x", "finger")).quality
     assert quality[7].missing == ("gripper closes 2", "gripper opens 2")
     assert not any(q.missing for i, q in enumerate(quality) if i != 7)
 
 
 def test_another_order_is_named():
-    rng, states = np.random.default_rng(0), []
+    made = []
     for i in range(12):
         tool, moved, finger = demonstration(20.0).T
         first, second = np.r_[moved, np.full(220, 2.0)], np.r_[np.ones(220), moved]
         bodies = (second, first) if i == 3 else (first, second)
-        columns = np.column_stack([np.tile(tool, 2), *bodies, np.tile(finger, 2)])
-        states.append(columns + 1e-3 * rng.normal(size=columns.shape))
-    recorded = Trajectories(states, names=("tool.x", "cube.x", "can.x", "finger"), rate=20)
+        made.append(np.column_stack([np.tile(tool, 2), *bodies, np.tile(finger, 2)]))
     for count in (1, 5):
-        quality = discover_keystates(recorded, count).quality
+        quality = found_in(made, ("tool.x", "cube.x", "can.x", "finger"), count).quality
         assert [q.reasons for i, q in enumerate(quality) if i != 3] == [[]] * 11
         assert quality[3].reasons == ["another order: grasp can before grasp cube"]
 
@@ -135,13 +130,11 @@ def test_missing_and_repeated_events_do_not_depend_on_the_count():
 
 def test_a_contact_within_a_grasp_is_not_lacking():
     """The cube begins to move 1 s after the gripper closes, and in one demonstration at once."""
-    rng, states = np.random.default_rng(0), []
-    for i in range(12):
-        path = demonstration(20.0)
-        late = 0 if i == 3 else 20
+    path, made = demonstration(20.0), []
+    for late in (0 if i == 3 else 20 for i in range(12)):
         finger = np.r_[path[late:, 2], np.repeat(path[-1:, 2], late)]
-        states.append(np.column_stack([path[:, :2], finger]) + 1e-3 * rng.normal(size=path.shape))
-    found = discover_keystates(Trajectories(states, names=NAMES, rate=20.0), 5)
+        made.append(np.column_stack([path[:, :2], finger]))
+    found = found_in(made)
     begun = [["cube begins to move" in [e.kind.name for e in row]] for row in found.evidence.events]
     assert np.flatnonzero(~np.ravel(begun)).tolist() == [3]
     assert not any(q.missing for q in found.quality)
@@ -153,25 +146,22 @@ def test_attempts_and_the_numbers_of_switches(lasts):
 
     A short attempt has the last number. A long one may be a grasp, and takes its number.
     """
-    rng = np.random.default_rng(0)
     push = [(0, 1), (1, 1), (1.2, 0), (7, 0), (7.2, 1)]
     fails = [(8, 1), (8.2, 0), (8.2 + lasts, 0), (8.4 + lasts, 1)]
     grasps = [(12, 1), (12.2, 0.3), (17, 0.3), (17.2, 1)]
-    names, states = ("tool.x", "gripper"), []
+    names, made = ("tool.x", "gripper"), []
     for i in range(12):
         knots = [*push, *(fails if i in (2, 5) else []), *grasps, (20, 1)]
         t = np.arange(0, 20, 0.05)
         tool = np.interp(t, [0, 1, 7, 9, 12, 17, 20], [0, 0.5, 1, 1.5, 1.5, 3, 0])
-        path = np.column_stack([tool, np.interp(t, *np.transpose(knots))])
-        states.append(path + 1e-3 * rng.normal(size=path.shape))
-    found = discover_keystates(Trajectories(states, names=names, rate=20.0), "auto")
+        made.append(np.column_stack([tool, np.interp(t, *np.transpose(knots))]))
+    found = found_in(made, names, "auto")
     assert not found.warnings
     assert [bool(quality.attempts) for quality in found.quality] == [i in (2, 5) for i in range(12)]
     if lasts < 2:
         expected = [22, 142, 242, 342]  # switches of 0.2 s
         np.testing.assert_allclose(found.steps[:, :4], [expected] * 12, atol=3)
-    usual = Trajectories(states[6:], names=names, rate=20.0)
-    assert not discover_keystates(usual, "auto").warnings
+    assert not found_in(made[6:], names, "auto").warnings
 
 
 def test_idle_time_is_measured():
