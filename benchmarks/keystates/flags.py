@@ -3,7 +3,8 @@
     python -m benchmarks.keystates.flags examples/data/pickcube.npz --rate 20
 
 A flag is a boolean array of an .npz file, as simulators write it. Its events are the first step at
-which it is true, and the last one if it is false again at the end of most demonstrations.
+which it is true, and the last one if it is false again at the end of most demonstrations. A flag of
+a region, such as an object near its goal, begins during a motion, where no key state is.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_tools import discover_keystates, load_trajectories
+from infoatlas_tools.cli.recording_arguments import parse_count
 
 from ..report import number, table
 
@@ -50,7 +52,7 @@ def event_steps(
     return dict(sorted(found.items(), key=lambda item: float(np.nanmedian(item[1]))))
 
 
-def compare(path: Path, count: int, rate: float | None) -> str:
+def compare(path: Path, count: int | str, rate: float | None) -> str:
     """A table of the events of a file: shares within 2 and 5 steps of a key state."""
     trajectories = load_trajectories(path)
     trajectories = replace(trajectories, rate=rate or trajectories.rate)
@@ -68,7 +70,11 @@ def compare(path: Path, count: int, rate: float | None) -> str:
     ]
     headers = ["event", "demonstrations", "within 2 steps", "within 5"]
     headers += ["evenly spaced, within 2", "within 5"]
-    return f"{path}: {usual} key states a demonstration\n\n{table(headers, rows)}"
+    return (
+        f"{path}: {usual} key {'state' if usual == 1 else 'states'} a demonstration\n\n{table(headers, rows)}\n\n"
+        "A flag of a region, as an object near its goal, begins during a motion, where no key state "
+        "is.\nIts share is low."
+    )
 
 
 def _near(found: Sequence[NDArray[Any]], times: NDArray[np.float64], limit: int) -> float:
@@ -80,7 +86,7 @@ def _near(found: Sequence[NDArray[Any]], times: NDArray[np.float64], limit: int)
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Compare key states with flags in the same file.")
     parser.add_argument("data", metavar="DATA", type=Path, nargs="+", help=".npz with flags")
-    parser.add_argument("--count", type=int, default=5, help="key states, at most")
+    parser.add_argument("--count", type=parse_count, default="auto", help="key states, at most")
     parser.add_argument("--rate", type=float, help="recorded steps per second")
     arguments = parser.parse_args(argv)
     for path in arguments.data:
