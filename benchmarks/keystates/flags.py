@@ -70,11 +70,12 @@ def compare(path: Path, count: int | str, rate: float | None) -> str:
     ]
     headers = ["event", "demonstrations", "within 2 steps", "within 5"]
     headers += ["evenly spaced, within 2", "within 5"]
-    return (
-        f"{path}: {usual} key {'state' if usual == 1 else 'states'} a demonstration\n\n{table(headers, rows)}\n\n"
-        "A flag of a region, as an object near its goal, begins during a motion, where no key state "
-        "is.\nIts share is low."
+    states = f"{usual} key state{'s' if usual > 1 else ''} a demonstration"
+    region = (
+        "A flag of a region, as an object near its goal, begins during a motion, where no key\n"
+        "state is. Its share is low."
     )
+    return f"{path}: {states}\n\n{table(headers, rows)}\n\n{region}"
 
 
 def _near(found: Sequence[NDArray[Any]], times: NDArray[np.float64], limit: int) -> float:
