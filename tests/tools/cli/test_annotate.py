@@ -16,6 +16,7 @@ from hdf5_sets import write_isaac, write_mimicgen
 from infoatlas_rt.cli.main import main
 from infoatlas_tools import load_trajectories
 from infoatlas_tools.annotations import lerobot_writer
+from infoatlas_tools.cli.annotate import print_quality
 from lerobot_sets import write_lerobot
 from pictures import words
 from regimes import demonstrations
@@ -95,6 +96,21 @@ def test_rare_parts_are_announced_unless_bodies_are_named(folder, twelve, capsys
     text = capsys.readouterr().out
     assert not rare.search(text)
     assert re.search(r"^Agreement .*: \d\.\d+ \(0: as evenly spaced", text, re.M)
+
+
+def test_many_unusual_episodes_are_grouped_by_reason(capsys):
+    """A row for each kind of reason: the numbers in it are those of the first episode."""
+    reasons = [f"length {n} (usual 50 to 85)" + "; idle 67%" * (n < 3) for n in range(40)]
+    own = zip(map(str, range(41)), [*reasons, ""], strict=True)
+    episodes = [{"episode": name, "quality": {"reasons": text}} for name, text in own]
+    print_quality({"look_at_first": [*map(str, range(40))], "episodes": episodes})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Quality: 40 of 41 episodes are unusual"
+    assert [line.split() for line in lines[2:4]] == [
+        ["40", "length", "0", "(usual", "50", "to", "85)", "0,", "1,", "2"],
+        ["3", "idle", "67%", "0,", "1,", "2"],
+    ]
+    assert lines[4].endswith("13, 14, ...] (--json FILE has all)") and len(lines) == 5
 
 
 def test_references_names_and_quality(twelve, tmp_path, capsys, figures):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from infoatlas_rt.cli.console import progress, table, write_json
 from infoatlas_rt.errors import InputError
 
 from ..annotations.written_formats import FORMATS, check_format, check_out
-from ..presentation import with_count
+from ..presentation import first_names, with_count
 from .recording_arguments import (
     DEMONSTRATIONS,
     add_bodies,
@@ -46,6 +47,8 @@ EXAMPLES = (
 
 
 LISTED = 10  # orders that are printed, at most
+SHOWN = 15  # episodes, or reasons to look at one, that are printed, at most
+NUMBER = re.compile(r"[\d.,%]+")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -270,13 +273,13 @@ def print_annotations(
         print(text)
     if arguments.qa or arguments.format == "splits":
         for number, (order, own) in enumerate(list(annotations.orders.items())[:LISTED], start=1):
-            which = f" ({', '.join(own)})" if 2 * len(own) < total else ""
+            which = f" ({first_names(own, SHOWN)})" if 2 * len(own) < total else ""
             print(f"Order {number}, in {len(own)} of {total} episodes{which}: {order}")
         if len(annotations.orders) > LISTED:
             print(f"{len(annotations.orders) - LISTED} more orders: --json FILE has them.")
     if arguments.qa:
         print(annotations.review.about_actions)
-        _print_quality(result)
+        print_quality(result)
     for row in result["clocks"] or ():
         print(f"Clock of {row['text']}.")
     for camera, steps in (result["moved"] or {}).items():
@@ -294,24 +297,33 @@ def print_annotations(
         print(f"Picture: {arguments.plot}")
 
 
-def _print_quality(result: dict[str, Any]) -> None:
-    """Print the episodes to look at first, with the reasons."""
+def print_quality(result: dict[str, Any]) -> None:
+    """Print the episodes to look at first, with the reasons; if they are many, by reason."""
     first, total = result["look_at_first"], len(result["episodes"])
     if first is None:
         print("Quality: episodes are not compared without the rate: pass --rate HZ.")
         return
+    own = {one["episode"]: one["quality"]["reasons"] for one in result["episodes"]}
+    own = {episode: reasons for episode, reasons in own.items() if reasons}
+    columns: tuple[str, ...] = ("episode", "why")
+    rows: list[tuple[str, ...]] = list(own.items())
+    if len(first) > SHOWN:
+        columns = "episodes", "why, of the first", "first"
+        alike = dict[str, list[tuple[str, str]]]()
+        for episode, reasons in own.items():
+            for reason in reasons.split("; "):
+                alike.setdefault(NUMBER.sub("", reason), []).append((episode, reason))
+        groups = sorted(alike.values(), key=len, reverse=True)
+        rows = [(str(len(g)), g[0][1], ", ".join(e for e, _ in g[:3])) for g in groups[:SHOWN]]
     table(
         f"Quality: {len(first)} of {total} episodes {'is' if len(first) == 1 else 'are'} unusual",
-        ("episode", "why"),
-        [
-            (one["episode"], one["quality"]["reasons"])
-            for one in result["episodes"]
-            if one["quality"]["reasons"]
-        ],
+        columns,
+        rows,
         empty="none",
     )
     if first:
-        print(f"Look at first: [{', '.join(first)}]")
+        rest = " (--json FILE has all)" if len(first) > SHOWN else ""
+        print(f"Look at first: [{first_names(first, SHOWN)}]{rest}")
 
 
 def _print_parts(annotations: Annotations, result: dict[str, Any]) -> None:
