@@ -90,7 +90,7 @@ def complete(folder, version):
         lines = [{"episode_index": i, "stats": {"frame_index": one}} for i in range(COUNT)]
         text = "\n".join(map(json.dumps, lines))
         (folder / "meta" / "episodes_stats.jsonl").write_text(text)
-    video = folder / "videos" / "chunk-000" / "top.mp4"
+    video = folder / "videos/chunk-000/observation.images.top" / "top.mp4"
     video.parent.mkdir(parents=True)
     video.write_bytes(b"video")
     (folder / "README.md").write_text("a card")
@@ -229,7 +229,7 @@ def test_statistics(folder, copy, annotations):
 
 
 def test_the_copy_is_complete_and_the_data_set_untouched(folder, copy, annotations, monkeypatch):
-    video = "videos/chunk-000/top.mp4"
+    video = "videos/chunk-000/observation.images.top/top.mp4"
     assert os.path.samefile(copy / video, folder / video)
     assert (copy / "README.md").read_text() == "a card"
     assert not os.path.samefile(copy / "README.md", folder / "README.md")
@@ -294,14 +294,14 @@ def test_styles_of_language(states, annotations, tmp_path):
 def test_episodes_in_another_order(found, states, tmp_path, monkeypatch, number, said):
     folder = write_set(tmp_path / "set", states, "v3.0", None)
     monkeypatch.setattr(Annotations, "reordered", np.arange(COUNT) < number)
-    (note,) = write_lerobot(make(found), folder, tmp_path / "copy")
+    *_, note = write_lerobot(make(found), folder, tmp_path / "copy")
     assert note == f"{said} sub-tasks in another order, which SARM counts as going back"
 
 
 def test_several_arms(states, found, tmp_path):
     folder = write_set(tmp_path / "set", states, "v3.0", None)
     both = make(found, ("left", "right"))
-    (note,) = write_lerobot(both, folder, tmp_path / "copy")
+    *_, note = write_lerobot(both, folder, tmp_path / "copy")
     assert "SARM has one sequence of stages" in note
     assert "dense_subtask_names" not in episodes(tmp_path / "copy")[0]
     table = pd.read_parquet(tmp_path / "copy" / "meta" / "subtasks.parquet")

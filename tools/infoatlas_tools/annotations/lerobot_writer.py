@@ -101,6 +101,9 @@ def write_lerobot(
         )
     if lacking := _no_text(annotations, folder, style):
         frames.notes.append(lacking)
+    for name, own in features.items():
+        if own["dtype"] == "video" and not any(path.glob(f"video*/**/{name}/**/*.mp4")):
+            frames.notes.append(f"videos of {name}, which are not on this machine")
     style = style if new and not annotations.unnamed else None
     language = None
     if style or (frames.cut and LANGUAGE in info["features"]):

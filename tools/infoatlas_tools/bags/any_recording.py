@@ -15,6 +15,7 @@ from infoatlas_rt.errors import InputError
 
 from ..cameras.camera import Camera
 from ..files.formats import Dataset, open_dataset
+from ..files.hub import local_path
 from ..files.lerobot.features import PICTURES, kind_of_feature
 from ..folder_entries import entries
 from ..presentation import ParameterError
@@ -120,8 +121,8 @@ def open_recording(
     Parameters
     ----------
     path : path
-        A data set that `load_trajectories` reads, or a folder of two or more bags, one for each
-        demonstration.
+        A data set that `load_trajectories` reads, also by its id of the Hugging Face Hub; or a
+        folder of two or more bags, one for each demonstration.
     camera : str, or sequence of str
         Cameras: features of a LeRobot data set, topics of bags, or folders of videos.
     topic, field, joints : str; sequence of str, optional
@@ -138,6 +139,8 @@ def open_recording(
         There is nothing at the path, it is a single bag or of an unknown kind, or an option is for
         data of another kind.
     """
+    names = (camera,) if isinstance(camera, str) else tuple(camera)
+    path = local_path(path, names)
     kind = kind_of(path)
     if kind == BAG:
         raise InputError(f"{path} is a ROS bag, one robot's stream: use infoatlas-rt bag")
@@ -160,7 +163,6 @@ def open_recording(
                 f"`{name}` is for data sets, and {path} is a folder of ROS bags: choose with "
                 "`field` or `joints`"
             )
-    names = (camera,) if isinstance(camera, str) else tuple(camera)
     return Recording(Path(path), dataset, names, messages, options, described)
 
 

@@ -13,6 +13,7 @@ from infoatlas_rt.cli.console import progress, table, write_json
 from infoatlas_rt.errors import InputError
 
 from ..annotations.written_formats import FORMATS, check_format, check_out
+from ..files.hub import hub_id
 from ..presentation import first_names, with_count
 from .recording_arguments import (
     DEMONSTRATIONS,
@@ -197,6 +198,8 @@ def check_options(arguments: Namespace, recording: Recording) -> str:
         raise InputError("--fix-clock writes a copy of a LeRobot data set of v3.0: pass --out COPY")
     if arguments.in_place and arguments.out:
         raise InputError("--out and --in-place were both given: choose one")
+    if arguments.in_place and hub_id(arguments.data):
+        raise InputError("--in-place is for files of this machine: pass --out COPY")
     if arguments.in_place and not FORMATS[name].in_place:
         raise InputError(f"--format {name} is a file of its own: pass --out FILE")
     if arguments.out:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from ..bags.any_recording import Recording
 
 DATA_SET = (
-    "a LeRobot folder, an .hdf5 of robomimic, MimicGen, Isaac Lab, ManiSkill, ALOHA, D4RL or "
-    f"Minari, a {' or '.join(NAMED)} table, or an .npz. The .npz contains states, the rows of all "
-    "demonstrations, and lengths, the number of rows of each. Or a folder with one of these files "
-    "for each demonstration"
+    "a LeRobot folder or its id of the Hugging Face Hub, or an .hdf5 of robomimic, MimicGen, Isaac "
+    f"Lab, ManiSkill, ALOHA, D4RL or Minari. Or a {' or '.join(NAMED)} table, or an .npz with "
+    "states, the rows of all demonstrations, and lengths, the number of rows of each. Or a folder "
+    "with one of these files for each demonstration"
 )
 DEMONSTRATIONS = f"{DATA_SET}. Or a folder of ROS bags, one for each demonstration"
 # Options whose names in Python are others.

@@ -15,6 +15,7 @@ from infoatlas_rt.errors import InputError
 
 from ..trajectories import Trajectories
 from .formats import no_reader, open_dataset
+from .hub import local_path
 from .numbers import NUMPY_SUFFIXES, read_numpy
 from .tables.columns import as_sample
 from .tables.table_formats import READERS
@@ -46,6 +47,9 @@ def load_trajectories(
 
         .h5, .hdf5: files of robomimic, MimicGen, Isaac Lab, robosuite, ManiSkill, ALOHA, D4RL or
         Minari, which are recognised by their content (`hdf5/`).
+
+        The id of a LeRobot data set of the Hugging Face Hub, as "lerobot/pusht" or
+        "hf://lerobot/pusht@v3.0" (extra `hub`; `hub.py`).
 
         A folder: a LeRobot data set (`lerobot/`), a Minari data set, or any of the files above, one
         for each trajectory (`folders.py`).
@@ -100,7 +104,7 @@ def load_trajectories(
     """
     if not isinstance(camera, str | None):
         described["camera"], camera = camera, None
-    found = open_dataset(path).load(
+    found = open_dataset(local_path(path, [camera] if camera else [])).load(
         features=features,
         only_successful=only_successful,
         env_states=env_states,
