@@ -24,6 +24,7 @@ from infoatlas_train.calibrate import (
     SIZES,
     Dataset,
     Estimates,
+    counted,
     coverage,
     estimates,
     sliced as wide_draws,
@@ -258,15 +259,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     about = report.provenance(chosen.command, whole)
     populations: dict[str, Estimates] = {}
     for name, (estimator, draws, total) in jobs.items():
-        done = 0
-        with progress(name) as show:
-
-            def advance(total=total, show=show):
-                nonlocal done
-                done += 1
-                show(min(1.0, done / total))
-
-            populations[name] = estimates(estimator, draws, sizes, advance)
+        populations[name] = estimates(estimator, counted(draws, total, name), sizes)
     # The training distribution has no draws without flows.
     elliptical = populations["atlas, unsliced"]["family"] == "elliptical"
     both = populations.pop("atlas, unsliced")

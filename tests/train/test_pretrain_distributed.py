@@ -32,7 +32,7 @@ def train(out: Path, *args: str) -> dict:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pretrain, "losses", watched)
-        options, _ = parse("", [*OPTIONS, "--out", str(out), *args])
+        options = parse("", [*OPTIONS, "--out", str(out), *args])
         model = pretrain.pretrain(replace(options, sizes=SIZES, held_out={50: 8}))
     return {"model": model.state_dict(), "shapes": shapes}
 

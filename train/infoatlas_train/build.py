@@ -116,7 +116,8 @@ class Build:
                     self.shard(shard)
                     return
                 datasets = stage()
-                record |= {"complete": True, "datasets": datasets, "git_revision": revision()}
+                record |= {"complete": True, "datasets": datasets}
+                record["git_revision"] = pretrain.git_revision()
                 record["seconds"] = round(record["seconds"] + time.monotonic() - started, 1)
                 record["inputs"] = {f: digest(self.out / f) for f in inputs}
                 record["outputs"] = {self.outputs[name]: digest(self.out / self.outputs[name])}
@@ -236,7 +237,7 @@ class Build:
         data = torch.load(self.out / "examples.pt", weights_only=True)
         options = self.recipe["correction"]
         complete, about = fit_correction.corrected(model, data, plan=self.plan, **options)
-        about["git_revision"] = revision()
+        about["git_revision"] = pretrain.git_revision()
         saved = pretrain.checkpoint(complete, run | {"gap": about})  # key of shipped checkpoints
         torch.save(saved, self.out / "corrected.pt")
         return int(about["datasets"])
@@ -266,11 +267,8 @@ class Build:
         estimator = calibrate.Estimator(model, threads=threads, provider="auto")
         draws = calibrate.unsliced(options["draws"], options["seed"], dim=self.config.dim)
         usable = tuple(n for n in options["sizes"] if n >= estimator.model_file.n_min)
-        with fit_correction.progress("evaluate") as show:
-            count = iter(range(1, options["draws"] + 1))
-            data = calibrate.estimates(
-                estimator, draws, usable, lambda: show(next(count) / options["draws"])
-            )
+        draws = calibrate.counted(draws, options["draws"], "evaluate")
+        data = calibrate.estimates(estimator, draws, usable)
         rows = []
         for n in usable:
             at = {name: column[data["n"] == n] for name, column in data.items()}
@@ -291,10 +289,6 @@ def digest(file: Path) -> str:
 
 def rank() -> int:
     return int(os.environ.get("RANK", "0"))
-
-
-def revision() -> str:
-    return pretrain.git_revision()
 
 
 def check_clean(folder: Path) -> None:

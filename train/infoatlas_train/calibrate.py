@@ -109,11 +109,16 @@ def sliced(count: int, seed: int, samples: int = max(SIZES), k: int = 5) -> Iter
 Estimates = dict[str, np.ndarray]  # columns, one entry for each estimate
 
 
+def counted(draws: Iterator[Dataset], total: int, name: str) -> Iterator[Dataset]:
+    """The datasets, with a progress bar; `total` is their number, or less."""
+    with progress(name) as show:
+        for done, dataset in enumerate(draws, 1):
+            yield dataset
+            show(min(1.0, done / total))
+
+
 def estimates(
-    estimator: Estimator,
-    draws: Iterator[Dataset],
-    sizes: tuple[int, ...] = SIZES,
-    advance: Callable[[], None] = lambda: None,
+    estimator: Estimator, draws: Iterator[Dataset], sizes: tuple[int, ...] = SIZES
 ) -> Estimates:
     """Estimate from the first n samples of each dataset; drop saturated and degenerate results."""
     rows = []
@@ -127,7 +132,6 @@ def estimates(
             row |= {"truth": d.mi, "truth_error": d.mi_error}
             if not (e.saturated or e.degenerate):
                 rows.append(row | {"family": d.family, "dataset": number})
-        advance()
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
@@ -242,15 +246,7 @@ def calibrate(
     }
     constants, rows = {}, []
     for kind, (estimator, draws, sizes, total) in kinds.items():
-        done = 0
-        with progress(kind) as show:
-
-            def advance(total: int = total, show: Callable[[float], None] = show) -> None:
-                nonlocal done
-                done += 1
-                show(done / total)
-
-            data = estimates(estimator, draws, sizes, advance)
+        data = estimates(estimator, counted(draws, total, kind), sizes)
         constants[kind] = fit(data) if kind == "whole" else fit_sliced(data)
         for n in sizes:
             at_n = {name: column[data["n"] == n] for name, column in data.items()}

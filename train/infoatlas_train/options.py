@@ -84,13 +84,10 @@ class Options:
         return {name: str(value) for name, value in vars(self).items() if name not in left_out}
 
 
-def parse(description: str, argv: Sequence[str] | None = None) -> tuple[Options, bool]:
-    """Parse a command line: options, and whether only a description of the preset is asked for."""
+def parse(description: str, argv: Sequence[str] | None = None) -> Options:
+    """Options of a command line."""
     style = argparse.ArgumentDefaultsHelpFormatter
     p = argparse.ArgumentParser(description=description, formatter_class=style)
-    p.add_argument(
-        "--describe", action="store_true", help="print the sizes of the preset, and exit"
-    )
     for f in fields(Options):
         if f.name in FROM_RECIPES:
             continue
@@ -100,8 +97,7 @@ def parse(description: str, argv: Sequence[str] | None = None) -> tuple[Options,
             how = {"type": type(f.default), "default": f.default}
         p.add_argument(f"--{f.name}", **how | f.metadata)
     given = vars(p.parse_args(argv))
-    describe = given.pop("describe")
     try:
-        return Options(**given), describe
+        return Options(**given)
     except ValueError as error:
         p.error(f"--{error}")

@@ -18,20 +18,20 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from infoatlas_rt.cli.console import table
 from infoatlas_rt.cli.main import exit_code
 from infoatlas_rt.errors import InputError
 from infoatlas_train.config import PRESETS, HypernetworkConfig
 from infoatlas_train.data.atlas import Atlas, Datasets
 from infoatlas_train.model.expansion import expanded
-from infoatlas_train.model.infoatlas import InfoAtlas, parameters, parameters_by_part
+from infoatlas_train.model.infoatlas import InfoAtlas, parameters
 from infoatlas_train.model.objective import losses
 from infoatlas_train.options import HELD_OUT, Options, parse
 
@@ -222,11 +222,10 @@ def pretrain(options: Options, config: HypernetworkConfig | None = None) -> Info
         torch.save(state, out / "last.pt.tmp")
         (out / "last.pt.tmp").replace(out / "last.pt")
 
-    progress = Progress(options.steps, enabled=first and not options.quiet)
     started, smooth = time.monotonic(), None
-    saved_at = started
+    saved_at, error = started, ""
     before = run["seconds"]
-    with progress:
+    with shown_progress(options.steps, enabled=first and not options.quiet) as show:
         for step in range(run["step"], options.steps):
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(step, options)
@@ -245,7 +244,8 @@ def pretrain(options: Options, config: HypernetworkConfig | None = None) -> Info
             run["step"] = step + 1
             run["datasets"] += sets * fabric.world_size
             run["seconds"] = before + time.monotonic() - started
-            progress.update(step + 1, smooth, run)
+            rate = run["datasets"] / max(run["seconds"], 1e-9)
+            show(step + 1, f"loss {smooth or math.nan:.3f}  {error}{rate:.0f} datasets/s")
             # The other processes continue until the next exchange of gradients.
             if first and ((step + 1) % options.evaluate == 0 or step + 1 == options.steps):
                 figures = held_out_error(average.model, held_out)
@@ -258,7 +258,7 @@ def pretrain(options: Options, config: HypernetworkConfig | None = None) -> Info
                 line |= figures | {"datasets": run["datasets"], "seconds": round(run["seconds"], 1)}
                 with open(out / "metrics.jsonl", "a") as file:
                     file.write(json.dumps(line) + "\n")
-                progress.held_out(figures)
+                error = f"held-out {figures['held_out']:.3f}  "
                 saved_at = time.monotonic()
             elif first and time.monotonic() - saved_at > SAVE_EVERY:
                 save()
@@ -318,66 +318,28 @@ def _accumulate_gradients(
     return loss, sets
 
 
-class Progress:
-    """Progress bar with loss, held-out error, datasets per second and time left."""
+@contextmanager
+def shown_progress(total: int, enabled: bool) -> Iterator[Callable[[int, str], None]]:
+    """A progress bar with the time left; yields a function of the completed steps and a text."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
-    def __init__(self, total: int, enabled: bool) -> None:
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress as Bar,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-
-        self.bar = Bar(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[text]}"),
-            TimeRemainingColumn(),
-            disable=not enabled,
-        )
-        self.task = self.bar.add_task("pretraining", total=total, text="")
-        self.error = ""
-
-    def __enter__(self) -> Progress:
-        self.bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.stop()
-
-    def update(self, step: int, loss: float | None, run: dict[str, Any]) -> None:
-        rate = run["datasets"] / max(run["seconds"], 1e-9)
-        text = f"loss {loss or math.nan:.3f}  {self.error}{rate:.0f} datasets/s"
-        self.bar.update(self.task, completed=step, text=text)
-
-    def held_out(self, figures: dict[str, float]) -> None:
-        self.error = f"held-out {figures['held_out']:.3f}  "
-
-
-def describe(preset: str) -> None:
-    """Print the configuration of a preset, and the number of parameters of each part."""
-    config = PRESETS[preset]
-    parts = parameters_by_part(config)
-    settings = [(name, str(value), "") for name, value in config.to_dict().items()]
-    counts = [(name, "", f"{count:,}") for name, count in parts.items()]
-    total = [("in all", "", f"{sum(parts.values()):,}")]
-    table(f"Preset {preset}", ("", "setting", "parameters"), settings + counts + total)
+    texts = TextColumn("{task.description}"), TextColumn("{task.fields[text]}")
+    columns = texts[0], BarColumn(), MofNCompleteColumn(), texts[1], TimeRemainingColumn()
+    with Progress(*columns, disable=not enabled) as bar:
+        task = bar.add_task("pretraining", total=total, text="")
+        yield lambda step, text: bar.update(task, completed=step, text=text)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    options, describes = parse(__doc__.splitlines()[0], argv)
-
-    def run() -> None:
-        if describes:
-            describe(options.preset)
-        else:
-            pretrain(options)
-
+    options = parse(__doc__.splitlines()[0], argv)
     resume = f"the same command with --resume continues from last.pt in {options.out}, if it exists"
-    return exit_code(run, "infoatlas_train.pretrain", resume)
+    return exit_code(lambda: pretrain(options), "infoatlas_train.pretrain", resume)
 
 
 if __name__ == "__main__":

@@ -46,9 +46,10 @@ def test_clean_channels_are_not_warped(clean, monkeypatch):
 
 
 def test_never_accurate_labels_end_with_an_error():
-    none = torch.zeros(0, 40, 2), torch.zeros(0, 40, 2), torch.zeros(0)
+    side, none = torch.zeros(2, 40, 2), torch.zeros(2, dtype=torch.bool)
+    attempt = channels.with_sure_labels(lambda *_: (side, side, torch.zeros(2), none))
     with pytest.raises(RuntimeError, match="sure label"):
-        channels.with_sure_labels(lambda *_: none, 2, 40, 16, 2)
+        attempt(2, 40, 16, 2)
 
 
 def test_levels_agree_with_counts():

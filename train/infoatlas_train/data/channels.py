@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 
 import torch
 from torch import Tensor
@@ -77,26 +78,34 @@ def by_coordinate(
     return log_likelihood
 
 
-def channels(count: int, samples: int, queries: int, dim: int) -> Datasets:
-    """Datasets with y a noisy function of the source and x the source, or another such function."""
-    return with_sure_labels(attempt, count, samples, queries, dim)
-
-
 def with_sure_labels(
-    attempt: Callable[..., tuple[Tensor, ...]], count: int, samples: int, queries: int, dim: int
-) -> Datasets:
-    """Datasets with accurate labels; a dataset with too strong dependence is drawn again."""
-    parts: list[tuple[Tensor, ...]] = []
-    for _ in range(ATTEMPTS):
-        parts.append(attempt(count, samples, 2 * queries, dim))
-        if sum(len(mi) for *_, mi in parts) >= count:
-            x, y, mi = (torch.cat(values)[:count] for values in zip(*parts, strict=True))
-            return without_queries(x, y, mi)
-    raise RuntimeError(f"of {ATTEMPTS * count} datasets fewer than {count} have a sure label")
+    attempt: Callable[[int, int, int, int], tuple[Tensor, ...]],
+) -> Callable[[int, int, int, int], Datasets]:
+    """Datasets with accurate labels, sides in any order; the others are drawn again.
+
+    The decorated function draws sides [B, n, D], their mutual information [B], nats, and whether
+    that is accurate [B].
+    """
+
+    @wraps(attempt)
+    def draw(count: int, samples: int, queries: int, dim: int) -> Datasets:
+        parts: list[list[Tensor]] = []
+        for _ in range(ATTEMPTS):
+            *pair, mi, sure = attempt(count, samples, 2 * queries, dim)
+            if torch.rand(()) < 0.5:
+                pair.reverse()
+            parts.append([values[sure] for values in (*pair, mi)])
+            if sum(len(mi) for *_, mi in parts) >= count:
+                x, y, mi = (torch.cat(values)[:count] for values in zip(*parts, strict=True))
+                return without_queries(x, y, mi)
+        raise RuntimeError(f"of {ATTEMPTS * count} datasets fewer than {count} have a sure label")
+
+    return draw
 
 
-def attempt(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, ...]:
-    """Datasets x, y [B, n, D] with accurate labels, and their mutual information [B], nats."""
+@with_sure_labels
+def channels(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, ...]:
+    """Datasets with y a noisy function of the source and x the source, or another such function."""
     clean = is_clean()
     hidden = hides(clean)
     most = min(dim, HIDDEN) if hidden else dim
@@ -112,9 +121,7 @@ def attempt(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, .
     pair = [x[:, :samples], second.values[:, :samples]]
     if not clean:
         pair = [random_flow(v, mask) for v, mask in zip(pair, (mx, my), strict=True)]
-    if torch.rand(()) < 0.5:
-        pair.reverse()
-    return pair[0][sure], pair[1][sure], mi[sure]
+    return *pair, mi, sure
 
 
 def is_clean() -> bool:

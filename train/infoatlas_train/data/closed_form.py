@@ -21,7 +21,13 @@ from torch import Tensor
 
 from infoatlas_train.data.atlas import Atlas, Datasets
 from infoatlas_train.data.flows import orthogonal, random_flow, uniform
-from infoatlas_train.data.mixtures import Mixture, component, label, prescribed_correlation
+from infoatlas_train.data.mixtures import (
+    Mixture,
+    centred,
+    component,
+    label,
+    prescribed_correlation,
+)
 
 FULL = 0.3  # share of elliptical data and clusters that use all D dimensions, as slices do
 APART = 12.0  # largest distance of a cluster from the origin, in standard deviations
@@ -172,10 +178,8 @@ def paths(count: int, samples: int, queries: int, dim: int) -> Datasets:
     mask = torch.cat([mx, my], 1)
     z = (z + white * torch.randn_like(z)) * mask[:, None]
     cov = cov + torch.diag_embed(torch.where(mask > 0, white[:, 0].double() ** 2, 0.0))
-    normal = torch.full((count, 1), math.inf)
-    law = Mixture(torch.zeros(count, 1), torch.zeros(count, 1, 2 * dim), cov[:, None], normal, mask)
     x, y = random_flow(z[..., :dim], mx), random_flow(z[..., dim:], my)
-    return without_queries(x, y, law.gaussian_mi())
+    return without_queries(x, y, centred(cov[:, None], mask).gaussian_mi())
 
 
 def side_by_side(count: int, samples: int, dim: int, length: int) -> tuple[Tensor, ...]:

@@ -19,6 +19,7 @@ from infoatlas_train.data.mixtures import (
     Mixture,
     Pairs,
     Settings,
+    centred,
     excess,
     finish,
     low_rank_correlation,
@@ -69,12 +70,8 @@ def mixture(settings: Settings, b: int, samples: int, dev: torch.device) -> Pair
 def canonical(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
     """One Gaussian or Student-t component of prescribed strength; robots often have 1 to 5 nats."""
     mx, my = masks(settings.dim, b, dev)
-    log_weight, mean = (
-        torch.zeros(b, 1, device=dev),
-        torch.zeros(b, 1, 2 * settings.dim, device=dev),
-    )
     scale, freedom = prescribed_correlation(mx, my), _freedom(b, 1, dev)
-    m = Mixture(log_weight, mean, scale, freedom, torch.cat([mx, my], 1))
+    m = centred(scale, torch.cat([mx, my], 1), freedom=freedom)
     return m.pairs(m.sample(samples), settings.queries)
 
 
@@ -93,12 +90,7 @@ def autoregressive(settings: Settings, b: int, samples: int, dev: torch.device) 
     sigma = sigma + torch.diag_embed(1.0 - mx.double())
     joint = torch.cat([torch.cat([sigma, cross.mT], 2), torch.cat([cross, sigma], 2)], 1)[:, None]
     joint = joint + 1e-7 * torch.eye(2 * settings.dim, device=dev, dtype=torch.float64)
-    log_weight, mean = (
-        torch.zeros(b, 1, device=dev),
-        torch.zeros(b, 1, 2 * settings.dim, device=dev),
-    )
-    normal = torch.full((b, 1), torch.inf, device=dev)
-    m = Mixture(log_weight, mean, joint, normal, torch.cat([mx, mx], 1))
+    m = centred(joint, torch.cat([mx, mx], 1))
     n = samples - settings.queries
     state = m.sample(1)[:, 0, : settings.dim]
     sd = noise.diagonal(dim1=1, dim2=2).sqrt().float()

@@ -32,7 +32,7 @@ from infoatlas_train.data.channels import (
 from infoatlas_train.data.closed_form import CPU, FULL, information, sides, without_queries
 from infoatlas_train.data.families import source
 from infoatlas_train.data.flows import orthogonal, standardise, uniform
-from infoatlas_train.data.mixtures import Mixture, excess, prescribed_correlation
+from infoatlas_train.data.mixtures import centred, excess, prescribed_correlation
 
 PATTERNS = 512  # patterns of lost values that a label averages over
 TURNED = 0.2  # share of batches in which the sides are rotated
@@ -51,7 +51,7 @@ def dropouts(count: int, samples: int, queries: int, dim: int) -> Datasets:
     else:
         scale = prescribed_correlation(mx, my)
     mask = torch.cat([mx, my], 1)
-    z = gaussian(scale, mask).sample(samples)
+    z = centred(scale, mask).sample(samples)
     rate = uniform((count, 1), math.log(0.02), math.log(0.5), CPU).exp()
     rate = (rate * torch.exp(0.5 * torch.randn(count, 2 * dim))).clamp(max=0.8)
     if torch.rand(()) < 0.6:  # one side alone loses values
@@ -82,12 +82,6 @@ def lose(z: Tensor, rate: Tensor, outage: Tensor, patterns: int) -> tuple[Tensor
     return torch.where(gone[:, :samples], code, z), (~gone).float()
 
 
-def gaussian(scale: Tensor, mask: Tensor) -> Mixture:
-    """Gaussians of zero mean with covariances [B, 1, 2D, 2D] on the coordinates in use."""
-    weight, normal = torch.zeros(len(mask), 1), torch.full((len(mask), 1), math.inf)
-    return Mixture(weight, torch.zeros(len(mask), 1, mask.shape[1]), scale, normal, mask)
-
-
 def of_kept(scale: Tensor, kept: Tensor) -> Tensor:
     """Information [B, R] between the kept coordinates of two Gaussian sides.
 
@@ -102,12 +96,9 @@ def of_kept(scale: Tensor, kept: Tensor) -> Tensor:
     return (0.5 * (x + y - joint)).float()
 
 
-def partial(count: int, samples: int, queries: int, dim: int) -> Datasets:
+@with_sure_labels
+def partial(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, ...]:
     """y is a function of a source, censored or without contact; x is the source or another y."""
-    return with_sure_labels(_partial, count, samples, queries, dim)
-
-
-def _partial(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, ...]:
     hidden = hides(False)
     mu = sides(count, min(dim, HIDDEN) if hidden else dim)
     u = source(mu, samples + DRAWS)
@@ -119,11 +110,8 @@ def _partial(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, 
             centre = function(u, mu, dim)
         side = censored if torch.rand(()) < 0.5 else contact
         shown.append(side(u, mu, centre * mask[:, None], mask))
-    mi, sure = label(tuple(shown), samples, queries)
-    pair = [(shown[1].values if hidden else u)[:, :samples], shown[0].values[:, :samples]]
-    if torch.rand(()) < 0.5:
-        pair.reverse()
-    return pair[0][sure], pair[1][sure], mi[sure]
+    pair = (v[:, :samples] for v in (shown[1].values if hidden else u, shown[0].values))
+    return *pair, *label(tuple(shown), samples, queries)
 
 
 def censored(u: Tensor, mu: Tensor, centre: Tensor, mask: Tensor) -> Observed:

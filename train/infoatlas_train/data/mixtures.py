@@ -192,6 +192,20 @@ class Mixture:
         return finish(self.mask[:, :dim], self.mask[:, dim:], x, y, joint, product, mi)
 
 
+def centred(
+    scale: Tensor, mask: Tensor, log_weight: Tensor | None = None, freedom: Tensor | None = None
+) -> Mixture:
+    """Mixtures of zero mean; Gaussian without `freedom` [B, K], equal weights without weights."""
+    weight, nu = (torch.zeros(scale.shape[:2], device=scale.device) for _ in range(2))
+    return Mixture(
+        weight if log_weight is None else log_weight,
+        torch.zeros(scale.shape[:3], device=scale.device),
+        scale,
+        nu + math.inf if freedom is None else freedom,
+        mask,
+    )
+
+
 def component(dx: int, dy: int) -> Mixture:
     """One component of prescribed strength, Gaussian or Student-t with equal probability."""
     half = max(dx, dy)
@@ -199,8 +213,7 @@ def component(dx: int, dy: int) -> Mixture:
     nu = torch.full((1, 1), math.inf)
     if torch.rand(()) < 0.5:
         nu = 2.1 + 28 * torch.rand(1, 1) ** 3
-    scale, mean = prescribed_correlation(mx, my), torch.zeros(1, 1, 2 * half)
-    return Mixture(torch.zeros(1, 1), mean, scale, nu, torch.cat([mx, my], 1))
+    return centred(prescribed_correlation(mx, my), torch.cat([mx, my], 1), freedom=nu)
 
 
 def label(m: Mixture, half: int, queries: int) -> tuple[float, float]:

@@ -32,7 +32,7 @@ from infoatlas_train.data.channels import (
 from infoatlas_train.data.closed_form import CPU, FULL, sides, without_queries
 from infoatlas_train.data.families import source
 from infoatlas_train.data.flows import orthogonal, random_flow, standardise, uniform
-from infoatlas_train.data.mixtures import Mixture, excess, label, prescribed_correlation
+from infoatlas_train.data.mixtures import Mixture, centred, excess, label, prescribed_correlation
 
 WARPED = 0.5  # share of datasets with a random flow of each side
 MOST_LEVELS = 4  # of a hidden state
@@ -72,10 +72,8 @@ def of_mixtures(
 def zero_mean(scale: Tensor, dx: int, dy: int) -> Mixture:
     """A mixture of Gaussians of zero mean with covariances [K, 2d, 2d] and random weights."""
     k, both = scale.shape[:2]
-    half = both // 2
-    mask = torch.cat([(torch.arange(half) < d).float() for d in (dx, dy)])[None]
-    weight = torch.randn(1, k).log_softmax(1)
-    return Mixture(weight, torch.zeros(1, k, both), scale[None], torch.full((1, k), math.inf), mask)
+    mask = torch.cat([(torch.arange(both // 2) < d).float() for d in (dx, dy)])[None]
+    return centred(scale[None], mask, torch.randn(1, k).log_softmax(1))
 
 
 def regimes(count: int, samples: int, queries: int, dim: int) -> Datasets:
@@ -150,11 +148,8 @@ def _information_of_failures(level: Tensor, rate: Tensor, other: Tensor, queries
     one = torch.ones_like(level)
     fine = torch.stack([one, one, one, 1 + level**2], 1).unflatten(1, (2, 2))
     broken = torch.diag_embed(torch.stack([one, other**2], 1))
-    m = Mixture(
-        torch.stack([1 - rate, rate], 1).log().float(), torch.zeros(len(one), 2, 2),
-        torch.stack([fine, broken], 1), torch.full((len(one), 2), math.inf),
-        torch.ones(len(one), 2),
-    )  # fmt: skip
+    weight = torch.stack([1 - rate, rate], 1).log().float()
+    m = centred(torch.stack([fine, broken], 1), torch.ones(len(one), 2), weight)
     z = m.sample(4 * queries)
     return m.log_ratio(z[..., :1], z[..., 1:]).mean(1).unflatten(0, (count, -1)).sum(1)
 
@@ -182,12 +177,9 @@ def _delays(dim: int) -> tuple[Mixture, int, int]:
     return zero_mean(torch.stack(parts), dx, dy), dx, dy
 
 
-def growing(count: int, samples: int, queries: int, dim: int) -> Datasets:
+@with_sure_labels
+def growing(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, ...]:
     """y is a function of x plus noise, whose size in all channels depends on one coordinate."""
-    return with_sure_labels(_growing, count, samples, queries, dim)
-
-
-def _growing(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, ...]:
     mx, my = sides(count, dim), sides(count, dim)
     my = torch.where(torch.rand(count, 1) < 0.5, mx, my)
     u = source(mx, samples + DRAWS)
@@ -213,6 +205,4 @@ def _growing(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, 
     pair = [u[:, :samples], values[:, :samples]]
     if torch.rand(()) < WARPED:
         pair = [random_flow(v, mask) for v, mask in zip(pair, (mx, my), strict=True)]
-    if torch.rand(()) < 0.5:
-        pair.reverse()
-    return pair[0][sure], pair[1][sure], mi[sure]
+    return *pair, mi, sure

@@ -24,8 +24,8 @@ from infoatlas_train.data.channels import DRAWS, label, observed, term, with_sur
 from infoatlas_train.data.closed_form import CPU, sides, without_queries
 from infoatlas_train.data.families import source
 from infoatlas_train.data.flows import orthogonal, standardise, uniform
-from infoatlas_train.data.lost_values import gaussian, of_kept
-from infoatlas_train.data.mixtures import excess, prescribed_correlation
+from infoatlas_train.data.lost_values import of_kept
+from infoatlas_train.data.mixtures import centred, excess, prescribed_correlation
 from infoatlas_train.data.sensors import with_a_last
 
 CELLS = 1024  # of the quadrature over values on a logarithmic scale
@@ -41,7 +41,7 @@ def simplex(count: int, samples: int, queries: int, dim: int) -> Datasets:
     mx, my = sides(count, dim), sides(count, dim)
     my = torch.where(torch.rand(count, 1) < 0.5, mx, my)
     scale = prescribed_correlation(mx, my)
-    z = gaussian(scale, torch.cat([mx, my], 1)).sample(samples)
+    z = centred(scale, torch.cat([mx, my], 1)).sample(samples)
     shown, free = [], []
     for side, mask in zip(z.chunk(2, 2), (mx, my), strict=True):
         if shown and torch.rand(()) < 1 / 3:
@@ -133,12 +133,9 @@ def stable(a: Tensor, positive: bool, shape: tuple[int, ...]) -> Tensor:
     return (top * (torch.cos(angle - a * (angle + turn)) / wait) ** ((1 - a) / a)).float()
 
 
-def fine(count: int, samples: int, queries: int, dim: int) -> Datasets:
+@with_sure_labels
+def fine(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, ...]:
     """y is a fast function of x plus noise."""
-    return with_sure_labels(_fine, count, samples, queries, dim)
-
-
-def _fine(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, ...]:
     mu, my = sides(count, dim), sides(count, dim)
     u = source(mu, samples + DRAWS)
     speed = uniform((count, 1, my.shape[1]), math.log(2.0), math.log(30.0), CPU).exp()
@@ -150,8 +147,4 @@ def _fine(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, ...
     wave = standardise(torch.where(kind == 1, phase % 1, wave))
     trend = along * torch.rand(count, 1, dim) * (torch.rand(count, 1, dim) < 0.5)
     second = observed(u, mu, standardise(wave + trend), my, 0.0)
-    mi, sure = label((second,), samples, queries)
-    pair = [u[:, :samples], second.values[:, :samples]]
-    if torch.rand(()) < 0.5:
-        pair.reverse()
-    return pair[0][sure], pair[1][sure], mi[sure]
+    return u[:, :samples], second.values[:, :samples], *label((second,), samples, queries)

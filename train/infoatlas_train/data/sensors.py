@@ -21,7 +21,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from infoatlas_train.data.atlas import Datasets
 from infoatlas_train.data.channels import (
     DRAWS,
     HIDDEN,
@@ -43,22 +42,15 @@ MOST_COUNTED = 60
 LARGEST_RATE = 60.0
 
 
-def sensors(count: int, samples: int, queries: int, dim: int) -> Datasets:
+@with_sure_labels
+def sensors(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, ...]:
     """Datasets with y a measurement of the source and x the source or another measurement."""
-    return with_sure_labels(attempt, count, samples, queries, dim)
-
-
-def attempt(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, ...]:
-    """Datasets x, y [B, n, D] with accurate labels, and their mutual information [B], nats."""
     hidden = bool(torch.rand(()) < 0.3)
     mu = sides(count, min(dim, HIDDEN) if hidden else dim)
     u = any_of(SOURCES)(source(mu, samples + DRAWS), mu)
     shown = tuple(sensor(u, mu, sides(count, dim)) for _ in range(1 + hidden))
-    mi, sure = label(shown, samples, queries)
-    pair = [v[:, :samples] for v in (shown[1].values if hidden else u, shown[0].values)]
-    if torch.rand(()) < 0.5:
-        pair.reverse()
-    return pair[0][sure], pair[1][sure], mi[sure]
+    pair = (v[:, :samples] for v in (shown[1].values if hidden else u, shown[0].values))
+    return *pair, *label(shown, samples, queries)
 
 
 def any_of(these: tuple[Any, ...]) -> Any:
