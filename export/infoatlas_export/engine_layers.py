@@ -182,8 +182,7 @@ def scratch(reports: Iterable[str]) -> tuple[int, ...]:
 
 def dimensions(text: str) -> dict[str, tuple[int, ...]]:
     """Dimensions of inputs and outputs in the builder's message; -1 for an axis of any size."""
-    return {name: _sizes(sizes) for name, sizes in _END.findall(text)}
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    return tuple(int(size) for size in text.split(",") if size.strip())
+    return {
+        name: tuple(int(size) for size in sizes.split(",") if size.strip())
+        for name, sizes in _END.findall(text)
+    }

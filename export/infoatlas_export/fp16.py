@@ -17,7 +17,6 @@ from collections.abc import Iterable
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import helper, numpy_helper
 
 from infoatlas_export import limits
@@ -30,7 +29,7 @@ from infoatlas_export.fp16_emulation import (
     replace_nodes,
 )
 from infoatlas_export.model_code import CODE
-from infoatlas_export.onnx import differences, sealed
+from infoatlas_export.onnx import differences, on_cpu, sealed
 from infoatlas_rt.errors import ModelError
 from infoatlas_rt.models.model_file import OUTPUTS
 
@@ -166,20 +165,15 @@ def refuse_inexact(content: bytes, half: bytes) -> list[dict[str, float]]:
     return rows
 
 
-def halved(content: bytes, scopes: Iterable[str] = SCOPES) -> tuple[bytes, list[dict[str, float]]]:
+def halved(content: bytes) -> tuple[bytes, list[dict[str, float]]]:
     """Convert a model file to mixed precision, and compare it: the file and its parity table."""
-    half = converted(content, scopes)
+    half = converted(content)
     return half, refuse_inexact(content, half)
 
 
 def parity(expected: bytes, emulation: bytes) -> list[dict[str, float]]:
     """Largest differences of all outputs in nats at each size; infinite if one is not finite."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 2
-    sessions = [
-        onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
-        for model in (expected, emulation)
-    ]
+    sessions = on_cpu(expected), on_cpu(emulation)
     dim = sessions[0].get_inputs()[0].shape[2]
     exact, rounded = (lambda inputs, s=s: s.run(OUTPUTS, inputs) for s in sessions)
     return differences(exact, rounded, SIZES, dim)

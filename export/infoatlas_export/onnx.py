@@ -148,16 +148,20 @@ def metadata(model: InfoAtlas, run: dict[str, Any], name: str, version: str) -> 
     return {f"infoatlas.{key}": str(value) for key, value in values.items()}
 
 
+def on_cpu(content: bytes, threads: int = 2) -> onnxruntime.InferenceSession:
+    """A session of ONNX Runtime on the CPU."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    return onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"])
+
+
 def parity(model: InfoAtlas, onnx_bytes: bytes) -> list[dict[str, float]]:
     """Largest difference in nats of ONNX Runtime and torch with the exact solve, at each size.
 
     Torch computes in float64. In float32 it is less accurate than ONNX Runtime if one side nearly
     determines the other, with an error of 0.1 nats at n = 5000.
     """
-    whole = copy.deepcopy(model).double()
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 2
-    session = onnxruntime.InferenceSession(onnx_bytes, options, ["CPUExecutionProvider"])
+    whole, session = copy.deepcopy(model).double(), on_cpu(onnx_bytes)
 
     def exact(inputs: dict[str, NDArray[Any]]) -> Sequence[NDArray[Any]]:
         with torch.no_grad():

@@ -11,13 +11,11 @@ import hashlib
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 
-from infoatlas_export.onnx import example, sealed, to_onnx
+from infoatlas_export.onnx import example, on_cpu, sealed, to_onnx
 from infoatlas_rt.cli.main import exit_code
 from infoatlas_rt.errors import InputError
 from infoatlas_train.pretrain import load
@@ -44,7 +42,7 @@ def regraphed(content: bytes, checkpoint: str) -> bytes:
     for weight in wanted:
         weight.CopyFrom(had[weight.name])
     made = sealed(new)
-    sessions = _session(content), _session(made)
+    sessions = on_cpu(content, 1), on_cpu(made, 1)
     for slices, samples in SIZES:
         inputs = example(slices, max(samples, 3 * model.config.dim), model.config.dim, seed=samples)
         outputs = (session.run(None, inputs) for session in sessions)
@@ -56,12 +54,6 @@ def regraphed(content: bytes, checkpoint: str) -> bytes:
                     "build the model again"
                 )
     return made
-
-
-def _session(content: bytes) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"])
 
 
 def main(file: str, checkpoint: str, manifest: str) -> None:
