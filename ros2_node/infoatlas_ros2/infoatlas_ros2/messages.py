@@ -1,4 +1,7 @@
-"""Convert results of the library to messages of the node."""
+"""Convert results of the library to messages of the node.
+
+The header of a message is that of the state that it is dated to.
+"""
 
 from __future__ import annotations
 
@@ -7,86 +10,49 @@ from typing import Any
 from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, Subtask
 
 
+def filled(kind: Any, found: Any, **given: Any) -> Any:
+    """A message with these fields; the others are those of a result with the same names."""
+    others = kind.get_fields_and_field_types().keys() - given.keys()
+    return kind(**given, **{name: getattr(found, name) for name in others})
+
+
 def estimate(found: Any, header: Any, age: float, lag_seconds: float = 0.0) -> MutualInformation:
-    """The message of an estimate, with the header of the window's newest state."""
+    """The message of an estimate over a window."""
     own = found.estimate
-    return MutualInformation(
+    return filled(
+        MutualInformation,
+        own,
         header=header,
         value=own.mi,
         standard_error=own.stderr,
-        noise=own.noise,
         local_value=found.local,
-        samples=own.samples,
-        effective_samples=own.effective_samples,
-        slices=own.slices,
         k=own.k or 0,
         lag=found.lag,
         lag_seconds=lag_seconds,
         fill=found.fill,
-        saturated=own.saturated,
-        degenerate=own.degenerate,
         age=age,
     )
 
 
 def extremum(found: Any, header: Any, detected: Any) -> Extremum:
-    """The message of an extremum, with the header of the state that it is dated to."""
-    return Extremum(
-        header=header,
-        kind=found.kind,
-        value=found.value,
-        prominence=found.prominence,
-        z=found.z,
-        index=found.index,
-        detected_at=found.detected_at,
-        detected_stamp=detected,
-    )
+    """The message of an extremum."""
+    return filled(Extremum, found, header=header, detected_stamp=detected)
 
 
 def keystate(event: Any, header: Any, detected: Any) -> KeyState:
-    """The message of a key state, with the header of the state that it is dated to."""
-    return KeyState(
-        header=header,
-        keystate=event.keystate,
-        score=event.score,
-        subtask=event.subtask or "",
-        step=event.step,
-        detected_step=event.detected_step,
-        detected_stamp=detected,
-    )
+    """The message of a key state."""
+    known = event.subtask or ""
+    return filled(KeyState, event, header=header, detected_stamp=detected, subtask=known)
 
 
 def coupling(event: Any, header: Any, detected: Any) -> Coupling:
-    """The message of a coupling, with the header of the state that it is dated to."""
-    return Coupling(
-        header=header,
-        kind=event.kind,
-        value=event.value,
-        standard_error=event.stderr,
-        z=event.z,
-        step=event.step,
-        detected_step=event.detected_step,
-        detected_stamp=detected,
-    )
+    """The message of a coupling."""
+    error = event.stderr
+    return filled(Coupling, event, header=header, detected_stamp=detected, standard_error=error)
 
 
 def subtask(tool: str, state: Any, header: Any) -> Subtask:
-    """The message of the sub-task of a tool, with the header of the newest state.
-
-    A `state` of None means that the sub-task is unknown.
-    """
+    """The message of the sub-task of a tool; a `state` of None means that it is unknown."""
     if state is None:
         return Subtask(header=header, index=-1, tool=tool)
-    return Subtask(
-        header=header,
-        index=state.index,
-        name=state.name,
-        tool=tool,
-        reference=state.reference,
-        held=state.held,
-        progress=state.progress,
-        task_progress=state.task_progress,
-        stalled=state.stalled,
-        waiting=state.waiting,
-        seconds=state.seconds,
-    )
+    return filled(Subtask, state, header=header, tool=tool)

@@ -112,14 +112,11 @@ class InfoAtlasNode(LifecycleNode):
         self._state = "unconfigured"
         return DONE
 
+    on_error = on_cleanup
+
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         self._release()
         self._state = "finalized"
-        return DONE
-
-    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        self._release()
-        self._state = "unconfigured"
         return DONE
 
     def _configure(self, settings: parameters.Settings) -> None:
