@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
+from importlib import import_module
 from itertools import chain, count, islice
 from typing import Any
 
@@ -48,6 +49,15 @@ def shift_notes(origins: Mapping[int, int], names: Sequence[str]) -> list[str]:
         for column, origin in origins.items()
     ]
     return [f"Subtracted, because float64 is exact for integers to 2^53: {', '.join(each)}."]
+
+
+def require(module: str, what: str, extra: str) -> Any:
+    """A package that is imported when used; InputError, which begins with `what`, without it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        way = f"pip install 'infoatlas-rt[{extra}]'"
+        raise InputError(f"{what} is not installed: {way}") from error
 
 
 def require_pandas(what: str) -> Any:

@@ -19,13 +19,13 @@ def recorded(lengths, goals=True) -> Trajectories:
 def test_raw_steps_while_enough_trajectories_remain():
     lengths = [30] * 5 + [12] * 3 + [20] * 4
     fake = RecordingEstimator(n_min=8)
-    curve = mi_curve(recorded(lengths), fake, lag=2, mode="raw", drop_constant=False)
+    curve = mi_curve(recorded(lengths), fake, lag=2, mode="raw")
     np.testing.assert_array_equal(curve.position, np.arange(2, 20))
     np.testing.assert_array_equal(curve.samples, [12] * 10 + [9] * 8)
     np.testing.assert_array_equal(np.isnan(curve.influence).sum(1), [0] * 10 + [3] * 8)
     assert np.isnan(curve.influence[-1, 5:8]).all()
     for t, call in zip(range(2, 20), fake.calls, strict=True):
-        assert (call.x[:, 1] == t).all() and (call.y[:, 1] == t - 2).all()
+        assert (call.x[:, 0] == t).all() and (call.y[:, 0] == t - 2).all()
 
 
 def test_normalised_time_aligns_starts_and_ends():
@@ -38,15 +38,14 @@ def test_normalised_time_aligns_starts_and_ends():
         lag=3,
         history=2,
         points=25,
-        drop_constant=False,
         progress=lambda i, n: done.append((i, n)),
     )
     assert curve.mode == "normalised" and done == [(i, 25) for i in range(1, 26)]
-    assert (fake.calls[0].x[:, 1] == 4).all()
-    np.testing.assert_array_equal(fake.calls[-1].x[:, 1], np.array(lengths) - 1)
+    assert (fake.calls[0].x[:, 0] == 4).all()
+    np.testing.assert_array_equal(fake.calls[-1].x[:, 0], np.array(lengths) - 1)
     for call in fake.calls:  # lag original steps, however long the trajectory is
-        np.testing.assert_array_equal(call.x[:, 1] - call.y[:, 1], 3)
-        np.testing.assert_array_equal(call.x[:, 1] - call.y[:, 5], 4)
+        np.testing.assert_array_equal(call.x[:, 0] - call.y[:, 0], 3)
+        np.testing.assert_array_equal(call.x[:, 0] - call.y[:, 1], 4)
     assert curve.position[-1] == 1.0 and (np.diff(curve.position) > 0).all()
     expected = np.mean([4 / (n - 1) for n in lengths])
     assert curve.position[0] == pytest.approx(expected)

@@ -110,8 +110,6 @@ def independence_test(
     *,
     permutations: int = PERMUTATIONS,
     time_series: bool = False,
-    resolution_x: Any = None,
-    resolution_y: Any = None,
     groups: Any = None,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -136,9 +134,6 @@ def independence_test(
         autocorrelation. If they drift (random walks) or are short, a shifted series has a jump
         where it wraps around, and the test rejects independence too often. The test is for two
         different series, not for a series and its own past.
-    resolution_x, resolution_y : float or [d], optional
-        Smallest difference that has a meaning, in the units of the data: values are rounded to
-        multiples of it before they are ranked.
     groups : array-like [n] of int, optional
         Trajectory, episode or subject of each sample; all have as many samples. Entire trajectories
         of y are exchanged. So steps may depend on each other, and what depends on the step alone (a
@@ -171,7 +166,7 @@ def independence_test(
     count = as_count(permutations, "permutations", 1, 10**7)
     estimator = as_estimator(estimator)
     provider = estimator.backend.provider
-    samples = check_samples(x, y, provider, time_series, resolution_x, resolution_y, groups)
+    samples = check_samples(x, y, provider, time_series, groups=groups)
     if not time_series and groups is None:
         warn_of_copies(samples.x, samples.y)
     prepared = estimator.prepare(samples)

@@ -234,16 +234,10 @@ class PairwiseInformation(Screening):
         order = np.argsort(-self.mi, kind="stable")
         return self._lines(f"{len(labels)} pairs of {len(self.names)} columns", labels, order)
 
-    def to_frame(self, value: str = "mi") -> Any:
-        """`matrix` as a pandas DataFrame [d, d] with the names of the columns.
-
-        Parameters
-        ----------
-        value : {"mi", "stderr", "noise", "p_value", "p_adjusted", "saturated"}
-            Field of `matrix`, "mi" (nats) unless given. InputError also if pandas is not installed.
-        """
+    def to_frame(self) -> Any:
+        """`matrix()` as a pandas DataFrame [d, d]; InputError if pandas is not installed."""
         pandas, names = require_pandas("to_frame()"), list(self.names)
-        return pandas.DataFrame(self.matrix(value), index=names, columns=names)
+        return pandas.DataFrame(self.matrix(), index=names, columns=names)
 
     def _draw(self, ax: Any) -> None:
         shown = ax.imshow(np.maximum(self.matrix(), 0), cmap="viridis", vmin=0)

@@ -19,6 +19,7 @@ from infoatlas_rt.errors import InputError, OutputError
 from ..array_types import Int
 from ..bags.bag_files import BagFiles, reading
 from ..bags.states import SUFFIXES
+from ..presentation import require
 from .content import Annotations
 
 TOPIC = "/infoatlas/events"
@@ -44,16 +45,11 @@ def write_foxglove(
     The episodes of a folder of bags are the names of the bags, and `topic` is the one whose
     messages are the steps. Times of other data sets begin at 0 in each demonstration.
     """
-    try:
-        from rosbags.typesys import Stores, get_types_from_msg, get_typestore
-    except ImportError as error:
-        raise InputError(
-            f"{path}: rosbags writes MCAP and is not installed: pip install 'infoatlas-rt[bags]'"
-        ) from error
+    typesys = require("rosbags.typesys", f"{path}: rosbags writes MCAP and", "bags")
     times = _times(annotations, Path(path), topic)
-    store = get_typestore(Stores.LATEST)
+    store = typesys.get_typestore(typesys.Stores.LATEST)
     for name, text in DEFINITIONS.items():
-        store.register(get_types_from_msg(text, name))
+        store.register(typesys.get_types_from_msg(text, name))
     names = [f"{_stem(name)}.events.mcap" for name in annotations.episodes]
     if len(set(names)) < len(names):
         raise InputError(f"episodes are {annotations.episodes[:5]}: give them different names")

@@ -10,7 +10,6 @@ rerun-sdk have no lanes; there the number of the part is a curve.
 import os
 import re
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ from ..files.lerobot.features import STATE
 from ..files.lerobot.images import video_places
 from ..files.lerobot.meta import LeRobotFolder
 from ..files.lerobot.reader import is_lerobot
-from ..presentation import unused_name
+from ..presentation import require, unused_name
 from .content import Annotations
 
 APPLICATION = "infoatlas-rt"
@@ -61,7 +60,8 @@ def write_rerun(
     `episodes` are names or numbers of demonstrations (all unless given). Videos of a LeRobot data
     set are copied. Without a rate, there is only the timeline `step`, and no video.
     """
-    rerun = _rerun(path)
+    what = f"{path}: rerun-sdk writes its view and"
+    rerun, _ = (require(name, what, "view") for name in ("rerun", "rerun.blueprint"))
     every = annotations.episodes
     rows = [find_episode(name, every) for name in (every if episodes is None else episodes)]
     if not rows:
@@ -96,17 +96,6 @@ def write_rerun(
     except OSError as error:
         raise OutputError(f"{out} cannot be written ({error}): choose another folder") from error
     return tuple(notes)
-
-
-def _rerun(path: Path) -> Any:
-    try:
-        import_module("rerun.blueprint")
-        return import_module("rerun")
-    except ImportError as error:
-        raise InputError(
-            f"{path}: rerun-sdk writes its view and is not installed: pip install "
-            "'infoatlas-rt[view]'"
-        ) from error
 
 
 def _log(

@@ -66,7 +66,8 @@ def review(
     """
     count, nothing = len(paths), np.full(len(paths), np.nan)
     motion = _scale([np.diff(path, axis=0) for path in paths])
-    jerk = np.array([_rms(np.diff(own, 2, axis=0)) for own in motion])
+    third = [np.diff(own, 2, axis=0) for own in motion]
+    jerk = np.array([np.sqrt((own**2).mean()) if own.size else 0.0 for own in third])
     set_lag, correlation, lag, surprise = np.nan, np.nan, nothing, nothing
     apart = np.zeros(count)
     if actions is not None and count >= ENOUGH:
@@ -106,10 +107,6 @@ def _scale(values: Sequence[Float]) -> list[Float]:
     """Columns with a root mean square of 1 over all arrays; constant ones stay 0."""
     scale = np.sqrt(np.mean(np.concatenate(values) ** 2, axis=0))
     return [own / np.where(scale > 0, scale, 1.0) for own in values]
-
-
-def _rms(values: Float) -> float:
-    return float(np.sqrt((values**2).mean())) if values.size else 0.0
 
 
 def _lags(

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.schema import FieldType, Schema
 
+from ..presentation import require
 from .bag_files import BagFiles
 from .storages import Channel
 
@@ -30,13 +30,7 @@ class BagReader(BagFiles):
     """
 
     def __init__(self, source: Path) -> None:
-        try:
-            import rosbags.typesys  # noqa: F401
-        except ImportError as error:
-            raise InputError(
-                "bags are read with rosbags, which is not installed: pip install "
-                "'infoatlas-rt[bags]'"
-            ) from error
+        require("rosbags.typesys", "bags are read with rosbags, which", "bags")
         super().__init__(source)
         self.unreadable: dict[int, str] = {}
         try:

@@ -22,7 +22,7 @@ from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.redundancy import redundant
 from infoatlas_rt.estimation.result import Estimate
-from infoatlas_rt.inputs.checks import as_choice, as_count, as_flag
+from infoatlas_rt.inputs.checks import as_choice, as_count
 from infoatlas_rt.streams.extrema import POINTS, Extremum, ExtremumDetector
 
 from ..trajectories import Trajectories, as_trajectories
@@ -124,14 +124,15 @@ def mi_curve(
     history: int = 1,
     mode: str = "auto",
     points: int = 100,
-    drop_constant: bool = True,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> MICurve:
     """I(s_t; s_<t-Δt) over trajectories, at every moment (the paper's Section 4.4).
 
     All moments have the same projections, and neighbouring moments have the same trajectories, so
-    the points differ by the data alone.
+    the points differ by the data alone. Coordinates that are constant within every trajectory
+    (goals, sizes) are copies of their own past, and left out. If states are sliced, so are those
+    that others determine linearly.
 
     Parameters
     ----------
@@ -148,9 +149,6 @@ def mi_curve(
         apart either way. "auto": "raw" if all trajectories have the same length.
     points : int
         T in normalised time; fewer if neighbouring moments are the same step in all trajectories.
-    drop_constant : bool
-        Leave out coordinates that are constant within every trajectory (goals, sizes): copies of
-        their own past. If states are sliced, also those that others determine linearly.
     executor : concurrent.futures.Executor, optional
         Its workers share the points; the result has the same bits as without it.
     progress : callable, optional
@@ -176,16 +174,13 @@ def mi_curve(
     reach = as_count(lag, "lag", 1) + as_count(history, "history", 1) - 1
     points = as_count(points, "points", 2, 10**5)
     trajectories, estimator = as_trajectories(trajectories), as_estimator(estimator)
-    drop_constant = as_flag(drop_constant, "drop_constant")
     mode = as_choice(mode, "mode", MODES)
     states, lengths = trajectories.states, trajectories.lengths
     if mode == "auto":
         mode = "raw" if (lengths == lengths[0]).all() else "normalised"
     _check_lengths(lengths, reach, estimator)
-    dropped: tuple[int, ...] = ()
-    if drop_constant:
-        left_out = _constant_or_redundant(states, lengths, history, estimator)
-        states, dropped = states[:, ~left_out], tuple(np.flatnonzero(left_out).tolist())
+    left_out = _constant_or_redundant(states, lengths, history, estimator)
+    states = states[:, ~left_out]
     if mode == "raw":
         position = np.arange(reach, np.sort(lengths)[-estimator.model_file.n_min], dtype=np.float64)
         steps = np.repeat(position.astype(np.int64)[:, None], len(lengths), axis=1)
@@ -216,7 +211,7 @@ def mi_curve(
         mode=mode,
         lag=lag,
         history=history,
-        dropped=dropped,
+        dropped=tuple(np.flatnonzero(left_out).tolist()),
         how=f"{slices}, model {one.model} on {one.provider}, seed {one.seed}",
     )
 

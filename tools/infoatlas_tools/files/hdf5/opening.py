@@ -9,6 +9,7 @@ from typing import Any
 
 from infoatlas_rt.errors import InputError, OutputError
 
+from ...presentation import require
 from ..numbers import check_regular
 
 HDF5_SUFFIXES = (".hdf5", ".h5")
@@ -18,12 +19,7 @@ HDF5_SUFFIXES = (".hdf5", ".h5")
 def open_hdf5(path: Path) -> Iterator[tuple[Any, Any]]:
     """An open HDF5 file, and the package h5py."""
     check_regular(path)
-    try:
-        import h5py
-    except ImportError as error:
-        raise InputError(
-            f"{path}: h5py reads it and is not installed: pip install 'infoatlas-rt[datasets]'"
-        ) from error
+    h5py = require("h5py", f"{path}: h5py reads it and", "datasets")
     try:
         with h5py.File(path, "r") as file:
             yield file, h5py

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 
+from ...presentation import require
 from ..numbers import LARGEST, check_regular
 
 Int = NDArray[np.int64]
@@ -77,14 +78,9 @@ def check_columns(names: Sequence[str], wanted: Sequence[str], file: Path) -> No
 
 def require_pyarrow(path: Path) -> tuple[Any, Any]:
     """pyarrow and pyarrow.parquet; InputError if they are not installed."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise InputError(
-            f"{path}: pyarrow reads it and is not installed: pip install 'infoatlas-rt[datasets]'"
-        ) from error
-    return pyarrow, pyarrow.parquet
+    what = f"{path}: pyarrow reads it and"
+    parquet = require("pyarrow.parquet", what, "datasets")
+    return require("pyarrow", what, "datasets"), parquet
 
 
 def as_frames(table: Any, features: Sequence[str], timed: bool, file: Path) -> Frames:

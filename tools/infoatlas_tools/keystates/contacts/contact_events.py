@@ -86,7 +86,6 @@ class Evidence:
     """What the demonstrations show of contacts."""
 
     bodies: tuple[str, ...]  # that are moved
-    movers: tuple[str, ...]  # bodies that move them
     grippers: dict[str, tuple[int, ...]]  # with their columns
     columns: tuple[int, ...]  # of bodies that move others, or of everything that is no gripper
     events: list[list[Event]]  # of each demonstration, in order of time
@@ -148,7 +147,6 @@ def find_evidence(
     others = [c for c in range(states[0].shape[1]) if c not in fingers and c not in taken]
     return Evidence(
         tuple(sorted({motion.body for motion in every})),
-        tuple(sorted(movers)),
         {g.name: g.columns for g in grippers},
         tuple(moving or others),
         clearest(events, lengths, frequency),
