@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,8 @@ from infoatlas_rt.errors import InputError
 
 from .images import ArrayImages, Image, Images, size_at
 from .videos import Video
+
+THREADS = min(4, os.cpu_count() or 1)  # demonstrations that are decoded at a time
 
 
 class Camera:
@@ -41,6 +46,24 @@ class Camera:
 
         InputError if one is missing, cannot be decoded, or has other proportions than those before.
         """
+        return self._checked(demonstration, self._decode(demonstration, steps, width))
+
+    def read_each(self, wanted: Iterable[tuple[int, Sequence[int]]], width: int) -> Iterator[Image]:
+        """As `read`, of demonstrations with their steps in turn; the next ones are decoded then."""
+        pending = deque[tuple[int, Future[Image]]]()
+        pool = ThreadPoolExecutor(THREADS)
+        try:
+            for which, steps in wanted:
+                pending.append((which, pool.submit(self._decode, which, steps, width)))
+                if len(pending) > THREADS:
+                    first, images = pending.popleft()
+                    yield self._checked(first, images.result())
+            for first, images in pending:
+                yield self._checked(first, images.result())
+        finally:  # also if no more are asked for
+            pool.shutdown(cancel_futures=True)
+
+    def _decode(self, demonstration: int, steps: Sequence[int], width: int) -> Image:
         wanted = np.asarray(steps, np.int64)
         length = int(self.lengths[demonstration])
         if not len(wanted) or wanted[0] < 0 or wanted[-1] >= length or (np.diff(wanted) < 0).any():
@@ -48,16 +71,25 @@ class Camera:
         wanted = np.clip(wanted + self.late, 0, length - 1)
         once, places = np.unique(wanted, return_inverse=True)
         found = [*self.demonstrations[demonstration].read(once.tolist(), width)]
-        self._shape = self._shape or found[0].shape
         for image in found:
-            if image.shape[:2] != size_at(width, self._shape)[::-1]:
-                raise InputError(
-                    f"images of camera {self.name} have {image.shape[:2]} pixels in demonstration "
-                    f"{self.episodes[demonstration]}, and other proportions before: leave that "
-                    "recording out"
-                )
-        self.on_read()
+            if image.shape != found[0].shape:
+                raise self._other(demonstration, image)
         return np.stack(found)[places]
+
+    def _checked(self, demonstration: int, found: Image) -> Image:
+        """Images of the same proportions as those before."""
+        self._shape = self._shape or found[0].shape
+        if found.shape[1:3] != size_at(found.shape[2], self._shape)[::-1]:
+            raise self._other(demonstration, found[0])
+        self.on_read()
+        return found
+
+    def _other(self, demonstration: int, image: Image) -> InputError:
+        return InputError(
+            f"images of camera {self.name} have {image.shape[:2]} pixels in demonstration "
+            f"{self.episodes[demonstration]}, and other proportions before: leave that "
+            "recording out"
+        )
 
     def video(self, demonstration: int) -> tuple[Path, float, float] | None:
         """The video of a demonstration, and the seconds at which it begins and ends there."""

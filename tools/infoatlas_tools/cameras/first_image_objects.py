@@ -56,19 +56,21 @@ def unusual(images: Image, scene: Scene) -> Bool:
     """Pixels [N, h, w] that differ from the background and from the usual first image."""
     import cv2
 
-    far = np.full(images.shape[:3], np.inf, np.float32)
-    for usual in (scene.background, scene.usual):
-        far = np.minimum(far, np.linalg.norm(images - usual, axis=-1))
+    found = np.zeros(images.shape[:3], bool)
     kernel = np.ones((2, 2), np.uint8)  # opens: single pixels are noise
-    opened = [cv2.morphologyEx((f > DIFFERS).astype(np.uint8), cv2.MORPH_OPEN, kernel) for f in far]
-    return np.array(opened) > 0
+    for own, image in zip(found, images, strict=True):
+        far = [np.linalg.norm(image - usual, axis=-1) for usual in (scene.background, scene.usual)]
+        differs = (np.minimum(*far) > DIFFERS).astype(np.uint8)
+        own[:] = cv2.morphologyEx(differs, cv2.MORPH_OPEN, kernel) > 0
+    return found
 
 
 def colour_of(images: Image, scene: Scene, palette: Image) -> Int:
     """Nearest colour of the palette of each pixel [N, h, w]; -1 where a pixel is usual."""
     found = np.full(images.shape[:3], -1)
     mask = unusual(images, scene)
-    found[mask] = np.linalg.norm(images[mask][:, None] - palette, axis=-1).argmin(axis=1)
+    for own, image, there in zip(found, images, mask, strict=True):
+        own[there] = np.linalg.norm(image[there][:, None] - palette, axis=-1).argmin(axis=1)
     return found
 
 

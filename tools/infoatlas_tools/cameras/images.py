@@ -58,6 +58,12 @@ def lab(image: Image, blur: float) -> NDArray[np.float32]:
     return np.asarray(values * np.array([LIGHTNESS, 1, 1], np.float32))
 
 
+def median(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Median [h, w, c] over all images of parts [n, h, w, c], without a copy of all of them."""
+    rows = range(len(parts[0][0]))
+    return np.stack([np.median(np.concatenate([p[:, y] for p in parts]), axis=0) for y in rows])
+
+
 def decode(content: bytes, what: str) -> Image:
     """The image in the bytes of a file of PNG, JPEG or the like; `what` names it in the error."""
     cv2 = require("cv2")

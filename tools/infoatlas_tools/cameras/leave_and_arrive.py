@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .camera import Camera
-from .images import FEWEST, MOVING, lab, require
+from .images import FEWEST, MOVING, lab, median, require
 
 Pixels = NDArray[np.floating]  # [..., h, w, 3]: CIE L*a*b*, L* times LIGHTNESS
 
@@ -96,12 +96,11 @@ def _find(
     count = min(40, max(1, BACKGROUND // len(states)))  # more images show the same background
     seen: list[Seen] = []
     like: Pixels | None = None
-    for i, own in enumerate(states):
-        steps = np.arange(0, len(own), stride)
-        images = camera.read(i, steps.tolist(), WIDTH)
+    steps = [range(0, len(own), stride) for own in states]
+    for i, images in enumerate(camera.read_each(enumerate(steps), WIDTH)):
         like = lab(images[0], BLUR) if like is None else like
-        seen.append(_compare(images, like, window, count, _way(own[steps])))
-    background = np.median(np.concatenate([one.samples for one in seen]), axis=0)
+        seen.append(_compare(images, like, window, count, _way(states[i][::stride])))
+    background = median([one.samples for one in seen])
     other = [np.mean(_apart(one.samples, background) > OTHER) for one in seen]
     if np.median(other) > MOVING:
         return [[] for _ in states], [

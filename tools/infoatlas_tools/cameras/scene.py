@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .camera import Camera
-from .images import lab
+from .images import lab, median
 
 Image = NDArray[np.float32]
 
@@ -42,17 +42,20 @@ def read_scene(camera: Camera, rate: float) -> Scene:
     count = len(camera.lengths)
     each = max(2, min(EACH, SHARED // count))
     start, images, after, later = [], [], [], []
-    for i, length in enumerate(camera.lengths.tolist()):
+    wanted = []
+    for length in camera.lengths.tolist():
         opening = np.unique(np.linspace(0, min(FIRST * rate, length - 1), 3).astype(int))
         spread = np.linspace(0, length - 1, each).astype(int)
-        both = np.unique(np.r_[opening, spread])
-        found = camera.read(i, both.tolist(), WIDTH)
+        wanted.append((opening, spread, np.unique(np.r_[opening, spread])))
+    reading = camera.read_each(enumerate(both.tolist() for *_, both in wanted), WIDTH)
+    for (opening, spread, both), found in zip(wanted, reading, strict=True):
         begin = found[: len(opening)]
         images.append(np.median(begin, axis=0).astype(np.uint8))
         start.append(lab(images[-1], BLUR))
         later.append(found[np.searchsorted(both, spread)])
         after.append(found[-1])
-    background = lab(np.median(np.concatenate(later), axis=0).astype(np.uint8), BLUR)
+    background = lab(median(later).astype(np.uint8), BLUR)
+    del later  # the largest part of the memory
     return _align(np.array(start), background, np.array(images), np.array(after))
 
 
@@ -65,11 +68,14 @@ def read_between(
     which are -1 there, has its first image.
     """
     found = scene.first.copy()
-    for i, (a, b) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
-        if 0 <= a < b:
-            steps = np.unique(np.linspace(a, b, 9).astype(int)).tolist()
-            image = lab(np.median(camera.read(i, steps, WIDTH), axis=0).astype(np.uint8), BLUR)
-            found[i] = _back(image, scene.shift[i]) - scene.colour[i]
+    wanted = {
+        i: np.unique(np.linspace(a, b, 9).astype(int)).tolist()
+        for i, (a, b) in enumerate(zip(begin.tolist(), end.tolist(), strict=True))
+        if 0 <= a < b
+    }
+    for i, images in zip(wanted, camera.read_each(wanted.items(), WIDTH), strict=True):
+        image = lab(np.median(images, axis=0).astype(np.uint8), BLUR)
+        found[i] = _back(image, scene.shift[i]) - scene.colour[i]
     return np.asarray(found)
 
 
@@ -86,7 +92,7 @@ def _align(
     """Images displaced back by the shift of the camera, in the median colours."""
     import cv2
 
-    usual = np.median(first, axis=0)
+    usual = median([first])
     reach = round(REACH * first.shape[2])
     inner = np.ascontiguousarray(_edges(usual)[reach:-reach, reach:-reach])
     fixed = _edges(background)[reach:-reach, reach:-reach]
@@ -104,10 +110,10 @@ def _align(
                 shift[i] = x - reach, y - reach
     for i in range(len(first)):
         first[i], images[i], after[i] = (_back(own[i], shift[i]) for own in (first, images, after))
-    usual = np.median(first, axis=0)
-    colour = np.median(first - usual, axis=(1, 2))
+    usual = median([first])
+    colour = np.array([np.median(image - usual, axis=(0, 1)) for image in first])
     first -= colour[:, None, None]
-    usual = np.median(first, axis=0)
+    usual = median([first])
     return Scene(first, usual, background, images, shift, colour, after)
 
 

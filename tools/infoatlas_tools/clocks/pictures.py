@@ -87,10 +87,10 @@ def _measure(
     read: list[int] = []
     changed: list[Float] = []
     equal: list[Bool] = []
-    for i in np.argsort(np.arange(count) * 0.618034 % 1, kind="stable").tolist():
-        if len(states[i]) <= window:
-            continue
-        grey = camera.read(i, range(len(states[i])), WIDTH).mean(axis=-1, dtype=np.float32)
+    order = np.argsort(np.arange(count) * 0.618034 % 1, kind="stable").tolist()
+    wanted = [(i, range(len(states[i]))) for i in order if len(states[i]) > window]
+    for (i, _), images in zip(wanted, camera.read_each(wanted, WIDTH), strict=True):
+        grey = images.mean(axis=-1, dtype=np.float32)
         read.append(i)
         changed.append(picture_change(grey, window))
         equal.append(np.abs(np.diff(grey, axis=0)).mean(axis=(1, 2)) <= EQUAL)
