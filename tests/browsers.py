@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from infoatlas_tools.cli import label
+from numbered_videos import write_video
 
 ROOT = Path(__file__).parents[1]
 PEOPLE = ROOT / "benchmarks" / "tasks" / "data" / "sawyer_place.npz"
@@ -162,16 +163,8 @@ def drawn(states, height=240, width=320):
 
 def write_videos(folder, demonstrations, codec="libx264"):
     """A video of each demonstration."""
-    import av
-
-    folder.mkdir()
     for i, states in enumerate(demonstrations):
-        with av.open(str(folder / f"{i:02d}.mp4"), "w") as container:
-            stream = container.add_stream(codec, rate=20, options={"preset": "ultrafast"})
-            stream.width, stream.height, stream.pix_fmt = 320, 240, "yuv420p"
-            for image in drawn(states):
-                container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
-            container.mux(stream.encode(None))
+        write_video(folder / f"{i:02d}.mp4", drawn(states), codec, preset="ultrafast")
     return folder
 
 

@@ -11,7 +11,7 @@ import pytest
 from hdf5_sets import write_mimicgen
 from infoatlas_rt import InputError
 from infoatlas_tools import Pose, Trajectories, annotate
-from infoatlas_tools.annotations.annotate import _follow_reading, known_bodies
+from infoatlas_tools.annotations.annotate import follow_reading, known_bodies
 from infoatlas_tools.bags.any_recording import open_recording
 from lerobot_sets import write_lerobot
 from regimes import demonstrations
@@ -68,7 +68,7 @@ def test_bodies_are_those_that_were_read(tmp_path):
 def test_progress_advances_with_each_image(states):
     camera = [np.zeros((len(own), 4, 4, 3), np.uint8) for own in states]
     given, shown = Trajectories(states, rate=20, camera=camera), []
-    _follow_reading(given.camera, shown.append)
+    follow_reading(given.camera, shown.append)
     for i in (*range(12), *range(12)):
         given.camera.read(i, [0], 4)
     assert shown[11] == pytest.approx(0.5) and shown[-1] == pytest.approx(0.75)

@@ -71,7 +71,9 @@ def test_steps_and_proportions_are_checked():
     camera = Trajectories(STATES, camera=images).camera
     for steps in ([], [3, 2], [12], [-1]):
         refuses("ascending ones below 12", camera.read, 0, steps, 32)
-    camera.read(0, [0], 32)
+    reading = camera.read_each([*[(i % 2, [1, 2]) for i in range(20)], (2, [0])], 32)
+    assert [numbers(next(reading))[1] for _ in range(20)] == [2, 22] * 10
+    refuses("in demonstration 2, and other proportions before", next, reading)
     refuses("in demonstration 2, and other proportions before", camera.read, 2, [0], 16)
 
 

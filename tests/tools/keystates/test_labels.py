@@ -1,10 +1,13 @@
 """Labels: matched between demonstrations, and carried over to the others."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from infoatlas_tools import Trajectories, discover_keystates
-from infoatlas_tools.keystates.labels import as_labels
+from infoatlas_tools.cameras.camera import Camera
+from infoatlas_tools.keystates.labels import LACKS, as_labels, lie_on_changes
 from infoatlas_tools.keystates.summary import how_sure
 from refusals import refuses
 
@@ -164,6 +167,17 @@ def follow_two_objects(spoiled, labelled):
     states = Trajectories([states for states, _ in made], names=names, rate=RATE)
     found = discover_keystates(states, labels=labels)
     return found.steps.astype(float).filled(np.nan), found.found.certainty, truth
+
+
+@pytest.mark.parametrize(("step", "lies"), [(204, True), (150, False)])
+def test_few_images_show_whether_a_label_lies_on_a_change(monkeypatch, step, lies):
+    where, rows = lie_on_changes.__globals__, [[SimpleNamespace(step=200)]] * 13
+    monkeypatch.setitem(where, "correct_clock", lambda *_: [])
+    monkeypatch.setitem(where, "find_changes", lambda camera, *_: (rows[: len(camera.lengths)], []))
+    labels = np.full((40, 2), np.nan)
+    labels[8] = step, LACKS
+    camera = Camera("top", np.full(40, 300), range(40))
+    assert lie_on_changes(labels, camera, range(40), (), RATE) == lies
 
 
 def away(steps, truth):

@@ -157,6 +157,41 @@ def test_everything_by_keyboard(opened):
     assert str(person.episode()) in page.locator("#go").inner_text()
 
 
+def test_buttons_folds_and_speed(opened):
+    person, server, labels = opened
+    page = person.page
+
+    def click(name, shown="#axis"):
+        page.locator(name).first.click()
+        box = person.settled().page.locator(shown)
+        return box.inner_text(), box.bounding_box()["height"]
+
+    seen = {"numbers": [2], "names": ["object 2"], "boxes": [[[0] * 4]], "size": [9, 9]}
+    server.session.objects = lambda: seen
+    page.evaluate("document.querySelector('#objects').hidden = false")
+    click("#objects")
+    page.locator("#crops input").fill("tin")
+    click("#things .main")
+    assert server.session.object_names == {2: "tin"}
+    person.mark(60, "grasp")
+    there = str(person.episode())
+    click("[data-kind=grasp]")
+    click("#absent")
+    assert kept(labels)[there] == {"grasp": None}
+    click("#remove")
+    assert kept(labels) == {}
+    person.mark(70, "grasp").mark(90, "Grasp")
+    assert "grasp was at step 70: moved to 90" in person.message()
+    assert click("#closer") != click("#whole")
+    assert click("#wider", "#plot")[1] > click("#legend button", "#plot")[1]
+    person.press(".")
+    assert page.locator("#speed").input_value() == "2"
+    page.route("**/change", lambda route: route.abort())
+    person.press("1")
+    assert "This change may not be saved" in person.message()
+    assert kept(labels)[there] == {"grasp": 90} and person.step("grasp") == 90
+
+
 def test_a_second_tab_never_overwrites_the_first(opened, browser):
     person, server, labels = opened
     page = person.page.context.new_page()
@@ -215,13 +250,7 @@ def answer(url, **headers):
 def test_requests_without_token_or_from_elsewhere_are_refused(opened, browser):
     person, server, _ = opened
     token = {"X-Token": server.token}
-    for path in (
-        "/",
-        "/state",
-        "/app.js",
-        "/signals?episode=0&first=0&last=9&width=99",
-        "/?token=x",
-    ):
+    for path in "/ /state /app.js /signals?episode=0&first=0&last=9&width=99 /?token=x".split():
         status, body, _ = answer(server.origin + path)
         assert status == 403 and b"needs its token" in body
     assert answer(f"{server.origin}/state", **token)[0] == 200
@@ -230,13 +259,7 @@ def test_requests_without_token_or_from_elsewhere_are_refused(opened, browser):
             status, body, _ = answer(server.origin + path, **token, **{name: value})
             assert status == 403 and b"is for http://127.0.0.1" in body
     port = server.server_port  # a forwarded port is another one, or that of localhost
-    for host in (
-        "localhost:9000",
-        f"localhost:{port}",
-        "127.0.0.1:9000",
-        "[::1]:9000",
-        "localhost",
-    ):
+    for host in f"localhost:9000 localhost:{port} 127.0.0.1:9000 [::1]:9000 localhost".split():
         own = {**token, "Host": host}
         for origin, status in ((f"http://{host}", 200), ("http://localhost:8999", 403)):
             assert answer(f"{server.origin}/state", **own, Origin=origin)[0] == status
@@ -276,20 +299,24 @@ def test_requests_without_token_or_from_elsewhere_are_refused(opened, browser):
 def test_videos_are_in_step_and_sent_in_ranges(browser, data, videos, tmp_path):
     arguments = ("--rate", 20, "--labels", tmp_path / "labels.json", "--camera", videos)
     with serving(data, *arguments) as server:
+        server.session.clocks = lambda: {str(videos): 5}
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         person = Person(page, server.url)
         person.until("document.querySelector('video')?.readyState >= 2")
-        person.point(100)
-        shown = page.evaluate("document.querySelector('video').currentTime * 20")
-        assert abs(shown - 100.5) < 1.5
+        person.until("document.querySelector('figcaption input')")
+        for late in (5, 0):
+            person.point(99).point(100)
+            shown = page.evaluate("document.querySelector('video').currentTime * 20")
+            assert abs(shown - late - 100.5) < 1.5
+            assert "pictures are 5 steps after the states" in page.inner_text("figcaption")
+            page.locator("figcaption input").click()
+        page.locator("figcaption input").click()
         person.press("Home", "Space")
         page.wait_for_timeout(700)
         person.press("Space")
-        time_ = page.evaluate("document.querySelector('video').currentTime")
-        assert (
-            abs(time_ * 20 - int(page.locator("#clock").inner_text().split()[1])) < 3
-            and time_ > 0.2
-        )
+        frame = 20 * page.evaluate("document.querySelector('video').currentTime")
+        step = int(page.locator("#clock").inner_text().split()[1])
+        assert abs(frame - step) < 3 and frame > 4
         url = f"{server.origin}/video?camera={videos}&episode=0"
         token = {"X-Token": server.token}
         status, body, headers = answer(url, Range="bytes=4-11", **token)

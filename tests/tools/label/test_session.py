@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from threading import Thread
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from browsers import people
 from infoatlas_rt.errors import InputError
-from infoatlas_tools import Trajectories
+from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.bags.any_recording import open_recording
+from infoatlas_tools.cameras.camera import Camera
+from infoatlas_tools.keystates.marks import read_labels
+from infoatlas_tools.label import session as module
 from infoatlas_tools.label.session import Session, Stale
 from infoatlas_tools.label.signals import LEVELS, Signals
+from infoatlas_tools.label.work import Cancelled
+from refusals import refuses
 
 STATES, NAMES = people(6)
 DEMOS = Trajectories(STATES, names=tuple(NAMES), rate=20)
@@ -18,13 +27,8 @@ DEMOS = Trajectories(STATES, names=tuple(NAMES), rate=20)
 
 def opened(folder, trajectories):
     """A session of these trajectories, stored in a folder."""
-    np.savez(
-        folder / "demos.npz",
-        states=trajectories.states,
-        lengths=trajectories.lengths,
-        names=np.array(trajectories.names, str),
-        rate=trajectories.rate,
-    )
+    stored = {name: getattr(trajectories, name) for name in ("states", "lengths", "rate")}
+    np.savez(folder / "demos.npz", names=np.array(trajectories.names, str), **stored)
     return Session(open_recording(folder / "demos.npz"), folder / "labels.json")
 
 
@@ -65,6 +69,34 @@ def test_states_after_each_change(session):
     state = change(session, "undo")
     assert state["kinds"] == ["first grasp", "release"]
     assert change(session, "rename", kind="release", name=None)["kinds"] == ["first grasp"]
+
+
+@pytest.mark.parametrize("cancelled", [True, False])
+def test_marks_are_saved_while_it_follows(session, monkeypatch, cancelled):
+    change(session, "mark", episode=0, kind="grasp", step=132)
+
+    def find(*given, **options):
+        mark = {"episode": 1, "kind": " Grasp", "step": 150}  # the name exists already
+        other = Thread(target=change, args=(session, "mark"), kwargs=mark, daemon=True)
+        other.start()
+        other.join(9)
+        assert read_labels(session.path, DEMOS).steps == {0: {"grasp": 132}, 1: {"grasp": 150}}
+        refuses("Follow is at work: wait for it, or cancel it", session.annotate, "copy")
+        session.work.cancelled = cancelled
+        return discover_keystates(*given, **options)
+
+    monkeypatch.setattr(module, "discover_keystates", find)
+    with pytest.raises(Cancelled) if cancelled else nullcontext():
+        session.follow()
+    assert session.work is None
+    assert bool(session.state()["episodes"][2]["proposals"]) is not cancelled
+
+
+def test_the_clock_of_a_camera_is_measured(session, monkeypatch):
+    offset = SimpleNamespace(steps=-22.9, apart=True)
+    monkeypatch.setattr(module, "camera_clock", lambda *_: SimpleNamespace(offset=offset))
+    session.recording.__dict__["cameras"] = {"top": Camera("top", np.ones(6), [])}
+    assert session.clocks() == {"top": -23}
 
 
 def test_the_page_shows_steps_where_rows_are_lost(tmp_path):
@@ -130,9 +162,8 @@ def test_signals_are_grouped_and_down_sampled():
     assert whole["step"] == 1 and len(whole["groups"][0]["lines"][0]["values"]) == 223
     (tool,) = [group for group in whole["groups"] if group["name"] == "tool"]
     assert [line["name"] for line in tool["lines"]] == ["x", "y", "z"]
-    values = tool["low"] + np.array(tool["lines"][1]["values"]) / LEVELS * (
-        tool["high"] - tool["low"]
-    )
+    share = np.array(tool["lines"][1]["values"]) / LEVELS
+    values = tool["low"] + share * (tool["high"] - tool["low"])
     np.testing.assert_allclose(values, STATES[0][:, NAMES.index("tool.y")], atol=1e-4)
     part = signals.piece(0, 20, 219, 50)
     assert part["first"] == 20 and part["step"] == 2  # least and largest of each four steps
@@ -166,3 +197,7 @@ def test_titles_keep_the_last_letters_of_words():
     moves = np.cumsum(np.random.default_rng(0).normal(size=(6, 40, 6)), axis=1)
     titles = Signals(Trajectories([*moves], names=names, rate=20)).titles
     assert titles == ["arm kShoulderYaw", "arm kElbow", "arm s", "arm joint"]
+    names = ("hand.proxy_x", "hand.proxy_y", "hand.Roll", "hand.Rolling", "hand.taxx", "hand.taxy")
+    signals = Signals(Trajectories([*moves], names=names, rate=20))
+    assert {"hand Roll", "hand Rolling", "hand tax"} <= {*signals.titles}
+    assert signals._labels([2, 3]) == ["Roll", "Rolling"]

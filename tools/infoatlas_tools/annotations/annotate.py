@@ -97,7 +97,7 @@ def annotate(
             "`object_names` is for objects of `camera`, and poses are given: leave it out"
         )
     if given.camera is not None:
-        _follow_reading(given.camera, progress)
+        follow_reading(given.camera, progress)
     found = discover_keystates(given, count, labels=labels, date=date)
     if given.camera is None:
         progress(0.6)
@@ -138,7 +138,7 @@ def known_bodies(recording: Recording) -> tuple[dict[str, Pose], dict[str, Pose]
     )
 
 
-def _follow_reading(camera: Camera, progress: Callable[[float], object]) -> None:
+def follow_reading(camera: Camera, progress: Callable[[float], object]) -> None:
     """Let each pass over the demonstrations' images complete half of what is left."""
     reads = itertools.count(1)
     camera.on_read = lambda: progress(1 - 0.5 ** (next(reads) / len(camera.lengths)))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -46,50 +46,37 @@ class Camera:
 
         InputError if one is missing, cannot be decoded, or has other proportions than those before.
         """
-        return self._checked(demonstration, self._decode(demonstration, steps, width))
+        return next(self.read_each([(demonstration, steps)], width))
 
     def read_each(self, wanted: Iterable[tuple[int, Sequence[int]]], width: int) -> Iterator[Image]:
         """As `read`, of demonstrations with their steps in turn; the next ones are decoded then."""
-        pending = deque[tuple[int, Future[Image]]]()
-        pool = ThreadPoolExecutor(THREADS)
-        try:
-            for which, steps in wanted:
-                pending.append((which, pool.submit(self._decode, which, steps, width)))
-                if len(pending) > THREADS:
-                    first, images = pending.popleft()
-                    yield self._checked(first, images.result())
-            for first, images in pending:
-                yield self._checked(first, images.result())
-        finally:  # also if no more are asked for
-            pool.shutdown(cancel_futures=True)
+        every = iter(wanted)
+        with ThreadPoolExecutor(THREADS) as pool:
+            while part := [*islice(every, 4 * THREADS)]:
+                decoded = pool.map(lambda one: self._decode(one[0], one[1], width), part)
+                for (which, _), found in zip(part, decoded, strict=True):
+                    yield self._stacked(which, *found)
 
-    def _decode(self, demonstration: int, steps: Sequence[int], width: int) -> Image:
+    def _decode(self, demonstration: int, steps: Sequence[int], width: int) -> Any:
         wanted = np.asarray(steps, np.int64)
         length = int(self.lengths[demonstration])
         if not len(wanted) or wanted[0] < 0 or wanted[-1] >= length or (np.diff(wanted) < 0).any():
             raise InputError(f"steps are {list(steps)[:8]}: pass ascending ones below {length}")
         wanted = np.clip(wanted + self.late, 0, length - 1)
         once, places = np.unique(wanted, return_inverse=True)
-        found = [*self.demonstrations[demonstration].read(once.tolist(), width)]
-        for image in found:
-            if image.shape != found[0].shape:
-                raise self._other(demonstration, image)
-        return np.stack(found)[places]
+        return [*self.demonstrations[demonstration].read(once.tolist(), width)], places
 
-    def _checked(self, demonstration: int, found: Image) -> Image:
-        """Images of the same proportions as those before."""
+    def _stacked(self, demonstration: int, found: list[Image], places: NDArray[np.int64]) -> Image:
         self._shape = self._shape or found[0].shape
-        if found.shape[1:3] != size_at(found.shape[2], self._shape)[::-1]:
-            raise self._other(demonstration, found[0])
+        for image in found:
+            if image.shape[:2] != size_at(found[0].shape[1], self._shape)[::-1]:
+                raise InputError(
+                    f"images of camera {self.name} have {image.shape[:2]} pixels in demonstration "
+                    f"{self.episodes[demonstration]}, and other proportions before: leave that "
+                    "recording out"
+                )
         self.on_read()
-        return found
-
-    def _other(self, demonstration: int, image: Image) -> InputError:
-        return InputError(
-            f"images of camera {self.name} have {image.shape[:2]} pixels in demonstration "
-            f"{self.episodes[demonstration]}, and other proportions before: leave that "
-            "recording out"
-        )
+        return np.stack(found)[places]
 
     def video(self, demonstration: int) -> tuple[Path, float, float] | None:
         """The video of a demonstration, and the seconds at which it begins and ends there."""

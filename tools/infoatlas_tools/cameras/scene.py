@@ -55,8 +55,9 @@ def read_scene(camera: Camera, rate: float) -> Scene:
         later.append(found[np.searchsorted(both, spread)])
         after.append(found[-1])
     background = lab(median(later).astype(np.uint8), BLUR)
-    del later  # the largest part of the memory
-    return _align(np.array(start), background, np.array(images), np.array(after))
+    first = np.array(start)
+    del start, later  # the largest part of the memory
+    return _align(first, background, np.array(images), np.array(after))
 
 
 def read_between(

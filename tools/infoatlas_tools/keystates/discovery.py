@@ -37,7 +37,7 @@ from .contacts.keystate_steps import SHARED, Steps, as_columns, order_in_time
 from .coordinates import Dropout, ReadCoordinates, read_coordinates
 from .key_states import KeyStates
 from .kinds import Others, group, number_kinds
-from .labels import Labels, as_labels, spread_labels
+from .labels import Labels, as_labels, lie_on_changes, spread_labels
 from .motion.durations import APART, NOMINAL, ONE_EVENT, choose_timing, tempo
 from .motion.motion_scales import Recordings, change_curves, find_pauses, fit_scales, peaks
 from .trust.quality import assess
@@ -68,7 +68,8 @@ def discover_keystates(
         rate, the coordinates to leave out (flags that contain the answer, such as "is grasped"),
         a camera, and more. All images of a camera are read: what leaves its place or arrives far
         from any contact or switch is a key state, too. With labels, they are read only where
-        demonstrations share no contact or switch.
+        demonstrations share no contact or switch, and where those of a few show that labels lie
+        on changes.
     count : int or "auto"
         Largest number of key states of each demonstration, the end not counted. "auto": contacts
         and switches of grippers that half of the demonstrations have, up to 8 of each
@@ -128,9 +129,11 @@ def discover_keystates(
         evidence = replace(evidence, events=_seen_events(evidence.events, dropouts))
     seen: list[str] = []
     known, labelled = as_labels(labels, given)
-    # Labels need no dates from all images where the states have events.
-    if given.camera is not None and not (len(known) and evidence.common):
-        evidence, seen = add_changes(evidence, given.camera, states, given.names, frequency)
+    # Labels need no dates from all images where the states have events, or images show none there.
+    if given.camera is not None:
+        watched = (given.camera, states, given.names, frequency)
+        if not len(known) or (not evidence.common and lie_on_changes(known, *watched)):
+            evidence, seen = add_changes(evidence, *watched)
     if len(known):
         found = _make_labelled(labelled, *spread_labels(recordings, evidence.events, known))
     else:

@@ -20,6 +20,9 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_count
 
 from ..array_types import Bool, Float, Int
+from ..cameras.camera import Camera
+from ..cameras.leave_and_arrive import find_changes
+from ..clocks.pictures import correct_clock
 from ..episode_numbers import find_episode
 from ..trajectories import Trajectories, episode_names
 from .contacts.contact_events import Event
@@ -33,6 +36,7 @@ Labels: TypeAlias = Mapping[int, Any] | Marks | str | os.PathLike[str]
 STAND_FOR = 0.6  # of the labels of a kind: if so many lie on events of one kind, these are meant
 SEEN = 2.0  # score of an event like the labelled ones; the detector gives up to 1
 KEPT = 5 * SEEN  # score of a label: more than any other
+FEW = 12  # demonstrations whose images show whether labels lie on changes
 LACKS = -1.0  # in place of a step: a person marked that the demonstration lacks the kind
 CERTAIN = (-0.6, 3.3, -2.1)  # logistic model of certainty: offset, of the margin, of an event
 ABSENT = 0.4  # of the median score: a demonstration with less, and no event, lacks this kind
@@ -105,6 +109,22 @@ def spread_labels(
     found[said] = given[said]  # labels are kept exactly
     sure = 1 / (1 + np.exp(-(CERTAIN[0] + CERTAIN[1] * margin + CERTAIN[2] * (seen > 0))))
     return np.asarray(found), np.where(said, 1.0, sure[:, which.ravel()])
+
+
+def lie_on_changes(
+    labels: Float, camera: Camera, states: Sequence[Float], names: Sequence[str], frequency: float
+) -> bool:
+    """Whether a label [N, K] lies on a change before a camera; few demonstrations are decoded."""
+    labelled = np.flatnonzero((labels >= 0).any(axis=1))[:FEW]
+    few = np.unique([*labelled, *np.linspace(0, len(labels) - 1, FEW).astype(int)])
+    part = Camera(camera.name, camera.lengths[few], [camera.demonstrations[i] for i in few])
+    part.on_read, own = camera.on_read, [states[i] for i in few]
+    correct_clock(part, own, names, frequency)
+    return any(
+        (np.abs(labels[i] - change.step) <= NEAR * frequency).any()
+        for i, row in zip(few, find_changes(part, own, frequency)[0], strict=True)
+        for change in row
+    )
 
 
 def _score_events(

@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from infoatlas_rt.errors import InfoAtlasError, InputError
 
 from .session import Session, Stale
+from .work import Cancelled
 
 ADDRESS = "127.0.0.1"
 # Names of this machine by which a browser may ask, with any port: a port may be forwarded, as by
@@ -84,6 +85,8 @@ class Handler(BaseHTTPRequestHandler):
                 reply()
         except Stale:
             self._json({"error": ELSEWHERE, "state": self.server.state()}, HTTPStatus.CONFLICT)
+        except Cancelled:
+            self._json(self.server.state() | {"said": "Cancelled: nothing was changed."})
         except InfoAtlasError as error:
             self._refuse(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
@@ -131,6 +134,10 @@ class Handler(BaseHTTPRequestHandler):
         session, parts = self.server.session, url.path.strip("/").split("/")
         if parts[0] == "state":
             self._json(self.server.state())
+        elif parts[0] == "work":
+            self._json(vars(session.work) if session.work else {})
+        elif parts[0] == "clocks":
+            self._json(session.clocks())
         elif parts[0] == "signals":
             numbers = (int(query[name]) for name in ("episode", "first", "last", "width"))
             self._json(session.signals.piece(*numbers))
@@ -147,13 +154,20 @@ class Handler(BaseHTTPRequestHandler):
         if length > LARGEST or self.headers.get("Content-Type") != "application/json":
             raise ValueError("it is too long, or not JSON")
         given, session = json.loads(self.rfile.read(length)), self.server.session
-        what, said = urlsplit(self.path).path, {}
+        what, said = urlsplit(self.path).path, dict[str, Any]()
         if what == "/change":
             session.change(**given)
         elif what == "/follow":
             said = {"said": session.follow()}
         elif what == "/annotate":
             said = {"said": session.annotate(**given)}
+        elif what == "/objects":
+            said = {"objects": session.objects()}
+        elif what == "/names":
+            session.object_names = {int(n): name.strip() for n, name in given.items() if name}
+        elif what == "/cancel":
+            if session.work:
+                session.work.cancelled = True
         else:
             raise ValueError(what)
         self._json(self.server.state() | said)
@@ -170,7 +184,7 @@ class Handler(BaseHTTPRequestHandler):
         if step is not None:
             import cv2
 
-            frame = camera.read(episode, [int(step)], 640)[0]
+            (frame,) = camera.demonstrations[episode].read([int(step)], 640)  # as recorded
             self._send(cv2.imencode(".jpg", frame[..., ::-1])[1].tobytes(), "image/jpeg")
             return
         path, begin, end = camera.video(episode)

@@ -1,6 +1,8 @@
 """What the page shows and changes: marks, proposals that follow from them, the next episode."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from threading import RLock
@@ -10,19 +12,24 @@ import numpy as np
 
 from infoatlas_rt.errors import InputError
 
-from ..annotations.annotate import annotate
+from ..annotations.annotate import annotate, follow_reading
+from ..annotations.content import Annotations
 from ..annotations.written_formats import FORMATS, check_format
 from ..bags.any_recording import Recording
+from ..cameras.camera import Camera
+from ..clocks.pictures import camera_clock
 from ..keystates.discovery import discover_keystates
 from ..keystates.key_states import KeyStates
 from ..keystates.marks import Marks, read_labels, write_marks
 from ..keystates.motion.durations import NOMINAL
 from ..trajectories import episode_names
 from .signals import Signals
+from .work import Work
 
 UNLIKE = 4.0  # robust standard deviations from which a duration is unlike the others
 SETTLED = 0.05  # proposals of an episode that are probably off: with fewer, it needs no label
 REMEMBERED = 200  # changes that can be undone
+CLOCKS = 10.0  # seconds for the clock of a camera
 LONGEST = 60  # characters of a name
 
 
@@ -31,7 +38,7 @@ class Stale(Exception):
 
 
 class Session:
-    """Marks of one recording, saved at every change.
+    """Marks of one recording, saved at every change, also while something is computed.
 
     No mark is accepted after the data changed. `path` is the file of labels, which may exist.
     `tools` and `objects` are those of the annotated copy, as in `annotate`.
@@ -42,12 +49,14 @@ class Session:
     ) -> None:
         self.recording, self.path, self.data = recording, path, recording.path
         self.trajectories = trajectories = recording.trajectories
-        self.names, self._bodies = episode_names(trajectories), (tools, objects)
+        self.names, self._bodies = episode_names(trajectories), {"tools": tools, "objects": objects}
         target = check_format(recording)
         ending = self.data.suffix if FORMATS[target].in_place else FORMATS[target].suffix
         self.copy = f"{self.data.stem}_annotated{ending}"  # the name that the page proposes
         self.signals, self.lock, self.revision = Signals(trajectories), RLock(), 0
         self._marks, self._past = Marks(), list[Marks]()
+        self.work: Work | None = None
+        self.object_names: dict[int, str] = {}  # of objects that the camera sees
         self._followed: Marks | None = None  # the marks that proposals follow from
         self._judged = False  # whether proposals have a certainty: those from marks do
         # Step and certainty by episode and kind, and reasons why an episode is unlike the others.
@@ -68,6 +77,7 @@ class Session:
             return {
                 "title": self.data.name,
                 "labels": str(self.path),
+                "notes": self.trajectories.notes,
                 "copy": self.copy,
                 # Without it the page shows steps: where rows are lost, steps / rate are no seconds.
                 "rate": None if self.trajectories.times is not None else self.trajectories.rate,
@@ -116,37 +126,38 @@ class Session:
             self.revision += 1
 
     def follow(self) -> str:
-        """Find the marked kinds in all episodes; without marks, what the states show.
+        """Find the marked kinds in all episodes; without marks, what states and images show.
 
         Returns a sentence if nothing is found.
         """
-        with self.lock:
-            self._check()
+        with self._working("Follow") as work:
             marks, of = self._marks, self._marks.steps
             seen = {k for own in of.values() for k, step in own.items() if step is not None}
             steps = {i: {k: own[k] for k in own if k in seen} for i, own in of.items()}
             labels = Marks(tuple(k for k in marks.kinds if k in seen), steps) if seen else None
             found = discover_keystates(self.trajectories, "auto", labels=labels)
+            work.advance(1.0)  # what was cancelled changes nothing
+        with self.lock:
             table = found.steps.tolist()  # None where an episode lacks a kind
             sure = found.found.certainty
             rows = np.full(found.steps.shape, None) if sure is None else sure.round(3)
             each = [zip(*row, strict=True) for row in zip(table, rows.tolist(), strict=True)]
             names = found.found.names
             self._proposals = [dict(zip(names, own, strict=True)) for own in each]
+            for gone in {*marks.kinds} - {*self._marks.kinds}:  # renamed or removed meanwhile
+                self._proposals = [{k: own[k] for k in own if k != gone} for own in self._proposals]
             self._unlike, self._followed, self._judged = unlike(found), marks, sure is not None
             nothing = "The states show no contact or switch: mark the key states of one episode."
             return "" if names else nothing
 
     def annotate(self, out: str) -> str:
         """Write an annotated copy, and return a sentence."""
-        with self.lock:
-            self._check()
+        with self._working("Annotate") as work:
             if not any(self._marks.steps.values()):
                 raise InputError("There are no marks to annotate with: mark one episode first.")
             if not out.strip():
                 raise InputError("The copy has no name: write one.")
-            tools, objects = self._bodies
-            found = annotate(self.recording, tools=tools, objects=objects, labels=self.path)
+            found = self._annotated(work)
             place = Path(out.strip())
             notes = found.write(place)
             texts = [f"Written: {place.absolute()}.", *(f"Left out: {note}." for note in notes)]
@@ -154,6 +165,51 @@ class Session:
                 command = f"infoatlas-rt annotate {self.data} --label {self.path} --names NAMES"
                 texts.append(f"With names: {command}.")
             return " ".join(texts)
+
+    def objects(self) -> dict[str, Any]:
+        """Objects that the first camera sees: numbers, names, and boxes in first images.
+
+        InputError if it sees none.
+        """
+        with self._working("Objects") as work:
+            found = self._annotated(work).subtasks
+        if (seen := found.seen) is None:
+            raise InputError(" ".join(["The camera shows no objects.", *found.notes]))
+        about = {"boxes": seen.boxes.tolist(), "size": seen.images.shape[1:3]}
+        return {"numbers": seen.numbers, "names": seen.names, **about}
+
+    def clocks(self) -> dict[str, int]:
+        """Steps by which the pictures of each camera are later than the states; 0 if unknown."""
+        given, found = self.trajectories, dict[str, int]()
+        about = given.split(), given.names, given.rate or NOMINAL, CLOCKS
+        for name, camera in self.recording.cameras.items():
+            own = Camera(name, camera.lengths, camera.demonstrations)  # `late` stays 0
+            offset = camera_clock(own, *about).offset
+            found[name] = round(offset.steps) if offset.apart else 0
+        return found
+
+    def _annotated(self, work: Work) -> Annotations:
+        """The annotations by the marks, or without any."""
+        about = self._bodies | {"object_names": self.object_names or None}
+        labels = self.path if any(self._marks.steps.values()) else None
+        found = annotate(self.recording, labels=labels, progress=work.advance, **about)
+        work.advance(1.0)
+        return found
+
+    @contextmanager
+    def _working(self, name: str) -> Iterator[Work]:
+        """Let the page show and cancel what is computed; InputError if something else is."""
+        with self.lock:
+            self._check()
+            if self.work:
+                raise InputError(f"{self.work.name} is at work: wait for it, or cancel it.")
+            self.work = work = Work(name)
+        if self.trajectories.camera is not None:
+            follow_reading(self.trajectories.camera, work.advance)
+        try:
+            yield work
+        finally:
+            self.work = None
 
     def _check(self) -> None:
         """Take over a changed file of labels; InputError if the data have changed."""
@@ -221,7 +277,8 @@ class Session:
         if do == "mark":
             if step is not None and not 0 <= step <= last:
                 raise InputError(f"Step {step} is outside of the episode: use 0 to {last}.")
-            own[_name(kind)] = step
+            known = {k.casefold(): k for k in [*self._proposals[episode], *marks.kinds]}
+            own[known.get((new := _name(kind)).casefold(), new)] = step
         elif do == "unmark":
             own.pop(kind, None)
         elif do == "accept":  # all proposals of the episode

@@ -1,5 +1,6 @@
 """Signals of the page: columns by body and gripper, down-sampled to what a screen shows."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ LEVELS = 10_000  # of a value between the limits of its group
 BINS = 160  # of an episode in the chart of all episodes
 DIGITS = "0123456789"
 UNNAMED = 6  # columns without names in one group
+WORD = re.compile(r"[a-z]?[A-Z]+[a-z]*|[a-z]+|\d+|.")  # "kLeft", "Shoulder" of kLeftShoulder
 
 
 class Signals:
@@ -55,7 +57,7 @@ class Signals:
         of, _, own = names[column].rpartition(".")
         axes = {name[-1:] for name in names if name[:-1] == names[column][:-1]}
         if len(axes & {*"wxyz"}) > 1:  # not the last letter of a word, as of "yaw"
-            own = own.rstrip("wxyz") or own
+            own = own[:-1] or own
         words = [text.strip("_/" + DIGITS) for text in (of, own)]
         return " ".join(filter(None, words)) or "others"
 
@@ -65,10 +67,10 @@ class Signals:
             return [str(c) for c in columns]
         names = [short_name(self.trajectories.names[c]).rpartition(".") for c in columns]
         same = len(names) > 1 and len({own for *_, own in names}) == 1
-        parts = [of if same else own for of, _, own in names]
-        letters = enumerate(zip(*parts, strict=False))
-        common = next((k for k, own in letters if len(set(own)) > 1), 0)
-        return [part[common:] or part for part in parts]
+        parts = [WORD.findall(of if same else own) for of, _, own in names]
+        words = enumerate(zip(*parts, strict=False))
+        common = next((k for k, own in words if len(set(own)) > 1), 0)
+        return ["".join(part[common:]) for part in parts]
 
     def piece(self, episode: int, first: int, last: int, width: int) -> dict[str, Any]:
         """Signals from step `first` to `last`, included, with two values for each pixel at most.

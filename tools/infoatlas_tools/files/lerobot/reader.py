@@ -32,6 +32,7 @@ from .images import choose_camera, images_of_episodes
 from .meta import LeRobotFolder, info_file, is_others, lance_tables
 
 NAMED = 3  # episodes that a message describes
+LISTED = 20  # others, by their numbers
 
 
 def is_lerobot(path: str | os.PathLike[str]) -> bool:
@@ -266,7 +267,8 @@ def _note_left_out(reasons: dict[int, str], count: int) -> str:
     if not reasons:
         return ""
     listed = [f"episode {episode} {why}" for episode, why in list(reasons.items())[:NAMED]]
-    more = f"; and {len(reasons) - NAMED} others" if len(reasons) > NAMED else ""
+    rest = first_names(map(str, list(reasons)[NAMED:]), LISTED)
+    more = f"; and {len(reasons) - NAMED} others: {rest}" if rest else ""
     return (
         f"{len(reasons)} of {count} episodes are left out: {'; '.join(listed)}{more}. Load the "
         "data set again, or fill what is missing."

@@ -12,7 +12,8 @@ async function answer(path, options) {
   try {
     response = await fetch(path, options);
   } catch {
-    throw new Refused("The server does not answer: start infoatlas-rt label again. Your marks are saved.");
+    const lost = options ? " This change may not be saved; those before it are." : "";
+    throw new Refused(`The server does not answer: start infoatlas-rt label again.${lost}`);
   }
   const value = await response.json();
   if (!response.ok) throw new Refused(value.error, value.state);

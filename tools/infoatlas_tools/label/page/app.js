@@ -2,10 +2,11 @@
 
 import { get, post, Refused } from "./api.js";
 import { fillHelp, listen } from "./keys.js";
-import { drawAxis, drawLanes, findMark, share, stepAt } from "./lanes.js";
-import { drawHeader, drawList, drawNext } from "./list.js";
+import { drawAxis, drawLanes, drawSelection, findMark, share, stepAt } from "./lanes.js";
+import { drawHeader, drawList, drawNext, fillNotes } from "./list.js";
 import { $, clamp, element, entries, episode, last, seconds, ui } from "./model.js";
-import { openPictures, pause, play, playing, showPictures } from "./pictures.js";
+import { nameObjects } from "./objects.js";
+import { measureClocks, openPictures, pause, play, playing, showPictures } from "./pictures.js";
 import { dark, drawLegend, drawSignals, loadSignals } from "./plot.js";
 import { drawStrip, rowAt } from "./strip.js";
 
@@ -20,11 +21,17 @@ function say(text, error = false) {
 
 // One request at a time; the answer is the new state.
 let busy = Promise.resolve();
+let waiting = 0; // for so many answers
+
+function wait(more) {
+  waiting += more;
+  document.body.toggleAttribute("aria-busy", waiting > 0);
+}
 
 function request(path, value) {
   const { moved } = ui;
   busy = busy.then(async () => {
-    document.body.setAttribute("aria-busy", "true");
+    wait(1);
     try {
       const given = path === "change" ? { ...value, revision: ui.state.revision } : value;
       const state = await post(path, given);
@@ -35,16 +42,43 @@ function request(path, value) {
       take(error.state ?? ui.state, moved);
       say(error.message, true);
     }
-    document.body.removeAttribute("aria-busy");
+    wait(-1);
   });
   return busy;
 }
 
+// What takes long is beside these: marks are saved meanwhile.
+async function compute(path, value) {
+  wait(1);
+  const poll = setInterval(() => get("work").then(drawWork, () => {}), 400);
+  let state;
+  try {
+    state = await post(path, value);
+    say(state.said ?? "");
+    take(state, ui.moved);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    say(error.message, true);
+  } finally {
+    clearInterval(poll);
+    drawWork({});
+    wait(-1);
+  }
+  return state;
+}
+
+function drawWork({ name, share }) {
+  $("work").hidden = !name || !waiting;
+  if (!name) return;
+  $("work").querySelector("span").textContent = `${name}: ${Math.round(100 * share)}%`;
+  $("work").querySelector("progress").value = share;
+}
+
 // A mark that was moved again since then is still being moved.
 function take(state, moved = null) {
-  ui.state = state;
+  if (state.revision >= ui.state.revision) ui.state = state;
   if (ui.moved === moved) ui.moved = null;
-  if (ui.kind !== null && !state.kinds.includes(ui.kind)) ui.kind = null;
+  if (ui.kind !== null && !ui.state.kinds.includes(ui.kind)) ui.kind = null;
   draw();
 }
 
@@ -152,12 +186,16 @@ const actions = {
     const step = ui.step;
     const [answer, name] = await ask("Name of the key state, as grasp:", "", "Mark");
     if (answer !== "ok") return;
+    const own = entries().find(({ kind }) => kind.toLowerCase() === name.toLowerCase());
     await request("change", { do: "mark", episode: ui.episode, kind: name, step });
-    ui.kind = name;
+    ui.kind = own?.kind ?? name;
+    drawSelection();
+    if (own?.person && own.step !== null) say(`${own.kind} was at step ${own.step}: moved to ${step}.`);
   },
   select(kind) {
     ui.kind = kind;
     if (kind === null) document.activeElement?.blur();
+    drawSelection();
   },
   selectBeside(way) {
     const own = marked().sort((a, b) => a.step - b.step);
@@ -181,6 +219,18 @@ const actions = {
     if (own.person) request("change", { do: "unmark", ...given });
     else request("change", { do: "mark", ...given, step: null });
   },
+  absent() {
+    if (ui.kind === null) return say("No kind is selected: select a mark with [ or ], or click on its lane.");
+    request("change", { do: "mark", episode: ui.episode, kind: ui.kind, step: null });
+  },
+  speed(factor) {
+    ui.speed = clamp(ui.speed * factor, 0.5, 2);
+    $("speed").value = ui.speed;
+    if (playing()) {
+      pause();
+      play(go);
+    }
+  },
   async rename(kind) {
     const [answer, name] = await ask(`Name of ${kind} in all episodes:`, kind, "Rename", "Remove from all");
     if (answer === "extra") request("change", { do: "rename", kind, name: null });
@@ -193,7 +243,8 @@ const actions = {
   accept() {
     if (!$("accept").disabled) request("change", { do: "accept", episode: ui.episode });
   },
-  follow: () => request("follow", {}),
+  follow: () => compute("follow", {}),
+  objects: () => nameObjects(compute, request),
   undo: () => request("change", { do: "undo" }),
   turn: (way) => choose(clamp(ui.episode + way, 0, ui.state.episodes.length - 1)),
   goNext() {
@@ -213,8 +264,7 @@ const actions = {
   async copy() {
     const [answer, out] = await ask("File or folder of the annotated copy:", ui.state.copy, "Write", "", 1000);
     if (answer !== "ok") return;
-    say("Annotating …");
-    request("annotate", { out });
+    compute("annotate", { out });
   },
   help: () => $("help").showModal(),
 };
@@ -223,7 +273,7 @@ function scrub(event) {
   if (event.button || event.target.closest("button")) return;
   if (event.clientX < $("plot").getBoundingClientRect().left) return;
   if (playing()) toggle();
-  actions.select(null);
+  actions.select(event.target.closest(".lane")?.dataset.lane ?? null);
   const move = (now) => go(stepAt(now.clientX));
   const end = () => removeEventListener("pointermove", move);
   move(event);
@@ -243,7 +293,13 @@ async function start() {
     if (button.id !== "keys") button.append(element("kbd", { textContent: button.dataset.key.replace(/^./, (c) => c.toUpperCase()) }));
   fillHelp();
   listen(actions);
-  for (const id of ["follow", "undo", "accept", "copy"]) $(id).onclick = actions[id];
+  for (const id of ["follow", "undo", "accept", "copy", "remove", "absent", "objects"]) $(id).onclick = actions[id];
+  for (const [id, factor] of [["wider", 2], ["closer", 0.5], ["whole", Infinity]])
+    $(id).onclick = () => actions.zoom(factor);
+  $("speed").onchange = () => actions.speed($("speed").value / ui.speed);
+  $("cancel").onclick = () => post("cancel").catch((error) => say(error.message, true));
+  $("objects").hidden = !ui.state.cameras.length;
+  fillNotes();
   $("keys").onclick = actions.help;
   $("play").onclick = toggle;
   $("tab-one").onclick = () => ui.all && actions.showAll();
@@ -266,6 +322,7 @@ async function start() {
   addEventListener("focus", () => refresh());
   const asked = Number(location.hash.slice(1));
   ui.episode = -1;
+  if (ui.state.cameras.length) measureClocks().catch(() => {});
   choose(asked >= 0 && asked < ui.state.episodes.length ? asked : (ui.state.next?.episode ?? 0));
 }
 

@@ -20,11 +20,20 @@ export function drawLanes(actions) {
   else lanes.push(partsLane());
   const selected = document.activeElement?.dataset?.kind;
   $("lanes").replaceChildren(...lanes);
+  drawSelection();
   if (selected !== undefined) findMark(selected)?.focus({ preventScroll: true });
   const chips = ui.state.kinds.map((kind, j) =>
     chip(`${kind}`, j < 9 ? j + 1 : "", () => actions.mark(kind, ui.step)),
   );
   $("markers").replaceChildren(...chips, chip("New", "N", actions.add));
+}
+
+// The kind that Delete and "Not in this episode" are about.
+export function drawSelection() {
+  for (const node of $("lanes").children) node.classList.toggle("selected", node.dataset.lane === ui.kind);
+  const own = entries().find((entry) => entry.kind === ui.kind);
+  $("remove").disabled = own?.step === undefined;
+  $("absent").disabled = !own || own.step === null;
 }
 
 export const findMark = (kind) =>
@@ -45,7 +54,9 @@ function lane(entry, j, actions) {
   const track = element("div", { className: "track" });
   if (entry.step === null) track.append(absent(entry, actions));
   else if (entry.step !== undefined) track.append(...mark(entry, actions));
-  return element("div", { className: "lane" }, name, track);
+  const node = element("div", { className: "lane" }, name, track);
+  node.dataset.lane = entry.kind;
+  return node;
 }
 
 function absent(entry, actions) {

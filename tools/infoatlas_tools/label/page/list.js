@@ -64,6 +64,14 @@ export function drawNext(choose) {
   );
 }
 
+// What was left out, and other sentences about the data.
+export function fillNotes() {
+  const { notes } = ui.state;
+  $("notes").hidden = !notes.length;
+  $("notes").querySelector("summary").textContent = `Left out, and other notes (${notes.length})`;
+  $("notes").querySelector("ul").replaceChildren(...notes.map((text) => element("li", { textContent: text })));
+}
+
 export function drawHeader() {
   const { state } = ui;
   const states = state.episodes.map((_, i) => status(i));

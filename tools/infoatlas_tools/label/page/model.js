@@ -9,6 +9,10 @@ export const ui = {
   view: [0, 1], // first and last step that are shown
   kind: null, // of the selected mark
   moved: null, // { kind, step } of a mark that is being dragged
+  clocks: {}, // steps by which the pictures of each camera are late
+  uncorrected: new Set(), // cameras whose pictures are shown as recorded
+  folded: null, // groups of signals
+  speed: 1,
   all: false, // whether the chart of all episodes is shown
 };
 

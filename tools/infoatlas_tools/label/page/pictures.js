@@ -15,7 +15,7 @@ export async function openPictures() {
   $("pictures").replaceChildren(
     ...own.map((view) => {
       view.title = view.name.replace(/.*[/.]/, "");
-      view.caption.textContent = view.title;
+      fillCaption(view);
       view.figure = element("figure", {}, view.caption);
       return view.figure;
     }),
@@ -38,6 +38,29 @@ async function openVideo(view) {
   view.figure.prepend(video);
 }
 
+// A clock that differs is corrected, unless a person says no.
+const late = (view) => (ui.uncorrected.has(view.name) ? 0 : (ui.clocks[view.name] ?? 0));
+
+function fillCaption(view) {
+  view.caption.replaceChildren(view.title);
+  const steps = ui.clocks[view.name];
+  if (!steps) return;
+  const box = element("input", { type: "checkbox", checked: !ui.uncorrected.has(view.name) });
+  box.onchange = () => {
+    if (!ui.uncorrected.delete(view.name)) ui.uncorrected.add(view.name);
+    showPictures();
+  };
+  const side = steps > 0 ? "after" : "before";
+  const text = `corrected: pictures are ${Math.abs(steps)} steps ${side} the states`;
+  view.caption.append(" · ", element("label", {}, box, text));
+}
+
+export async function measureClocks() {
+  ui.clocks = await get("clocks");
+  views.forEach(fillCaption);
+  showPictures();
+}
+
 function openFrames(view) {
   view.image = element("img", { alt: `Camera ${view.title}` });
   view.image.onload = () => next(view);
@@ -53,17 +76,18 @@ function openFrames(view) {
 // One frame at a time is asked for; of those that pass meanwhile, the newest is next.
 function next(view) {
   view.busy = false;
-  if (view.image && view.shown !== ui.step) show(view);
+  if (view.image) show(view);
 }
 
 function show(view) {
+  const step = clamp(ui.step + late(view), 0, last());
   if (view.video) {
-    const at = view.begin + ((ui.step + 0.5) / (last() + 1)) * (view.end - view.begin);
+    const at = view.begin + ((step + 0.5) / (last() + 1)) * (view.end - view.begin);
     if (Math.abs(view.video.currentTime - at) > 1e-3) view.video.currentTime = at;
-  } else if (view.image && !view.busy && view.shown !== ui.step) {
+  } else if (view.image && !view.busy && view.shown !== step) {
     view.busy = true;
-    view.shown = ui.step;
-    view.image.src = `frame?${query(view, { step: ui.step })}`;
+    view.shown = step;
+    view.image.src = `frame?${query(view, { step })}`;
   }
 }
 
@@ -77,15 +101,18 @@ export const playing = () => timer !== null;
 export function play(go) {
   const lead = views.find((view) => view.video && view.video.readyState >= 2);
   const running = views.filter((view) => view.video);
-  const rate = ui.state.rate ?? 20;
+  const rate = (ui.state.rate ?? 20) * ui.speed;
   if (ui.step >= last()) go(0);
   const [from, began] = [ui.step, performance.now()];
-  running.forEach((view) => view.video.play().catch(() => {}));
+  running.forEach((view) => {
+    view.video.playbackRate = ui.speed;
+    view.video.play().catch(() => {});
+  });
   const tick = () => {
     let step = from + ((performance.now() - began) / 1000) * rate;
     if (lead) {
       const passed = (lead.video.currentTime - lead.begin) / (lead.end - lead.begin);
-      step = passed * (last() + 1) - 0.5;
+      step = passed * (last() + 1) - 0.5 - late(lead);
     }
     if (step >= last()) {
       pause();
