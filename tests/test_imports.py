@@ -17,7 +17,7 @@ PACKAGES = "infoatlas_rt infoatlas_tools infoatlas_train infoatlas_export infoat
 ORDER = """
     benchmarks infoatlas_export infoatlas_train
     infoatlas_tools.generation infoatlas_tools.cli infoatlas_tools.plots infoatlas_tools.label
-    infoatlas_tools.annotations
+    infoatlas_tools.cut infoatlas_tools.annotations
     infoatlas_tools.bags infoatlas_tools.files infoatlas_tools.keystates infoatlas_tools.curves
     infoatlas_tools.clocks infoatlas_tools.analysis infoatlas_tools.trajectories
     infoatlas_tools.cameras infoatlas_tools

@@ -40,6 +40,7 @@ MESSAGES = ROOT / "ros2_node/infoatlas_msgs/msg"
 TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
 SHARED = "estimator"  # title of a group of arguments
 LINKS = {  # pages about what a command does
+    "cut": "[one recording, several executions](cut.md)",
     "keystates": "[key states](key-states.md)",
     "label": "[a page to mark and correct](label.md)",
     "annotate": "[annotations of data sets](annotate.md)",

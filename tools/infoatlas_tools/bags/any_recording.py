@@ -38,10 +38,13 @@ class Recording:
     messages: Mapping[str, Any]  # those of `MESSAGES` that were given
     options: Mapping[str, Any]  # of the reader of the data set
     described: Mapping[str, Any]  # fields of `Trajectories`
+    cuts: Any = None  # `Cuts`: its executions are the demonstrations
 
     @property
     def formats(self) -> tuple[str, ...]:
         """Formats that are written for such data alone, the default first."""
+        if self.cuts is not None:  # they are no episodes of the data
+            return ()
         return self.dataset.format.annotations if self.dataset else ("mcap",)
 
     @cached_property
@@ -55,7 +58,8 @@ class Recording:
             found = load_demonstrations(
                 self.path, given.get("topic"), given.get("field"), given.get("joints") or (), camera
             )
-        return found.described(**self.described)
+        found = found.described(**self.described)
+        return found if self.cuts is None else self.cuts.apply(found)
 
     @cached_property
     def cameras(self) -> dict[str, Camera]:
@@ -114,6 +118,8 @@ def open_recording(
     split: str | None = None,
     task: str | int | None = None,
     episode_column: str | None = None,
+    one_bag: bool = False,
+    cuts: Any = None,
     **described: Any,
 ) -> Recording:
     """Open a data set, or a folder of ROS bags; its states are read when they are used.
@@ -129,6 +135,10 @@ def open_recording(
         For bags: the topic of the states, its fields, and names of the joints to read.
     features, only_successful, split, task, episode_column : optional
         For data sets, as in `load_trajectories`.
+    one_bag : bool
+        Open one bag, too: it is one demonstration.
+    cuts : Cuts, optional
+        Executions in the demonstrations (`cut/`), which are then the demonstrations.
     **described
         Fields of `Trajectories` that describe the data: `rate` (Hz), `gripper`, `ignore`,
         `orientation`, `stride`, `resolution`.
@@ -142,9 +152,9 @@ def open_recording(
     names = (camera,) if isinstance(camera, str) else tuple(camera)
     path = local_path(path, names)
     kind = kind_of(path)
-    if kind == BAG:
+    if kind == BAG and not one_bag and cuts is None:
         raise InputError(f"{path} is a ROS bag, one robot's stream: use infoatlas-rt bag")
-    dataset = None if kind == BAGS else open_dataset(path)
+    dataset = open_dataset(path) if kind == DATA_SET else None
     messages = {"topic": topic, "field": field, "joints": joints}
     options = {
         "features": features,
@@ -163,7 +173,7 @@ def open_recording(
                 f"`{name}` is for data sets, and {path} is a folder of ROS bags: choose with "
                 "`field` or `joints`"
             )
-    return Recording(Path(path), dataset, names, messages, options, described)
+    return Recording(Path(path), dataset, names, messages, options, described, cuts)
 
 
 BAGS, BAG, DATA_SET = "folder of bags", "bag", "data set"

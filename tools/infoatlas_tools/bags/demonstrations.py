@@ -45,7 +45,7 @@ def load_demonstrations(
     joints: Sequence[str] = (),
     camera: str | None = None,
 ) -> Trajectories:
-    """Read one topic of every bag of a folder; each bag is a trajectory, and there are two or more.
+    """Read one topic of every bag of a folder, or of one bag; each bag is a trajectory.
 
     As in a stream, messages of other joints and other bodies are skipped; `notes` gives their
     number. A message that cannot be used is an error, because a trajectory cannot have holes.
@@ -58,9 +58,7 @@ def load_demonstrations(
     """
     found: dict[str, _Demonstration] = {}
     left_out: dict[str, list[str]] = {}
-    paths = bags_in(path)
-    if not paths:
-        raise InputError(f"{path} is no folder of two or more bags: pass one")
+    paths = bags_in(path) or [Path(path)]
     for bag_path in paths:
         with _of(bag_path), Bag(bag_path) as bag:
             if topic is None:

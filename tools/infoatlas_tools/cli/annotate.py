@@ -102,7 +102,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="also write the names of the sub-tasks as rows of this style of LeRobot's "
         "language_persistent, for LeRobot from 0.6 and its lerobot_collate_fn",
     )
-    add_loading(parser)
+    add_loading(parser, cuts=True)
     add_camera(parser)
     add_discovery(parser)
     add_save(parser)

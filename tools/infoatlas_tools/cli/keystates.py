@@ -43,7 +43,7 @@ EXAMPLES = (
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("data", metavar="DEMOS", help=DEMONSTRATIONS)
-    add_loading(parser)
+    add_loading(parser, cuts=True)
     add_camera(parser)
     add_discovery(parser)
     parser.add_argument(

@@ -147,9 +147,17 @@ def add_extrema(parser: Any, delay: float | None, text: str) -> None:
     parser.add_argument("--delay", type=float, default=delay, help=text)
 
 
-def add_loading(parser: ArgumentParser) -> None:
-    """Options that choose a part of a data set."""
+def add_loading(parser: ArgumentParser, cuts: bool = False) -> None:
+    """Options that choose a part of a data set; `cuts`: also --cuts."""
     group = parser.add_argument_group("data")
+    if cuts:
+        group.add_argument(
+            "--cuts",
+            action=Once,
+            metavar="FILE",
+            help="list of executions that infoatlas-rt cut --json wrote: each is a demonstration. "
+            "Results are for a table or a picture, as the data are not divided",
+        )
     group.add_argument(
         "--features",
         action=Once,
@@ -242,10 +250,11 @@ def add_description(parser: ArgumentParser) -> None:
     add_resolution(parser)
 
 
-def opened(arguments: Namespace) -> Recording:
-    """The recording that the arguments choose and describe."""
+def opened(arguments: Namespace, one_bag: bool = False) -> Recording:
+    """The recording that the arguments choose and describe; `one_bag`: also one bag."""
     from ..bags.any_recording import open_recording
     from ..columns import listed
+    from ..cut.executions import read_cuts
 
     given = vars(arguments)
     names = ("features", "split", "task", "episode_column", "topic", "field", "joints")
@@ -260,6 +269,8 @@ def opened(arguments: Namespace) -> Recording:
     return open_recording(
         arguments.data,
         camera=given.get("camera") or (),
+        one_bag=one_bag,
+        cuts=read_cuts(given["cuts"]) if given.get("cuts") else None,
         **{name: given[name] for name in names if name in given},
         **{name: value for name, value in described.items() if value not in (None, [])},
     )

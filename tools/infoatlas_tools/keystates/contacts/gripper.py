@@ -107,7 +107,7 @@ def _switches(name: str, smooth: Float, least: float, frequency: float) -> list[
     The opening rests before and after those of unusual size: fingers bounce after a switch.
     """
     found = []
-    for first, last in pairwise(_turning_points(smooth, least)):
+    for first, last in pairwise(turning_points(smooth, least)):
         whole = smooth[last] - smooth[first]
         if abs(whole) <= least:
             continue
@@ -136,7 +136,7 @@ def _switches(name: str, smooth: Float, least: float, frequency: float) -> list[
     ]
 
 
-def _turning_points(values: Float, least: float) -> list[int]:
+def turning_points(values: Float, least: float) -> list[int]:
     """Steps between which values [T] rise or fall, apart from changes up to `least`, with
     both ends."""
     turns, extreme, direction = [0], 0, 0.0

@@ -1,0 +1,64 @@
+"""Executions that one recording contains are found, and only those."""
+
+import json
+
+import numpy as np
+import pytest
+
+from infoatlas_rt import InputError
+from infoatlas_tools import Trajectories, load_trajectories
+from infoatlas_tools.cut.executions import find_executions, read_cuts
+from joined_executions import RATE, STACK, recording
+
+
+@pytest.mark.parametrize(
+    ("options", "which", "remark"),
+    [
+        ({}, None, ""),
+        ({"rest": 0.0}, None, ""),
+        ({"retried": 2}, 2, "again gripper closes, gripper opens"),
+        ({"last": 0.45}, 4, "cut off? It is short; lacks gripper opens"),
+    ],
+)
+def test_executions_are_those_that_were_joined(options, which, remark):
+    given, truth = recording(**options)
+    found = find_executions(given).executions
+    assert [own.remark for own in found] == [remark * (k == which) for k in range(5)]
+    slack = RATE * (1 + options.get("rest", 2.0) / 2)  # anywhere in a rest
+    for own, (start, end) in zip(found, truth, strict=True):
+        assert start - slack <= own.start <= start + 1.5 * RATE
+        assert end - 1.5 * RATE <= own.end <= end + slack
+
+
+def test_what_does_not_repeat_is_one_execution():
+    walk = np.random.default_rng(0).normal(size=(2000, 4)).cumsum(axis=0)
+    walk[:, 3] = np.arange(2000) // 100 % 2
+    for given, why in ((Trajectories([walk]), "Mark one"), (load_trajectories(STACK), "repeats")):
+        cuts = find_executions(given)
+        assert [own.end - own.start for own in cuts.executions] == given.lengths.tolist()
+        assert why in cuts.notes[-1]
+
+
+def test_a_marked_execution_is_kept_exactly():
+    given, truth = recording()
+    start, end = (truth[2] + [7, -5]).tolist()
+    own = find_executions(given, labels={0: {"start": start, "end": end}}).executions
+    assert len(own) == 5 and (own[2].start, own[2].end) == (start, end)
+    with pytest.raises(InputError, match="start and end"):
+        find_executions(given, labels={0: {"grasp": 3}})
+
+
+def test_the_list_is_read_again_and_gives_the_executions(tmp_path):
+    given, _ = recording()
+    cuts, file = find_executions(given), tmp_path / "cuts.json"
+    file.write_text(json.dumps(cuts.to_dict()))
+    assert read_cuts(file) == cuts
+    demos = cuts.apply(given)
+    for own, part in zip(cuts.executions, demos.split(), strict=True):
+        assert np.array_equal(part, given.states[own.start : own.end])
+    assert sum(b - a for _, a, b in cuts.left_out) + demos.lengths.sum() == len(given.states)
+    with pytest.raises(InputError, match="the data are others"):
+        cuts.apply(Trajectories([given.states[1:]]))
+    file.write_text("{}")
+    with pytest.raises(InputError, match="no list of executions"):
+        read_cuts(file)

@@ -1,0 +1,1 @@
+"""One long recording is cut into its executions."""

@@ -1,0 +1,221 @@
+"""Executions of one task in long recordings: finds them, prints, stores and applies the list."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from infoatlas_rt.errors import InputError
+
+from ..keystates.contacts.keystate_steps import COMMON
+from ..keystates.labels import as_labels
+from ..keystates.motion.durations import ONE_EVENT
+from ..presentation import with_count
+from ..trajectories import Trajectories, as_trajectories, episode_names
+from .cycles import alikeness, find_borders, find_cycle, find_returns, way_of
+from .rests import read_motion
+
+ALIKE = 0.3  # correlation of executions, at least: joined ones have 0.4 to 0.9, walks up to 0.2
+MANY = 3  # times that an event occurs, at least, if there may be several executions
+SHORT = 0.7  # of the median length: a shorter execution may be cut off, or given up
+FIELDS = ("names", "rate", "gripper", "ignore", "orientation", "resolution")
+WAY_OUT = "write the list again, with infoatlas-rt cut DATA --json FILE"
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One execution: steps from `start` to before `end` of a demonstration of a recording."""
+
+    episode: str
+    start: int
+    end: int
+    events: tuple[str, ...]  # in it, in order of time
+    remark: str  # what it lacks, or has more than the usual execution
+    sure_start: bool  # the robot is at the pose at which others begin
+    sure_end: bool
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """The executions of recordings, in order of time."""
+
+    executions: tuple[Execution, ...]
+    lengths: Mapping[str, int]  # steps of each demonstration of the recording
+    rate: float | None  # steps a second
+    notes: tuple[str, ...]
+
+    @property
+    def left_out(self) -> list[tuple[str, int, int]]:
+        """Demonstration, start and end of each part that is in no execution: rests and returns."""
+        found = []
+        for name, length in self.lengths.items():
+            own = [t for e in self.executions if e.episode == name for t in (e.start, e.end)]
+            borders = [0, *own, length]
+            found += [
+                (name, a, b) for a, b in zip(borders[::2], borders[1::2], strict=True) if a < b
+            ]
+        return found
+
+    @property
+    def rows(self) -> list[Any]:
+        """Rows [T] of each execution, of the recordings end to end."""
+        first = dict(zip(self.lengths, np.cumsum([0, *self.lengths.values()]), strict=False))
+        return [first[own.episode] + np.arange(own.start, own.end) for own in self.executions]
+
+    def apply(self, given: Trajectories) -> Trajectories:
+        """The executions as trajectories; InputError for another recording, or with a camera."""
+        lengths = dict(zip(episode_names(given), given.lengths.tolist(), strict=True))
+        if lengths != self.lengths or given.camera is not None:
+            raise InputError(
+                f"the list is of {sum(self.lengths.values())} steps in {len(self.lengths)} "
+                f"demonstrations, without images, and the data are others: {WAY_OUT}, or write the "
+                "executions with --out COPY"
+            )
+        rows, whole, times = self.rows, np.concatenate(self.rows), given.times
+        tasks = dict(zip(lengths, given.stated, strict=False))
+        return replace(
+            given,
+            states=given.states[whole],
+            lengths=[len(own) for own in rows],
+            episodes=tuple(map(str, range(len(rows)))),
+            times=None if times is None else np.concatenate([times[r] - times[r[0]] for r in rows]),
+            stated=tuple(tasks[e.episode]._replace(success=None) for e in self.executions if tasks),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-safe table, which `read_cuts` reads."""
+        return {**asdict(self), "left_out": self.left_out}
+
+    def seconds(self, steps: int) -> str:
+        """A number of steps as text, in seconds if the rate is known."""
+        return f"{steps / self.rate:.1f} s" if self.rate else f"{steps} steps"
+
+    def __str__(self) -> str:
+        kept, total = sum(map(len, self.rows)), sum(self.lengths.values())
+        text = with_count(len(self.executions), "execution")
+        text += f", {self.seconds(kept)} of {self.seconds(total)}. Left out: "
+        return "\n".join(
+            [f"{text}{with_count(len(self.left_out), 'rest or return')}.", *self.notes]
+        )
+
+
+def read_cuts(path: str | os.PathLike[str]) -> Cuts:
+    """The list in a file that `infoatlas-rt cut --json` wrote; InputError for another file."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        own = [Execution(**{**e, "events": tuple(e["events"])}) for e in content["executions"]]
+        found = Cuts(tuple(own), content["lengths"], content["rate"], tuple(content["notes"]))
+        if not own or any(not 0 <= e.start < e.end <= found.lengths[e.episode] for e in own):
+            raise ValueError("no executions, or steps that do not exist")
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise InputError(f"{path} has no list of executions ({error!r:.80}): {WAY_OUT}") from error
+    return found
+
+
+def find_executions(recording: Trajectories | Sequence[Any], *, labels: Any = None) -> Cuts:
+    """Find the executions of a task that recordings contain one after another.
+
+    Switches of grippers and contacts show what repeats. Executions begin at one pose, to which the
+    robot returns between them. They end where it rests as at the end of the recording. Failed
+    attempts do not divide an execution.
+
+    Parameters
+    ----------
+    recording : Trajectories, or sequence of N arrays [T_i, d]
+        One or more demonstrations. Each is searched by itself.
+    labels : dict, path or Marks, optional
+        Executions that a person marked, as {0: {"start": 75, "end": 400}} for steps of
+        demonstration 0, or a file of these; others as "start 2" and "end 2". They are kept
+        exactly, and others begin at their pose.
+
+    Raises
+    ------
+    InputError
+        The recording cannot be read, or labels are no pairs of a start and an end.
+    """
+    given = as_trajectories(recording)
+    marked, names = _marked_steps(labels, given), episode_names(given)
+    executions, notes = list[Execution](), [*given.notes]
+    for i, (name, states) in enumerate(zip(names, given.split(), strict=True)):
+        alone = Trajectories([states], **{field: getattr(given, field) for field in FIELDS})
+        own, why = _cut_one(alone, name, marked.get(i, []))
+        executions += own
+        notes += [f"{name}: {why}."] * bool(why)
+    lengths = dict(zip(names, given.lengths.tolist(), strict=True))
+    return Cuts(tuple(executions), lengths, given.rate, tuple(notes))
+
+
+def _marked_steps(labels: Any, given: Trajectories) -> dict[int, list[tuple[int, int]]]:
+    """Starts and ends of marked executions by demonstration, in order of time."""
+    steps, names = as_labels(labels, given)
+    found = {}
+    for i, row in enumerate(steps.tolist()):
+        own = sorted((int(t), n.split()[0]) for t, n in zip(row, names, strict=True) if t >= 0)
+        if [kind for _, kind in own] != ["start", "end"] * (len(own) // 2):
+            raise InputError(
+                f"labels of {episode_names(given)[i]} are {own}: name them start and end, in turn"
+            )
+        times = [t for t, _ in own]
+        found[i] = list(zip(times[::2], times[1::2], strict=True))
+    return found
+
+
+def _cut_one(
+    given: Trajectories, name: str, marked: list[tuple[int, int]]
+) -> tuple[list[Execution], str]:
+    """Executions of one trajectory, and why there may be others."""
+    motion, fixed = read_motion(given, [t for pair in marked for t in pair]), None
+    length, stride, rests = int(given.lengths[0]), motion.stride, motion.rests
+    names = [event.kind.first.name for event in motion.events]
+    if marked:
+        row, pairs = rests[:, 0], np.array(marked) // stride
+        inside = np.any([(row > a) & (row < b) for a, b in pairs], axis=0)
+        fixed = np.isin(row, pairs[:, 0]), inside
+    kinds = tuple(map(sorted({*names}).index, names))
+    chosen, recurs = find_borders(motion, kinds, find_cycle(motion, kinds, fixed))
+    lead, first, last = ONE_EVENT * motion.rate, rests[chosen[:, 0]], rests[chosen[:, 1]]
+    begin = np.maximum(first[:, 0], first[:, 1] - 1 - lead)  # with a part of each rest
+    end = np.minimum(last[:, 1], last[:, 0] + 1 + lead)
+    borders = np.rint(np.stack([begin, end], axis=1) * stride).clip(0, length).astype(int)
+    borders = np.maximum.accumulate(borders.ravel()).reshape(-1, 2)
+    for start, end in marked:
+        k = int(np.abs(borders[:, 0] - start).argmin())
+        borders[:k], borders[k + 1 :] = borders[:k].clip(None, start), borders[k + 1 :].clip(end)
+        borders[k], recurs[k] = (start, end), True
+    arm = motion.poses[:, motion.arm]
+    ways = [way_of(arm[i : max(j, i + 1)]) for i, j in borders // stride]
+    back = [] if marked else find_returns(ways)
+    kept = [k for k in range(len(ways)) if k not in back]
+    short = np.diff(borders)[:, 0] < SHORT * np.median(np.diff(borders[kept]))
+    alike = alikeness([ways[k] for k in kept if not short[k]])
+    if not marked and (alike < ALIKE or recurs[1:, 0].mean() < COMMON):
+        kept, borders, recurs = [0], np.array([[0, length]]), np.ones((1, 2), bool)
+        short = short[:1] & False
+    at = np.array([event.step for event in motion.events])
+    events = [
+        tuple(names[j] for j in np.flatnonzero((at >= start) & (at < end)))
+        for start, end in borders[kept]
+    ]
+    usual = Counter(Counter(events).most_common(1)[0][0])
+    executions = []
+    for k, own in zip(kept, events, strict=True):
+        lacks, more = usual - Counter(own), Counter(own) - usual
+        texts = [f"{'cut off' if k == kept[-1] else 'given up'}? It is short"] * int(short[k])
+        texts += [f"{word} {', '.join(w)}" for word, w in (("lacks", lacks), ("again", more)) if w]
+        (start, end), sure = borders[k].tolist(), recurs[k].tolist()
+        executions.append(Execution(name, start, end, own, "; ".join(texts), *sure))
+    why = "one execution: nothing repeats" if len(kept) == 1 else ""
+    most, times = Counter([*names, ""]).most_common(1)[0]
+    if why and times >= MANY:
+        why = (
+            f"one execution, or several: {most} occurs {times} times, but no pose and no motion "
+            "recur with it. Mark one by labels of its start and its end"
+        )
+    return executions, why
