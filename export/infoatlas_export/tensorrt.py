@@ -105,7 +105,10 @@ def build(
         raise InputError(f"{model} is an engine already: pass the model that it was built from")
     if workspace is not None and not (type(workspace) is int and 0 < workspace < 2**63):
         raise InputError(f"workspace is {workspace!r}: pass bytes, an integer from 1 to 2^63 - 1")
-    path = _check_path(out if out is not None else f"{source.path.stem}{engine_file.SUFFIX}")
+    path = Path(out if out is not None else f"{source.path.stem}{engine_file.SUFFIX}")
+    if path.suffix != engine_file.SUFFIX:
+        raise InputError(f"{path} has to end in {engine_file.SUFFIX}, by which it is recognised")
+    check_target(path)
     kind = choose_library(library)
     capabilities = choose_capabilities(kind, compute_capabilities)
     if kind.anywhere and timing_cache is not None:
@@ -155,15 +158,6 @@ def build(
     )
     _write(path, made.content, found)
     return Built(path, found, reason, made.seconds, made.layers)
-
-
-def _check_path(out: str | os.PathLike[str]) -> Path:
-    """Path of the engine; InputError unless it has the suffix of engines and can be written."""
-    path = Path(out)
-    if path.suffix != engine_file.SUFFIX:
-        raise InputError(f"{path} has to end in {engine_file.SUFFIX}, by which it is recognised")
-    check_target(path)
-    return path
 
 
 def _load_library(kind: Library) -> Any:

@@ -52,24 +52,12 @@ QUERIES = 256  # for each label: more datasets help more than more accurate labe
 # these names.
 KINDS = {"straight": 3, "products": 1, "codes": 1, "paths": 1, "channels": 7, "sensors": 3,
          "atlas": 4}  # fmt: skip
-GENERATORS: dict[str, Callable[[int, int, int, int], Datasets]] = {
-    "straight": elliptical,
-    "clusters": clusters,
-    "products": products,
-    "codes": codes,
-    "paths": paths,
-    "channels": channels,
-    "sensors": sensors,
-    "regimes": regimes,
-    "failures": failures,
-    "delays": delays,
-    "growing": growing,
-    "dropouts": dropouts,
-    "partial": partial,
-    "simplex": simplex,
-    "decades": decades,
-    "walks": walks,
-    "fine": fine,
+GENERATORS: dict[str, Callable[[int, int, int, int], Datasets]] = {"straight": elliptical} | {
+    draw.__name__: draw
+    for draw in (
+        *(clusters, products, codes, paths, channels, sensors, regimes, failures, delays, growing),
+        *(dropouts, partial, simplex, decades, walks, fine),
+    )
 }
 # Kinds in the fit of the correction, and not in that of its error. Their few samples look as those
 # of independent sides, whose intervals would become wider.

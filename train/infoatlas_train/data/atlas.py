@@ -108,7 +108,8 @@ class Atlas:
         for index, count in zip(*torch.unique_consecutive(family, return_counts=True), strict=True):
             draw = DRAWS[self._names[int(index)]]
             parts.append(draw(self.settings, int(count), n + self.queries, torch.device(device)))
-        p = Pairs(*(torch.cat(values) for values in zip(*map(_astuple, parts), strict=True)))
+        each = (vars(part).values() for part in parts)
+        p = Pairs(*(torch.cat(values) for values in zip(*each, strict=True)))
         family = family.to(device)
 
         # Reversing y makes the sides independent. Time series are excluded: both sides would still
@@ -123,7 +124,3 @@ class Atlas:
         )
         mi = torch.where(broken, 0.0, p.mi)
         return Datasets(p.x[:, :n], y[:, :n], p.x[:, n:], y[:, n:], joint, product, mi, family)
-
-
-def _astuple(p: Pairs) -> tuple[Tensor, ...]:
-    return p.x, p.y, p.joint, p.product, p.mi

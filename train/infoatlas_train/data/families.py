@@ -161,14 +161,6 @@ def mean_density(table: Tensor, own: Tensor, most: float) -> Tensor:
     return torch.stack([total - math.log(r), others - math.log(r - 1)])
 
 
-def _marginal(table: Tensor, own: Tensor) -> Tensor:
-    """log p(y_i) from log p(y_i | x_r) of R draws, table [B, I, R]; own [B, I] is log p(y_i | x_i).
-
-    The mean of the logarithms with and without the own draw is nearly unbiased.
-    """
-    return mean_density(table, own, 1 - 1e-3).mean(0)
-
-
 def functional(settings: Settings, b: int, samples: int, dev: torch.device) -> Pairs:
     """y = f(x) + s(x) e, e Gaussian or uniform; p(y) averages over draws of x."""
     q = settings.queries
@@ -199,7 +191,8 @@ def functional(settings: Settings, b: int, samples: int, dev: torch.device) -> P
         table = torch.where(flat, _log_box(yq, centre[:, draw], sd[:, draw], my), table)
     own = table[:, :, :q]
     i = torch.arange(q, device=dev)
-    marginal = _marginal(table, own[:, i, i])
+    # The mean of the logarithms with and without the own draw is nearly unbiased.
+    marginal = mean_density(table, own[:, i, i], 1 - 1e-3).mean(0)
     joint = own[:, i, i] - marginal
     product = own[:, (i + 1) % q, i] - marginal.roll(-1, 1)
     x, y = x[:, :samples], y[:, :samples]
