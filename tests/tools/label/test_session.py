@@ -162,8 +162,8 @@ def test_signals_are_grouped_and_down_sampled():
     assert whole["step"] == 1 and len(whole["groups"][0]["lines"][0]["values"]) == 223
     (tool,) = [group for group in whole["groups"] if group["name"] == "tool"]
     assert [line["name"] for line in tool["lines"]] == ["x", "y", "z"]
-    share = np.array(tool["lines"][1]["values"]) / LEVELS
-    values = tool["low"] + share * (tool["high"] - tool["low"])
+    share, low = np.array(tool["lines"][1]["values"]) / LEVELS, tool["low"]
+    values = low + share * (tool["high"] - low)
     np.testing.assert_allclose(values, STATES[0][:, NAMES.index("tool.y")], atol=1e-4)
     part = signals.piece(0, 20, 219, 50)
     assert part["first"] == 20 and part["step"] == 2  # least and largest of each four steps

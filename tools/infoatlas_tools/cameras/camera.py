@@ -50,12 +50,14 @@ class Camera:
 
     def read_each(self, wanted: Iterable[tuple[int, Sequence[int]]], width: int) -> Iterator[Image]:
         """As `read`, of demonstrations with their steps in turn; the next ones are decoded then."""
-        every = iter(wanted)
-        with ThreadPoolExecutor(THREADS) as pool:
+        every, pool = iter(wanted), ThreadPoolExecutor(THREADS)
+        try:
             while part := [*islice(every, 4 * THREADS)]:
                 decoded = pool.map(lambda one: self._decode(one[0], one[1], width), part)
                 for (which, _), found in zip(part, decoded, strict=True):
                     yield self._stacked(which, *found)
+        finally:  # also if no more are asked for
+            pool.shutdown(cancel_futures=True)
 
     def _decode(self, demonstration: int, steps: Sequence[int], width: int) -> Any:
         wanted = np.asarray(steps, np.int64)

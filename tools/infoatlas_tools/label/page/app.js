@@ -67,10 +67,10 @@ async function compute(path, value) {
   return state;
 }
 
-function drawWork({ name, share }) {
+function drawWork({ name, share, cancelled }) {
   $("work").hidden = !name || !waiting;
   if (!name) return;
-  $("work").querySelector("span").textContent = `${name}: ${Math.round(100 * share)}%`;
+  $("work").querySelector("span").textContent = cancelled ? `${name}: ends` : `${name}: ${Math.round(100 * share)}%`;
   $("work").querySelector("progress").value = share;
 }
 
