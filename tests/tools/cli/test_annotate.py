@@ -134,6 +134,8 @@ def test_references_names_and_quality(twelve, tmp_path, capsys, figures):
     assert own[1]["reference"] == "goal" and own[1]["held"] == "cube" and own[1]["tool"] == "tool"
     events = [r for r in rows if r["what"] == "key_state"]
     assert events and all(r["end"] == "" and float(r["strength"]) for r in events)
+    closing = [[int(r[key]) for key in ("begins", "start", "ends")] for r in events]
+    assert all(a < b == c for a, b, c in closing)  # a closing is dated at its end
     assert {r["episode"] for r in rows if r["reasons"]} == {"3", "5"}
     (figure,) = figures
     first, second = (axes for axes in figure.axes if "episode" in axes.get_xlabel())

@@ -15,7 +15,7 @@ PART = ("tool", "reference", "orientation", "held", "information", "runner_up", 
 COLUMNS = (
     *("episode", "what", "number", "name", "start", "end", "start_seconds", "end_seconds"),
     *PART,
-    "strength",
+    *("strength", "begins", "ends"),
 )
 
 
@@ -27,9 +27,10 @@ def write_csv(
     The columns are `episode`, `what` (subtask or key_state), `number` (index of the part or key
     state) and `name`. `start` and `end` are steps, end excluded; `end` is empty for a key state.
     `start_seconds` and `end_seconds` are empty without a rate. Parts also have `tool`, `reference`,
-    `orientation`, `held`, `information`, `runner_up` and `certain`; key states have `strength`.
-    With `quality`, each row also has `idle`, `idle_start`, `idle_end`, `outliers`, `attempts`,
-    `missing`, `repeated`, `faults`, `reasons` and measures of its episode.
+    `orientation`, `held`, `information`, `runner_up` and `certain`. Key states have `strength`, and
+    `begins` and `ends`, the steps of the switch of a gripper. With `quality`, each row also has
+    `idle`, `idle_start`, `idle_end`, `outliers`, `attempts`, `missing`, `repeated`, `faults`,
+    `reasons` and measures of its episode.
     """
     about = quality_table(annotations) if quality else []
     extra = [name for name in (about[0] if about else {}) if name not in ("episode", "frames")]
@@ -70,11 +71,11 @@ def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any
     `name`, `tool`, `reference`, `orientation`, `held`, `information`, `runner_up`,
     `runner_up_information`, `stderr` (nats), `certain`, `share` (of the duration) and `steps`
     (median). `episodes` is a list with `episode`, `frames`, `subtasks` (number, name, start, end),
-    `key_states` (number, name, step) and, with `quality`, `quality`. `orders` has the episodes of
-    each order of sub-tasks, and `look_at_first` the unusual ones (None without `quality` or without
-    a rate). `objects` lists those that a camera sees, with `number`, `name`, `camera`, `seen`
-    (share of the demonstrations) and `cuts`: label, information (`nats`) with its `stderr`, and
-    whether it is the `reference`.
+    `key_states` (number, name, begins, ends, step) and, with `quality`, `quality`. `orders` has the
+    episodes of each order of sub-tasks, and `look_at_first` the unusual ones (None without
+    `quality` or without a rate). `objects` lists those that a camera sees, with `number`, `name`,
+    `camera`, `seen` (share of the demonstrations) and `cuts`: label, information (`nats`) with its
+    `stderr`, and whether it is the `reference`.
     """
     subtasks, keystates = annotations.subtasks, annotations.keystates
     shares = [share for tool in subtasks.tools for share in annotations.shares(tool).tolist()]
@@ -94,8 +95,8 @@ def as_tree(annotations: Annotations, *, quality: bool = False) -> dict[str, Any
             own = {key: row[key] for key in ("number", "name", "start", "end")}
             episodes[i]["subtasks"].append(own)
         else:
-            own = {"number": row["number"], "name": row["name"], "step": row["start"]}
-            episodes[i]["key_states"].append(own)
+            own = {key: row[key] for key in ("number", "name", "begins", "ends")}
+            episodes[i]["key_states"].append(own | {"step": row["start"]})
     about_quality = quality_table(annotations) if quality else []
     for episode, own in zip(episodes, about_quality, strict=False):
         episode["quality"] = finite(
@@ -138,7 +139,7 @@ def _objects(seen: SeenObjects) -> list[dict[str, Any]]:
 
 def _rows(annotations: Annotations) -> Iterator[tuple[int, dict[str, Any]]]:
     """Demonstration and columns of each part and key state, by demonstration and time."""
-    subtasks = annotations.subtasks
+    subtasks, keystates = annotations.subtasks, annotations.keystates
     for i, episode in enumerate(annotations.episodes):
         seconds = annotations.seconds(i)
         rows: list[dict[str, Any]] = []
@@ -149,8 +150,10 @@ def _rows(annotations: Annotations) -> Iterator[tuple[int, dict[str, Any]]]:
                 rows.append(row | {"end": end} | {key: getattr(part, key) for key in PART})
         for event in annotations.events(i):
             row = {"what": "key_state", "number": event.column, "name": event.name}
-            strength = float(annotations.keystates.strength[event.column])
-            rows.append(row | {"start": event.step, "strength": strength})
+            strength = float(keystates.strength[event.column])
+            dates = {"begins": keystates.begins, "ends": keystates.ends}
+            spans = {name: int(own[i, event.column]) for name, own in dates.items()}
+            rows.append(row | {"start": event.step, "strength": strength} | spans)
         for own in sorted(rows, key=lambda one: one["start"]):
             for at in ("start", "end"):
                 if at in own:
