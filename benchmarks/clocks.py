@@ -1,163 +1,166 @@
 """Offsets of cameras and grippers: shifts that are put in, intervals and false alarms.
 
 python -m benchmarks.clocks --set examples/data/stack front    # -> benchmarks/results/clocks.*
-python -m benchmarks.clocks --set FOLDER CAMERA --set OTHER CAMERA state actions
+A set may be a file of `benchmarks.cameras`, too, and there may be several.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress
-from infoatlas_tools import lag_scan
-from infoatlas_tools.annotations.clock_offsets import clock_offsets
+from infoatlas_rt.streams.offsets import WINDOW, Offset, find_offset, picture_change, speeds
+from infoatlas_tools import Trajectories
+from infoatlas_tools.annotations.clock_offsets import command_groups
 from infoatlas_tools.bags.any_recording import open_recording
-from infoatlas_tools.clocks.offsets import find_offset
+from infoatlas_tools.clocks.pictures import WIDTH, arm_columns
 
 from . import report
 from .report import number, table
 from .tasks import Array
 
-DRAWS, SUBSETS, SCANS = 40, 40, 4  # shifts of each kind, aligned subsets, and lag scans
-MOST = 10.0  # frames that are put in
+DRAWS = 40  # of each kind of input
+MOST = 10.0, 0.8  # frames or seconds that are put in, the smaller one
 DELAYS = 0.6  # s of a gripper
-SIZES = (10, 1)  # episodes
+EPISODES = 10
+REPEATED, FROZEN, DRIFT = 0.1, 0.5, 0.01  # share of pictures, s at the start, and of the time
+INPUTS = {
+    "shift": "a shift alone",
+    "aligned": "the shift after which both are aligned",
+    "repeated": f"a shift, and {REPEATED:.0%} of the pictures equal the one before",
+    "starts late": f"a shift, and the first picture lasts {FROZEN} s",
+    "drift": f"a shift, and pictures are slower by {DRIFT:.0%}",
+}
 
 
-def later(values: Array, steps: float) -> tuple[Array, slice]:
-    """A series `steps` later, and the steps of the others that it is of."""
-    at = np.arange(len(values)) - steps
-    inside = np.flatnonzero((at >= 0) & (at <= len(values) - 1))
-    return np.interp(at[inside], np.arange(len(values)), values), slice(inside[0], inside[-1] + 1)
+class Series(NamedTuple):
+    """States of an arm or gripper, and pictures or commands, whose offset in all is `truth`."""
+
+    name: str
+    rate: float  # Hz
+    states: list[Array]  # [T, d]
+    other: list[Array]  # [T, h, w] or [T, d]
+    truth: float = 0.0  # steps
+
+    def find(
+        self, which: Sequence[int], steps: float, kind: str = "shift", seed: int = 0
+    ) -> Offset:
+        """The offset of some episodes whose pictures or commands are moved by `steps`."""
+        window, rng = max(1, round(WINDOW * self.rate)), np.random.default_rng(seed)
+        first, second = [], []
+        for states, other in ((self.states[i], self.other[i]) for i in which):
+            at, every = np.arange(len(states)) + steps, np.arange(len(states))
+            if kind == "drift":
+                at = at + DRIFT * (every - len(every) / 2)
+            inside = (at >= 0) & (at <= len(at) - 1)
+            first.append(np.stack([np.interp(at[inside], every, own) for own in states.T], axis=1))
+            shown = np.where(rng.random(len(every)) < REPEATED * (kind == "repeated"), 0, every)
+            shown = np.maximum.accumulate(shown)[inside]
+            if kind == "starts late":
+                shown = np.maximum(shown, shown[0] + round(FROZEN * self.rate))
+            second.append(other[np.minimum(shown, len(other) - 1)].astype(np.float32))
+        moved = speeds(first, window, range(first[0].shape[1]))
+        if second[0].ndim == 2:
+            changed = speeds(second, window, range(second[0].shape[1]))
+        else:
+            changed = [picture_change(own, window) for own in second]
+        return find_offset(moved, changed, self.rate, seed)
+
+    def measure(self, kind: str, count: int, draws: int) -> dict[str, Any]:
+        """A row: errors of episodes that are drawn with replacement, as `truth` is of all."""
+        rng, begin = np.random.default_rng(76), time.process_time()
+        most = min(MOST[0], MOST[1] * self.rate)
+        limits = (-most, most) if self.other[0].ndim == 3 else (-DELAYS * self.rate, 0.0)
+        found, errors = [], []
+        for seed in range(draws):
+            which, steps = rng.integers(len(self.states), size=count), rng.uniform(*limits)
+            steps = -self.truth if kind == "aligned" else steps
+            found.append(self.find(which.tolist(), steps, kind, seed))
+            ends = np.array([found[-1].steps, *found[-1].interval]) - self.truth - steps
+            errors += [] if found[-1].why else [ends]
+        error, low, high = np.reshape(errors, (-1, 3)).T
+        return {
+            "series": self.name, "input": kind, "episodes": count, "draws": draws,
+            "known": len(error), "inside": int(((low <= 0) & (high >= 0)).sum()),
+            "apart": sum(own.apart for own in found),
+            "drifts": sum(own.drift != 0 for own in found),
+            "half": float(np.median((high - low) / 2)) if errors else None,
+            "error": float(np.median(np.abs(error))) if errors else None,
+            "seconds": (time.process_time() - begin) / draws,
+        }  # fmt: skip
 
 
-def put_in(row: Any, which: Sequence[int], steps: float) -> tuple[list[Array], list[Array]]:
-    """Speeds of some episodes, and the other series `steps` later."""
-    moved = [later(row.other[i], steps) for i in which]
-    return [row.moved[i][own] for i, (_, own) in zip(which, moved, strict=True)], [
-        values for values, _ in moved
-    ]
+def load(path: str, camera: str, most: int) -> Iterator[Series]:
+    """The camera of a set, and its grippers if it has commands, of `most` episodes."""
+    name, actions = path.rstrip("/").rpartition("/")[2], None
+    if path.endswith(".npz"):
+        file = np.load(path)
+        ends, lengths = file["frame_lengths"].cumsum(), file["lengths"]
+        first = np.repeat(lengths.cumsum() - lengths, file["frame_lengths"])
+        states = np.split(file["states"][first + file["frame_steps"]], ends[:-1])
+        images = np.split(file[f"frames_{camera}"], ends[:-1])
+        rate = float(file["rate"]) / int(file["frame_steps"][1])
+        given = Trajectories(states, names=tuple(file["names"]), rate=rate, camera=images)
+    else:
+        recording = open_recording(path, camera=camera)
+        given, actions = recording.trajectories, recording.actions
+    states, rate = given.split(), given.rate or 20.0
+    chosen = np.unique(np.linspace(0, len(states) - 1, most).round().astype(int)).tolist()
+    read = (given.camera.read(i, range(len(states[i])), WIDTH) for i in chosen)
+    pictures = [images.mean(axis=-1).round().astype(np.uint8) for images in read]
+    columns = arm_columns(given.names, states[0].shape[1])
+    yield Series(
+        f"{name}, camera {camera}", rate, [states[i][:, columns] for i in chosen], pictures
+    )
+    for group, own in command_groups(given.names).items():
+        if "gripper" in group and actions:
+            pair = ([np.asarray(side[i])[:, own] for i in chosen] for side in (states, actions))
+            yield Series(f"{name}, {group}", rate, *pair)
 
 
-def measure(name: str, row: Any, limits: tuple[float, float], draws: int) -> list[dict[str, Any]]:
-    """Rows of a series: its offset in all episodes is taken as the truth."""
-    rate, rng, found = row.rate, np.random.default_rng(76), []
-    for count in (n for n in SIZES if n <= len(row.moved)):
-        kept: list[tuple[float, float, float]] = []
-        begin, unknown = time.process_time(), 0
-        for draw in range(draws):
-            which = rng.choice(len(row.moved), count, replace=False).tolist()
-            steps = rng.uniform(*limits)
-            own = find_offset(*put_in(row, which, steps), rate, seed=draw)
-            unknown += bool(own.why)
-            if not own.why:
-                truth = row.offset.steps + steps
-                kept.append((own.steps - truth, *(end - truth for end in own.interval)))
-        seconds = (time.process_time() - begin) / draws
-        errors = np.array(kept).reshape(-1, 3)
-        found.append(
-            {"series": name, "episodes": count, "draws": draws, "unknown": unknown}
-            | {"inside": int(((errors[:, 1] <= 0) & (errors[:, 2] >= 0)).sum())}
-            | {"half": float(np.median(np.ptp(errors[:, 1:], axis=1)) / 2) if kept else np.nan}
-            | {"error": float(np.median(np.abs(errors[:, 0]))) if kept else np.nan}
-            | {"seconds": seconds}
-        )
-    return found
-
-
-def scan(name: str, row: Any, estimator: Estimator, scans: int) -> dict[str, Any]:
-    """The same by `lag_scan` of ten episodes."""
-    rng, reach, found = np.random.default_rng(77), round(MOST + 5), []
-    begin = time.process_time()
-    for _ in range(scans):
-        which = rng.choice(len(row.moved), min(10, len(row.moved)), replace=False).tolist()
-        steps = rng.uniform(-MOST, MOST)
-        around = round(row.offset.steps)
-        x, y = put_in(row, which, steps - around)
-        own = lag_scan(x, y, range(-reach, reach + 1), estimator, permutations=0)
-        truth = row.offset.steps - around + steps
-        ends = own.interval
-        found.append((abs(own.best - truth), ends[0] <= truth <= ends[1], np.ptp(ends) / 2))
-    errors, inside, half = np.array(found, float).T
-    return {
-        "series": name, "scans": scans, "inside": int(inside.sum()),
-        "half": float(np.median(half)), "error": float(np.median(errors)),
-        "seconds": (time.process_time() - begin) / scans,
-    }  # fmt: skip
-
-
-def alarms(row: Any, subsets: int) -> int:
-    """Aligned subsets of ten episodes whose offset is called other than 0."""
-    rng, count = np.random.default_rng(78), min(10, len(row.moved))
-    picks = [rng.choice(len(row.moved), count, replace=False).tolist() for _ in range(subsets)]
-    return sum(find_offset(*put_in(row, own, -row.offset.steps), row.rate).apart for own in picks)
-
-
-def page(about: dict[str, Any], rows: list[dict[str, Any]], scans: list[dict[str, Any]]) -> str:
+def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     """All results as Markdown."""
-    known, inside = (sum(r[k] for r in rows) for k in ("draws", "inside"))
-    known -= sum(r["unknown"] for r in rows)
-    cells = [
-        [r["series"], str(r["episodes"]), f"{r['inside']} of {r['draws'] - r['unknown']}"]
-        + [str(r["unknown"])]
-        + [f"{r[k]:.2f}" for k in ("half", "error", "seconds")]
-        for r in rows
-    ]
-    others = [
-        [r["series"], f"{r['inside']} of {r['scans']}"]
-        + [f"{r[k]:.2f}" for k in ("half", "error", "seconds")]
-        + [f"{r['alarms']} of {r['subsets']}"]
-        for r in scans
-    ]
+    cells = [[f"{v:.2f}" if isinstance(v, float) else str(v) for v in r.values()] for r in rows]
+    known, inside = (sum(r[k] for r in rows) for k in ("known", "inside"))
     return "\n\n".join(
         [
             "# Clocks: shifts that are put in",
-            f"Pictures are moved by -{MOST:g} to {MOST:g} frames, and a gripper's commands by 0 to "
-            f"{DELAYS} s before its states. The offset of all episodes, without a shift, is taken "
-            f"as the truth. Of the 90% intervals of known offsets, {inside} of {known} "
-            f"({number(100 * inside / max(known, 1))}%) contain it. Half-widths and errors are "
-            "medians in frames; seconds are of one processor.",
-            report.byline(about),
-            table(["series", "episodes", "inside", "not known", "half", "error", "s"], cells),
-            "## `lag_scan` of ten episodes, and aligned subsets of ten that are called apart",
-            table(["series", "inside", "half", "error", "s", "alarms"], others),
+            f"Pictures are moved by up to {MOST[0]:g} frames or {MOST[1]} s, and a gripper's "
+            f"commands by 0 to {DELAYS} s before its states, by interpolation of the states. The "
+            f"offset of all episodes is taken as the truth. Of the 90% intervals, {inside} of "
+            f"{known} ({number(100 * inside / max(known, 1))}%) contain it. *apart* and *drifts* "
+            "are numbers of draws that are called so. Half-widths and errors are medians in "
+            "frames; seconds are of one processor.",
+            "Inputs: " + "; ".join(f"*{key}*: {text}" for key, text in INPUTS.items()) + ".",
+            report.byline(about, nats=False),
+            table([*rows[0]], cells),
         ]
     )
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "4 draws", several=False)
-    parser.add_argument("--set", nargs="+", action="append", required=True, metavar="WORD")
-    parser.add_argument("--budget", type=float, default=240.0, help="s for the images of a camera")
+    parser.add_argument("--set", nargs=2, action="append", required=True)
+    parser.add_argument("--episodes", type=int, default=40, help="of a set, at most")
     chosen = parser.parse_args(arguments)
-    estimator = Estimator(chosen.model, slices=10, provider="auto", threads=1)
-    about = report.provenance(chosen.command, estimator)
-    draws, scans = (4, 1) if chosen.quick else (DRAWS, SCANS)
-    rows, others = [], []
+    draws, rows, about = 4 if chosen.quick else DRAWS, [], report.provenance(chosen.command)
     with progress("clocks") as advance:
-        for done, (path, camera, *features) in enumerate(chosen.set):
-            options = {"features": features[:1]} if features else {}
-            clocks = clock_offsets(
-                open_recording(path, camera=camera, **options), budget=chosen.budget
-            )
-            print(path, clocks, sep="\n")
-            for row in clocks.rows:
-                if row.offset.why or "arm" in row.name or row.name == "commands":
+        for done, own_set in enumerate(chosen.set):
+            for own in load(*own_set, chosen.episodes):
+                found = own.find(range(len(own.states)), 0.0)
+                print(own.name, found[:4])
+                if found.why:
                     continue
-                name = f"{path.rstrip('/').rpartition('/')[2]}, {row.name}"
-                gripper = "gripper" in row.name
-                limits = (-DELAYS * row.rate, 0.0) if gripper else (-MOST, MOST)
-                rows += measure(name, row, limits, draws)
-                found = scan(name, row, estimator, scans)
-                found |= {"alarms": alarms(row, draws), "subsets": draws}
-                others.append(found)
+                own = own._replace(truth=found.steps)
+                kinds = [*INPUTS][: None if own.other[0].ndim == 3 else 2]
+                rows += [own.measure(kind, EPISODES, draws) for kind in kinds]
+                rows.append(own.measure("shift", 1, draws))
             advance((done + 1) / len(chosen.set))
-    report.save(chosen.out, "clocks", about, [*rows, *others], page(about, rows, others))
+    report.save(chosen.out, "clocks", about, rows, page(about, rows))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
 
 import rclpy
-from harness import BASE, LIVE, TOPIC, Bench, NodeProcess
+from harness import BASE, CAMERA, LIVE, TOPIC, Bench, NodeProcess
 
 
 @pytest.fixture(scope="session")
@@ -19,7 +19,7 @@ def process(tmp_path_factory):
     LIVE is best effort, as sensors are, but deep enough for a busy machine.
     """
     parameters = {f"qos_overrides.{LIVE}.subscription.depth": 500}
-    for topic in (TOPIC, BASE):
+    for topic in (TOPIC, BASE, CAMERA):
         parameters[f"qos_overrides.{topic}.subscription.reliability"] = "reliable"
         parameters[f"qos_overrides.{topic}.subscription.depth"] = 1000
     arguments = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]

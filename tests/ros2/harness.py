@@ -38,6 +38,7 @@ from player import Player
 TOPIC = "/arm/joint_states"
 BASE = "/base/twist"
 LIVE = "/live/joint_states"
+CAMERA = "/front/image_raw"
 RELIABLE = QoSProfile(depth=1000)
 LIMIT = 60.0  # seconds to wait for what must happen; a busy machine needs many
 START, STEP = 1_700_000_000 * 10**9, 10_000_000  # usual stamps, nanoseconds

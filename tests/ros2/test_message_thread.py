@@ -19,7 +19,7 @@ class Broken:
     """A subscription with one message that cannot be taken."""
 
     def __init__(self, subscription):
-        self.handle, self.errors = subscription.handle, 1
+        self.handle, self.raw, self.errors = subscription.handle, False, 1
 
     @property
     def msg_type(self):

@@ -45,7 +45,7 @@ class MessageThread:
     The subscriptions are of the node, in the group `UNEXECUTED`; their callbacks are not called.
     `handle` is called with the number of the subscription, the message, and the middleware's
     information about it. It must not raise. `fail` is called with the reason if messages cannot be
-    taken. The message thread continues.
+    taken. The message thread continues. Messages of raw subscriptions are bytes.
     """
 
     def __init__(
@@ -63,11 +63,13 @@ class MessageThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; no message is handled afterwards."""
+        """End the thread and the subscriptions; no message is handled afterwards."""
         self._stopping = True
         self._wake.trigger()
         self._thread.join()
         self._node.destroy_guard_condition(self._wake)
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
 
     def _run(self) -> None:
         while not self._stopping:
@@ -89,7 +91,9 @@ class MessageThread:
             waiting.wait(int(STOP * 1e9))
             for number, subscription in enumerate(self._subscriptions):
                 while not self._stopping:
-                    taken = subscription.handle.take_message(subscription.msg_type, False)
+                    taken = subscription.handle.take_message(
+                        subscription.msg_type, subscription.raw
+                    )
                     if taken is None:
                         break
                     self._handle(number, *taken)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 import traceback
-from copy import copy
 from typing import Any
 
 import rclpy
@@ -14,15 +13,14 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from rclpy.qos import qos_profile_sensor_data
-from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.time import Time
 from std_srvs.srv import Trigger
 
 from infoatlas_ros2 import parameters, publishers, topics
+from infoatlas_ros2.camera import Camera
 from infoatlas_ros2.health import LONG, Health
 from infoatlas_ros2.maker import Maker
-from infoatlas_ros2.message_thread import UNEXECUTED, MessageThread
+from infoatlas_ros2.message_thread import MessageThread
 from infoatlas_ros2.outputs import Outputs
 from infoatlas_ros2.present import Present
 from infoatlas_ros2.worker import WARM_UP, Published, Worker
@@ -50,6 +48,7 @@ class InfoAtlasNode(LifecycleNode):
         self._taking = threading.Lock()  # held to handle a message, and to change its handlers
         self._inputs: list[Any] = []
         self._messages: MessageThread | None = None
+        self._camera: Camera | None = None
         self._counts: dict[str, int] = {}  # fates of messages, when last active
         self._state = "unconfigured"
         self._health = Health()
@@ -94,6 +93,8 @@ class InfoAtlasNode(LifecycleNode):
                 self._worker = Worker(
                     maker, self._settings, self._publish, self._health, self._warn
                 )
+                if settings.image_topic:
+                    self._camera = Camera(self, settings.image_topic, self._fail)
                 self._state = "active"
                 # Within the lock, because this enables the publishers that a message may need.
                 return super().on_activate(state)
@@ -136,14 +137,7 @@ class InfoAtlasNode(LifecycleNode):
         self._outputs.open(settings, tracker)
         self._chosen = publishers.of_topics(self, self._settings)
         self._inputs = [
-            self.create_subscription(
-                kind,
-                topic,
-                _ignored,  # the message thread receives its messages
-                copy(qos_profile_sensor_data),  # a copy: rclpy writes overrides into it
-                qos_overriding_options=QoSOverridingOptions.with_default_policies(),
-                callback_group=UNEXECUTED,
-            )
+            topics.subscribe(self, kind, topic)
             for kind, (topic, *_) in zip(kinds, sides, strict=True)
         ]
         self._names = [subscription.topic_name for subscription in self._inputs]
@@ -190,6 +184,9 @@ class InfoAtlasNode(LifecycleNode):
         return REFUSED
 
     def _stop(self) -> None:
+        if self._camera is not None:
+            self._camera.thread.stop()
+            self._camera = None
         if self._worker is not None:
             self._worker.stop()
             self._counts = self._worker.counts
@@ -201,8 +198,6 @@ class InfoAtlasNode(LifecycleNode):
             self._messages.stop()
             self._messages = None
         self._stop()
-        for subscription in self._inputs:
-            self.destroy_subscription(subscription)
         self._inputs = []
         self._outputs.close()
         self._maker = None
@@ -252,6 +247,8 @@ class InfoAtlasNode(LifecycleNode):
             )
         dated = receiver.extractor.dated or sample.arrived
         own = sample.stamp if dated and not sample.fault else None
+        if self._camera is not None and not side:
+            self._camera.add(sample)
         worker.offer(sample, topics.header(message, now, own))
 
     def _fail(self, why: str) -> None:
@@ -325,6 +322,10 @@ class InfoAtlasNode(LifecycleNode):
                     misfits[name] = misfits[name] or why
                     self._health.warn(why)
             self._log_misfits(misfits)
+        if self._camera is not None:
+            about["camera lag"], apart = self._camera.report()
+            if apart:
+                self._health.warn(f"pictures follow the states by {about['camera lag']}")
         newest = self._newest
         if newest is not None:
             about["age of the newest estimate (s)"] = f"{self._age(newest):.3f}"
@@ -361,7 +362,3 @@ class InfoAtlasNode(LifecycleNode):
     def destroy_node(self) -> None:
         self._release()
         super().destroy_node()
-
-
-def _ignored(message: Any) -> None:
-    """Unused callback of a subscription whose messages the message thread receives."""

@@ -136,6 +136,12 @@ class Settings:
         "smallest motion within a step that the sensors resolve, for both topics or for each; "
         "0: estimated for each coordinate from its noise at rest",
     )
+    image_topic: str = setting(
+        "",
+        "topic of a camera, Image, or CompressedImage if the name ends in /compressed: "
+        "/diagnostics reports by how much its pictures follow the states",
+        live=False,
+    )
     task_file: str = setting(
         "",
         "file of `--save` (`infoatlas-rt keystates`, `annotate`) with the task to follow",
@@ -169,9 +175,9 @@ class Settings:
             check_topic(self.topic_b, "topic_b")
             if self.topic_b == self.topic:
                 raise InputError(f"topic_b equals topic, {self.topic}: leave it empty or change it")
-        for name, parameter in ((self.publisher, "publisher"), (self.publisher_b, "publisher_b")):
-            if name:
-                check_topic(name, parameter, "node")
+        for parameter in ("image_topic", "publisher", "publisher_b"):
+            if name := getattr(self, parameter):
+                check_topic(name, parameter, "topic" if "topic" in parameter else "node")
         if self.coupling and not self.topic_b:
             raise InputError("coupling needs two topics: set topic_b, or set coupling to false")
         if self.coupling and len(self.coupling_resolution) > 2:

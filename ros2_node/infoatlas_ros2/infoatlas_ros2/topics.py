@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from importlib import import_module
 from typing import Any
 
-from rclpy.qos import QoSCompatibility, qos_check_compatible
+from rclpy.qos import QoSCompatibility, qos_check_compatible, qos_profile_sensor_data
+from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.time import Time
 from std_msgs.msg import Header
 
+from infoatlas_ros2.message_thread import UNEXECUTED
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.schema import Schema
@@ -41,6 +44,19 @@ def extractor(
     chosen = [field for field in fields if field] or None
     named = [joint for joint in joints if joint]
     return Extractor(chosen, Schema.of_class(kind), named, stamp_field)
+
+
+def subscribe(node: Any, kind: Any, topic: str, raw: bool = False) -> Any:
+    """A subscription whose messages a `MessageThread` receives, as bytes if `raw`."""
+    return node.create_subscription(
+        kind,
+        topic,
+        lambda message: None,
+        copy(qos_profile_sensor_data),  # a copy: rclpy writes overrides into it
+        qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+        callback_group=UNEXECUTED,
+        raw=raw,
+    )
 
 
 def misfit(subscription: Any, publishers: list[Any]) -> str:

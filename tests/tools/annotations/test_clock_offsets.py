@@ -40,21 +40,29 @@ def films(paths, late=0, repeat=0):
     return found
 
 
-@pytest.mark.parametrize("late", [-6, 0, 4])
-def test_pictures_and_commands(late):
+@pytest.mark.parametrize(
+    ("late", "ahead", "cause"),
+    [
+        (-6, 2, "camera is early"), (0, 2, ""), (4, 2, "camera is late"),
+        (-6, 9, "states follow the commands by 9.0 steps, and pictures by 3"),
+    ],
+)  # fmt: skip
+def test_pictures_and_commands(late, ahead, cause):
     paths = states()
-    commands = [np.stack([np.roll(s[:, 0], -2), np.roll(s[:, 1], -7)], axis=1) for s in paths]
+    commands = [np.stack([np.roll(s[:, 0], -ahead), np.roll(s[:, 1], -7)], 1) for s in paths]
     given = Trajectories(paths, names=tuple(NAMES), rate=RATE, camera=films(paths, late))
     found = clock_offsets(given, actions=commands)
     assert [row.name for row in found.rows] == [
         "camera images", "commands of the left arm", "commands of the left gripper"
     ]  # fmt: skip
-    for row, steps in zip(found.rows, (late, -2, -7), strict=True):
+    for row, steps in zip(found.rows, (late, -ahead, -7), strict=True):
         low, high = row.offset.interval
         assert abs(row.offset.steps - steps) < 0.5 and low - 0.3 < steps < high + 0.3
         assert f"in {COUNT} of {COUNT} episodes" in str(row)
         assert row.to_dict()["seconds"][0] == pytest.approx(row.offset.steps / RATE)
     assert found.rows[0].offset.apart == bool(late)
+    assert cause in str(found.rows[0]) and bool(cause) == bool(found.rows[0].cause)
+    assert ("states are late" in found.rows[0].cause) == (ahead == 9)
     for _ in range(2):  # the second search has the same camera, whose images are kept
         notes = " ".join(discover_keystates(given).notes)
         assert (f"pictures are {abs(late)} steps" in notes) == bool(late)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.streams.offsets import WIDEST, WINDOW, Offset, find_offset, speeds, unknown
 
 from ..array_types import Float
 from ..bags.any_recording import Recording, open_recording
 from ..cameras.camera import Camera
-from ..clocks.offsets import WIDEST, WINDOW, Offset, find_offset, speeds, unknown
 from ..clocks.pictures import BUDGET, arm_columns, camera_clock
 from ..columns import GRIPPER
 from ..presentation import axes_of
@@ -40,6 +40,7 @@ class Clock:
     other: Sequence[Float] = ()  # the same of the pictures or commands
     pictures: int = 0  # of steps at which the robot moves
     equal: int = 0  # of these pictures, those equal to the one before
+    cause: str = ""  # whether the camera or the states are off, if commands show that
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe; None for an offset that is not known, and for seconds without a rate."""
@@ -70,6 +71,7 @@ class Clock:
                 f"{best:{form}} {unit} ({low:{form}} to {high:{form}}{steps}) "
                 f"{'before' if side < 0 else 'after'} the states, in {agree} of {count} episodes"
             ]
+        text += [self.cause] * bool(self.cause)
         if own.others:
             named = [f"{self.episodes[i]} ({own.own[i]:+.0f} steps)" for i in own.others[:LISTED]]
             more = ["..."] * (len(own.others) > LISTED)
@@ -178,16 +180,16 @@ def clock_offsets(
         names += [given.camera.name] if given.camera is not None else []
     for name in names:
         try:
-            camera = given.camera
+            seen, camera = given, given.camera
             if isinstance(demonstrations, Recording):
                 own = source if source.camera_names else replace(source, camera_names=(name,))
-                camera = own.cameras[name]
-            found.append(_of_camera(given, camera, budget, progress))
+                seen, camera = own.trajectories, own.cameras[name]  # episodes that have images
+            found.append(_of_camera(seen, camera, budget, progress))
         except InputError as error:  # an extra is not installed, or files are absent
             found.append(Clock(f"camera {name}", unknown(str(error))))
     if actions is not None:
         found += _of_commands(given, [np.asarray(own, np.float64) for own in actions])
-    return Clocks(tuple(found))
+    return Clocks(tuple(_find_cause(row, found) for row in found))
 
 
 def _of_camera(
@@ -202,13 +204,27 @@ def _of_camera(
     )  # fmt: skip
 
 
+def _find_cause(row: Clock, rows: Sequence[Clock]) -> Clock:
+    """A camera with its cause: nothing moves before its command; otherwise the last is late."""
+    arms = [own for own in rows if re.match("commands(?!.*gripper)", own.name)]
+    known = [own.offset for own in arms if not own.offset.why]
+    if not (known and row.name.startswith("camera ") and row.offset.apart):
+        return row
+    behind = -max(known, key=lambda own: own.correlation).steps
+    seen = behind + row.offset.steps
+    both = sorted([(behind, "the states are"), (seen, "the camera is")])
+    off = f"{both[0][1]} early" if both[0][0] < -1 else f"{both[1][1]} late"
+    text = f"states follow the commands by {behind:.1f} steps, and pictures by {seen:.1f}: {off}"
+    return replace(row, cause=text)
+
+
 def _of_commands(given: Trajectories, actions: Sequence[Float]) -> list[Clock]:
     """Offsets of commands: of each arm and each gripper, or of all as one."""
     states, rate, names = given.split(), given.rate or 20.0, episode_names(given)
     window, width = max(1, round(WINDOW * rate)), states[0].shape[1]
     groups = {"commands": (arm_columns(given.names, width), [*range(actions[0].shape[1])])}
     if actions[0].shape[1] == width and given.names:
-        groups = {name: (own, own) for name, own in _groups(given.names).items()}
+        groups = {name: (own, own) for name, own in command_groups(given.names).items()}
     summed = [own.cumsum(axis=0) for own in actions]  # a relative command is an increment
     found = []
     for name, (own, commanded) in groups.items():
@@ -220,7 +236,7 @@ def _of_commands(given: Trajectories, actions: Sequence[Float]) -> list[Clock]:
     return found
 
 
-def _groups(names: Sequence[str]) -> dict[str, list[int]]:
+def command_groups(names: Sequence[str]) -> dict[str, list[int]]:
     """Columns of each arm and of each gripper or hand, by the names of their rows."""
     arms, found = {*arm_columns(names, len(names))}, dict[str, list[int]]()
     for i, name in enumerate(names):

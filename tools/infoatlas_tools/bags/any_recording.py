@@ -100,9 +100,12 @@ class Recording:
                 found = self.dataset.load(**{**self.options, "features": [name]})
             except InputError:
                 continue
-            if found.episodes == self.trajectories.episodes:
-                missing = self.trajectories.lengths - found.lengths
-                return found.split() if set(missing.tolist()) <= {0, 1} else None
+            names = self.trajectories.episodes  # some are left out if they have no video
+            own = dict(zip(found.episodes, found.split(), strict=False))
+            if found.episodes == names or (names and own.keys() >= {*names}):
+                chosen = [own[name] for name in names] or found.split()
+                missing = self.trajectories.lengths - [len(each) for each in chosen]
+                return chosen if set(missing.tolist()) <= {0, 1} else None
         return None
 
 

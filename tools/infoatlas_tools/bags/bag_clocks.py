@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.messages.camera_lag import WIDTH
 from infoatlas_rt.messages.receiver import Receiver
+from infoatlas_rt.streams.offsets import find_offset, motion
 
 from ..array_types import Float
 from ..cameras.images import resize
-from ..clocks.offsets import WINDOW, find_offset, speeds
-from ..clocks.pictures import WIDTH, picture_change
 from .bag_images import image_of, image_topics
 from .states import Bag
 
@@ -30,19 +30,6 @@ class Track(NamedTuple):
     values: Float
     stamps: Float  # [n], s; those of arrival if the messages have none
     arrivals: Float
-
-    def motion(self, times: Float, ticks: Float) -> Float:
-        """Logarithm of the motion near each of the `ticks`, by `times` of the values."""
-        rate = 1 / float(ticks[1] - ticks[0])
-        own = self.values.reshape(len(self.values), -1)
-        after = np.clip(np.searchsorted(times, ticks), 1, len(times) - 1)
-        gap = np.maximum(times[after] - times[after - 1], 1e-9)
-        share = np.clip((ticks - times[after - 1]) / gap, 0, 1)[:, None]
-        at = own[after - 1] * (1 - share) + own[after] * share
-        window = max(1, round(WINDOW * rate))
-        if self.values.ndim == 3:
-            return picture_change(at.reshape(len(at), *self.values.shape[1:]), window)
-        return speeds([at], window, range(at.shape[1]))[0]
 
 
 def bag_clocks(
@@ -79,7 +66,9 @@ def bag_clocks(
                 pair |= {name: None, "why": "they share too little time"}
                 continue
             found = find_offset(
-                [first.motion(times[0], ticks)], [second.motion(times[1], ticks)], rate
+                [motion(first.values, times[0], ticks)],
+                [motion(second.values, times[1], ticks)],
+                rate,
             )
             steps = [found.steps, *found.interval]
             pair[name] = None if found.why else [float(value / rate) for value in steps]

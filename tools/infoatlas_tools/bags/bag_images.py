@@ -10,24 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.messages.camera_lag import ENCODINGS, pixels_of
 
 from ..cameras.images import Image, decode, require, resize
 from .states import Bag
 
 FARTHEST = 0.5  # s between a state and the nearest image, at most
-# Bytes of a pixel, and the conversion by OpenCV to RGB.
-ENCODINGS = {
-    "rgb8": (3, ""),
-    "bgr8": (3, "BGR2RGB"),
-    "8UC3": (3, "BGR2RGB"),
-    "rgba8": (4, "RGBA2RGB"),
-    "bgra8": (4, "BGRA2RGB"),
-    "mono8": (1, "GRAY2RGB"),
-    "8UC1": (1, "GRAY2RGB"),
-    **{f"bayer_{own}8": (1, f"Bayer{own.upper()}2RGB") for own in ("rggb", "bggr", "gbrg", "grbg")},
-    **dict.fromkeys(("yuv422", "uyvy"), (2, "YUV2RGB_UYVY")),
-    **dict.fromkeys(("yuv422_yuy2", "yuyv"), (2, "YUV2RGB_YUY2")),
-}
 
 
 class BagImages(NamedTuple):
@@ -79,20 +67,7 @@ def image_of(message: Any, what: str) -> Image:
     """The image in a message of type Image or CompressedImage; `what` names it in errors."""
     if hasattr(message, "format"):
         return decode(bytes(message.data), what)
-    if message.encoding not in ENCODINGS:
-        raise InputError(
-            f"{what} has the encoding {message.encoding!r}: record one of {', '.join(ENCODINGS)}"
-        )
-    width, code = ENCODINGS[message.encoding]
-    rows = np.frombuffer(message.data, np.uint8)
-    size = message.width * width
-    if message.step < size or len(rows) < message.height * message.step or not size:
-        raise InputError(
-            f"{what} has {len(rows)} bytes for {message.width} x {message.height} pixels of "
-            f"{message.encoding}: record it again"
-        )
-    rows = rows[: message.height * message.step].reshape(message.height, message.step)[:, :size]
-    pixels = np.ascontiguousarray(rows).reshape(message.height, message.width, width)
+    pixels, code = np.ascontiguousarray(pixels_of(message, what)), ENCODINGS[message.encoding][2]
     if not code:
         return pixels
     cv2 = require("cv2")

@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from infoatlas_rt.messages.camera_lag import WIDTH
+from infoatlas_rt.streams.offsets import WINDOW, Offset, find_offset, picture_change, speeds
 
 from ..array_types import Bool, Float
 from ..cameras.camera import Camera
 from ..columns import GRIPPER
-from .offsets import WINDOW, Offset, find_offset, speeds
 
-WIDTH = 64  # pixels of a picture
-NOISE = 8.0  # grey levels of 256: a smaller change is noise or light
 EQUAL = 0.02  # mean grey levels by which equal pictures differ, at most
 BUDGET = 30.0  # seconds for the images of a camera
 # Columns that are no arm: fingers have other units, and velocities are no positions.
@@ -112,10 +111,3 @@ def _measure(
         moved,
         changed,
     )
-
-
-def picture_change(grey: NDArray[Any], window: int) -> Float:
-    """Logarithm of the mean change [T - window] of pictures [T, h, w] within `window` steps."""
-    change = np.abs(grey[window:] - grey[:-window])
-    mean = np.where(change > NOISE, change, 0).mean(axis=(1, 2), dtype=np.float64)
-    return np.asarray(np.log1p(mean))

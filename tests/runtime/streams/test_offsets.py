@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infoatlas_tools.clocks.offsets import find_offset
+from infoatlas_rt.streams.offsets import find_offset
 
 RATE, STEPS = 30.0, 300
 
