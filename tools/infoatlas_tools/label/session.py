@@ -167,10 +167,7 @@ class Session:
             return " ".join(texts)
 
     def objects(self) -> dict[str, Any]:
-        """Objects that the first camera sees: numbers, names, and boxes in first images.
-
-        InputError if it sees none.
-        """
+        """Objects that the first camera sees, with boxes in first images; InputError if none."""
         with self._working("Objects") as work:
             found = self._annotated(work).subtasks
         if (seen := found.seen) is None:
