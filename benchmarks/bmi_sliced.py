@@ -1,7 +1,6 @@
 """Rank order of sliced estimates on the 25 and 50-dimensional BMI tasks.
 
     python -m benchmarks.bmi_sliced         # build/bmi/large -> results/bmi_sliced.*
-    python -m benchmarks.bmi_sliced --quick --out build/results
 
 A sliced estimate is not the mutual information. It should preserve the order: of two tasks of one
 kind, the one with more information should get the higher estimate. The samples are written by
@@ -19,11 +18,21 @@ from scipy.stats import spearmanr
 from infoatlas_rt import Estimator
 
 from . import report
-from .measure import OURS, Row, as_json, mean_seconds, measure, names, pick
+from .measure import (
+    OURS,
+    Row,
+    as_json,
+    figures,
+    grid,
+    mean_and_spread,
+    mean_time,
+    measure,
+    pick,
+)
 from .peers import KSG, PEERS
-from .report import number, table
+from .report import number
 from .tasks import Case
-from .tasks.bmi_files import load_cases
+from .tasks.bmi_files import load_cases, own_tasks
 
 SIZES = (100, 500, 1000, 5000)
 WHOLE = f"{KSG}, not sliced"
@@ -65,25 +74,25 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int], listed: s
         'column "all" is the rank correlation over all tasks; slicing need not preserve the order '
         "between kinds.",
     ]
-    lines = []
-    for n in sizes:
-        for name in names(rows):
-            own = pick(rows, n=n, estimator=name)
-            within = [order(pick(own, kind=k)) for k in kinds]
-            cells = (number(value, 2) for value in within)
-            seconds = report.duration(mean_seconds(own))
-            total = [number(float(np.mean(within)), 2), *cells, number(order(own), 2)]
-            lines.append([str(n), name, *total, seconds])
-    head = ["n", "estimator", "mean of kinds", *kinds, "all", "time"]
-    parts += [table(head, lines), "## Estimates of the benchmark's own tasks"]
-    parts.append("Mean over seeds ± spread, nats.")
+    columns = {
+        "mean of kinds": lambda own: number(
+            float(np.mean([order(pick(own, kind=kind)) for kind in kinds])), 2
+        )
+    }
+    columns |= {kind: lambda own, k=kind: number(order(pick(own, kind=k)), 2) for kind in kinds}
+    columns |= {"all": lambda own: number(order(own), 2), "time": mean_time}
+    parts += [
+        figures(rows, ["n", "estimator"], columns),
+        "## Estimates of the benchmark's own tasks",
+        "Mean over seeds ± spread, nats.",
+    ]
+    own = sorted(
+        (row for row in rows if row.label["task"] in listed), key=lambda row: row.label["task"]
+    )
+    truth = {"truth": lambda own: number(own[0].truth)}
     for n in reversed(sizes):
-        lines = []
-        for task in sorted(listed):
-            own = pick(rows, task=task, n=n)
-            cells = (f"{number(row.mean)} ± {number(row.spread)}" for row in own)
-            lines.append([task, number(own[0].truth), *cells])
-        parts.append(table([f"n = {n}", "truth", *names(rows)], lines))
+        estimates = grid(pick(own, n=n), ["task"], "estimator", mean_and_spread, first=truth)
+        parts.append(f"n = {n}\n\n{estimates}")
     return "\n\n".join(parts)
 
 
@@ -91,18 +100,13 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "1 seed, n = 100, 8 slices")
     parser.add_argument("samples", nargs="?", type=Path, default=Path("build/bmi/large"))
     chosen = parser.parse_args(arguments)
-    if len(chosen.model) > 1:
-        parser.error("--model: only one model, which is compared with itself in other slices")
     sizes, seeds, slices = ([100], 1, 8) if chosen.quick else (SIZES, 3, 40)
     made = cases(chosen.samples, sizes, seeds)
-    listed = set()
-    for file in chosen.samples.glob("*.npz"):
-        with np.load(file) as data:
-            if data["listed"]:
-                listed.add(file.stem)
-    (model,) = chosen.model
+    listed = own_tasks(chosen.samples)
     estimators = {
-        f"{OURS}, {slices} slices of {k}": Estimator(model, k=k, slices=slices, provider="auto")
+        f"{OURS}, {slices} slices of {k}": Estimator(
+            chosen.model, k=k, slices=slices, provider="auto"
+        )
         for k in (5, 1)
     }
     about = report.provenance(chosen.command, next(iter(estimators.values())))

@@ -1,7 +1,6 @@
 """Accuracy on the BMI benchmark (Czyż et al., 2023), beside two classical estimators.
 
     python -m benchmarks.bmi_unsliced                # build/bmi -> benchmarks/results/bmi.*
-    python -m benchmarks.bmi_unsliced --quick --out build/results
 
 The samples are written by bmi_samples.py, in an environment of its own. None was used in training.
 """
@@ -17,11 +16,14 @@ from . import drawing, intervals, report
 from .drawing import INK, QUIET
 from .measure import (
     Row,
+    ahead,
     as_json,
     by_label,
+    figures,
     load_models,
     mean_absolute_bias,
-    mean_seconds,
+    mean_spread,
+    mean_time,
     measure,
     names,
     nearest,
@@ -55,8 +57,8 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         "that are monotone maps of each other are identical. Time: of one estimate, median over "
         "seeds, averaged over tasks. The eight tasks are those of the paper's "
         "[Table 1](table1.md).",
-        summary(rows, sizes, eight, len(tasks)),
-        standard_errors(rows, sizes),
+        summary(rows, eight, len(tasks)),
+        standard_errors(rows),
         intervals.section(rows, sizes, lambda row: row.label["task"]),
     ]
     for name in filter(ours, names(rows)):
@@ -69,50 +71,33 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
     return "\n\n".join(parts)
 
 
-def summary(rows: list[Row], sizes: Sequence[int], eight: list[str], total: int) -> str:
-    headers = [
-        "n",
-        "estimator",
-        f"mean abs. bias, {len(eight)} tasks",
-        f"mean abs. bias, {total} tasks",
-        "spread",
-        "smallest bias on",
-        "time",
-    ]
-    lines = []
-    for n in sizes:
-        at_n = pick(rows, n=n)
-        ahead = [row.estimator for row in nearest(at_n, "task").values()]
-        for name in names(rows):
-            own = pick(at_n, estimator=name)
-            few = [row for row in own if row.label["task"] in eight]
-            lines.append(
-                [
-                    str(n),
-                    name,
-                    number(mean_absolute_bias(few)) if few else "-",
-                    number(mean_absolute_bias(own)),
-                    number(float(np.mean([row.spread for row in own]))),
-                    f"{ahead.count(name)} of {total}",
-                    report.duration(mean_seconds(own)),
-                ]
-            )
-    return table(headers, lines)
+def summary(rows: list[Row], eight: Sequence[str], total: int) -> str:
+    def of_eight(own: list[Row]) -> str:
+        few = [row for row in own if row.label["task"] in eight]
+        return number(mean_absolute_bias(few)) if few else "-"
+
+    columns = {
+        f"mean abs. bias, {len(eight)} tasks": of_eight,
+        f"mean abs. bias, {total} tasks": lambda own: number(mean_absolute_bias(own)),
+        "spread": mean_spread,
+        "smallest bias on": ahead(rows, "task"),
+        "time": mean_time,
+    }
+    return figures(rows, ["n", "estimator"], columns)
 
 
-def standard_errors(rows: list[Row], sizes: Sequence[int]) -> str:
+def standard_errors(rows: list[Row]) -> str:
     """Reported standard errors beside the spread over seeds."""
-    lines = []
-    for n in sizes:
-        for name in filter(ours, names(rows)):
-            own = pick(rows, n=n, estimator=name)
-            means = (np.mean([getattr(r, a) for r in own]) for a in ("stderr", "spread"))
-            lines.append([str(n), name, *map(number, means)])
+    columns = {
+        "standard error": lambda own: number(float(np.mean([row.stderr for row in own]))),
+        "spread": mean_spread,
+    }
     text = (
         "The standard error exceeds the spread because it includes the bias of the model, as "
         "measured on the training distribution. Both are means over tasks."
     )
-    return f"{text}\n\n{table(['n', 'estimator', 'standard error', 'spread'], lines)}"
+    own = [row for row in rows if ours(row.estimator)]
+    return f"{text}\n\n{figures(own, ['n', 'estimator'], columns)}"
 
 
 def losses(rows: list[Row], n: int, name: str) -> str:
@@ -151,7 +136,7 @@ def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "2 seeds, n = 100 and 500")
+    parser = report.Options(__spec__.name, __doc__, "2 seeds, n = 100 and 500", several=True)
     parser.add_argument("samples", nargs="?", type=Path, default=Path("build/bmi"))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
@@ -163,7 +148,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     estimators = load_models(chosen.model)
     about = report.provenance(chosen.command, *estimators.values())
     rows = measure("BMI", cases, estimators)
-    print(summary(rows, sizes, [*EIGHT], len({row.label["task"] for row in rows})))
+    print(summary(rows, [*EIGHT], len({row.label["task"] for row in rows})))
     report.save(
         chosen.out, "bmi", about, as_json(rows), page(about, rows, sizes), draw(rows, sizes)
     )

@@ -1,7 +1,6 @@
 """Coverage of the intervals, and level of the independence test.
 
     python -m benchmarks.calibration        # build/bmi -> benchmarks/results/calibration.*
-    python -m benchmarks.calibration --quick --out build/results
 
 Coverage is the share of truths within mi ± z stderr: on draws of the training distribution that
 were used neither in training nor in calibration, and on BMI; unsliced and in 40 slices. Level is
@@ -222,13 +221,11 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=10, help="draws of each BMI task (10)")
     parser.add_argument("--trials", type=int, default=1000, help="of the test, per setting (1000)")
     chosen = parser.parse_args(arguments)
-    if len(chosen.model) > 1:
-        parser.error("--model: one at a time")
     sizes, level_sizes = SIZES, (50, 200)
     if chosen.quick:
         chosen.draws, chosen.wide, chosen.seeds, chosen.trials = 24, 3, 1, 8
         sizes, level_sizes = SIZES[:3:2], SIZES[:1]
-    model = chosen.model[0]
+    model = chosen.model
     whole = Estimator(model, provider="auto")
     dim = whole.model_file.dim
     many = Estimator(model, slices=SLICES, provider="auto")

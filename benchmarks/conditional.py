@@ -1,7 +1,6 @@
 """Conditional mutual information and transfer entropy of families with closed forms.
 
     python -m benchmarks.conditional        # -> benchmarks/results/conditional.*
-    python -m benchmarks.conditional --quick --out build/results
 
 The peers are the chain rule of two estimates without residuals, the Gaussian formula on normal
 scores, and the nearest-neighbour estimate of Frenzel and Pompe (2007) with ties as in Mesner and
@@ -23,10 +22,10 @@ from infoatlas_tools import conditional_mutual_information
 
 from . import report
 from .intervals import SILENT, Z90
-from .measure import OURS, pick
+from .measure import OURS, grid, pick
 from .report import number, table
 from .tasks import Array
-from .tasks.conditional_sets import TRIPLES, Triple
+from .tasks.conditional_sets import TRIPLES
 from .tasks.truths import gaussian_information
 
 CHAIN, GAUSSIAN, NEIGHBOURS = "chain rule alone", "Gaussian formula", "neighbours (k=3)"
@@ -80,8 +79,7 @@ def measure(estimator: Estimator, sizes: Sequence[int], draws: int) -> list[dict
     with progress("conditional") as advance:
         for at, family in enumerate(TRIPLES):
             for n in sizes:
-                values: dict[str, list[float]] = {name: [] for name in NAMES}
-                errors, seconds = [], []
+                values, errors, seconds = [], [], []
                 for draw in range(draws):
                     sides = family.draw(n, np.random.default_rng([draw, at, n]))
                     x, y, z = (np.asarray(side, float) for side in sides)
@@ -91,35 +89,30 @@ def measure(estimator: Estimator, sizes: Sequence[int], draws: int) -> list[dict
                     )
                     seconds.append(process_time() - start)
                     errors.append(found.stderr)
-                    values[OURS].append(found.mi)
-                    values[CHAIN].append(chain(x, y, z, estimator, family.series))
-                    values[GAUSSIAN].append(gaussian(x, y, z))
-                    values[NEIGHBOURS].append(neighbours(x, y, z))
-                rows += [_row(family, n, name, values[name]) for name in NAMES]
-                rows[-len(NAMES)] |= _interval(family, values[OURS], errors)
-                rows[-len(NAMES)]["seconds"] = float(np.median(seconds))
+                    others = chain(x, y, z, estimator, family.series), gaussian(x, y, z)
+                    values.append((found.mi, *others, neighbours(x, y, z)))
+                own = [
+                    {
+                        "family": family.name,
+                        "kind": family.kind,
+                        "n": n,
+                        "truth": family.truth,
+                        "estimator": name,
+                        "mean": float(np.mean(column)),
+                        "bias": float(np.mean(column)) - family.truth,
+                        "spread": float(np.std(column, ddof=1)),
+                    }
+                    for name, column in zip(NAMES, zip(*values, strict=True), strict=True)
+                ]
+                half = Z90 * np.array(errors)
+                # An estimate with standard error 0, as of a copy, may differ from the truth by
+                # rounding.
+                inside = abs(np.array(values)[:, 0] - family.truth) <= half + 1e-9
+                own[0] |= {"inside": float(inside.mean()), "half_width": float(np.median(half))}
+                own[0] |= {"seconds": float(np.median(seconds))}
+                rows += own
             advance((at + 1) / len(TRIPLES))
     return rows
-
-
-def _row(family: Triple, n: int, name: str, values: list[float]) -> dict[str, Any]:
-    return {
-        "family": family.name,
-        "kind": family.kind,
-        "n": n,
-        "truth": family.truth,
-        "estimator": name,
-        "mean": float(np.mean(values)),
-        "bias": float(np.mean(values)) - family.truth,
-        "spread": float(np.std(values, ddof=1)),
-    }
-
-
-def _interval(family: Triple, values: list[float], errors: list[float]) -> dict[str, Any]:
-    half = Z90 * np.array(errors)
-    # An estimate with standard error 0, as of a copy, may differ from the truth by rounding.
-    inside = abs(np.array(values) - family.truth) <= half + 1e-9
-    return {"inside": float(inside.mean()), "half_width": float(np.median(half))}
 
 
 def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
@@ -179,26 +172,26 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
         )
         + " of processor time, without the test.",
     ]
-    for own, n in zip(closed, sizes, strict=True):
-        lines = [
-            [
-                mine["family"],
-                number(mine["truth"]),
-                *(number(r["mean"]) for r in pick(own, family=mine["family"])),
-                number(mine["spread"]),
-                number(mine["half_width"]),
-                f"{mine['inside']:.0%}",
-            ]
-            for mine in pick(own, estimator=OURS)
-        ]
-        head = ["family", "truth", *NAMES, "spread", "half-width", "coverage"]
+    for n in sizes:
+        estimates = grid(
+            pick(rows, n=n),
+            ["family"],
+            "estimator",
+            lambda own: number(own[0]["mean"]),
+            first={"truth": lambda own: number(own[0]["truth"])},
+            last={
+                "spread": lambda own: number(own[0]["spread"]),
+                "half-width": lambda own: number(own[0]["half_width"]),
+                "coverage": lambda own: f"{own[0]['inside']:.0%}",
+            },
+        )
         words = "Mean over draws; spread, half-width and coverage are ours."
-        parts += [f"## Mean estimates, n = {n}", words, table(head, lines)]
+        parts += [f"## Mean estimates, n = {n}", words, estimates]
     return "\n\n".join(parts)
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "2 draws, n = 100", several=False)
+    parser = report.Options(__spec__.name, __doc__, "2 draws, n = 100")
     chosen = parser.parse_args(arguments)
     sizes, draws = ((100,), 2) if chosen.quick else (SIZES, DRAWS)
     estimator = Estimator(chosen.model, provider="auto", threads=1)

@@ -1,7 +1,6 @@
 """Sensitivity to noise on real 384-dimensional embeddings, in slices of five and of one dimension.
 
     python -m benchmarks.embeddings         # -> benchmarks/results/embeddings.*
-    python -m benchmarks.embeddings --quick --out build/results
 
 Modelled on the InfoAtlas paper (Fig. 4), which pairs images with captions. Here the pairs are
 documentation and code of functions, with five levels of Gaussian noise on one side. A good score
@@ -9,7 +8,6 @@ separates the levels.
 """
 
 from collections.abc import Sequence
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -18,11 +16,11 @@ from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress
 
 from . import report
-from .measure import OURS, pick
+from .measure import OURS, Series, grid, mean, pick, timed
 from .peers import Score
 from .peers.classical import gaussian_copula, sliced
 from .peers.distance_correlation import distance_correlation
-from .report import number, table
+from .report import number
 from .tasks import Array
 from .tasks.texts import embeddings
 
@@ -31,7 +29,6 @@ NOISE = (0.0, 0.5, 1.0, 1.5, 2.0)  # in standard deviations of the embedding's c
 SIZES = (250, 500, 1000, 2000)
 FIVE, ONE = f"{OURS}, k = 5, S = 25", f"{OURS}, k = 1, S = 128"
 COPULA, DISTANCE = "Gaussian copula, k = 5, S = 25", "distance correlation"
-NAMES = (FIVE, ONE, COPULA, DISTANCE)
 
 
 def noisy(side: Array, level: float, rng: np.random.Generator) -> Array:
@@ -43,8 +40,7 @@ def measure(
     model: str, sides: tuple[Array, Array], sizes: Sequence[int], repeats: int
 ) -> list[dict[str, Any]]:
     """A row for each size, noise and score; each repeat has its own pairs, noise and slices."""
-    values: dict[tuple[int, float, str], list[float]] = {}
-    seconds: dict[tuple[int, float, str], list[float]] = {}
+    found: Series = {}
     total, done = repeats * sum(sizes) * len(NOISE), 0
     with progress("embeddings") as advance:
         for repeat in range(repeats):
@@ -62,10 +58,7 @@ def measure(
                 x, clean = (side[chosen] for side in sides)
                 for level in NOISE:
                     y = noisy(clean, level, rng)
-                    for name, score in scores.items():
-                        start = perf_counter()
-                        values.setdefault((n, level, name), []).append(score(x, y))
-                        seconds.setdefault((n, level, name), []).append(perf_counter() - start)
+                    timed(scores, x, y, found, n, level)
                     done += n
                     advance(done / total)
     return [
@@ -73,25 +66,24 @@ def measure(
             "n": n,
             "noise": level,
             "score": name,
-            "mean": float(np.mean(own)),
-            "spread": float(np.std(own, ddof=1)),
-            "seconds": float(np.median(seconds[n, level, name])),
-            "values": tuple(own),
+            "mean": float(own[:, 0].mean()),
+            "spread": float(own[:, 0].std(ddof=1)),
+            "seconds": float(np.median(own[:, 1])),
+            "values": tuple(own[:, 0].tolist()),
         }
-        for (n, level, name), own in values.items()
+        for (n, level, name), pairs in found.items()
+        for own in [np.array(pairs)]
     ]
 
 
-def gaps(rows: list[dict[str, Any]], n: int, name: str) -> Array:
-    """Difference of the means of neighbouring levels, divided by the sum of their spreads."""
-    own = pick(rows, n=n, score=name)
-    mean, spread = (np.array([row[key] for row in own]) for key in ("mean", "spread"))
-    return (mean[:-1] - mean[1:]) / (spread[:-1] + spread[1:])
+def separations(rows: list[dict[str, Any]]) -> str:
+    """Smallest and mean separation of neighbouring levels, and how many are above 1."""
+    middle, spread = (np.array([row[key] for row in rows]) for key in ("mean", "spread"))
+    g = (middle[:-1] - middle[1:]) / (spread[:-1] + spread[1:])
+    return f"{number(g.min(), 2)}, {number(g.mean(), 2)} ({(g > 1).sum()} of 4)"
 
 
-def page(
-    about: dict[str, Any], rows: list[dict[str, Any]], sizes: Sequence[int], pairs: int
-) -> str:
+def page(about: dict[str, Any], rows: list[dict[str, Any]], pairs: int) -> str:
     """All results as Markdown."""
     repeats = len(rows[0]["values"])
     parts = [
@@ -109,44 +101,23 @@ def page(
         "Separation of neighbouring levels: difference of their means, divided by the sum of their "
         "standard deviations. Above 1, bands of one standard deviation do not overlap. Cells: "
         "smallest and mean of the four separations (number above 1).",
-        table(
-            ["score", *(f"n = {n}" for n in sizes)],
-            [
-                [
-                    name,
-                    *(
-                        f"{number(g.min(), 2)}, {number(g.mean(), 2)} ({(g > 1).sum()} of 4)"
-                        for n in sizes
-                        for g in [gaps(rows, n, name)]
-                    ),
-                ]
-                for name in NAMES
-            ],
-        ),
+        grid(rows, ["score"], "n", separations, "n = {}"),
     ]
-    for n in sizes:
-        lines = [
-            [
-                name,
-                *(f"{number(r['mean'])} ± {number(r['spread'])}" for r in own),
-                report.duration(float(np.mean([r["seconds"] for r in own]))),
-            ]
-            for name in NAMES
-            for own in [pick(rows, n=n, score=name)]
-        ]
-        head = ["score", *(f"noise {level:g}" for level in NOISE), "time"]
-        parts += [
-            f"## Estimates, n = {n}",
-            "Mean over repeats ± standard deviation.",
-            table(head, lines),
-        ]
+    for n in dict.fromkeys(row["n"] for row in rows):
+        estimates = grid(
+            pick(rows, n=n),
+            ["score"],
+            "noise",
+            lambda own: f"{number(own[0]['mean'])} ± {number(own[0]['spread'])}",
+            "noise {:g}",
+            last={"time": lambda own: report.duration(mean(own, "seconds"))},
+        )
+        parts += [f"## Estimates, n = {n}", "Mean over repeats ± standard deviation.", estimates]
     return "\n\n".join(parts)
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(
-        __spec__.name, __doc__, "150 pairs, 2 repeats, n = 50 and 100", several=False
-    )
+    parser = report.Options(__spec__.name, __doc__, "150 pairs, 2 repeats, n = 50 and 100")
     parser.add_argument("--repeats", type=int, default=20, help="of each level (%(default)s)")
     chosen = parser.parse_args(arguments)
     pairs, sizes, repeats = PAIRS, SIZES, chosen.repeats
@@ -155,8 +126,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     sides = embeddings(pairs)
     about = report.provenance(chosen.command, Estimator(chosen.model, provider="auto"))
     rows = measure(chosen.model, sides, sizes, repeats)
-    text = page(about, rows, sizes, len(sides[0]))
-    report.save(chosen.out, "embeddings", about, rows, text)
+    report.save(chosen.out, "embeddings", about, rows, page(about, rows, len(sides[0])))
 
 
 if __name__ == "__main__":

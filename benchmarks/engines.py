@@ -1,36 +1,31 @@
 """TensorRT-RTX engines of the shipped models: build time, size, memory, refused builds.
 
     python -m benchmarks.engines                                  # -> results/engines.*
-    python -m benchmarks.engines --quick --out build/results      # edge and a fixed shape alone
 
 It needs the extra tensorrt-rtx and no GPU. Engines are built, inspected as by `infoatlas-rt build`,
-and removed; none is run. Rows of engines.json for the same model files and library version are
-kept, so a stopped run can be continued.
+and removed; none is run.
 """
 
-import argparse
-import json
-import os
-import platform
-import shlex
 import sys
 import tempfile
-from collections.abc import Iterator
-from datetime import datetime, timezone
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from infoatlas_export import fp16
 from infoatlas_export.tensorrt import build
+from infoatlas_rt import Estimator
 from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, load
 from infoatlas_rt.errors import InfoAtlasError
 from infoatlas_rt.models import engine_file, model_file
 
-RESULTS = Path(__file__).parent / "results"
+from . import report
+from .measure import figures
+
 RTX = LIBRARIES["tensorrt-rtx"]
 FIXED = "slices=40,samples=100"
 PROFILES = "control", "batch", FIXED
-KEYS = "model", "precision", "profile", "capability"  # of a row
+KEYS = ("model", "precision", "profile", "compute capability")  # of a row
 # Each capability alone, and all together. Larger models have fewer: results are nearly equal.
 CAPABILITIES = ("7.5",), ("8.0",), ("8.9",), ("12.0",), RTX.builds_for
 FEWER = ("7.5",), ("8.9",), RTX.builds_for
@@ -80,71 +75,51 @@ def half(model: str, folder: Path) -> Path:
     return path
 
 
-def page(found: dict[str, Any]) -> str:
+def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     """The page, in Markdown."""
-    about, rows = found["about"], found["rows"]
-    lines = [
-        "# TensorRT-RTX engines of the shipped models",
-        "",
-        f"`{about['command']}`, {about['date']}, {about['machine']}, TensorRT-RTX "
-        f"{about['version']}. The engines were built without a GPU, one after the other, beside "
-        "other work. None was run. Layers are those of the parsed network. Memory is the need of "
-        "each profile at its largest sizes; at run time an engine allocates for the sizes at hand. "
-        "Tensors are those between the engine's kernels.",
-        "",
-        "| model | precision | profile | compute capability | layers | build, s | file, MB | "
-        "memory, GB | FP32 / FP16 tensors |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
     refused: dict[str, list[str]] = {}
     for row in rows:
-        names = [row[key] for key in KEYS]
         if "refused" in row:
-            refused.setdefault(row["refused"], []).append(" ".join(names[:3]))
-            continue
-        tensors = row["tensors"]
-        lines.append(
-            f"| {' | '.join(names)} | {row['layers']:,} | {row['seconds']:.1f} | "
-            f"{row['megabytes']:.1f} | {', '.join(map(str, row['gigabytes_needed']))} | "
-            f"{tensors.get('fp32', 0)} / {tensors.get('fp16', 0)} |"
-        )
-    lines += ["", "Refused builds:", ""]
-    lines += [f"- {reason} ({'; '.join(names)})" for reason, names in refused.items()]
-    return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    p.add_argument("--out", type=Path, default=RESULTS, help="folder (%(default)s)")
-    p.add_argument("--quick", action="store_true", help="edge and a fixed shape alone")
-    arguments = p.parse_args()
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    keep = arguments.out / "engines.json"
-    about = {
-        "command": shlex.join(["python", "-m", "benchmarks.engines", *sys.argv[1:]]),
-        "date": datetime.now(timezone.utc).date().isoformat(),
-        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "version": load(RTX).__version__,
-        "models": {name: model_file.load(name).sha256 for name in model_file.available()},
+            names = " ".join(row[key] for key in KEYS[:3])
+            refused.setdefault(row["refused"], []).append(names)
+    columns = {
+        "layers": lambda own: f"{own[0]['layers']:,}",
+        "build, s": lambda own: f"{own[0]['seconds']:.1f}",
+        "file, MB": lambda own: f"{own[0]['megabytes']:.1f}",
+        "memory, GB": lambda own: ", ".join(map(str, own[0]["gigabytes_needed"])),
+        "FP32 / FP16 tensors": lambda own: " / ".join(
+            str(own[0]["tensors"].get(kind, 0)) for kind in ("fp32", "fp16")
+        ),
     }
-    found: dict[str, Any] = {"about": about, "rows": []}
-    if keep.exists():
-        before = json.loads(keep.read_text(encoding="utf-8"))
-        if all(before["about"].get(key) == about[key] for key in ("version", "models")):
-            found["rows"] = before["rows"]
-    done = {tuple(row[key] for key in KEYS) for row in found["rows"]}
+    return "\n\n".join(
+        [
+            "# TensorRT-RTX engines of the shipped models",
+            report.byline(about, nats=False),
+            f"TensorRT-RTX {about['versions'][RTX.name]}. The engines were built without a GPU, "
+            "one after the other. None was run. Layers are those of the parsed network. Memory is "
+            "the need of each profile at its largest sizes; at run time an engine allocates for "
+            "the sizes at hand. Tensors are those between the engine's kernels.",
+            figures([row for row in rows if "layers" in row], KEYS, columns),
+            "Refused builds:",
+            "\n".join(f"- {why} ({'; '.join(names)})" for why, names in refused.items()),
+        ]
+    )
+
+
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(__spec__.name, __doc__, "edge and a fixed shape alone")
+    chosen = parser.parse_args(arguments)
+    rows = []
+    about = report.provenance(chosen.command, *map(Estimator, model_file.available()))
+    about["versions"][RTX.name] = load(RTX).__version__
     with tempfile.TemporaryDirectory() as folder:
-        for model, precision, profile, capabilities in cases(arguments.quick):
+        for model, precision, profile, capabilities in cases(chosen.quick):
             names = model, precision, profile, ", ".join(capabilities)
-            if names in done:
-                continue
             print(*names, file=sys.stderr)
             file = half(model, Path(folder)) if precision == "fp16" else Path(model)
             row = dict(zip(KEYS, names, strict=True))
-            found["rows"].append(row | measure(file, precision, profile, capabilities))
-            keep.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    (arguments.out / "engines.md").write_text(page(found), encoding="utf-8")
-    print(arguments.out / "engines.md")
+            rows.append(row | measure(file, precision, profile, capabilities))
+    report.save(chosen.out, "engines", about, rows, page(about, rows))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,14 @@
 """Error message for a missing package of an extra."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
-    """The same error with the command that installs the package in a checkout."""
-    return ModuleNotFoundError(f"{error}: pip install -e '.[{extra}]'", name=error.name)
+
+@contextmanager
+def needs(extra: str) -> Iterator[None]:
+    """Add the command that installs a missing package of imports, in a checkout."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        why = f"{error}: pip install -e '.[{extra}]'"
+        raise ModuleNotFoundError(why, name=error.name) from error

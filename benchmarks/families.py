@@ -1,29 +1,28 @@
 """Accuracy on hand-made families that are not used in training, beside three classical estimators.
 
 python -m benchmarks.families           # -> results/families.*, and one page for each other set
-python -m benchmarks.families --quick --out build/results
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from . import intervals, report
 from .measure import (
     Row,
+    ahead,
     as_json,
     by_label,
+    figures,
+    grid,
     load_models,
     mean_absolute_bias,
-    mean_seconds,
+    mean_spread,
+    mean_time,
     measure,
-    names,
-    nearest,
     pick,
 )
 from .peers import CLASSICAL
-from .report import number, table
+from .report import number
 from .tasks import Case, Collection
 from .tasks.blind import BLIND
 from .tasks.blind_second import BLIND_SECOND
@@ -66,11 +65,11 @@ def page(
         "Mean absolute bias: |mean over draws - truth|, averaged over families. Spread: standard "
         "deviation over draws, averaged over families. Smallest bias on: number of families on "
         "which the estimator has the smallest absolute bias.",
-        summary(rows, sizes),
+        summary(rows),
         intervals.section(rows, sizes, lambda row: row.label["family"]),
         "## By kind of family",
         "Absolute bias, averaged over the families of a kind.",
-        by_kind(rows, sizes),
+        grid(rows, ["n", "estimator"], "kind", lambda own: number(mean_absolute_bias(own))),
     ]
     words = "Mean over draws ± spread; the smallest absolute bias in bold."
     for n in reversed(sizes):
@@ -78,52 +77,31 @@ def page(
     parts += [
         "## Definitions",
         "Sides: numbers of coordinates of x and y.",
-        table(["family", "sides", "truth", "definition"], [*listing(rows, described)]),
+        figures(
+            rows,
+            ["family"],
+            {
+                "sides": lambda own: f"{own[0].label['dx']} + {own[0].label['dy']}",
+                "truth": lambda own: number(own[0].truth),
+                "definition": lambda own: described[own[0].label["family"]],
+            },
+        ),
     ]
     return "\n\n".join(parts)
 
 
-def listing(rows: list[Row], described: dict[str, str]) -> list[list[str]]:
-    seen = {row.label["family"]: row for row in rows}
-    return [
-        [name, f"{row.label['dx']} + {row.label['dy']}", number(row.truth), described[name]]
-        for name, row in seen.items()
-    ]
-
-
-def summary(rows: list[Row], sizes: Sequence[int]) -> str:
-    lines = []
-    for n in sizes:
-        best = nearest(pick(rows, n=n), "family")
-        for name in names(rows):
-            own = pick(rows, n=n, estimator=name)
-            ahead = sum(row.estimator == name for row in best.values())
-            lines.append(
-                [
-                    str(n),
-                    name,
-                    number(mean_absolute_bias(own)),
-                    number(float(np.mean([row.spread for row in own]))),
-                    f"{ahead} of {len(own)}",
-                    report.duration(mean_seconds(own)),
-                ]
-            )
-    heads = ["n", "estimator", "mean abs. bias", "spread", "smallest bias on", "time"]
-    return table(heads, lines)
-
-
-def by_kind(rows: list[Row], sizes: Sequence[int]) -> str:
-    kinds = list(dict.fromkeys(row.label["kind"] for row in rows))
-    lines = []
-    for n in sizes:
-        for name in names(rows):
-            own = (pick(rows, n=n, estimator=name, kind=kind) for kind in kinds)
-            lines.append([str(n), name, *(number(mean_absolute_bias(r)) for r in own)])
-    return table(["n", "estimator", *kinds], lines)
+def summary(rows: list[Row]) -> str:
+    columns = {
+        "mean abs. bias": lambda own: number(mean_absolute_bias(own)),
+        "spread": mean_spread,
+        "smallest bias on": ahead(rows, "family"),
+        "time": mean_time,
+    }
+    return figures(rows, ["n", "estimator"], columns)
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "2 draws, n = 100")
+    parser = report.Options(__spec__.name, __doc__, "2 draws, n = 100", several=True)
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     chosen = parser.parse_args(arguments)
@@ -135,7 +113,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     for c in COLLECTIONS:
         drawn = cases(c, sizes, draws)
         rows = measure(c.title, drawn, estimators, CLASSICAL)
-        print(summary(rows, sizes))
+        print(summary(rows))
         text = page(c, about, rows, sizes)
         report.save(chosen.out, c.name, about, as_json(rows), text)
 

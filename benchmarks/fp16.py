@@ -1,7 +1,6 @@
 """Error of emulated FP16: all FP16 tensors rounded, against the same model in FP32.
 
     python -m benchmarks.fp16 build/bmi                           # -> results/fp16.*
-    python -m benchmarks.fp16 build/bmi --quick --out build/results
 
 The emulation rounds where an engine rounds (fp16_emulation.py). Running sums of FP16 products are
 rounded every 16 terms, which is the worst case of tensor cores. There are three kinds of input:
@@ -9,12 +8,10 @@ tasks of the BMI benchmark (samples of bmi_samples.py), recorded demonstrations 
 slices, and adversarial draws.
 """
 
-import argparse
 import json
-import platform
 import tempfile
-from collections.abc import Iterator
-from datetime import datetime, timezone
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +22,9 @@ from infoatlas_export import fp16, fp16_emulation
 from infoatlas_export.onnx import sealed
 from infoatlas_rt import Estimator
 
-RESULTS = Path(__file__).parent / "results"
+from . import report
+from .measure import figures, pick
+
 DATA = Path(__file__).parent / "tasks" / "data"
 SIZES = (100, 1000, 5000)  # of the tasks
 ADVERSARIAL_SIZES = (32, 50, 100, 300, 1000, 5000)
@@ -125,98 +124,65 @@ def compared(inputs: Iterator[Input], single: Path, rounded: Path) -> Iterator[d
         }
 
 
-def page(about: dict[str, Any], rows: dict[str, list[dict[str, Any]]]) -> str:
-    lines = [
-        "# Error of emulated FP16",
-        "",
-        f"`{about['command']}`, {about['date']}, {about['machine']}, ONNX Runtime "
-        f"{about['onnxruntime']} on the CPU. Nothing ran on a GPU. The emulation rounds to FP16 "
-        "where [built engines](tensorrt.md#fp16) of `infoatlas-rt export --precision fp16` do, and "
-        "also rounds the running sums of products. Errors are absolute differences from FP32 in "
-        "nats: of the estimate, of a single slice, and of the standard error.",
-        "",
-        "| model | inputs | n | count | largest |error| | mean |error| | largest |error| of a "
-        "slice "
-        "| largest |error| of stderr | finite |".replace("|error|", "\\|error\\|"),
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for model, found in rows.items():
-        for kind in dict.fromkeys(row["kind"] for row in found):
-            for n in sorted({row["n"] for row in found if row["kind"] == kind}):
-                some = [row for row in found if row["kind"] == kind and row["n"] == n]
-                errors, slices, stderr = (
-                    [row[key] for row in some] for key in ("error", "worst_slice", "stderr_error")
-                )
-                lines.append(
-                    f"| {model} | {kind} | {n} | {len(some)} | {max(errors):.4f} | "
-                    f"{np.mean(errors):.4f} | {max(slices):.4f} | {max(stderr):.4f} | "
-                    f"{'all' if all(row['finite'] for row in some) else 'NOT ALL'} |"
-                )
-    lines += ["", "The three inputs of each model with the largest error of a slice:", ""]
-    for model, found in rows.items():
-        for row in sorted(found, key=lambda row: -row["worst_slice"])[:3]:
-            lines.append(
+def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+    """All results as Markdown."""
+
+    def figure(key: str, of: Callable[[list[float]], float]) -> Callable[[list[Any]], str]:
+        return lambda own: f"{of([row[key] for row in own]):.4f}"
+
+    columns = {
+        "count": lambda own: str(len(own)),
+        "largest error": figure("error", max),
+        "mean error": figure("error", lambda values: float(np.mean(values))),
+        "largest error of a slice": figure("worst_slice", max),
+        "largest error of stderr": figure("stderr_error", max),
+        "finite": lambda own: "all" if all(row["finite"] for row in own) else "NOT ALL",
+    }
+    worst = []
+    for model in dict.fromkeys(row["model"] for row in rows):
+        for row in sorted(pick(rows, model=model), key=lambda row: -row["worst_slice"])[:3]:
+            values = row["fp32_by_seed"]
+            worst.append(
                 f"- {model}, {row['kind']} {row['input']}, n = {row['n']}: {row['fp32']:.4f} in "
                 f"FP32, {row['fp16']:.4f} in FP16; error of a slice {row['worst_slice']:.4f}"
-                + seeds(row)
+                + (f"; FP32 with {len(values)} seeds: {min(values):.4f} to {max(values):.4f}")
+                * (len(values) > 1)
             )
-    return "\n".join(lines) + "\n"
-
-
-def seeds(row: dict[str, Any]) -> str:
-    """Range of FP32 estimates over shuffles of the same samples, if measured."""
-    values = row["fp32_by_seed"]
-    if len(values) == 1:
-        return ""
-    return f"; FP32 with {len(values)} seeds: {min(values):.4f} to {max(values):.4f}"
-
-
-def main() -> None:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    p.add_argument("bmi", type=Path, help="folder of bmi_samples.py")
-    p.add_argument("--model", nargs="+", default=["edge"], help="models with named nodes")
-    p.add_argument("--quick", action="store_true", help="n to 1000 only")
-    p.add_argument("--out", type=Path, default=RESULTS)
-    arguments = p.parse_args()
-    most = 1000 if arguments.quick else 5000
-    rows = {}
-    files = {name: Estimator(name).model_file for name in arguments.model}
-    with tempfile.TemporaryDirectory() as folder:
-        for model, file in files.items():
-            paths = converted(file.bytes, Path(folder))
-            print(f"{file.name} {file.version}", flush=True)
-
-            def inputs() -> Iterator[Input]:
-                yield from tasks(arguments.bmi, tuple(n for n in SIZES if n <= most))
-                yield from demonstrations()
-                for n in ADVERSARIAL_SIZES:
-                    if n <= most:
-                        yield from adversarial(n)
-
-            rows[Path(model).stem] = list(compared(inputs(), *paths))
-    import onnxruntime
-
-    shown = [f"--model {' '.join(arguments.model)}"] + ["--quick"] * arguments.quick
-    about = {
-        "command": f"python -m benchmarks.fp16 build/bmi {' '.join(shown)}",
-        "date": datetime.now(timezone.utc).date().isoformat(),
-        "machine": f"{platform.machine()}, 2 virtual cores of a shared host",
-        "onnxruntime": onnxruntime.__version__,
-        "models": {Path(name).stem: file.sha256 for name, file in files.items()},
-    }
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    content = {"about": about, "rows": rows}
-    (arguments.out / "fp16.json").write_text(json.dumps(content, indent=1) + "\n")
-    (arguments.out / "fp16.md").write_text(page(about, rows), encoding="utf-8")
-    worst = max(
-        row["worst_slice"]
-        for found in rows.values()
-        for row in found
-        if row["kind"] != "adversarial"
+    return "\n\n".join(
+        [
+            "# Error of emulated FP16",
+            report.byline(about),
+            "Nothing ran on a GPU. The emulation rounds to FP16 where [built "
+            "engines](tensorrt.md#fp16) of `infoatlas-rt export --precision fp16` do, and also "
+            "rounds the running sums of products. Errors are absolute differences from FP32: of "
+            "the estimate, of a single slice, and of the standard error.",
+            figures(sorted(rows, key=lambda row: row["n"]), ["model", "kind", "n"], columns),
+            "The three inputs of each model with the largest error of a slice:",
+            "\n".join(worst),
+        ]
     )
-    finite = all(row["finite"] for found in rows.values() for row in found)
-    print(f"tasks and robots: largest error of a slice {worst:.4f} nats; all finite: {finite}")
-    if not (worst <= LIMIT and finite):
+
+
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(__spec__.name, __doc__, "n to 1000 only", several=True)
+    parser.add_argument("bmi", type=Path, help="folder of bmi_samples.py")
+    chosen = parser.parse_args(arguments)
+    most = 1000 if chosen.quick else 5000
+    estimators = {name: Estimator(name, threads=1) for name in chosen.model}
+    about = report.provenance(chosen.command, *estimators.values())
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for model, estimator in estimators.items():
+            paths = converted(estimator.model_file.bytes, Path(folder))
+            inputs = chain(
+                tasks(chosen.bmi, tuple(n for n in SIZES if n <= most)),
+                demonstrations(),
+                *(adversarial(n) for n in ADVERSARIAL_SIZES if n <= most),
+            )
+            rows += [{"model": Path(model).stem, **row} for row in compared(inputs, *paths)]
+    report.save(chosen.out, "fp16", about, rows, page(about, rows))
+    worst = max(row["worst_slice"] for row in rows if row["kind"] != "adversarial")
+    if not (worst <= LIMIT and all(row["finite"] for row in rows)):
         raise SystemExit(f"FP16 is off by more than {LIMIT} nats, or not finite")
 
 

@@ -1,7 +1,6 @@
 """Cost of a gradient of the mutual information, beside two other losses of dependence.
 
     python -m benchmarks.gradients          # -> benchmarks/results/gradients.*
-    python -m benchmarks.gradients --quick --out build/results
 
 `infoatlas_train.differentiable.mutual_information` is a loss that needs no trained critic. There
 are two peers. InfoNCE (van den Oord et al., 2018) has a critic of two layers of 64 units a side,
@@ -11,8 +10,9 @@ and its gradient with respect to both sides; a step of InfoNCE also updates its 
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,8 @@ from torch import Tensor, nn
 from infoatlas_train.differentiable import mutual_information
 
 from . import report
-from .measure import load_models
-from .report import duration, table
+from .measure import figures, load_models, pick
+from .report import duration
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 SLICES = 40
@@ -94,72 +94,57 @@ def measured(loss: Loss, n: int, d: int, gradient: bool, calls: int) -> dict[str
     return {"seconds": min(walls[1:]), "process_seconds": min(processes[1:])}
 
 
-def rows_of(
-    model: str,
-    sizes: tuple[int, ...],
-    slices: tuple[int, ...],
-    threads: tuple[int, ...],
-    calls: int,
+def measure(
+    model: str, sizes: Sequence[int], threads: Sequence[int], calls: int
 ) -> list[dict[str, Any]]:
+    """A row for each number of threads, width, size and loss, with and without the gradient."""
     rows: list[dict[str, Any]] = []
     before = torch.get_num_threads()
     try:
-        for count in threads:
+        for count, (s, d), n in product(threads, WIDTHS.items(), sizes):
             torch.set_num_threads(count)
-            for s in slices:
-                for n in sizes:
-                    d = WIDTHS[s]
-                    losses = {OURS.format(model=model): ours(model, s)}
-                    losses |= {INFONCE: InfoNCE(d), HSIC: hsic}
-                    for name, loss in losses.items():
-                        label = {"loss": name, "n": n, "d": d, "slices": s, "threads": count}
-                        few = 1 if s and n > 500 else calls
-                        for gradient in (False, True):
-                            times = measured(loss, n, d, gradient, few)
-                            rows.append({**label, "gradient": gradient, **times})
+            losses = {OURS.format(model=model): ours(model, s), INFONCE: InfoNCE(d), HSIC: hsic}
+            few = 1 if s and n > 500 else calls
+            for (name, loss), gradient in product(losses.items(), (False, True)):
+                label = {"loss": name, "n": n, "d": d, "slices": s, "threads": count}
+                times = measured(loss, n, d, gradient, few)
+                rows.append({**label, "gradient": gradient, **times})
     finally:
         torch.set_num_threads(before)
     return rows
 
 
 def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
-    lines = []
-    for row in (row for row in rows if row["gradient"]):
-        same = {key: row[key] for key in ("loss", "n", "slices", "threads")}
-        forward = next(
-            r for r in rows if not r["gradient"] and all(r[k] == v for k, v in same.items())
+    columns = {
+        f"value{' and gradient' * gradient}, {name} time": (
+            lambda own, g=gradient, key=key: duration(pick(own, gradient=g)[0][key])
         )
-        lines.append([
-            row["loss"], str(row["d"]), str(row["slices"] or "none"), str(row["n"]),
-            str(row["threads"]), duration(forward["process_seconds"]), duration(forward["seconds"]),
-            duration(row["process_seconds"]), duration(row["seconds"]),
-        ])  # fmt: skip
-    heads = ["loss", "coordinates a side", "slices", "n", "threads",
-             "value, process time", "value, wall time",
-             "value and gradient, process time", "value and gradient, wall time"]  # fmt: skip
-    return "\n\n".join([
-        "# Cost of gradients",
-        "Least time of several calls, for the value alone and for the value with its gradient with "
-        "respect to both sides. Process time is summed over threads and changes little with other "
-        "work on the machine; wall time is an upper bound. All losses of a setting get the same "
-        "samples, which change from call to call. HSIC is not an information. InfoNCE trains a "
-        "critic, which needs hundreds of steps to be useful.",
-        report.byline(about, nats=False),
-        table(heads, lines),
-    ])  # fmt: skip
-
-
-def main(arguments: list[Any] | None = None) -> None:
-    options = report.Options(
-        "benchmarks.gradients", __doc__ or "", "n = 64 alone, one thread", several=False
+        for gradient in (False, True)
+        for name, key in (("process", "process_seconds"), ("wall", "seconds"))
+    }
+    shown = [
+        {**row, "coordinates a side": row["d"], "slices": row["slices"] or "none"} for row in rows
+    ]
+    return "\n\n".join(
+        [
+            "# Cost of gradients",
+            "Least time of several calls, for the value alone and for the value with its gradient "
+            "with respect to both sides. Process time is summed over threads and changes little "
+            "with other work on the machine; wall time is an upper bound. All losses of a setting "
+            "get the same samples, which change from call to call. HSIC is not an information. "
+            "InfoNCE trains a critic, which needs hundreds of steps to be useful.",
+            report.byline(about, nats=False),
+            figures(shown, ["loss", "coordinates a side", "slices", "n", "threads"], columns),
+        ]
     )
-    chosen = options.parse_args(arguments)
-    estimator = load_models([chosen.model])
-    about = report.provenance(chosen.command, *estimator.values())
-    if chosen.quick:
-        rows = rows_of(chosen.model, SIZES[:1], (0, SLICES), THREADS[:1], 2)
-    else:
-        rows = rows_of(chosen.model, SIZES, (0, SLICES), THREADS, 6)
+
+
+def main(arguments: Sequence[Any] | None = None) -> None:
+    parser = report.Options(__spec__.name, __doc__, "n = 64 alone, one thread")
+    chosen = parser.parse_args(arguments)
+    about = report.provenance(chosen.command, *load_models([chosen.model]).values())
+    sizes, threads, calls = (SIZES[:1], THREADS[:1], 2) if chosen.quick else (SIZES, THREADS, 6)
+    rows = measure(chosen.model, sizes, threads, calls)
     report.save(chosen.out, "gradients", about, rows, page(about, rows))
 
 

@@ -1,14 +1,14 @@
 """Independence testing in 16 to 128 dimensions, beside kernel, distance and sliced peers.
 
     python -m benchmarks.independence       # -> benchmarks/results/independence.*
-    python -m benchmarks.independence --quick --out build/results
 
 The three relations of the InfoAtlas paper (Fig. 3; after Goldfeld et al. 2022). A score has to
 separate samples of a dependent pair from samples of independent sides with the same marginals.
 """
 
 from collections.abc import Callable, Sequence
-from time import perf_counter
+from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,11 @@ from infoatlas_rt.cli.console import progress
 from infoatlas_tools import independence_test
 
 from . import report
-from .measure import OURS, pick
+from .measure import OURS, Series, grid, mean, pick, timed
 from .peers import Score
 from .peers.classical import gaussian_copula, hsic, ksg, projections, shrunk_copula, sliced
 from .peers.distance_correlation import distance_correlation
-from .report import number, table
+from .report import number
 from .tasks import Array
 from .tasks.truths import gaussian_information
 
@@ -39,7 +39,6 @@ PEERS: dict[str, Score] = {
     "distance correlation": distance_correlation,
     "HSIC": hsic,
 }
-NAMES = (OURS, TEST, *PEERS)
 
 
 def one_feature(d: int) -> Array:
@@ -70,9 +69,10 @@ def draw(mixing: Array, n: int, dependent: bool, seed: Sequence[int]) -> tuple[A
     return x, ((x if dependent else source) @ mixing.T + noise) / np.sqrt(2)
 
 
-def truths(mixing: Array, draws: int = 1000) -> tuple[float, float]:
+@cache
+def truths(d: int, relation: str, draws: int = 1000) -> tuple[float, float]:
     """Mutual information, and its mean over slices, in closed form (nats)."""
-    d = len(mixing)
+    mixing = RELATIONS[relation](d)
     xx, yy, xy = np.eye(d), (mixing @ mixing.T + np.eye(d)) / 2, mixing.T / np.sqrt(2)
     rng = np.random.default_rng(0)
     # Coordinates are standardised before they are projected.
@@ -95,52 +95,51 @@ def measure(
         TEST: lambda x, y: independence_test(x, y, estimator, permutations=permutations).statistic,
         **PEERS,
     }
-    rows = []
+    found: Series = {}
     repeats = {n: trials if n <= 500 else max(trials // 2, 2) for n in sizes}
     total, done = len(RELATIONS) * len(dims) * sum(n * repeats[n] for n in sizes), 0
     with progress("independence") as advance:
         for number_of, (relation, mixing_of) in enumerate(RELATIONS.items()):
-            for d in dims:
-                mixing = mixing_of(d)
-                truth, truth_sliced = truths(mixing)
-                for n in sizes:
-                    values: dict[str, list[float]] = {name: [] for name in NAMES}
-                    seconds: dict[str, list[float]] = {name: [] for name in NAMES}
-                    for trial in range(repeats[n]):
-                        for dependent in (False, True):
-                            x, y = draw(mixing, n, dependent, [trial, number_of, d, n])
-                            for name, score in scores.items():
-                                start = perf_counter()
-                                values[name].append(score(x, y))
-                                seconds[name].append(perf_counter() - start)
-                        done += n
-                        advance(done / total)
-                    for name in NAMES:
-                        own = np.array(values[name])
-                        rows.append(
-                            {
-                                "relation": relation,
-                                "d": d,
-                                "n": n,
-                                "score": name,
-                                "auc": float(roc_auc_score(np.tile([0, 1], repeats[n]), own)),
-                                "mean_independent": float(own[::2].mean()),
-                                "mean_dependent": float(own[1::2].mean()),
-                                "spread_independent": float(own[::2].std(ddof=1)),
-                                "spread_dependent": float(own[1::2].std(ddof=1)),
-                                "truth": truth,
-                                "truth_sliced": truth_sliced,
-                                "seconds": float(np.median(seconds[name])),
-                                "trials": repeats[n],
-                            }
-                        )
-    return rows
+            for d, n in product(dims, sizes):
+                for trial in range(repeats[n]):
+                    for dependent in (False, True):
+                        x, y = draw(mixing_of(d), n, dependent, [trial, number_of, d, n])
+                        timed(scores, x, y, found, relation, d, n)
+                    done += n
+                    advance(done / total)
+    return [_row(*label, *np.array(own).T) for label, own in found.items()]
 
 
-def page(
-    about: dict[str, Any], rows: list[dict[str, Any]], dims: Sequence[int], sizes: Sequence[int]
-) -> str:
+def _row(relation: str, d: int, n: int, name: str, own: Array, seconds: Array) -> dict[str, Any]:
+    """The row of a score, from its values without and with dependence in turn."""
+    without, with_ = own[::2], own[1::2]
+    truth, truth_sliced = truths(d, relation)
+    return {
+        "relation": relation,
+        "d": d,
+        "n": n,
+        "score": name,
+        "auc": float(roc_auc_score(np.tile([0, 1], len(without)), own)),
+        "mean_independent": float(without.mean()),
+        "mean_dependent": float(with_.mean()),
+        "spread_independent": float(without.std(ddof=1)),
+        "spread_dependent": float(with_.std(ddof=1)),
+        "truth": truth,
+        "truth_sliced": truth_sliced,
+        "seconds": float(np.median(seconds)),
+        "trials": len(without),
+    }
+
+
+def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     """All results as Markdown."""
+
+    def auc(own: list[dict[str, Any]]) -> str:
+        return number(mean(own, "auc"))
+
+    def means(own: list[dict[str, Any]]) -> str:
+        return " / ".join(number(own[0][f"mean_{k}"], 4) for k in ("dependent", "independent"))
+
     trials, fewer = max(r["trials"] for r in rows), min(r["trials"] for r in rows)
     above = f" ({fewer} above n = 500)" if fewer < trials else ""
     coarse = f" ({number(np.sqrt(1 / (6 * fewer)), 2)} above n = 500)" if above else ""
@@ -158,71 +157,31 @@ def page(
         "in slices.",
         report.byline(about),
         "## ROC-AUC, mean over the relations and dimensions",
-        table(
-            ["score", *(f"n = {n}" for n in sizes)],
-            [
-                [name, *(number(mean_auc(pick(rows, n=n, score=name))) for n in sizes)]
-                for name in NAMES
-            ],
-        ),
+        grid(rows, ["score"], "n", auc, "n = {}"),
         "## Information of the dependent pairs",
         "Truth: mutual information of a dependent pair, and its mean over 5-dimensional slices, "
         "both in closed form. Under each n: our mean estimate with dependence / without. Nats.",
-        table(
-            ["relation", "d", "truth", "truth, sliced", *(f"n = {n}" for n in sizes)],
-            [
-                [
-                    relation,
-                    str(d),
-                    number(own[0]["truth"]),
-                    number(own[0]["truth_sliced"], 4),
-                    *(
-                        f"{number(r['mean_dependent'], 4)} / {number(r['mean_independent'], 4)}"
-                        for r in own
-                    ),
-                ]
-                for relation in RELATIONS
-                for d in dims
-                for own in [pick(rows, relation=relation, d=d, score=OURS)]
-            ],
+        grid(
+            pick(rows, score=OURS),
+            ["relation", "d"],
+            "n",
+            means,
+            "n = {}",
+            {
+                "truth": lambda own: number(own[0]["truth"]),
+                "truth, sliced": lambda own: number(own[0]["truth_sliced"], 4),
+            },
         ),
     ]
     for relation in RELATIONS:
-        lines = [
-            [
-                str(d),
-                name,
-                *(number(r["auc"]) for r in pick(rows, relation=relation, d=d, score=name)),
-            ]
-            for d in dims
-            for name in NAMES
-        ]
-        parts += [
-            f"## ROC-AUC, {relation}",
-            table(["d", "score", *(f"n = {n}" for n in sizes)], lines),
-        ]
-    times = [
-        [
-            name,
-            *(
-                report.duration(float(np.mean([r["seconds"] for r in pick(rows, n=n, score=name)])))
-                for n in sizes
-            ),
-        ]
-        for name in NAMES
-    ]
-    parts += ["## Time of one score", table(["score", *(f"n = {n}" for n in sizes)], times)]
-    return "\n\n".join(parts)
-
-
-def mean_auc(rows: list[dict[str, Any]]) -> float:
-    return float(np.mean([row["auc"] for row in rows]))
+        own = pick(rows, relation=relation)
+        parts += [f"## ROC-AUC, {relation}", grid(own, ["d", "score"], "n", auc, "n = {}")]
+    times = grid(rows, ["score"], "n", lambda own: report.duration(mean(own, "seconds")), "n = {}")
+    return "\n\n".join([*parts, "## Time of one score", times])
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(
-        __spec__.name, __doc__, "4 trials, d = 16, n = 100 and 300, 8 slices", several=False
-    )
+    parser = report.Options(__spec__.name, __doc__, "4 trials, d = 16, n = 100 and 300, 8 slices")
     parser.add_argument("--trials", type=int, default=24, help="of each kind (%(default)s)")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     chosen = parser.parse_args(arguments)
@@ -234,7 +193,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     about = report.provenance(chosen.command, estimator)
     about |= {"slices": slices, "permutations": permutations}
     rows = measure(estimator, dims, sizes, trials, permutations)
-    report.save(chosen.out, "independence", about, rows, page(about, rows, dims, sizes))
+    report.save(chosen.out, "independence", about, rows, page(about, rows))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """False alarms of `infoatlas-rt bag --lags`, and how many intervals contain the true lag.
 
 python -m benchmarks.lags        # -> benchmarks/results/lags.*
-python -m benchmarks.lags --quick --out build/results
 """
 
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from infoatlas_tools import lag_scan
 from infoatlas_tools.bags.bag_lags import LAGS, SLICES, moving, significant
 
 from . import report
+from .measure import figures, mean, one
 from .report import number, table
 from .tasks import Array
 
@@ -122,13 +122,14 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]], found: list[dict[str
     pairs, alarms = (sum(row[key] for row in rows) for key in ("pairs", "alarms"))
     lines = [[r["kind"], str(r["pairs"]), str(r["alarms"])] for r in rows]
     inside, draws = (sum(row[key] for row in found) for key in ("inside", "draws"))
-    lags, cells = [f"lag {5 + late / FINE:.3g}" for late in LATE], []
-    for kind in TRACKS:
-        for noise in SHARES:
-            own = [row for row in found if (row["kind"], row["noise"]) == (kind, noise)]
-            counts = [str(row["inside"]) for row in own]
-            sizes = [f"{np.mean([row[key] for row in own]):.2f}" for key in ("width", "error")]
-            cells.append([kind, f"{noise:.0%}", *counts, *sizes])
+    counts = {
+        f"lag {5 + late / FINE:.3g}": lambda own, late=late: str(
+            one(own, lag=5 + late / FINE)["inside"]
+        )
+        for late in LATE
+    }
+    sizes = {key: lambda own, key=key: f"{mean(own, key):.2f}" for key in ("width", "error")}
+    shown = [{**row, "series": row["kind"], "noise": f"{row['noise']:.0%}"} for row in found]
     return "\n\n".join(
         [
             "# Lags: false alarms and intervals",
@@ -142,13 +143,13 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]], found: list[dict[str
             f"`lag_scan` contains the true lag in {inside} of {draws} "
             f"({number(100 * inside / draws)}%); the counts are of {found[0]['draws']} each. "
             "Width and error are in steps: medians, and their mean over the four lags.",
-            table(["series", "noise", *lags, "width", "error"], cells),
+            figures(shown, ["series", "noise"], counts | sizes),
         ]
     )
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "1 pair of each kind", several=False)
+    parser = report.Options(__spec__.name, __doc__, "1 pair of each kind")
     parser.add_argument("--draws", type=int, default=DRAWS, help="of each kind (%(default)s)")
     chosen = parser.parse_args(arguments)
     estimator = Estimator(chosen.model, slices=SLICES, provider="auto", threads=1)

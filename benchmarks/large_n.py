@@ -1,7 +1,6 @@
 """Accuracy on more samples than the model was trained on.
 
 python -m benchmarks.large_n            # -> benchmarks/results/large_n.*
-python -m benchmarks.large_n --quick --out build/results
 """
 
 import math
@@ -13,7 +12,7 @@ import numpy as np
 from infoatlas_rt import Estimator
 
 from . import report
-from .measure import Row, as_json, load_models, mean_seconds, measure, names, pick
+from .measure import Row, as_json, load_models, mean_time, measure, names, pick
 from .peers import COPULA
 from .peers.classical import gaussian_copula
 from .report import number, table
@@ -81,14 +80,14 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int], n_max: in
                 number(r.mean) + ("" if r.stderr is None else f" ± {number(r.stderr)}")
                 for r in line
             ]
-            lines.append([f"{n:,}", *cells, report.duration(mean_seconds(line))])
+            lines.append([f"{n:,}", *cells, mean_time(line)])
         truths = ["truth", *(number(pick(own, kind=k)[0].truth) for k in kinds), ""]
         parts += [f"## {name}", table(["n", *kinds, "time"], [truths, *lines])]
     return "\n\n".join(parts)
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "1 draw, n = 500 and 5,001", several=False)
+    parser = report.Options(__spec__.name, __doc__, "1 draw, n = 500 and 5,001")
     parser.add_argument("--draws", type=int, default=3)
     chosen = parser.parse_args(arguments)
     sizes, draws = ([500, 5001], 1) if chosen.quick else (SIZES, chosen.draws)

@@ -1,7 +1,6 @@
 """Level and power of the conditional independence test on fourteen null models.
 
     python -m benchmarks.levels        # -> benchmarks/results/levels.*
-    python -m benchmarks.levels --quick --out build/results
 
 The peers are CMIknn and ParCorr of tigramite (Runge 2018), if it is installed.
 """
@@ -18,9 +17,9 @@ from infoatlas_rt.cli.console import progress
 from infoatlas_tools import conditional_mutual_information
 
 from . import report
-from .measure import OURS, pick
+from .measure import OURS, figures, grid, mean, pick
 from .peers.conditional_tests import Test, tests
-from .report import number, table
+from .report import number
 from .tasks.null_models import ALTERNATIVES, CHOSEN, KEPT, Model
 
 LEVEL, PERMUTATIONS = 0.05, 39
@@ -77,17 +76,10 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     error = {name: np.sqrt(LEVEL * (1 - LEVEL) / count) for name, count in draws.items()}
 
     def shares(group: str) -> str:
-        lines = [
-            [first["model"], str(first["n"])]
-            + [number(row["rejected"]) for row in pick(rows, set=group, model=first["model"])]
-            for first in pick(rows, set=group, test=OURS)
-        ]
-        return table(["model", "n", *names], lines)
+        return grid(
+            pick(rows, set=group), ["model", "n"], "test", lambda own: number(own[0]["rejected"])
+        )
 
-    seconds = [
-        [name, report.duration(float(np.mean([r["seconds"] for r in pick(rows, test=name)])))]
-        for name in names
-    ]
     return "\n\n".join(
         [
             "# Level and power of the conditional independence test",
@@ -111,13 +103,13 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
             shares("dependent"),
             "## Processor time of one test",
             f"`{OURS}` includes the estimate in nats.",
-            table(["test", "time"], seconds),
+            figures(rows, ["test"], {"time": lambda own: report.duration(mean(own, "seconds"))}),
         ]
     )
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "2 draws", several=False)
+    parser = report.Options(__spec__.name, __doc__, "2 draws")
     parser.add_argument("--draws", type=int, default=DRAWS, help="of each model (%(default)s)")
     parser.add_argument("--peer-draws", type=int, default=PEER_DRAWS, help="(%(default)s)")
     chosen = parser.parse_args(arguments)

@@ -12,7 +12,6 @@ from dataclasses import asdict
 from time import perf_counter, process_time
 from typing import Any
 
-import numpy as np
 import torch
 
 from infoatlas_rt import Estimator
@@ -21,6 +20,7 @@ from infoatlas_train.localiser import STEPS, Information, fit, ours
 from . import report
 from .keystates.ours import AUTO, find as ours_find
 from .keystates.scoring import score
+from .measure import figures, grid, mean, pick
 from .peers.keystate_finders import PEERS
 from .peers.localiser_information import gaussian_copula, mine
 from .report import number
@@ -71,26 +71,18 @@ def scored(demos: Demonstrations, found: Sequence[Any]) -> Row:
 
 
 def page(about: Row, rows: list[Row]) -> str:
-    tasks = list(dict.fromkeys(row["task"] for row in rows))
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    known = {(row["task"], row["method"]): row for row in rows}
+    def cell(own: list[Row]) -> str:
+        return f"{number(own[0]['error'])} / {number(own[0]['recall'], 2)}" if own else ""
 
-    def cell(task: str, method: str) -> str:
-        row = known.get((task, method))
-        return "" if row is None else f"{number(row['error'])} / {number(row['recall'], 2)}"
+    def both(own: list[Row]) -> str:
+        return f"{number(mean(own, 'error'))} / {number(mean(own, 'recall'), 2)}"
 
-    def seconds(method: str) -> str:
-        return number(float(np.mean([r["cpu_seconds"] for r in rows if r["method"] == method])), 1)
-
-    titles = [TASKS[t].title + (" \\*" if TASKS[t].chosen_on else "") for t in tasks]
-    body = [[m, *(cell(t, m) for t in tasks), seconds(m)] for m in methods]
-    kept = [t for t in tasks if not TASKS[t].chosen_on]
-    means = []
-    for method in methods:
-        of_method = [known[t, method] for t in kept if (t, method) in known]
-        if kept and len(of_method) == len(kept):
-            error, recall = (np.mean([r[v] for r in of_method]) for v in ("error", "recall"))
-            means.append([method, f"{number(float(error))} / {number(float(recall), 2)}"])
+    titles = {name: task.title + " \\*" * task.chosen_on for name, task in TASKS.items()}
+    shown = [{**row, "task": titles[row["task"]]} for row in rows]
+    seconds = {"CPU time, s": lambda own: number(mean(own, "cpu_seconds"), 1)}
+    kept = [row for row in rows if not TASKS[row["task"]].chosen_on]
+    most = len({row["task"] for row in kept})
+    means = [row for row in kept if len(pick(kept, method=row["method"])) == most]
     parts = [
         "# Learned localisers of key states with several estimates of mutual information",
         report.byline(about, nats=False),
@@ -100,20 +92,18 @@ def page(about: Row, rows: list[Row]) -> str:
         "The weight of the information was chosen on PushCube as 0.3: from 0.3 and 4 with ours, "
         f"from 0.3 and 1 with the Gaussian copula. Settings of `{AUTO}` were chosen on all tasks. "
         "CPU time is the mean over tasks. Empty cells were not run.",
-        report.table(["method", *titles, "CPU time, s"], body),
+        grid(shown, ["method"], "task", cell, last=seconds),
     ]
     if means:
         parts += [
             "Mean over the tasks without a star:",
-            report.table(["method", "error / recall"], means),
+            figures(means, ["method"], {"error / recall": both}),
         ]
     return "\n\n".join(parts)
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(
-        __spec__.name, __doc__, "one task, 12 demonstrations, 3 steps", several=False
-    )
+    parser = report.Options(__spec__.name, __doc__, "one task, 12 demonstrations, 3 steps")
     parser.add_argument("--tasks", nargs="+", default=list(TASK_NAMES), choices=TASK_NAMES)
     parser.add_argument(
         "--slow", nargs="*", default=[], choices=TASK_NAMES, help="tasks with MINE-1000 too"

@@ -3,8 +3,10 @@
 Models are read through the public interface of the library alone.
 """
 
+from __future__ import annotations
+
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -15,8 +17,8 @@ import numpy as np
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress
 
-from .peers import PEERS, Score
-from .report import number, table
+from .peers import PEERS, Array, Score
+from .report import duration, number, table
 from .tasks import Case
 
 OURS = "infoatlas-rt"
@@ -57,6 +59,7 @@ class Row:
 
 
 AnyRow = TypeVar("AnyRow", Row, dict[str, Any])
+Series = dict[tuple[Any, ...], list[tuple[float, float]]]  # values and seconds by label
 
 
 def load_models(models: Sequence[str]) -> dict[str, Estimator]:
@@ -146,8 +149,15 @@ def ours(name: str) -> bool:
     return name.startswith(OURS)
 
 
-def mean_seconds(rows: Iterable[Row]) -> float:
-    return float(np.mean([row.seconds for row in rows]))
+def mean_time(rows: Iterable[Row]) -> str:
+    """Mean over cases of the time of one estimate."""
+    return duration(float(np.mean([row.seconds for row in rows])))
+
+
+def mean_and_spread(rows: Sequence[Row], digits: int = 3) -> str:
+    """Mean ± spread of a single row."""
+    (row,) = rows
+    return f"{number(row.mean, digits)} ± {number(row.spread, digits)}"
 
 
 def nearest(rows: Iterable[Row], by: str) -> dict[str, Row]:
@@ -162,29 +172,95 @@ def nearest(rows: Iterable[Row], by: str) -> dict[str, Row]:
 
 def by_label(rows: Sequence[Row], by: str) -> str:
     """Table of truth and mean ± spread for each label; the smallest absolute bias is bold."""
-    lines = []
-    for name, best in nearest(rows, by).items():
-        own = pick(rows, **{by: name})
-        cells = (f"{number(row.mean)} ± {number(row.spread)}" for row in own)
-        bold = (f"**{c}**" if row is best else c for row, c in zip(own, cells, strict=True))
-        lines.append([name, number(best.truth), *bold])
-    return table([by, "truth", *names(rows)], lines)
+    best = [id(row) for row in nearest(rows, by).values()]
+
+    def cell(own: list[Row]) -> str:
+        text = mean_and_spread(own)
+        return f"**{text}**" if id(own[0]) in best else text
+
+    return grid(rows, [by], "estimator", cell, first={"truth": lambda own: number(own[0].truth)})
+
+
+def ahead(rows: Sequence[Row], by: str) -> Callable[[list[Row]], str]:
+    """For how many labels the rows have the smallest absolute bias of their n, as a text."""
+    best = [
+        id(row) for n in {row.n for row in rows} for row in nearest(pick(rows, n=n), by).values()
+    ]
+    return lambda own: f"{sum(id(row) in best for row in own)} of {len(own)}"
+
+
+def mean_spread(rows: Sequence[Row]) -> str:
+    return number(float(np.mean([row.spread for row in rows])))
+
+
+def _value(row: Row | dict[str, Any], key: str) -> Any:
+    if isinstance(row, dict):
+        return row.get(key)
+    return row.label.get(key, getattr(row, key, None))
 
 
 def pick(rows: Iterable[AnyRow], **wanted: Any) -> list[AnyRow]:
     """Rows with these values as labels, attributes or entries of a dict."""
-
-    def value(row: AnyRow, key: str) -> Any:
-        if isinstance(row, dict):
-            return row.get(key)
-        return row.label.get(key, getattr(row, key, None))
-
-    return [row for row in rows if all(value(row, key) == v for key, v in wanted.items())]
+    return [row for row in rows if all(_value(row, key) == v for key, v in wanted.items())]
 
 
 def one(rows: Iterable[AnyRow], **wanted: Any) -> AnyRow | None:
     """The first row with these values; None if there is none."""
     return next(iter(pick(rows, **wanted)), None)
+
+
+def mean(rows: Iterable[dict[str, Any]], key: str) -> float:
+    """Mean of an entry over rows."""
+    return float(np.mean([row[key] for row in rows]))
+
+
+def figures(
+    rows: Sequence[AnyRow],
+    lines: Sequence[str],
+    columns: Mapping[str, Callable[[list[AnyRow]], str]],
+) -> str:
+    """A Markdown table with a line for each combination of the labels `lines`, in their order.
+
+    `columns` make texts of the rows of a line, by heading.
+    """
+
+    def text(label: Any) -> str:
+        return f"{label:g}" if isinstance(label, float) else str(label)
+
+    body = []
+    for names in dict.fromkeys(tuple(_value(row, name) for name in lines) for row in rows):
+        own = pick(rows, **dict(zip(lines, names, strict=True)))
+        body.append([*map(text, names), *(make(own) for make in columns.values())])
+    return table([*lines, *columns], body)
+
+
+def grid(
+    rows: Sequence[AnyRow],
+    lines: Sequence[str],
+    column: str,
+    cell: Callable[[list[AnyRow]], str],
+    head: str = "{}",
+    first: Mapping[str, Callable[[list[AnyRow]], str]] | None = None,
+    last: Mapping[str, Callable[[list[AnyRow]], str]] | None = None,
+) -> str:
+    """The table of `figures` with a column for each value of the label `column`.
+
+    `cell` makes a text of the rows of a cell, and `head` a heading of the value. `first` and `last`
+    are columns before and after these.
+    """
+    cells = {
+        head.format(value): lambda own, value=value: cell(pick(own, **{column: value}))
+        for value in dict.fromkeys(_value(row, column) for row in rows)
+    }
+    return figures(rows, lines, {**(first or {}), **cells, **(last or {})})
+
+
+def timed(scores: Mapping[str, Score], x: Array, y: Array, into: Series, *label: Any) -> None:
+    """Append the value and the seconds of each score of x, y to those of its label and name."""
+    for name, score in scores.items():
+        start = perf_counter()
+        value = score(x, y)
+        into.setdefault((*label, name), []).append((value, perf_counter() - start))
 
 
 def mean_absolute_bias(rows: Sequence[Row]) -> float:

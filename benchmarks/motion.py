@@ -1,7 +1,6 @@
 """Segmentation of rigid bodies by the mutual information of point trajectories.
 
     python -m benchmarks.motion              # -> benchmarks/results/motion.*
-    python -m benchmarks.motion --quick --out build/results
 
 Modelled on the InfoAtlas paper (Fig. 5), on simulated bodies. Each body has a reference point. A
 score of its trajectory with that of every other point should be higher for points of the same body:
@@ -9,7 +8,7 @@ the result is the area under the precision-recall curve.
 """
 
 from collections.abc import Sequence
-from time import perf_counter
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,10 @@ from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress
 
 from . import report
-from .measure import OURS, pick
+from .measure import OURS, Series, grid, mean, pick, timed
 from .peers import Score
 from .peers.classical import gaussian_copula, ksg
-from .report import number, table
+from .report import number
 from .tasks import Array
 from .tasks.scenes import FRAMES, POINTS, SCENES, Recording, camera, record
 
@@ -48,7 +47,6 @@ PEERS: dict[str, Score] = {
     "velocity correlation": velocity,
     "distance constancy": constancy,
 }
-NAMES = (OURS, *PEERS)
 
 
 def seen(recording: Recording, view: str, seed: int) -> Array:
@@ -63,56 +61,42 @@ def references(recording: Recording) -> list[int]:
     return [int(np.flatnonzero(recording.bodies == b)[0]) for b in np.unique(recording.bodies)]
 
 
-def affinities(tracks: Array, reference: int, score: Score) -> Array:
-    """Score of each point [points] with the reference; NaN at the reference itself."""
-    values = [
-        np.nan if i == reference else score(tracks[reference], track)
-        for i, track in enumerate(tracks)
-    ]
-    return np.array(values)
-
-
 def measure(estimator: Estimator, recordings: Sequence[Recording]) -> list[dict[str, Any]]:
     """A row for each scene, view and score; recordings of the same scene are pooled."""
     scores: dict[str, Score] = {
         OURS: lambda x, y: estimator.estimate(x, y, time_series=True).mi,
         **PEERS,
     }
-    areas: dict[tuple[str, str, str], list[float]] = {}
-    seconds: dict[tuple[str, str, str], list[float]] = {}
+    areas: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     total, done = sum(len(references(r)) for r in recordings) * len(VIEWS), 0
     with progress("motion") as advance:
-        for seed, recording in enumerate(recordings):
-            for view in VIEWS:
-                tracks = seen(recording, view, seed)
-                for reference in references(recording):
-                    others = np.arange(len(tracks)) != reference
-                    same = recording.bodies[others] == recording.bodies[reference]
-                    for name, score in scores.items():
-                        key = recording.scene, view, name
-                        start = perf_counter()
-                        values = affinities(tracks, reference, score)
-                        seconds.setdefault(key, []).append(
-                            (perf_counter() - start) / (len(tracks) - 1)
-                        )
-                        areas.setdefault(key, []).append(
-                            float(average_precision_score(same, values[others]))
-                        )
-                    done += 1
-                    advance(done / total)
-    rows = [
+        for (seed, recording), view in product(enumerate(recordings), VIEWS):
+            tracks = seen(recording, view, seed)
+            for reference in references(recording):
+                found: Series = {}
+                for track in np.delete(tracks, reference, axis=0):
+                    timed(scores, tracks[reference], track, found)
+                same = np.delete(recording.bodies, reference) == recording.bodies[reference]
+                for (name,), own in found.items():
+                    values, seconds = np.array(own).T
+                    area = float(average_precision_score(same, values))
+                    key = recording.scene, view, name
+                    areas.setdefault(key, []).append((area, float(seconds.mean())))
+                done += 1
+                advance(done / total)
+    return [
         {
             "scene": scene,
             "view": view,
             "score": name,
-            "auc_pr": float(np.mean(values)),
-            "spread": float(np.std(values, ddof=1)),
-            "seconds": float(np.median(seconds[scene, view, name])),
-            "references": tuple(values),
+            "auc_pr": float(own[:, 0].mean()),
+            "spread": float(own[:, 0].std(ddof=1)),
+            "seconds": float(np.median(own[:, 1])),
+            "references": tuple(own[:, 0].tolist()),
         }
-        for (scene, view, name), values in areas.items()
+        for (scene, view, name), pairs in areas.items()
+        for own in [np.array(pairs)]
     ]
-    return rows
 
 
 def page(about: dict[str, Any], rows: list[dict[str, Any]], recordings: list[Recording]) -> str:
@@ -138,36 +122,26 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]], recordings: list[Rec
         "## AUC-PR",
     ]
     for view in VIEWS:
-        lines = []
-        for name in NAMES:
-            own = [pick(rows, scene=scene, view=view, score=name)[0] for scene in SCENES]
-            lines.append(
-                [
-                    name,
-                    *(f"{number(r['auc_pr'])} ± {number(r['spread'], 2)}" for r in own),
-                    number(float(np.mean([r["auc_pr"] for r in own]))),
-                    report.duration(float(np.mean([r["seconds"] for r in own]))),
-                ]
-            )
-        lines.append(
-            [
-                "chance",
-                *(number(chance[s]) for s in SCENES),
-                number(np.mean([*chance.values()])),
-                "",
-            ]
+        areas = grid(
+            pick(rows, view=view),
+            ["score"],
+            "scene",
+            lambda own: f"{number(own[0]['auc_pr'])} ± {number(own[0]['spread'], 2)}",
+            last={
+                "mean": lambda own: number(mean(own, "auc_pr")),
+                "time of a pair": lambda own: report.duration(mean(own, "seconds")),
+            },
         )
-        heading = f"Tracks as {view}:\n\n"
-        parts.append(heading + table(["score", *SCENES, "mean", "time of a pair"], lines))
+        cells = [*chance.values(), np.mean([*chance.values()])]
+        parts.append(
+            f"Tracks as {view}:\n\n{areas}\n| chance | {' | '.join(map(number, cells))} |  |"
+        )
     return "\n\n".join(parts)
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(
-        __spec__.name,
-        __doc__,
-        "one recording of each scene, 100 frames, 3 points on each body",
-        several=False,
+        __spec__.name, __doc__, "one recording of each scene, 100 frames, 3 points on each body"
     )
     chosen = parser.parse_args(arguments)
     repeats, frames, points = 2, FRAMES, POINTS

@@ -122,7 +122,7 @@ The truth is {number(ATTITUDE.truth)} in all rows, because the sign of a quatern
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "2 draws")
+    parser = report.Options(__spec__.name, __doc__, "2 draws", several=True)
     chosen = parser.parse_args(arguments)
     estimators = load_models(chosen.model)
     about = report.provenance(chosen.command, *estimators.values())

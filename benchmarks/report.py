@@ -30,7 +30,7 @@ class Options(argparse.ArgumentParser):
     With `several`, --model accepts more than one model.
     """
 
-    def __init__(self, module: str, doc: str, quick: str, several: bool = True) -> None:
+    def __init__(self, module: str, doc: str, quick: str, several: bool = False) -> None:
         super().__init__(prog=f"python -m {module}", description=doc.splitlines()[0])
         self.add_argument("--out", type=Path, default=RESULTS, help="folder (%(default)s)")
         self.add_argument(

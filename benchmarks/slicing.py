@@ -1,7 +1,6 @@
 """Cases in which an estimate is misleading: slices, small samples, windows of one robot.
 
     python -m benchmarks.slicing            # -> benchmarks/results/slicing.*
-    python -m benchmarks.slicing --quick --out build/results
 
 The study of k and S and the two failure cases of slicing are from the InfoAtlas paper (appendices
 A.6 and A.7). :mod:`slicing_studies` has the measurements and the truths.
@@ -18,7 +17,7 @@ from infoatlas_rt.cli.console import progress
 
 from . import drawing, report
 from .drawing import BLUE, GREY, GRID, INK, ORANGE, QUIET
-from .measure import OURS, pick
+from .measure import OURS, grid, pick
 from .report import number, table
 from .slicing_studies import (
     COUNTS,
@@ -38,16 +37,15 @@ from .slicing_studies import (
 )
 
 
-def summary(row: Row) -> str:
-    return f"{number(row['mean'])} ± {number(row['spread'])}"
+def summary(rows: list[Row]) -> str:
+    return f"{number(rows[0]['mean'])} ± {number(rows[0]['spread'])}"
 
 
 def page(about: dict[str, Any], rows: list[Row]) -> str:
     """All results as Markdown."""
+    truth = {"truth of slices": lambda own: number(own[0]["truth"])}
     repeats = len(rows[0]["values"])
     first = pick(rows, study="slices")[0]
-    sizes = list(dict.fromkeys(row["n"] for row in pick(rows, study="samples")))
-    lengths = list(dict.fromkeys(row["n"] for row in pick(rows, study="windows")))
     parts = [
         "# Misleading estimates: slices, few samples, single windows",
         f"Mean over {repeats} repeats ± standard deviation, in nats. Consequences for users are in "
@@ -59,14 +57,7 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
         f"unsliced, n = {first['n']}. Each repeat has its own samples and slices. Wider slices "
         "(larger k) retain more of the information. More slices (larger S) reduce the spread, but "
         "do not recover the information that slices lose.",
-        table(
-            ["k", "truth of slices", *(f"S = {count}" for count in COUNTS)],
-            [
-                [str(k), number(own[0]["truth"]), *(summary(row) for row in own)]
-                for k in WIDTHS
-                for own in [pick(rows, study="slices", k=k)]
-            ],
-        ),
+        grid(pick(rows, study="slices"), ["k"], "S", summary, "S = {}", first=truth),
         "## Sparse and dense dependence are equal in slices",
         "Two coordinates a side. Sparse: one pair has correlation rho. Dense: both pairs have "
         "correlation rho', chosen so that the mean information of one-dimensional slices is equal. "
@@ -79,7 +70,7 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
             [
                 [
                     f"{kind}, {number(s['rho'])}",
-                    *(text for row in (s, w) for text in (number(row["truth"]), summary(row))),
+                    *(text for row in (s, w) for text in (number(row["truth"]), summary([row]))),
                 ]
                 for rho in SPARSE
                 for kind in ("sparse", "dense")
@@ -105,9 +96,9 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
                     f"{d}, {ratio:g}",
                     str(k),
                     number(own[0]["truth"], 4),
-                    summary(own[0]),
+                    summary(own),
                     number(own[0]["unsliced_truth"]),
-                    summary(own[1]) if len(own) > 1 else "too wide",
+                    summary(own[1:]) if len(own) > 1 else "too wide",
                 ]
                 for d, k, ratio in RADII
                 for own in [pick(rows, study="vanishing", d=d, ratio=ratio)]
@@ -116,23 +107,10 @@ def page(about: dict[str, Any], rows: list[Row]) -> str:
         "## Few samples",
         "20 + 20 coordinates, correlated pair by pair with the given squared correlation; k = 5, "
         "40 slices.",
-        table(
-            ["rho^2", "truth of slices", *(f"n = {n}" for n in sizes)],
-            [
-                [f"{square:g}", number(own[0]["truth"]), *(summary(row) for row in own)]
-                for square in (0.0, 0.1, 0.5)
-                for own in [pick(rows, study="samples", **{"rho^2": square})]
-            ],
-        ),
+        grid(pick(rows, study="samples"), ["rho^2"], "n", summary, "n = {}", first=truth),
         "## One window of two independent robots",
         "Three coordinates each, unsliced. The truth is 0.",
-        table(
-            ["motion", *(f"{n} steps" for n in lengths)],
-            [
-                [motion, *(summary(row) for row in pick(rows, study="windows", motion=motion))]
-                for motion in dict.fromkeys(row["motion"] for row in pick(rows, study="windows"))
-            ],
-        ),
+        grid(pick(rows, study="windows"), ["motion"], "n", summary, "{} steps"),
     ]
     return "\n\n".join(parts)
 
@@ -259,7 +237,7 @@ def draw_windows(axes: Any, rows: list[Row]) -> None:
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "2 repeats of small samples", several=False)
+    parser = report.Options(__spec__.name, __doc__, "2 repeats of small samples")
     chosen = parser.parse_args(arguments)
     repeats, n, sizes, lengths = 12, 1000, SIZES, WINDOWS
     if chosen.quick:

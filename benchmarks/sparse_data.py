@@ -1,7 +1,6 @@
 """Bounds and accuracy on repeated values: sparse, rare-event, few-level and tied data.
 
     python -m benchmarks.sparse_data --model edge base wide   # results/sparse.*
-    python -m benchmarks.sparse_data --quick --out build/results
 
 Each draw has its own distribution with a closed-form mutual information and, if a side is discrete,
 a closed-form entropy. An estimate should neither be below -0.1 nats nor exceed the entropy by more
@@ -21,7 +20,7 @@ from infoatlas_rt.cli.console import progress
 
 from . import report
 from .intervals import SILENT, Z90, inside
-from .measure import load_models
+from .measure import figures, load_models
 from .report import byline, number, table
 
 Array = NDArray[np.float64]
@@ -165,11 +164,11 @@ def measure(name: str, estimator: Estimator, draws: int) -> list[dict[str, Any]]
                 values[i] = found.mi, truth, found.stderr, least, found.clipped
                 done += 1
                 advance(done / (each * len(kinds)))
-            rows.append({"kind": kind, "estimator": name, **figures(values)})
+            rows.append({"kind": kind, "estimator": name, **summary(values)})
     return rows
 
 
-def figures(values: Array) -> dict[str, Any]:
+def summary(values: Array) -> dict[str, Any]:
     """Summary of estimates, truths, standard errors, entropies and flags [draws, 5]."""
     mi, truth, stderr, least, clipped = values.T
     known = not np.isnan(truth).any()
@@ -191,33 +190,26 @@ def figures(values: Array) -> dict[str, Any]:
 
 
 def page(about: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
-    def cell(value: float | None) -> str:
-        return "" if value is None else number(value)
+    def plain(key: str) -> Callable[[list[dict[str, Any]]], str]:
+        return lambda own: "" if own[0][key] is None else number(own[0][key])
 
-    lines = [
-        [
-            row["kind"],
-            row["estimator"],
-            f"{row['draws']:,}",
-            cell(row["truth"]),
-            cell(row["mean"]),
-            cell(row["mean_absolute_error"]),
-            "" if row["within"] is None else f"{row['within']:.0%}",
-            cell(row["half_width"]),
-            cell(row["lowest"]),
-            str(row["below"]),
-            cell(row["highest"]),
-            cell(row["farthest_above"]),
-            str(row["above"]),
-            f"{row['clipped']:.0%}",
-        ]
-        for row in rows
-    ]
-    heads = (
-        "data", "model", "draws", "truth", "mean", "mean absolute error",
-        "coverage of 90% intervals", "median half-width", "lowest", "below -0.1", "highest",
-        "largest excess over the entropy", "excess above 1.645 stderr", "clipped",
-    )  # fmt: skip
+    def share(key: str) -> Callable[[list[dict[str, Any]]], str]:
+        return lambda own: "" if own[0][key] is None else f"{own[0][key]:.0%}"
+
+    columns = {
+        "draws": lambda own: f"{own[0]['draws']:,}",
+        "truth": plain("truth"),
+        "mean": plain("mean"),
+        "mean absolute error": plain("mean_absolute_error"),
+        "coverage of 90% intervals": share("within"),
+        "median half-width": plain("half_width"),
+        "lowest": plain("lowest"),
+        "below -0.1": lambda own: str(own[0]["below"]),
+        "highest": plain("highest"),
+        "largest excess over the entropy": plain("farthest_above"),
+        "excess above 1.645 stderr": lambda own: str(own[0]["above"]),
+        "clipped": share("clipped"),
+    }
     total, below, above = (sum(row[key] for row in rows) for key in ("draws", "below", "above"))
     return f"""# Sparse, rare-event, few-level and tied data
 
@@ -227,7 +219,7 @@ side by more than 1.645 standard errors. Each draw has its own parameters: share
 share of estimates with a value that was replaced by a bound (`Estimate.clipped`).
 "Below -0.1" and "excess above 1.645 stderr" are numbers of estimates.
 
-{table(heads, lines)}
+{figures(rows, ["kind", "estimator"], columns)}
 
 {silent_kinds(rows)}
 
@@ -251,7 +243,7 @@ def silent_kinds(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "100 draws")
+    parser = report.Options(__spec__.name, __doc__, "100 draws", several=True)
     chosen = parser.parse_args(arguments)
     estimators = load_models(chosen.model)
     about = report.provenance(chosen.command, *estimators.values())

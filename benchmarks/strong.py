@@ -2,7 +2,6 @@
 
     python -m benchmarks.strong             # -> benchmarks/results/strong.*
     python -m benchmarks.strong --model wide --dims 5 10 20 --out benchmarks/results/wide
-    python -m benchmarks.strong --quick --out build/results
 
 Every kind starts from a Gaussian whose canonical correlations have information proportional to 1,
 1/2, 1/3, ..., with random rotations of both sides. It is then made heavy-tailed, clustered, warped,
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import ortho_group
 
 from . import intervals, report
-from .measure import Row, as_json, load_models, mean_seconds, measure, names, ours, pick
+from .measure import Row, as_json, load_models, mean_time, measure, names, ours, pick
 from .report import number, table
 from .slicing_studies import gaussian
 from .tasks import Case
@@ -172,7 +171,7 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
             own = [r for r in pick(rows, n=n, estimator=name) if r.label["kind"] != PATH]
             cells = [relative(pick(own, d=d)) for d in dims]
             cells += [relative(pick(own, truth=truth)) for truth in TRUTHS]
-            lines.append([str(n), name, *cells, report.duration(mean_seconds(own))])
+            lines.append([str(n), name, *cells, mean_time(own)])
     heads = [*(f"d = {d}" for d in dims), *(f"{truth:g} nats" for truth in TRUTHS), "time"]
     parts += [
         f'Relative error without "{PATH}", by dimension and by level, and time of one estimate.',
@@ -202,7 +201,7 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "2 draws, n = 100, d = 1 and 3")
+    parser = report.Options(__spec__.name, __doc__, "2 draws, n = 100, d = 1 and 3", several=True)
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--dims", type=int, nargs="+", default=DIMS)

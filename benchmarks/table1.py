@@ -1,7 +1,6 @@
 """Table 1 of the InfoAtlas paper: eight BMI tasks at n = 5000, error and time of each estimator.
 
     python -m benchmarks.table1             # build/bmi -> benchmarks/results/table1.*
-    python -m benchmarks.table1 --quick --out build/results
 
 The peers are classical estimators and estimators that are trained for each data set. All run in
 this process, one after another. The samples are written by bmi_samples.py.
@@ -21,7 +20,7 @@ from .measure import (
     as_json,
     load_models,
     mean_absolute_bias,
-    mean_seconds,
+    mean_time,
     measure,
     names,
     pick,
@@ -109,8 +108,7 @@ def measured(rows: list[Row], tasks: list[str]) -> str:
             f"**{cell}**" if best[task] is row else cell
             for cell, row, task in zip(cells, own, tasks, strict=True)
         ]
-        bias, seconds = number(mean_absolute_bias(own)), mean_seconds(own)
-        lines.append([name, *cells, bias, report.duration(seconds)])
+        lines.append([name, *cells, number(mean_absolute_bias(own)), mean_time(own)])
     return table(["", *(EIGHT[task] for task in tasks), "mean abs. bias", "time"], lines)
 
 
@@ -127,7 +125,9 @@ def published_bias(name: str) -> float:
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "1 seed, n = 500, training cut short")
+    parser = report.Options(
+        __spec__.name, __doc__, "1 seed, n = 500, training cut short", several=True
+    )
     parser.add_argument("samples", nargs="?", type=Path, default=Path("build/bmi"))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--trained-seeds", type=int, default=3, help="of the trained peers (3)")

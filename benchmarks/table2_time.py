@@ -106,7 +106,7 @@ def page(about: Row, rows: list[Row]) -> str:
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "4 timesteps", several=False)
+    parser = report.Options(__spec__.name, __doc__, "4 timesteps")
     chosen = parser.parse_args(arguments)
     timesteps, probe = (4, 1) if chosen.quick else (T, 5)
     torch.set_num_threads(1)  # these networks are small: two threads are slower

@@ -1,13 +1,13 @@
 """Sides with more coordinates than the model accepts: random slices and found directions.
 
     python -m benchmarks.wide_sides         # build/bmi/large -> benchmarks/results/wide_sides.*
-    python -m benchmarks.wide_sides --quick --out build/results
 
 The seven tasks of the BMI benchmark with sides of 25 and 50 coordinates, and a set of hidden
 directions (`tasks/wide.py`).
 """
 
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,12 @@ import numpy as np
 from infoatlas_rt import Estimator
 
 from . import report
-from .measure import Row, as_json, measure, names, pick
+from .measure import Row, as_json, figures, grid, measure, pick
 from .peers import Array, Score
 from .peers.classical import gaussian_copula, shrunk_copula
-from .report import number, table
+from .report import number
 from .tasks import Case, wide
-from .tasks.bmi_files import load_cases
+from .tasks.bmi_files import load_cases, own_tasks
 
 SIZES = (1000, 5000)
 BMI, HIDDEN = "BMI", "hidden directions"
@@ -45,12 +45,7 @@ def _components(side: Array, estimator: Estimator) -> Array:
 
 def bmi_cases(folder: Path, sizes: Sequence[int], draws: int) -> list[Case]:
     """The tasks of the benchmark itself."""
-    listed = set()
-    for file in folder.glob("*.npz"):
-        with np.load(file) as data:
-            if data["listed"]:
-                listed.add(file.stem)
-    found = load_cases(folder, sizes, draws)
+    listed, found = own_tasks(folder), load_cases(folder, sizes, draws)
     return [
         Case({"set": BMI, "task": c.label["task"]}, c.truth, c.n, c.draws, c.draw)
         for c in found
@@ -90,32 +85,28 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         report.byline(about),
         "## Mean of |estimate - truth|",
     ]
-    lines = []
-    for name in names(rows):
-        cells = [number(error(pick(rows, set=s, n=n, estimator=name))) for s in sets for n in sizes]
-        lines.append([name, *cells])
-    head = [f"{s}, n = {n}" for s in sets for n in sizes]
-    parts.append(table(["estimator", *head], lines))
-    for s in sets:
-        for n in sizes:
-            parts += [
-                f"## {s[:1].upper() + s[1:]}, n = {n}",
-                "Mean over draws (mean standard error).",
-            ]
-            lines = []
-            for task in dict.fromkeys(row.label["task"] for row in pick(rows, set=s)):
-                own = pick(rows, set=s, task=task, n=n)
-                lines.append([task, number(own[0].truth), *map(_cell, own)])
-            parts.append(table(["task", "truth", *names(rows)], lines))
+    columns = {
+        f"{s}, n = {n}": lambda own, s=s, n=n: number(error(pick(own, set=s, n=n)))
+        for s, n in product(sets, sizes)
+    }
+    parts.append(figures(rows, ["estimator"], columns))
+    for s, n in product(sets, sizes):
+        truth = {"truth": lambda own: number(own[0].truth)}
+        parts += [
+            f"## {s[:1].upper() + s[1:]}, n = {n}",
+            "Mean over draws (mean standard error).",
+            grid(pick(rows, set=s, n=n), ["task"], "estimator", _cell, first=truth),
+        ]
     return "\n\n".join(parts)
 
 
-def _cell(row: Row) -> str:
+def _cell(rows: list[Row]) -> str:
+    (row,) = rows
     return number(row.mean) + ("" if row.stderr is None else f" ({number(row.stderr, 2)})")
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "1 draw, n = 200", several=False)
+    parser = report.Options(__spec__.name, __doc__, "1 draw, n = 200")
     parser.add_argument("--bmi", type=Path, default=Path("build/bmi/large"), help="%(default)s")
     chosen = parser.parse_args(arguments)
     sizes, draws = ([200], 1) if chosen.quick else (SIZES, 3)

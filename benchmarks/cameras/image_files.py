@@ -25,6 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from ..tasks.playback import below
+
 OUT = Path("build/cameras")
 WIDTH, HEIGHT = 320, 240
 CAMERAS = ("front", "wrist")
@@ -133,34 +135,12 @@ class Scene:
         self.renderer.disable_segmentation_rendering()
         geoms = image[..., 0][image[..., 1] == mujoco.mjtObj.mjOBJ_GEOM]
         owners = self.model.geom_bodyid[geoms]
-        return [int(np.isin(owners, self._below(body)).sum()) for body in bodies]
+        return [int(np.isin(owners, below(self.model, body)).sum()) for body in bodies]
 
     def _centre(self, body: str) -> NDArray[np.float64]:
-        geoms = np.isin(self.model.geom_bodyid, self._below(body))
+        geoms = np.isin(self.model.geom_bodyid, below(self.model, body))
         shown = geoms & (self.option.geomgroup[self.model.geom_group] == 1)
         return self.data.geom_xpos[shown if shown.any() else geoms].mean(axis=0)
-
-    def _below(self, body: str) -> list[int]:
-        found = [self.model.body(body).id]
-        for i in range(self.model.nbody):  # parents come first
-            if int(self.model.body_parentid[i]) in found:
-                found.append(i)
-        return found
-
-
-def spans(held: NDArray[np.bool_], shortest: int) -> list[tuple[int, int]]:
-    """First step of each span of True, and the step after its last.
-
-    Spans and gaps of less than `shortest` steps do not count.
-    """
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], held, [False]]).astype(int)))
-    found: list[tuple[int, int]] = []
-    for first, last in edges.reshape(-1, 2).tolist():
-        if found and first - found[-1][1] < shortest:
-            found[-1] = found[-1][0], last
-        else:
-            found.append((first, last))
-    return [(first, last) for first, last in found if last - first >= shortest]
 
 
 def _scenes(demonstrations: Iterable[Demonstration]) -> Iterator[Scene]:

@@ -205,7 +205,7 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "two sets, one subset", several=False)
+    parser = report.Options(__spec__.name, __doc__, "two sets, one subset")
     parser.add_argument("--data", type=Path, default=Path("build/cameras"), help="(%(default)s)")
     chosen = parser.parse_args(arguments)
     about = report.provenance(chosen.command, Estimator(model=chosen.model))

@@ -11,19 +11,17 @@ and gaps of less than 0.25 s do not count. What is reached in the end has no obj
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
-from benchmarks.tasks.collect_scripted import RECIPES, Recipe, Recorder, demonstrate
-from benchmarks.tasks.episode_files import chosen, reported
+from benchmarks.tasks.collect_scripted import RECIPES, Recipe, Recorder, demonstrations
+from benchmarks.tasks.episode_files import chosen, reported, spans
 
-from .image_files import OUT, Demonstration, spans, write
+from .image_files import OUT, Demonstration, write
 
 RATE = 80.0  # steps per second
 SHORTEST = 20  # steps of a contact or of a gap that counts
@@ -99,26 +97,18 @@ def _aim(model: mujoco.MjModel) -> None:
 
 def make(name: str, number: int, out: Path, every: int) -> Path:
     """Write OUT/NAME.npz with `number` successful demonstrations."""
-    task, demos, seed = TASKS[name], [], 0
-    model: mujoco.MjModel | None = None
-    with tqdm(total=number, desc=name) as bar:
-        while len(demos) < number:
-            recorder = demonstrate(task.recipe, seed)
-            seed += 1
-            if recorder is None:
-                continue
-            if model is None:
-                model = recorder.env.model
-                _aim(model)
-            demos.append(filmed(task, recorder, model))
-            names = [name for name in recorder.names if name.endswith(".position")]
-            bar.update()
+    task, demos = TASKS[name], []
+    for _, recorder in demonstrations(name, task.recipe, number):
+        if not demos:
+            model = recorder.env.model
+            _aim(model)
+        demos.append(filmed(task, recorder, model))
+    names = [name for name in recorder.names if name.endswith(".position")]
     return write(out / f"{name}.npz", demos, names, RATE, every)
 
 
 def main() -> None:
     given = chosen(__doc__, TASKS, OUT, number=40, every=8)
-    warnings.filterwarnings("ignore", message="Constant")  # the policies' own, at every far target
     for name in given.tasks:
         reported(make(name, given.number, given.out, given.every))
 

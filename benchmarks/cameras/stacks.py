@@ -41,23 +41,12 @@ CYLINDER = Thing("distractor", BLUE, "cylinder", (0.028, 0.028))
 
 @dataclass(frozen=True)
 class Task:
-    """What is put on what.
-
-    Attributes
-    ----------
-    things : tuple of Thing
-    moves : tuple of (held, reference)
-        In order.
-    fixed : dict
-        Place (x, y) of objects that always lie there.
-    absent : dict
-        Probability that an object is absent.
-    """
+    """What is put on what."""
 
     things: tuple[Thing, ...]
-    moves: tuple[tuple[str, str], ...]
-    fixed: dict[str, tuple[float, float]]
-    absent: dict[str, float]
+    moves: tuple[tuple[str, str], ...]  # held, reference; in order
+    fixed: dict[str, tuple[float, float]]  # place (x, y) of objects that always lie there
+    absent: dict[str, float]  # probability that an object is absent
 
 
 A_ON_B = (("cube_a", "cube_b"),)

@@ -1,7 +1,6 @@
 """Data generated from ten demonstrations, cut into sub-tasks in several ways; and policies.
 
     .venv-dev/bin/python -m benchmarks.generation              # -> benchmarks/results/generation.*
-    .venv-dev/bin/python -m benchmarks.generation --quick --out build/results
 
 It runs what is missing in its folder, and writes the page. The simulator has an environment of its
 own (`--simulator`); data are exchanged as files in the folder. All stages together need hours on
@@ -23,7 +22,7 @@ from .plan import PLAN, QUICK
 from .run import jobs
 from .tasks import TASKS
 
-STAGES = ("generation", "references", "policies")
+STAGES = ("generation", "policies")
 
 
 def make(
@@ -36,8 +35,6 @@ def make(
     if "generation" in stages:
         jobs = [("generation.run", folder, given, own, processes) for own in range(processes)]
         run(simulator, *jobs)
-    if "references" in stages:
-        run(simulator, ("generation.references", folder, given))
     if "policies" in stages:
         for task in plan["policy_tasks"]:
             if not (folder / "real" / f"{task}.npz").exists():
@@ -58,9 +55,7 @@ def results(
     arms = {name: i for i, name in enumerate(plan["policy_arms"])}
     learned = [run for run in _read(folder / "policies") if run["arm"] in arms]
     learned.sort(key=lambda run: (order.get(run["task"], 0), arms[run["arm"]], run["seed"]))
-    checked = [row for rows in _read(folder / "references") for row in rows]
-    checked.sort(key=lambda row: (order.get(row["task"], 0), order.get(row["arm"], 0)))
-    rows = [*page.generation(runs), *checked, *page.policies(learned)]
+    rows = [*page.generation(runs), *page.policies(learned)]
     missing = []
     for what, names in (
         ("runs", {job.name for job in jobs(plan)}),

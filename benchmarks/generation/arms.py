@@ -20,6 +20,7 @@ from infoatlas_tools.keystates.subtasks.reference_information import orientation
 from infoatlas_tools.keystates.subtasks.subtask_discovery import ordered_parts
 from infoatlas_tools.keystates.subtasks.subtask_results import Subtask
 
+from ..tasks.episode_files import spans
 from .sources import Demos, Float
 from .tasks import GRASP, Task
 
@@ -170,21 +171,9 @@ def flagged(demos: Demos, event: str, thing: str) -> NDArray[np.int64]:
     """
     found = []
     for flag in demos.flags.get(f"grasped_{thing}", demos.flags["is_grasped"]):
-        spans = runs(flag)
-        found.append(spans[0][0 if event == GRASP else 1] if spans else -1)
+        held = spans(flag, LATER)
+        found.append(held[0][0 if event == GRASP else 1] if held else -1)
     return np.array(found, np.int64)
-
-
-def runs(flag: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """First step and the step after the last of each stretch in which a flag is true."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flag, [False]]).astype(int)))
-    joined: list[tuple[int, int]] = []
-    for first, last in edges.reshape(-1, 2).tolist():
-        if joined and first - joined[-1][1] < LATER:
-            joined[-1] = (joined[-1][0], last)
-        else:
-            joined.append((first, last))
-    return [span for span in joined if span[1] - span[0] >= LATER]
 
 
 def gripper_changes(demos: Demos, which: int) -> list[int]:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..measure import one, pick
+from ..measure import figures, grid, pick
 from ..policies.page import p_value, rate
-from ..report import number, table
+from ..report import number
 from .arms import FIVE, FLAGS, FOUND, MORE, NONE, ONE, SUBTASKS
 from .plan import CHANGED, PLAIN, REAL, TEN
 from .tasks import TASKS
@@ -80,7 +80,6 @@ def _p_of_common(runs: Rows, task: str, arm: str, base: str) -> float | None:
 def text(about: dict[str, Any], plan: dict[str, Any], rows: Rows, missing: Sequence[str]) -> str:
     """All results as Markdown."""
     made, learned = pick(rows, study="generation"), pick(rows, study="policies")
-    references = pick(rows, study="references")
     parts = [
         "# From ten demonstrations to a policy",
         f"The sources are {plan['sources']} demonstrations of ManiSkill's motion planners. They "
@@ -118,8 +117,6 @@ def text(about: dict[str, Any], plan: dict[str, Any], rows: Rows, missing: Seque
         own = pick(made, variant=variant)
         if own:
             parts += [f"## {title}", words, _generated(own)]
-    if references:
-        parts += ["## References", *_references(references, plan)]
     for task in dict.fromkeys(row["task"] for row in learned):
         parts += [f"## Policies: {TITLES[task]}", *_policies(pick(learned, task=task), plan)]
     return "\n\n".join(parts)
@@ -127,29 +124,22 @@ def text(about: dict[str, Any], plan: dict[str, Any], rows: Rows, missing: Seque
 
 def _generated(rows: Rows) -> str:
     """Tables of rates and of right references: a line for each arm, a column for each task."""
-    tasks, arms = (list(dict.fromkeys(row[name] for row in rows)) for name in ("task", "arm"))
 
-    def cell(row: dict[str, Any] | None) -> str:
-        return "-" if row is None else f"{_interval(row)}; {_percents(row['sets'])}"
+    def cell(own: Rows) -> str:
+        return f"{_interval(own[0])}; {_percents(own[0]['sets'])}" if own else "-"
 
-    def right(row: dict[str, Any] | None) -> str:
-        return "-" if row is None else f"{row['right']}/{len(row['sets'])}"
+    def right(own: Rows) -> str:
+        return f"{own[0]['right']}/{len(own[0]['sets'])}" if own else "-"
 
-    choosing = [arm for arm in arms if arm not in (FLAGS, ONE, NONE, MORE)]
-
-    head = ["arm", *(TITLES[task] for task in tasks)]
-    rates = [[arm, *(cell(one(rows, task=task, arm=arm)) for task in tasks)] for arm in arms]
-    sets = [[a, *(right(one(rows, task=task, arm=a)) for task in tasks)] for a in choosing]
-    most = max(row["attempts"] for row in rows)
-    least = min(row["attempts"] for row in rows)
+    shown = [{**row, "task": TITLES[row["task"]]} for row in rows]
+    choosing = [row for row in shown if row["arm"] not in (FLAGS, ONE, NONE, MORE)]
+    most, least = (some(row["attempts"] for row in rows) for some in (max, min))
     return "\n\n".join(
         [
-            f"{least:,} to {most:,} attempts for each cell."
-            if least < most
-            else f"{most:,} attempts for each cell.",
-            table(head, rates),
+            f"{f'{least:,} to ' * (least < most)}{most:,} attempts for each cell.",
+            grid(shown, ["arm"], "task", cell),
             "Number of sets of sources with the right references in the right order:",
-            table(head, sets),
+            grid(choosing, ["arm"], "task", right),
         ]
     )
 
@@ -163,34 +153,6 @@ def _percents(rates: Sequence[float]) -> str:
     return ", ".join(number(100 * rate, 0) for rate in rates)
 
 
-def _references(rows: Rows, plan: dict[str, Any]) -> list[str]:
-    tasks, arms = (list(dict.fromkeys(row[name] for row in rows)) for name in ("task", "arm"))
-    said = [
-        f"For each size, ten and five, {plan['drawn']} sets were drawn from {plan['fresh']} "
-        "demonstrations. Their seeds were not used for any choice of settings. Sets share "
-        "demonstrations. A set is right if all parts have the right objects in the right order. "
-        "The right objects were written down from the planners' programs beforehand. Cells: "
-        "right sets / sets."
-    ]
-    for variant in dict.fromkeys(row["variant"] for row in rows):
-        for size in dict.fromkeys(row["size"] for row in rows):
-            own = pick(rows, variant=variant, size=size)
-            lines = []
-            for arm in arms:
-                each = [one(own, task=task, arm=arm) for task in tasks]
-                cells = ["-" if row is None else f"{row['right']}/{row['sets']}" for row in each]
-                lines.append([arm, *cells])
-            said.append(f"### Sets of {size}, {variant}")
-            said.append(table(["arm", *(TITLES[task] for task in tasks)], lines))
-            mine = pick(own, arm=SUBTASKS)
-            said.append(
-                f"`{SUBTASKS}`: {sum(r['sets'] - r['certain'] for r in mine)} of "
-                f"{sum(r['sets'] for r in mine)} results are flagged as uncertain; "
-                f"{sum(r['certain_and_wrong'] for r in mine)} are wrong without a flag."
-            )
-    return said
-
-
 def _policies(rows: Rows, plan: dict[str, Any]) -> list[str]:
     settings = plan["policy"]
 
@@ -200,17 +162,14 @@ def _policies(rows: Rows, plan: dict[str, Any]) -> list[str]:
             return "-"
         return "< 0.001" if value < 0.001 else number(value, 3)
 
-    head = ["data", "demonstrations", "success, %", *(f"p, {base}" for base in BASES)]
-    lines = [
-        [
-            row["arm"],
-            str(row["demonstrations"]),
-            f"{number(100 * row['rate'], 1)} ({number(100 * row['low'], 0)} to "
-            f"{number(100 * row['high'], 0)}; {_percents(row['seeds'])})",
-            *(p(row, base) for base in BASES),
-        ]
-        for row in rows
-    ]
+    columns = {
+        "demonstrations": lambda own: str(own[0]["demonstrations"]),
+        "success, %": lambda own: (
+            f"{number(100 * own[0]['rate'], 1)} ({number(100 * own[0]['low'], 0)} to "
+            f"{number(100 * own[0]['high'], 0)}; {_percents(own[0]['seeds'])})"
+        ),
+    }
+    columns |= {f"p, {base}": lambda own, base=base: p(own[0], base) for base in BASES}
     return [
         "Behaviour cloning as in [policies with key states](policies.md), with "
         f"{settings['steps']:,} training steps and without a loss for key states. Each training "
@@ -218,5 +177,5 @@ def _policies(rows: Rows, plan: dict[str, Any]) -> list[str]:
         f"and the successful attempts of {plan['attempts']}, unless the name has another number. "
         "The columns p are of the hypothesis of equal success rates: two-sided, for independent "
         "episodes, on the starts that both arms have.",
-        table(head, lines),
+        figures([{"data": row["arm"], **row} for row in rows], ["data"], columns),
     ]

@@ -18,8 +18,6 @@ PLAN: dict[str, Any] = {
     "attempts": 300,  # with the sources of policies
     "fewer": 40,  # with all other sources
     "more": 1000,
-    "fresh": 60,
-    "drawn": 20,  # sets of each size for the references
     "policy_tasks": ["pick", "stack"],
     # The most important first, for runs that are stopped.
     "policy_arms": [TEN, SUBTASKS, FLAGS, REAL, FIVE, FOUND, MORE, GRIPPER, ONE, RANDOM],
@@ -46,8 +44,6 @@ QUICK = {
     "attempts": 5,
     "fewer": 5,
     "more": 5,
-    "fresh": 12,
-    "drawn": 2,
     "policy_tasks": ["pick"],
     "policy_arms": [TEN, SUBTASKS],
     "real": 12,

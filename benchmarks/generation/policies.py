@@ -77,7 +77,7 @@ def main() -> None:
         training = data(folder, task, arm, ten)
         if path.exists() or training is None:
             continue
-        scene = scenes[task] = scenes.get(task) or demos.fast(task)
+        scene = scenes[task] = scenes.get(task) or demos.scene(task)
         first = UNSEEN + seed * plan["episodes"]
         starts = {"unseen": range(first, first + plan["episodes"])}
         limit = plan["limit"][task]

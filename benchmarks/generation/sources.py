@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ..tasks.episode_files import load_episodes
+
 Float = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
@@ -53,17 +55,8 @@ class Demos:
 
 
 def read(path: Path) -> Demos:
-    """Demonstrations of a file: `states`, `actions`, `lengths`, `names`, `seeds`, and flags.
-
-    `is_grasped` is true if any object is grasped, also if a file has a flag for each object.
-    """
-    with np.load(path, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
-    ends = np.cumsum(arrays["lengths"])
-    steps = [slice(end - n, end) for end, n in zip(ends, arrays["lengths"], strict=True)]
-    grasped = [values for name, values in arrays.items() if name.startswith("grasped_")]
-    if grasped and "is_grasped" not in arrays:  # a flag for each object: any of them
-        arrays["is_grasped"] = np.any(grasped, axis=0)
+    """Demonstrations of a file: `states`, `actions`, `lengths`, `names`, `seeds`, and flags."""
+    arrays, steps = load_episodes(path)
     return Demos(
         tuple(arrays["states"][i].astype(np.float64) for i in steps),
         tuple(arrays["actions"][i].astype(np.float64) for i in steps),
@@ -72,7 +65,7 @@ def read(path: Path) -> Demos:
         {
             name: tuple(values[i] for i in steps)
             for name, values in arrays.items()
-            if values.dtype == np.bool_ and values.shape == (int(ends[-1]),)
+            if values.dtype == np.bool_ and values.shape == (len(arrays["states"]),)
         },
     )
 

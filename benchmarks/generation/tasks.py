@@ -13,33 +13,16 @@ GRASP, RELEASE = "grasp", "release"
 
 @dataclass(frozen=True)
 class Task:
-    """A task of the simulator.
+    """A task of the simulator."""
 
-    Attributes
-    ----------
-    environment : str
-        Name in the simulator.
-    objects : dict of str to Pose or Position
-        Objects by the prefix of their columns.
-    right : tuple of tuple of str
-        Right reference objects of each part; any of a tuple is right.
-    cuts : tuple of (str, str)
-        End of each part except the last: "grasp" or "release", and the object.
-    held : tuple of str
-        Object that the tool carries in each part; "" if none.
-    references : tuple of str
-        References for the arms that do not find them; default: first right object of each part.
-    optional : bool
-        Further parts with the world as reference are right, too.
-    """
-
-    environment: str
-    objects: dict[str, Pose | Position]
-    right: tuple[tuple[str, ...], ...]
-    cuts: tuple[tuple[str, str], ...]
-    held: tuple[str, ...]
+    environment: str  # name in the simulator
+    objects: dict[str, Pose | Position]  # by the prefix of their columns
+    right: tuple[tuple[str, ...], ...]  # right references of each part; any of a tuple is right
+    cuts: tuple[tuple[str, str], ...]  # end of each part except the last: grasp or release, object
+    held: tuple[str, ...]  # object that the tool carries in each part; "" if none
+    # For the arms that do not find them; default: the first right object of each part.
     references: tuple[str, ...] = ()
-    optional: bool = False
+    optional: bool = False  # further parts with the world as reference are right, too
 
     @property
     def title(self) -> str:

@@ -1,13 +1,12 @@
 """Key states from labels, at several rates, on data without events, and their time.
 
     make keystates                                   # -> benchmarks/results/keystates_known.*
-    python -m benchmarks.keystates.known --quick --out build/results
 
 Four studies: recall from one to three labelled demonstrations, generated recordings at rates from 5
 to 200 Hz, data without events, and seconds of a call.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -18,7 +17,8 @@ from infoatlas_rt.cli.console import progress
 from infoatlas_tools import Trajectories, discover_keystates
 
 from .. import report
-from ..report import number, table
+from ..measure import figures, grid, pick
+from ..report import number
 from ..tasks.demonstrations import SETS, Demonstrations, load
 from ..tasks.recordings import recordings
 from .ours import as_recorded
@@ -29,6 +29,7 @@ RATES = (5.0, 10.0, 30.0, 100.0, 200.0)
 DRAWS = 5  # choices of the labelled demonstrations
 SEEDS = 25  # draws of data without events
 LABELLED = ("recall_5_steps", "recall_250_ms", "share_250_ms")
+RECALLS = ("recall_5_steps", "recall_100_ms", "recall_250_ms")
 
 
 def random_labels(demos: Demonstrations, count: int, seed: int) -> dict[int, dict[str, int | None]]:
@@ -87,9 +88,7 @@ def at_rate(rate: float, objects: bool, known: bool, count: int) -> dict[str, An
         "known": known,
         "stride": found.recordings.timing.stride,
         "reproduced": float(np.nanmean(found.reproduced)),
-        "recall_5_steps": scored.recall_5_steps,
-        "recall_100_ms": scored.recall_100_ms,
-        "recall_250_ms": scored.recall_250_ms,
+        **{name: getattr(scored, name) for name in RECALLS},
     }
 
 
@@ -139,37 +138,21 @@ def timed(count: int) -> dict[str, Any]:
 def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     """All results as Markdown."""
 
-    def of(study: str) -> list[dict[str, Any]]:
-        return [row for row in rows if row["study"] == study]
+    def value(key: str, digits: int = 2) -> Callable[[list[dict[str, Any]]], str]:
+        return lambda own: number(own[0][key], digits)
 
-    tasks = dict.fromkeys(row["task"] for row in of("labels"))
-    counts = sorted({row["labelled"] for row in of("labels")})
-    lines = []
-    for task in tasks:
-        own = {row["labelled"]: row for row in of("labels") if row["task"] == task}
-        cells = [
-            " / ".join(number(own[c][figure], 2) for figure in LABELLED) if c in own else "-"
-            for c in counts
-        ]
-        lines.append([SETS[task].title, *cells])
+    def recalls(own: list[dict[str, Any]]) -> str:
+        return " / ".join(number(own[0][name], 2) for name in LABELLED) if own else "-"
+
+    labels = [{**row, "task": SETS[row["task"]].title} for row in pick(rows, study="labels")]
     rates = [
-        [
-            f"{row['rate']:g} Hz",
-            "with" if row["objects"] else "without",
-            "known" if row["known"] else "not known",
-            str(row["stride"]),
-            *(number(row[n], 2) for n in ("recall_5_steps", "recall_100_ms", "recall_250_ms")),
-            number(row["reproduced"], 2),
-        ]
-        for row in of("rates")
-    ]
-    nothing = [
-        [row["kind"], f"{row['found']} of {row['draws']}", number(row["reproduced"], 2)]
-        for row in of("nothing")
-    ]
-    time = [
-        [str(row["demonstrations"]), f"{row['steps']:.0f}", number(row["seconds"], 1)]
-        for row in of("time")
+        {
+            "rate": f"{row['rate']:g} Hz",
+            "object": "with" if row["objects"] else "without",
+            "rate is": "known" if row["known"] else "not known",
+            **{key: row[key] for key in ("stride", "reproduced", *RECALLS)},
+        }
+        for row in pick(rows, study="rates")
     ]
     return "\n\n".join(
         [
@@ -178,30 +161,44 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
             "## Labels\n\nOne, two or three demonstrations are labelled. Cells: recall within 5 "
             "steps / 0.25 s in the other demonstrations, and within 0.25 s of labels placed by "
             f"their share of the duration; mean of {DRAWS} random choices.",
-            table(["task", *(f"{c} labelled" for c in counts)], lines),
+            grid(labels, ["task"], "labelled", recalls, "{} labelled"),
             "## Rates\n\nRecall of grasp and release in generated recordings of pick and place "
             "(`benchmarks/tasks/recordings.py`), with K = 5 and default settings. The motion has "
             "minimum jerk, pauses, sensor noise, and a second grasp in a fifth of the recordings. "
             "Object: whether its pose is among the columns. Reproduced: the mean of "
             "`KeyStates.reproduced`.",
-            table(
-                [
-                    *("rate", "object", "rate is", "stride", "recall, 5 steps"),
-                    *("recall, 0.1 s", "recall, 0.25 s", "reproduced"),
-                ],
+            figures(
                 rates,
+                ["rate", "object", "rate is", "stride"],
+                {
+                    "recall, 5 steps": value("recall_5_steps"),
+                    "recall, 0.1 s": value("recall_100_ms"),
+                    "recall, 0.25 s": value("recall_250_ms"),
+                    "reproduced": value("reproduced"),
+                },
             ),
             "## Data without events\n\nThe data have no events, so automatic K should be 0. "
             "Reproduced: mean of `KeyStates.reproduced` for K = 5, 0 if not shared.",
-            table(["data", "draws with key states", "reproduced"], nothing),
+            figures(
+                [{"data": row["kind"], **row} for row in pick(rows, study="nothing")],
+                ["data"],
+                {
+                    "draws with key states": lambda own: f"{own[0]['found']} of {own[0]['draws']}",
+                    "reproduced": value("reproduced"),
+                },
+            ),
             "## Time\n\nTime of `discover_keystates(states, 5)` with 40 columns, two shared cores.",
-            table(["demonstrations", "mean steps", "seconds"], time),
+            figures(
+                pick(rows, study="time"),
+                ["demonstrations"],
+                {"mean steps": value("steps", 0), "seconds": value("seconds", 1)},
+            ),
         ]
     )
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "two sets, few rates", several=False)
+    parser = report.Options(__spec__.name, __doc__, "two sets, few rates")
     chosen = parser.parse_args(arguments)
     about = report.provenance(chosen.command, Estimator(model=chosen.model))
     quick = chosen.quick

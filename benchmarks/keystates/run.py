@@ -1,7 +1,6 @@
 """Key states compared with true events, offline and online, with peers.
 
     make keystates                                   # -> benchmarks/results/keystates.*
-    python -m benchmarks.keystates.run --quick --out build/results
 
 The data are seven tasks of motion planners in ManiSkill, five of Meta-World's scripted policies
 with noise and pauses, and seven sets by people, one of them with two kinds of true events
@@ -133,9 +132,7 @@ def finite(value: Any) -> Any:
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(
-        __spec__.name, __doc__, "two tasks, 12 demonstrations, few variants", several=False
-    )
+    parser = report.Options(__spec__.name, __doc__, "two tasks, 12 demonstrations, few variants")
     chosen = parser.parse_args(arguments)
     about = report.provenance(chosen.command, Estimator(model=chosen.model))
     names = ("push", "stack") if chosen.quick else CHOSEN

@@ -9,12 +9,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..extras import missing
+from ..extras import needs
 
-try:
+with needs("bench"):
     from .classical import gaussian_copula, kde, ksg
-except ModuleNotFoundError as error:
-    raise missing(error, "bench") from error
 
 Array = NDArray[np.float64]
 Score = Callable[[Array, Array], float]

@@ -9,12 +9,10 @@ from scipy.spatial.distance import pdist, squareform
 from scipy.special import digamma, ndtri
 from scipy.stats import rankdata
 
-from ..extras import missing
+from ..extras import needs
 
-try:
+with needs("bench"):
     from sklearn.covariance import ledoit_wolf
-except ModuleNotFoundError as error:
-    raise missing(error, "bench") from error
 
 Array = NDArray[np.floating]
 Score = Callable[[Array, Array], float]

@@ -4,12 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from ..extras import missing
+from ..extras import needs
 
-try:
+with needs("bench"):
     import dcor
-except ModuleNotFoundError as error:
-    raise missing(error, "bench") from error
 
 
 def distance_correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:

@@ -14,15 +14,13 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 from scipy.signal import find_peaks
 
-from ..extras import missing
+from ..extras import needs
 from ..tasks.demonstrations import Array, Demonstrations
 
-try:
+with needs("bench"):
     import bayesian_changepoint_detection as changepoint
     import ruptures
     import torch
-except ModuleNotFoundError as error:
-    raise missing(error, "bench") from error
 
 Count = int | str
 Found = list[NDArray[np.int64]]

@@ -5,14 +5,12 @@ Functions of pooled pairs x, y [n, d] (torch) and the number of the step: nats, 
 
 from collections.abc import Callable
 
-from ..extras import missing
+from ..extras import needs
 from .trained import LEARNING_RATE, mlp
 
-try:
+with needs("train"):
     import torch
     from torch import Tensor
-except ModuleNotFoundError as error:
-    raise missing(error, "train") from error
 
 SHRINKAGE = 0.1  # of the covariance, to the identity: there are more coordinates than pairs
 SOFTNESS = 0.1  # standard deviations over which a rank is smoothed

@@ -13,13 +13,11 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from ..extras import missing
+from ..extras import needs
 
-try:
+with needs("train"):
     import torch
     from torch import Tensor, nn
-except ModuleNotFoundError as error:
-    raise missing(error, "train") from error
 
 Array = NDArray[np.floating]
 

@@ -1,7 +1,6 @@
 """Policies with and without key states, as in the paper's Table 2, on two processor cores.
 
     make policies                                   # -> benchmarks/results/policies.*
-    .venv-dev/bin/python -m benchmarks.policies --quick --out build/results
 
 It runs what is missing in its folder (demonstrations, key states, policies), and writes the page.
 The simulator has an environment of its own (`--simulator`), which makes the demonstrations and

@@ -1,14 +1,14 @@
 """Results of the runs as rows and a page; intervals and comparisons of rates."""
 
 from collections.abc import Callable, Sequence
-from math import ceil, sqrt
+from math import sqrt
 from statistics import NormalDist
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ..measure import one, pick
-from ..report import number, table
+from ..measure import grid, one, pick
+from ..report import number
 from .arms import NONE
 
 Rows = Sequence[dict[str, Any]]
@@ -44,7 +44,7 @@ def rate(outcomes: Sequence[Sequence[bool]], of: str) -> dict[str, Any]:
 
 
 def differences(rows: Rows) -> list[dict[str, Any]]:
-    """Each arm against "none": p of equal rates, and episodes for a significant difference."""
+    """Each arm against "none": p of equal rates."""
     found = []
     for row in rows:
         base = one(rows, task=row["task"], arm=NONE, starts=row["starts"])
@@ -57,13 +57,13 @@ def differences(rows: Rows) -> list[dict[str, Any]]:
                     "p": p_value(
                         row["successes"], base["successes"], row["episodes"], base["episodes"]
                     ),
-                    "episodes_needed": episodes(row["rate"], base["rate"]),
                 }
             )
     return found
 
 
-def _interval(row: dict[str, Any]) -> str:
+def _interval(rows: Rows) -> str:
+    row = rows[0]
     each = ", ".join(number(100 * share, 0) for share in row["seeds"])
     low, high = number(100 * row["low"], 0), number(100 * row["high"], 0)
     return f"{number(100 * row['rate'], 1)} ({low} to {high}; {each})"
@@ -111,41 +111,21 @@ def text(
             "seed). The interval assumes independent episodes and does not include differences "
             "between training seeds."
         )
-        arms = dict.fromkeys(row["arm"] for row in own)
-        parts.append(
-            table(
-                ["arm", "seen", "unseen", "episodes"],
-                [
-                    [
-                        arm,
-                        *(_interval(pick(own, arm=arm, starts=kind)[0]) for kind in KINDS),
-                        str(pick(own, arm=arm, starts="unseen")[0]["episodes"]),
-                    ]
-                    for arm in arms
-                ],
-            )
-        )
+        episodes = {"episodes": lambda rows: str(rows[0]["episodes"])}
+        parts.append(grid(own, ["arm"], "starts", _interval, last=episodes))
         compared = pick(others, task=task)
         if compared:
             parts.append(
-                "Differences from `none` in percentage points, with the p-value of equal rates and "
-                "the episodes of each arm that a difference of this size needs (5%, power 80%)."
+                "Differences from `none` in percentage points, with the p-value of equal rates."
             )
-            parts.append(
-                table(["arm", *KINDS], [_against(compared, arm) for arm in arms if arm != NONE])
-            )
+            parts.append(grid(compared, ["arm"], "starts", _against))
             parts.append(verdict(compared))
     return "\n\n".join(parts)
 
 
-def _against(rows: Rows, arm: str) -> list[str]:
-    cells = [arm]
-    for row in pick(rows, arm=arm):
-        needed = row["episodes_needed"]
-        many = "no number of" if needed is None else f"{needed:,}"
-        p = "p < 0.001" if row["p"] < 0.001 else f"p = {number(row['p'], 3)}"
-        cells.append(f"{100 * row['difference']:+.1f} ({p}; {many} episodes)")
-    return cells
+def _against(rows: Rows) -> str:
+    p = "p < 0.001" if rows[0]["p"] < 0.001 else f"p = {number(rows[0]['p'], 3)}"
+    return f"{100 * rows[0]['difference']:+.1f} ({p})"
 
 
 def verdict(rows: Rows) -> str:
@@ -192,13 +172,3 @@ def holm(rows: Sequence[Row], p: Callable[[Row], float]) -> list[Row]:
             break
         found.append(row)
     return found
-
-
-def episodes(one: float, other: float, power: float = 0.8) -> int | None:
-    """Episodes of each arm for a significant difference (5%) with this power; None if equal."""
-    if one == other:
-        return None
-    mean = (one + other) / 2
-    under_null = Z * sqrt(2 * mean * (1 - mean))
-    otherwise = NormalDist().inv_cdf(power) * sqrt(one * (1 - one) + other * (1 - other))
-    return ceil(((under_null + otherwise) / (one - other)) ** 2)

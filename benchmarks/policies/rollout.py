@@ -17,18 +17,15 @@ from .train import Demos, train
 UNSEEN = 200_000  # first reset seed without a demonstration
 
 
-def run(recorder: Any, policy: Policy, seed: int, limit: int) -> bool:
-    """Run one episode up to its success, or to the limit of steps.
-
-    The recorder (`demos.fast` or `demos.make`) has its states and flags.
-    """
-    recorder.reset(seed=seed)
+def run(scene: Any, policy: Policy, seed: int, limit: int) -> bool:
+    """Run one episode of `demos.scene` up to its success, or to the limit of steps."""
+    scene.reset(seed=seed)
     while True:
-        for action in policy.act(recorder.states)[: policy.settings.executed]:
-            recorder.step(action)
-            if recorder.success():
+        for action in policy.act(scene.states)[: policy.settings.executed]:
+            scene.step(action)
+            if scene.success():
                 return True
-            if len(recorder.states) > limit:
+            if len(scene.states) > limit:
                 return False
 
 

@@ -30,7 +30,7 @@ def main() -> None:
             path = folder / "runs" / f"{task}-{arm.replace(' ', '_')}-{seed}.json"
             if path.exists():
                 continue
-            recorder = recorder or demos.fast(task)
+            recorder = recorder or demos.scene(task)
             data = Demos.load(folder / f"{task}.npz")
             with np.load(folder / f"{task}.arms.npz") as file:
                 steps = file[arm] if file[arm].size else None

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 def options(name: str, doc: str, quick: str) -> report.Options:
     """The command line of `benchmarks.NAME`."""
-    parser = report.Options(f"benchmarks.{name}", doc, quick, several=False)
+    parser = report.Options(f"benchmarks.{name}", doc, quick)
     parser.add_argument("--folder", type=Path, help=f"of intermediate results (build/{name})")
     parser.add_argument(
         "--simulator",

@@ -21,6 +21,16 @@ EIGHT = {
 }
 
 
+def own_tasks(folder: Path) -> set[str]:
+    """Names of the tasks in a folder that are of the benchmark itself."""
+    found = set()
+    for file in folder.glob("*.npz"):
+        with np.load(file) as data:
+            if data["listed"]:
+                found.add(file.stem)
+    return found
+
+
 def load_cases(folder: Path, sizes: Sequence[int], seeds: int) -> list[Case]:
     """Cases in the order of their truth, sizes innermost."""
     files = sorted(folder.glob("*.npz"))

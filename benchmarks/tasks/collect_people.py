@@ -105,10 +105,8 @@ RECORDINGS = {
 }
 
 
-def episodes(
-    recording: Recording, assets: Path
-) -> Iterator[tuple[Played, mujoco.MjModel, NDArray[np.float64]]]:
-    """The recorded episodes, played back, with their models and recorded states."""
+def episodes(recording: Recording, assets: Path) -> Iterator[Played]:
+    """The recorded episodes, played back."""
     for folder, things in recording.folders.items():
         with h5py.File(assets / "demonstrations" / folder / "demo.hdf5") as file:
             keys = sorted(file["data"], key=lambda key: int(key.split("_")[1]))
@@ -116,8 +114,7 @@ def episodes(
                 demo = file["data"][key]
                 states = demo["states"][:: recording.every]
                 model = _model(demo.attrs["model_file"], assets, folder)
-                played = play(model, states, recording.arms, things, recording.velocities)
-                yield played, model, states
+                yield play(model, states, recording.arms, things, recording.velocities)
 
 
 def _model(description: str, assets: Path, folder: str) -> mujoco.MjModel:
@@ -179,7 +176,7 @@ def extract(name: str, root: Path, out: Path) -> Path:
     """Write OUT/NAME.npz from the files of the wheel, unpacked under `root`."""
     recording = RECORDINGS[name]
     demos: list[Demonstration] = []
-    for played, _, _ in episodes(recording, root / ASSETS):
+    for played in episodes(recording, root / ASSETS):
         demos += cut(played) if recording.cut else [whole(played)]
     recorded = [(states, flags) for states, flags, _ in demos]
     return save(out / f"{name}.npz", recorded, demos[0][2], np.arange(len(demos)))

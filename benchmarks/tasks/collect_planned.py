@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from infoatlas_tools.generation.collect import SOLUTIONS
+from infoatlas_tools.generation.collect import SOLUTIONS, TRIES
 from infoatlas_tools.generation.tasks import JOINTS
 
 from .episode_files import POSE, chosen, has_moved, reported, save
@@ -193,15 +193,15 @@ def _column_names(prefix: str, size: int) -> list[str]:
     return [f"{prefix}.{axis}" for axis in POSE[:size]]
 
 
-def record(recorder: Any, solution: str, number: int, out: Path, tries: int) -> Path:
+def record(recorder: Recorder, number: int, out: Path) -> Path:
     """Record `number` successful episodes of a planner from seed 0 upwards, and write `out`.
 
-    SystemExit if fewer of `tries` x `number` seeds are solved.
+    SystemExit if fewer of 10 x `number` seeds are solved.
     """
-    solve = importlib.import_module(f"{SOLUTIONS}.{solution}").solve
+    solve = importlib.import_module(f"{SOLUTIONS}.{recorder.recipe.solution}").solve
     episodes, seeds = [], []
     with tqdm(total=number, desc=out.stem, file=sys.stderr) as bar:
-        for seed in range(tries * number):
+        for seed in range(TRIES * number):
             if len(episodes) == number:
                 break
             result = solve(recorder, seed=seed)
@@ -213,29 +213,22 @@ def record(recorder: Any, solution: str, number: int, out: Path, tries: int) -> 
                 bar.update()
     recorder.close()
     if len(episodes) < number:
-        raise SystemExit(f"{out.stem}: {len(episodes)} of {tries * number} seeds were solved")
+        raise SystemExit(f"{out.stem}: {len(episodes)} of {TRIES * number} seeds were solved")
     return save(out, episodes, recorder.names, seeds)
-
-
-def make(recipe: Recipe, **options: Any) -> Any:
-    """The environment of a task."""
-    return gymnasium.make(
-        recipe.environment,
-        obs_mode="state_dict",
-        control_mode="pd_joint_pos",
-        max_episode_steps=10_000,  # planners need more steps than policies get
-        **headless.OPTIONS,
-        **options,
-    )
 
 
 def main() -> None:
     given = chosen(__doc__, RECIPES, number=40)
     for task in given.tasks:
-        recipe = RECIPES[task]
-        recorder = Recorder(make(recipe), recipe)
-        out = given.out / f"{task}.npz"
-        reported(record(recorder, recipe.solution, given.number, out, 10))
+        env = gymnasium.make(
+            RECIPES[task].environment,
+            obs_mode="state_dict",
+            control_mode="pd_joint_pos",
+            max_episode_steps=10_000,  # planners need more steps than policies get
+            **headless.OPTIONS,
+        )
+        recorder = Recorder(env, RECIPES[task])
+        reported(record(recorder, given.number, given.out / f"{task}.npz"))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,9 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from .episode_files import POSE, chosen, has_moved, reported, save
+from .playback import below
 
+TRIES = 10  # seeds for each demonstration
 LONGEST = 500  # steps, Meta-World's own limit
 AFTER = 10  # steps that success has to last; the demonstration ends with them
 JOINTS = tuple(f"right_j{i}" for i in range(7))
@@ -95,11 +98,7 @@ class Recorder:
     def __init__(self, env: Any, recipe: Recipe) -> None:
         model = env.model
         self.env, self.recipe = env, recipe
-        things = [model.body(recipe.thing).id]
-        for body in range(model.nbody):  # parents come first
-            if int(model.body_parentid[body]) in things:
-                things.append(body)
-        self.things = np.array(things)
+        self.things = below(model, recipe.thing)
         self.hand = np.array([model.body(name).id for name in HAND])
         self.pads = [model.body(name).id for name in ("leftpad", "rightpad")]
         self.both = self.touch = False
@@ -174,34 +173,38 @@ def demonstrate(recipe: Recipe, seed: int) -> Recorder | None:
     return None
 
 
-def collect(task: str, number: int, out: Path, tries: int = 10) -> Path:
-    """Record `number` successful demonstrations of a task, and write OUT/mw_TASK.npz.
+def demonstrations(name: str, recipe: Recipe, number: int) -> Iterator[tuple[int, Recorder]]:
+    """Seeds and recorders of `number` successful demonstrations, from seed 0 upwards.
 
-    SystemExit if fewer of `tries` x `number` seeds succeed.
+    SystemExit if fewer of `TRIES` x `number` seeds succeed.
     """
-    found, seeds, names = [], [], []
-    with tqdm(total=number, desc=task, file=sys.stderr) as bar:
-        for seed in range(tries * number):
-            if len(found) == number:
-                break
-            recorder = demonstrate(RECIPES[task], seed)
+    warnings.filterwarnings("ignore", message="Constant")  # the policies' own, at every far target
+    found = 0
+    with tqdm(total=number, desc=name, file=sys.stderr) as bar:
+        for seed in range(TRIES * number):
+            recorder = demonstrate(recipe, seed)
             bar.set_postfix(tried=seed + 1)
             if recorder is not None:
-                found.append(recorder.demonstration())
-                seeds.append(seed)
-                names = recorder.names
+                yield seed, recorder
+                found += 1
                 bar.update()
-    if len(found) < number:
-        raise SystemExit(f"{task}: {len(found)} of {tries * number} seeds succeeded")
+            if found == number:
+                return
+    raise SystemExit(f"{name}: {found} of {TRIES * number} seeds succeeded")
+
+
+def collect(task: str, number: int, out: Path) -> Path:
+    """Record `number` successful demonstrations of a task, and write OUT/mw_TASK.npz."""
+    seeds, recorders = zip(*demonstrations(task, RECIPES[task], number), strict=True)
+    found = [recorder.demonstration() for recorder in recorders]
     everything = np.concatenate([states for states, _ in found])
     moving = np.ptp(everything, axis=0) > 1e-6  # what never changes is left out
     episodes = [(states[:, moving], flags) for states, flags in found]
-    return save(out / f"mw_{task}.npz", episodes, np.array(names)[moving], seeds)
+    return save(out / f"mw_{task}.npz", episodes, np.array(recorders[0].names)[moving], seeds)
 
 
 def main() -> None:
     given = chosen(__doc__, RECIPES, number=30)
-    warnings.filterwarnings("ignore", message="Constant")  # the policies' own, at every far target
     for task in given.tasks:
         reported(collect(task, given.number, given.out))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import Array
+from .truths import flipped
 
 Draw = Callable[[int, np.random.Generator], tuple[Array, Array, Array]]
 
@@ -148,11 +149,6 @@ def transfer(own: float, other: float, coupling: float, forward: bool = True) ->
     return Triple(name, "VAR(1)", float(truth), draw, series=True)
 
 
-def flips(noise: float) -> float:
-    """Information through a binary symmetric channel, nats."""
-    return float(np.log(2) + noise * np.log(noise) + (1 - noise) * np.log(1 - noise))
-
-
 TRIPLES = (
     gaussian(1, 1, 1, 0, 1),
     gaussian(1, 1, 1, 0.5, 1),
@@ -169,7 +165,7 @@ TRIPLES = (
     transfer(0.5, 0.9, 0.3),
     transfer(0.8, 0.8, 0.4, forward=False),
     switch("xor", float(np.log(2))),
-    switch("xor", flips(0.1), 0.1),
+    switch("xor", flipped(0.1), 0.1),
     switch("copy", 0.0),
     sign(),
     collider(1),

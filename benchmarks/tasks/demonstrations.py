@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from .episode_files import load_episodes
+
 ROOT = Path(__file__).parents[2]
 DATA = Path(__file__).parent / "data"
 Array = NDArray[np.float64]
@@ -59,34 +61,16 @@ def each(things: tuple[str, ...]) -> tuple[TrueEvent, ...]:
 
 @dataclass(frozen=True)
 class Task:
-    """A set of demonstrations.
-
-    Attributes
-    ----------
-    title : str
-    path : Path
-    events : tuple of TrueEvent
-        In order of time, if `ordered`. Empty: the file lists them.
-    chosen_on : bool
-        Settings of methods other than `auto` were chosen on this task.
-    people : bool
-        Made by people; the others are by motion planners or scripted policies.
-    rate : float
-        Steps per second, Hz; approximate for Sawyer and Baxter (data/README.md).
-    ordered : bool
-        The events happen in the same order in all trajectories.
-    truth : str
-        Which of the events that the file lists.
-    """
+    """A set of demonstrations."""
 
     title: str
     path: Path
-    events: tuple[TrueEvent, ...] = ()
-    chosen_on: bool = False
-    people: bool = False
-    rate: float = 20.0
-    ordered: bool = True
-    truth: str = "event"
+    events: tuple[TrueEvent, ...] = ()  # in order of time, if `ordered`; empty: the file lists them
+    chosen_on: bool = False  # settings of methods other than `auto` were chosen on this task
+    people: bool = False  # made by people, not by motion planners or scripted policies
+    rate: float = 20.0  # Hz; approximate for Sawyer and Baxter (data/README.md)
+    ordered: bool = True  # the events happen in the same order in all trajectories
+    truth: str = "event"  # which of the events that the file lists
 
 
 TASKS = {
@@ -207,10 +191,7 @@ def read(path: Path, events: tuple[TrueEvent, ...] = (), truth: str = "event") -
     lists as `event_names` [E] and `event_times` [N, E], in steps, NaN if absent; `truth` is the
     start of these two names.
     """
-    with np.load(path, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
-    ends = np.cumsum(arrays["lengths"])
-    steps = [slice(end - n, end) for end, n in zip(ends, arrays["lengths"], strict=True)]
+    arrays, steps = load_episodes(path)
     if events:
         called = tuple(event.name for event in events)
         times = np.array([[when(event, arrays[event.flag][i]) for event in events] for i in steps])

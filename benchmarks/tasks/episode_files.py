@@ -32,6 +32,20 @@ def save(path: Path, episodes: Sequence[Episode], names: Any, seeds: Any) -> Pat
     return path
 
 
+def load_episodes(path: Path) -> tuple[dict[str, NDArray[Any]], list[slice]]:
+    """Arrays of a file, and the rows of each episode.
+
+    `is_grasped` is true if any object is grasped, also if the file has a flag for each object.
+    """
+    with np.load(path, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    grasped = [values for name, values in arrays.items() if name.startswith("grasped_")]
+    if grasped and "is_grasped" not in arrays:
+        arrays["is_grasped"] = np.any(grasped, axis=0)
+    ends = np.cumsum(arrays["lengths"])
+    return arrays, [slice(end - n, end) for end, n in zip(ends, arrays["lengths"], strict=True)]
+
+
 def chosen(
     text: str | None, tasks: Mapping[str, Any], out: Path = OUT, *first: str, **counts: int
 ) -> argparse.Namespace:
@@ -53,6 +67,21 @@ def chosen(
 def reported(path: Path) -> None:
     """Print a written file with its size."""
     print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
+
+
+def spans(held: NDArray[np.bool_], shortest: int) -> list[tuple[int, int]]:
+    """First step of each span of True, and the step after its last.
+
+    Spans and gaps of less than `shortest` steps do not count.
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], held, [False]]).astype(int)))
+    found: list[tuple[int, int]] = []
+    for first, last in edges.reshape(-1, 2).tolist():
+        if found and first - found[-1][1] < shortest:
+            found[-1] = found[-1][0], last
+        else:
+            found.append((first, last))
+    return [(first, last) for first, last in found if last - first >= shortest]
 
 
 def has_moved(place: NDArray[np.floating]) -> NDArray[np.bool_]:

@@ -38,8 +38,6 @@ class Played:
     things: dict[str, NDArray[np.float32]]
     # [T], by arm's suffix and object: both fingers touch the object.
     held: dict[tuple[str, str], NDArray[np.bool_]]
-    # [T], by arm's suffix and object: any finger touches the object.
-    touched: dict[tuple[str, str], NDArray[np.bool_]]
 
 
 def simulator(xml: str, assets: Path) -> mujoco.MjModel:
@@ -66,11 +64,11 @@ def play(
     columns too.
     """
     data = mujoco.MjData(model)
-    bodies = {name: _below(model, body) for name, body in things.items()}
-    pads = [[_below(model, pad) for pad in arm.pads] for arm in arms]
+    bodies = {name: below(model, body) for name, body in things.items()}
+    pads = [[below(model, pad) for pad in arm.pads] for arm in arms]
     rows: list[NDArray[np.float64]] = []
     poses: dict[str, list[NDArray[np.float64]]] = {name: [] for name in things}
-    fingers: dict[tuple[str, str], list[int]] = {(a.suffix, t): [] for a in arms for t in things}
+    held: dict[tuple[str, str], list[bool]] = {(a.suffix, t): [] for a in arms for t in things}
     for state in states:
         data.qpos[:], data.qvel[:] = state[1 : 1 + model.nq], state[1 + model.nq :]
         mujoco.mj_forward(model, data)
@@ -82,25 +80,22 @@ def play(
             poses[name].append(data.qpos[start : start + 7].copy())
             touching = pairs[np.isin(pairs[:, 0], its), 1]
             for arm, both in zip(arms, pads, strict=True):
-                count = sum(bool(np.isin(touching, pad).any()) for pad in both)
-                fingers[arm.suffix, name].append(count)
-    counts = {key: np.array(values) for key, values in fingers.items()}
+                held[arm.suffix, name].append(all(np.isin(touching, pad).any() for pad in both))
     return Played(
         arms=np.array(rows, np.float32),
         arm_names=[name for arm in arms for name in _arm_names(arm, velocities)],
         things={name: np.array(values, np.float32) for name, values in poses.items()},
-        held={key: count == 2 for key, count in counts.items()},
-        touched={key: count > 0 for key, count in counts.items()},
+        held={key: np.array(values, bool) for key, values in held.items()},
     )
 
 
-def _below(model: mujoco.MjModel, body: str) -> list[int]:
+def below(model: mujoco.MjModel, body: str) -> list[int]:
     """Indices of a body and of all its descendants."""
-    found = {model.body(body).id}
+    found = [model.body(body).id]
     for i in range(model.nbody):  # parents come first
         if int(model.body_parentid[i]) in found:
-            found.add(i)
-    return sorted(found)
+            found.append(i)
+    return found
 
 
 def _arm(data: mujoco.MjData, arm: Arm, velocities: bool) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln, ndtri
 
 from . import Array, Family, Generator
-from .truths import LOG_2PI, additive, entropy, grid_information
+from .truths import entropy, grid_information, normal_noise
 
 DIMS = (25, 50)
 UNIFORM = (np.arange(200_000) + 0.5) / 200_000
@@ -106,11 +106,7 @@ def square_truth() -> float:
 
 def _additive(function: Callable[[Array], Array], noise: float) -> float:
     """I(x; f(x) + e) of a normal x."""
-    return additive(
-        function(ndtri(UNIFORM)),
-        lambda e: np.exp(-((e / noise) ** 2) / 2) / (noise * math.sqrt(2 * math.pi)),
-        (LOG_2PI + 1) / 2 + math.log(noise),
-    )
+    return normal_noise(function(ndtri(UNIFORM)), noise)
 
 
 def _noise_level(rng: Generator, n: int) -> tuple[Array, Array]:

@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("mujoco", reason="the extra 'bench' is not installed")
 
 from benchmarks.cameras import disturb, stacks
-from benchmarks.cameras.image_files import spans
 from benchmarks.cameras.kinematic_arm import build
 
 ROOT = Path(__file__).parents[3]
@@ -67,8 +66,3 @@ def test_disturbances(name):
         assert np.array_equal(change.frames(5, frames), frames)
         assert np.array_equal(shift, disturb.ONCE)
         assert found[0, 11, 17].tolist() == [200, 50, 50]  # 1.8 and 1.2 pixels away
-
-
-def test_short_contacts_and_gaps_do_not_count():
-    held = np.array([0, 1, 0, 0, 0, 1, 1, 1, 0, 1, 1, 0, 0, 0], bool)
-    assert spans(held, 3) == [(5, 11)]

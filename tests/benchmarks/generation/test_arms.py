@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.generation import arms
 from benchmarks.generation.tasks import GRASP, RELEASE
+from benchmarks.tasks.episode_files import spans
 
 from .made import TASK, demos
 
@@ -51,7 +52,7 @@ def test_cuts(found, made):
 def test_grasps_of_a_flag(made):
     flag = np.zeros(60, bool)
     flag[10:20] = flag[22:30] = flag[40:50] = flag[58] = True  # interruption, short contact
-    assert arms.runs(flag) == [(10, 30), (40, 50)]
+    assert spans(flag, arms.LATER) == [(10, 30), (40, 50)]
     some = replace(made.take([0]), flags={"is_grasped": (flag,)})
     assert arms.flagged(some, GRASP, "cube").tolist() == [10]
     assert arms.flagged(some, RELEASE, "cube").tolist() == [30]

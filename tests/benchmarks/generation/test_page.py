@@ -1,17 +1,15 @@
 """The plan of the generation benchmark, the data of its policies, and its page."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from benchmarks.generation import __main__ as command, page, picture, policies, run, sources
 from benchmarks.generation.arms import ARMS, FIVE, FLAGS, FOUND, SUBTASKS, slug
-from benchmarks.generation.plan import CHANGED, PLAIN, PLAN, QUICK, REAL, TEN
-from benchmarks.generation.references import examine
+from benchmarks.generation.plan import PLAIN, PLAN, QUICK, REAL, TEN
 
-from .made import TASK, demos
+from .made import demos
 
 ABOUT = {"date": "2026-11-25", "command": "this", "machine": {"cpu": "a CPU"}}
 
@@ -45,29 +43,13 @@ def test_training_data_of_policies(tmp_path):
         policies.data(tmp_path, "pick", SUBTASKS, 10)
 
 
-def test_rows_of_references(monkeypatch):
-    from benchmarks.generation import references
-
-    monkeypatch.setattr(references, "COMPARED", (SUBTASKS, FIVE))
-    monkeypatch.setitem(references.TASKS, "pick", TASK)
-    plan = {"sets": {PLAIN: 1, CHANGED: 1}, "drawn": 2}
-    rows = examine("pick", demos(12), plan)
-    assert len(rows) == 2 * (2 + 1)  # changed sets: only the library's own
-    own = [row for row in rows if row["arm"] == SUBTASKS and row["variant"] == PLAIN]
-    assert all(row["right"] == row["sets"] == 2 and not row["wrong"] for row in own)
-    other = replace(TASK, right=(("goal",), ("cube",)))
-    monkeypatch.setitem(references.TASKS, "pick", other)
-    wrong = examine("pick", demos(12), {"sets": {PLAIN: 1}, "drawn": 2})
-    assert wrong[0]["right"] == 0 and wrong[0]["wrong"] == {"cube > goal": 2}
-
-
 def write(folder, rates, learned):
     rng = np.random.default_rng(0)
 
     def outcomes(rate, number):
         return (rng.permutation(number) < round(rate * number)).tolist()
 
-    for name in ("runs", "policies", "references"):
+    for name in ("runs", "policies"):
         (folder / name).mkdir()
     for arm, rate in rates.items():
         for number in range(3):

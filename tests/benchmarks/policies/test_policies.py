@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks.policies import arms, page
-from benchmarks.policies.page import episodes, p_value, wilson
+from benchmarks.policies.page import p_value, wilson
 from benchmarks.policies.policy import JOINTS, SLOTS, Settings
 from benchmarks.policies.train import Demos, targets, train
 
@@ -80,8 +80,6 @@ def test_rates():
     assert p_value(50, 50, 100, 100) == pytest.approx(1.0)
     assert p_value(60, 40, 100, 100) == pytest.approx(2 * NormalDist().cdf(-(0.2 / np.sqrt(0.005))))
     assert p_value(0, 0, 10, 10) == 1.0
-    assert episodes(0.6, 0.5) == 388  # as in textbooks
-    assert episodes(0.5, 0.5) is None
 
 
 def runs(**rates):
