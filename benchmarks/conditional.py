@@ -22,13 +22,14 @@ from infoatlas_tools import conditional_mutual_information
 
 from . import report
 from .intervals import SILENT, Z90
-from .measure import OURS, grid, pick
-from .report import number, table
+from .measure import OURS, figures, grid, mean, pick
+from .report import number
 from .tasks import Array
 from .tasks.conditional_sets import TRIPLES
 from .tasks.truths import gaussian_information
 
 CHAIN, GAUSSIAN, NEIGHBOURS = "chain rule alone", "Gaussian formula", "neighbours (k=3)"
+GATES = "switches, synergy, redundancy"
 NAMES = (OURS, CHAIN, GAUSSIAN, NEIGHBOURS)
 SIZES, DRAWS = (200, 1000), 8
 
@@ -118,37 +119,28 @@ def measure(estimator: Estimator, sizes: Sequence[int], draws: int) -> list[dict
 def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     """All results as Markdown."""
     sizes = sorted({row["n"] for row in rows})
-    closed = [pick(rows, n=n) for n in sizes]
-    summary = []
-    for kinds in (
-        ("Gaussian",),
-        ("VAR(1)",),
-        ("switches", "synergy", "redundancy"),
-        ("nonlinear",),
-        (),
-    ):
-        for own, n in zip(closed, sizes, strict=True):
-            chosen = [row for row in own if not kinds or row["kind"] in kinds]
-            mine = pick(chosen, estimator=OURS)
-            biases = (
-                np.mean([abs(row["bias"]) for row in pick(chosen, estimator=name)])
-                for name in NAMES
-            )
-            summary.append(
-                [
-                    ", ".join(kinds) or "all",
-                    str(n),
-                    *(number(float(b)) for b in biases),
-                    f"{np.mean([row['inside'] for row in mine]):.0%}",
-                    number(float(np.median([row["half_width"] for row in mine]))),
-                ]
-            )
+    kinds = {"switches": GATES, "synergy": GATES, "redundancy": GATES}
+    shown = [{**row, "families": kinds.get(row["kind"], row["kind"])} for row in rows]
+    shown += [{**row, "families": "all"} for row in rows]
+    columns = {
+        name: lambda own, name=name: number(
+            float(np.mean([abs(row["bias"]) for row in pick(own, estimator=name)]))
+        )
+        for name in NAMES
+    } | {
+        "coverage": lambda own: f"{mean(pick(own, estimator=OURS), 'inside'):.0%}",
+        "half-width": lambda own: number(
+            float(np.median([row["half_width"] for row in pick(own, estimator=OURS)]))
+        ),
+    }
     silent = [
         f"{row['family']} (n = {row['n']})"
         for row in pick(rows, estimator=OURS)
         if row["inside"] < SILENT
     ]
-    seconds = [np.median([r["seconds"] for r in pick(own, estimator=OURS)]) for own in closed]
+    seconds = [
+        np.median([row["seconds"] for row in pick(rows, n=n, estimator=OURS)]) for n in sizes
+    ]
     parts = [
         "# Conditional mutual information",
         f"`conditional_mutual_information` on {len(TRIPLES)} families with I(x; y | z) in closed "
@@ -163,9 +155,9 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
         "- half-width: of our 90% interval, median, in nats",
         report.byline(about),
         "## Mean absolute bias",
-        table(["families", "n", *NAMES, "coverage", "half-width"], summary),
+        figures(shown, ["families", "n"], columns),
         f"Families and sizes with a coverage below 50%: {len(silent)} of "
-        f"{len(closed) * len(TRIPLES)}" + (": " + "; ".join(silent) if silent else "") + ".",
+        f"{len(sizes) * len(TRIPLES)}" + (": " + "; ".join(silent) if silent else "") + ".",
         "One of our estimates needs "
         + ", ".join(
             f"{report.duration(float(s))} at n = {n}" for s, n in zip(seconds, sizes, strict=True)

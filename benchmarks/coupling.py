@@ -17,10 +17,10 @@ from infoatlas_rt import CouplingDetector, Estimator
 from infoatlas_rt.cli.console import progress
 
 from . import report
+from .measure import figures, pick
 from .tasks import Array, holds
 from .tasks.demonstrations import TASKS
 
-KINDS = ("as recorded", "put back", "sensor noise", "another's motion")
 NOISE = {"tool": 2e-4, "object": 5e-4}  # metres, standard deviation of a position
 AFTER = 10  # steps after a release, at least, for the release to count
 MOST, FEW = 30, 10  # episodes as recorded, and of the variants
@@ -57,6 +57,7 @@ TITLES = {
     "sensor noise": "Sensor noise",
     "another's motion": "Object of another episode",
 }
+KINDS = tuple(TITLES)
 
 
 @dataclass(frozen=True)
@@ -313,30 +314,22 @@ def main(arguments: Sequence[Any] | None = None) -> None:
 def page(about: dict[str, Any], rows: list[dict[str, Any]], held: list[dict[str, Any]]) -> str:
     """All results as Markdown."""
     parts = ["# Detection of couplings", report.byline(about, nats=False), ABOUT, COLUMNS]
-    for kind in KINDS:
-        lines = [
-            [
-                f"{row['task']} ({row['pair']})",
-                row["detector"],
-                f"{row['false_alarms']} of {row['episodes']}",
-                str(row["missed"]),
-                cell(row["delay_moved"]),
-                cell(row["delay_grasped"]),
-                str(row["false_decoupled"]),
-                f"{row['releases_found']} of {row['releases']}",
-                cell(row["release_delay"]),
-            ]
-            for row in rows
-            if row["kind"] == kind
-        ]
-        head = (
-            "task, detector, false alarms, missed, delay after 3 mm, delay after the grasp flag, "
-            "false decouplings, releases found, release delay"
-        ).split(", ")
-        parts.append(f"## {TITLES[kind]}\n\n" + report.table(head, lines))
+    columns = {
+        "false alarms": lambda own: f"{own[0]['false_alarms']} of {own[0]['episodes']}",
+        "missed": lambda own: str(own[0]["missed"]),
+        "delay after 3 mm": lambda own: cell(own[0]["delay_moved"]),
+        "delay after the grasp flag": lambda own: cell(own[0]["delay_grasped"]),
+        "false decouplings": lambda own: str(own[0]["false_decoupled"]),
+        "releases found": lambda own: f"{own[0]['releases_found']} of {own[0]['releases']}",
+        "release delay": lambda own: cell(own[0]["release_delay"]),
+    }
+    shown = [{**row, "task": f"{row['task']} ({row['pair']})"} for row in rows]
+    for kind, title in TITLES.items():
+        lines = figures(pick(shown, kind=kind), ["task", "detector"], columns)
+        parts.append(f"## {title}\n\n{lines}")
     lines = []
     for kind, grasped in itertools.product(KINDS, (True, False)):
-        same = [row for row in rows if row["kind"] == kind and row.get("held") is grasped]
+        same = pick(rows, kind=kind, held=grasped)
         own = [value for row in same for value in row["averages"]]
         if own:
             low, middle, high = np.quantile(own, (0.1, 0.5, 0.9))
@@ -345,11 +338,11 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]], held: list[dict[str,
             lines.append([TITLES[kind], which, f"{middle:.2f} ({low:.2f} to {high:.2f})", below])
     head = f"episodes, pairs, median (10% to 90%; nats), below {LOW} nats".split(", ")
     parts.append(f"## Information while coupled\n\n{AVERAGES}\n\n" + report.table(head, lines))
-    names = "sensors, seed, arm, found, released, false_outside, false_inside"
-    lines = [[row["detector"], *(str(row[n]) for n in names.split(", "))] for row in held]
-    head = f"detector, {names.replace('_', ' ')}".split(", ")
     if held:
-        parts.append(f"## Twenty grips in one recording\n\n{HELD}\n\n" + report.table(head, lines))
+        keys = ("found", "released", "false_outside", "false_inside")
+        counts = {key.replace("_", " "): lambda own, k=key: str(own[0][k]) for key in keys}
+        grips = figures(held, ["detector", "sensors", "seed"], counts)
+        parts.append(f"## Twenty grips in one recording\n\n{HELD}\n\n{grips}")
     return "\n\n".join(parts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
@@ -51,42 +51,10 @@ def heading(figure: Figure, title: str, words: str) -> None:
     figure.text(0.012, 1 - 0.58 / height, words, color=QUIET, fontsize=9.5, va="center")
 
 
-def truth_legend(figure: Figure, colours: dict[str, str]) -> None:
-    """Legend under the heading: the mark of the truth and a dot for each estimator."""
-    figure.legend(
-        handles=[Line2D([], [], color=INK, marker="|", ms=13, mew=2.2, ls="", label="truth")]
-        + [
-            Line2D([], [], color=colour, marker="o", linestyle="", label=name)
-            for name, colour in colours.items()
-        ],
-        loc="upper right",
-        bbox_to_anchor=(0.988, 1 - 0.62 / figure.get_figheight()),
-        ncols=1 + len(colours),
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-        handletextpad=0.2,
-        columnspacing=1.2,
-    )
-
-
-def line_legend(figure: Figure, colours: Mapping[str, str], **place: Any) -> None:
-    """Legend of lines with dots, at the upper right unless `place` has another position."""
-    figure.legend(
-        handles=[
-            Line2D([], [], color=colour, marker="o", markersize=4, lw=2, label=label)
-            for label, colour in colours.items()
-        ],
-        **{
-            "loc": "upper right",
-            "bbox_to_anchor": (0.995, 1 - 0.05 / figure.get_figheight()),
-            "ncols": len(colours),
-            "frameon": False,
-            "fontsize": 9,
-            "labelcolor": INK,
-            **place,
-        },
-    )
+def legend(figure: Figure, handles: Sequence[Line2D], **place: Any) -> None:
+    """Legend at the upper right unless `place` has another position."""
+    words = {"loc": "upper right", "frameon": False, "fontsize": 9, "labelcolor": INK}
+    figure.legend(handles=handles, **{**words, **place})
 
 
 def against_truth(rows: Sequence[Row], sizes: Sequence[int], tasks: Sequence[str]) -> Figure:
@@ -147,5 +115,9 @@ def against_truth(rows: Sequence[Row], sizes: Sequence[int], tasks: Sequence[str
         axes.tick_params(axis="y", length=0)
     panels[0].set_yticks(range(len(tasks)), tasks, fontsize=8.5)
     panels[0].set_ylim(len(tasks) - 0.5, -0.5)
-    truth_legend(figure, colour)
+    marks = [Line2D([], [], color=INK, marker="|", ms=13, mew=2.2, ls="", label="truth")]
+    for name in estimators:
+        marks.append(Line2D([], [], color=colour[name], marker="o", linestyle="", label=name))
+    below = {"bbox_to_anchor": (0.988, 1 - 0.62 / height), "ncols": len(marks)}
+    legend(figure, marks, **below, handletextpad=0.2, columnspacing=1.2)
     return figure

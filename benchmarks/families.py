@@ -102,12 +102,8 @@ def summary(rows: list[Row]) -> str:
 
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "2 draws, n = 100", several=True)
-    parser.add_argument("--draws", type=int, default=20)
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     chosen = parser.parse_args(arguments)
-    sizes, draws = sorted(chosen.sizes), chosen.draws
-    if chosen.quick:
-        sizes, draws = [100], 2
+    sizes, draws = ([100], 2) if chosen.quick else (SIZES, 20)
     estimators = load_models(chosen.model)
     about = report.provenance(chosen.command, *estimators.values())
     for c in COLLECTIONS:

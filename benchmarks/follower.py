@@ -21,6 +21,7 @@ from infoatlas_rt import KeyStateTracker
 from infoatlas_tools import Pose, Position, Trajectories, discover_keystates, load_trajectories
 
 from . import report
+from .measure import figures
 
 ROOT = Path(__file__).parents[1]
 PREFIX = ROOT / "build/native/prefix"
@@ -79,10 +80,9 @@ def in_python(folder: Path, states: np.ndarray[Any, Any], pushes: int) -> list[f
     return np.quantile(times, [q for _, q in QUANTILES], method="lower").tolist()
 
 
-def write_page(out: Path, about: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-    names = [name for name, _ in QUANTILES]
-    lines = [[row["follower"], *(report.number(row[name], 1) for name in names)] for row in rows]
-    page = f"""# Times of a push in a control loop
+def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+    columns = {name: lambda own, n=name: report.number(own[0][n], 1) for name, _ in QUANTILES}
+    return f"""# Times of a push in a control loop
 
 {report.byline(about, nats=False)}
 
@@ -90,16 +90,13 @@ A loop of {RATE} Hz pushes the states of PickCube (41 coordinates, one tool) and
 sub-task, {rows[0]["pushes"]:,} times. Every fiftieth push completes a working step, which is most
 of the work. Times are in microseconds; those of the system's scheduler are included.
 
-{report.table(["follower", *names], lines)}
+{figures(rows, ["follower"], columns)}
 """
-    report.save(out, "follower", about, rows, page)
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    options = report.Options(
-        "benchmarks.follower", __doc__ or "", "2,000 pushes instead of 100,000"
-    )
-    chosen = options.parse_args(arguments)
+    parser = report.Options(__spec__.name, __doc__, "2,000 pushes instead of 100,000")
+    chosen = parser.parse_args(arguments)
     pushes = 2_000 if chosen.quick else 100_000
     about = report.provenance(chosen.command)
     with tempfile.TemporaryDirectory() as made:
@@ -109,14 +106,11 @@ def main(arguments: Sequence[Any] | None = None) -> None:
             "libinfoatlas (C++)": in_cpp(folder, pushes),
             "KeyStateTracker (Python)": in_python(folder, states, pushes),
         }
-    names = [name for name, _ in QUANTILES]
     rows = [
-        {"follower": follower, "pushes": pushes, **dict(zip(names, own, strict=True))}
-        for follower, own in times.items()
+        {"follower": name, "pushes": pushes, **dict(zip(dict(QUANTILES), own, strict=True))}
+        for name, own in times.items()
     ]
-    for row in rows:
-        print(row)
-    write_page(chosen.out, about, rows)
+    report.save(chosen.out, "follower", about, rows, page(about, rows))
 
 
 if __name__ == "__main__":

@@ -150,11 +150,10 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]], found: list[dict[str
 
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "1 pair of each kind")
-    parser.add_argument("--draws", type=int, default=DRAWS, help="of each kind (%(default)s)")
     chosen = parser.parse_args(arguments)
     estimator = Estimator(chosen.model, slices=SLICES, provider="auto", threads=1)
     about = report.provenance(chosen.command, estimator)
-    rows = measure(estimator, 1 if chosen.quick else chosen.draws)
+    rows = measure(estimator, 1 if chosen.quick else DRAWS)
     found = intervals(estimator, 1 if chosen.quick else FOLLOWERS)
     report.save(chosen.out, "lags", about, [*rows, *found], page(about, rows, found))
 

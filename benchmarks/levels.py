@@ -110,10 +110,9 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
 
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "2 draws")
-    parser.add_argument("--draws", type=int, default=DRAWS, help="of each model (%(default)s)")
     parser.add_argument("--peer-draws", type=int, default=PEER_DRAWS, help="(%(default)s)")
     chosen = parser.parse_args(arguments)
-    draws, peer_draws = (2, 1) if chosen.quick else (chosen.draws, chosen.peer_draws)
+    draws, peer_draws = (2, 1) if chosen.quick else (DRAWS, chosen.peer_draws)
     # The estimate does not enter the test at this level, so few shifts do.
     estimator = Estimator(chosen.model, shifts=4, provider="auto", threads=1)
     about = report.provenance(chosen.command, estimator)

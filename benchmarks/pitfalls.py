@@ -3,7 +3,8 @@
 python -m benchmarks.pitfalls
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.signal import lfilter
 from infoatlas_rt import Estimator
 
 from . import report
-from .measure import load_models
+from .measure import grid, load_models, pick
 from .report import number
 from .tasks import Array, Generator
 from .tasks.more_families import MORE
@@ -34,21 +35,17 @@ def motion(memory: float, n: int, rng: Generator) -> Array:
     return np.asarray(lfilter([1.0], [1.0, -memory], noise, axis=0))
 
 
-def windows(name: str, estimator: Estimator, repeats: int) -> list[Row]:
+def windows(estimator: Estimator, repeats: int) -> Iterator[Row]:
     """Two independent robots: estimates with and without `time_series=True`. Truth: 0."""
-    rows = []
-    for kind, memory in MOTIONS.items():
-        for n in WINDOWS:
-            values: dict[bool, list[float]] = {False: [], True: []}
-            for seed in range(repeats):
-                rng = np.random.default_rng([seed, n])
-                x, y = motion(memory, n, rng), motion(memory, n, rng)
-                for ordered, found in values.items():
-                    found.append(estimator.estimate(x, y, time_series=ordered).mi)
-            for ordered, found in values.items():
-                label = {"study": "windows", "kind": kind, "n": n, "time_series": ordered}
-                rows.append(summary(label, name, found))
-    return rows
+    for (kind, memory), n in product(MOTIONS.items(), WINDOWS):
+        sides = []
+        for seed in range(repeats):
+            rng = np.random.default_rng([seed, n])
+            sides.append((motion(memory, n, rng), motion(memory, n, rng)))
+        for ordered in (False, True):
+            values = [estimator.estimate(*pair, time_series=ordered).mi for pair in sides]
+            label = {"study": "windows", "kind": kind, "n": n, "time_series": ordered}
+            yield label | summary(values)
 
 
 def of_one_sign(q: Array) -> Array:
@@ -57,47 +54,38 @@ def of_one_sign(q: Array) -> Array:
     return np.where(largest < 0, -q, q)
 
 
-def attitudes(name: str, estimator: Estimator, repeats: int) -> list[Row]:
+def attitudes(estimator: Estimator, repeats: int) -> Iterator[Row]:
     """Two attitudes as quaternions of either sign and of one sign, with the same information."""
-    rows = []
     for n in SIZES:
-        values: dict[bool, list[float]] = {False: [], True: []}
-        for seed in range(repeats):
-            x, y = ATTITUDE.sample(np.random.default_rng([seed, n]), n)
-            for one_sign, found in values.items():
-                sides = [of_one_sign(q) if one_sign else q for q in (x, y)]
-                found.append(estimator.estimate(*sides).mi)
-        for one_sign, found in values.items():
-            label = {"study": "attitudes", "n": n, "one_sign": one_sign}
-            rows.append(summary(label | {"truth": ATTITUDE.truth}, name, found))
-    return rows
+        sides = [ATTITUDE.sample(np.random.default_rng([seed, n]), n) for seed in range(repeats)]
+        for one_sign in (False, True):
+            values = [
+                estimator.estimate(*(map(of_one_sign, pair) if one_sign else pair)).mi
+                for pair in sides
+            ]
+            label = {"study": "attitudes", "n": n, "one_sign": one_sign, "truth": ATTITUDE.truth}
+            yield label | summary(values)
 
 
-def summary(label: Row, name: str, values: Sequence[float]) -> Row:
+def summary(values: Sequence[float]) -> Row:
     mean, spread = float(np.mean(values)), float(np.std(values, ddof=1))
-    return {**label, "estimator": name, "mean": mean, "spread": spread, "values": tuple(values)}
+    return {"mean": mean, "spread": spread, "values": tuple(values)}
 
 
 def page(about: dict[str, Any], rows: Sequence[Row]) -> str:
-    def cell(**wanted: Any) -> str:
-        (row,) = [row for row in rows if wanted.items() <= row.items()]
-        return f"{number(row['mean'], 2)} ± {number(row['spread'], 2)}"
+    def cell(own: list[Row]) -> str:
+        return f"{number(own[0]['mean'], 2)} ± {number(own[0]['spread'], 2)}"
 
-    names = list(dict.fromkeys(row["estimator"] for row in rows))
+    calls = {False: "as independent samples", True: "in order of time"}
+    signs = {False: "either sign", True: "one sign"}
     sequences = [
-        [f"{kind}, {'in order of time' if ordered else 'as independent samples'}, {name}"]
-        + [cell(kind=kind, n=n, time_series=ordered, estimator=name) for n in WINDOWS]
-        for name in names
-        for kind in MOTIONS
-        for ordered in (False, True)
+        {**row, "motion": f"{row['kind']}, {calls[row['time_series']]}, {row['estimator']}"}
+        for row in pick(rows, study="windows")
     ]
-    signs = [
-        [f"{'one sign' if one_sign else 'either sign'}, {name}"]
-        + [cell(study="attitudes", n=n, one_sign=one_sign, estimator=name) for n in SIZES]
-        for name in names
-        for one_sign in (False, True)
+    attitudes = [
+        {**row, "quaternions": f"{signs[row['one_sign']]}, {row['estimator']}"}
+        for row in pick(rows, study="attitudes")
     ]
-    steps = [f"{n} steps" for n in WINDOWS]
     return f"""# Estimates from wrong calls
 
 Mean of {len(rows[0]["values"])} draws ± standard deviation, in nats. Consequences for users are in
@@ -108,14 +96,14 @@ Mean of {len(rows[0]["values"])} draws ± standard deviation, in nats. Consequen
 Three coordinates each, unsliced. The truth is 0. "In order of time" is with `time_series=True`,
 "as independent samples" without.
 
-{report.table(["motion", *steps], sequences)}
+{grid(sequences, ["motion"], "n", cell, "{} steps")}
 
 ## Two attitudes as unit quaternions
 
 The truth is {number(ATTITUDE.truth)} in all rows, because the sign of a quaternion has no meaning.
 "One sign" makes the largest component of each quaternion positive.
 
-{report.table(["quaternions", *(f"n = {n}" for n in SIZES)], signs)}
+{grid(attitudes, ["quaternions"], "n", cell, "n = {}")}
 
 {report.byline(about)}
 """
@@ -129,7 +117,8 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     repeats = 2 if chosen.quick else REPEATS
     rows: list[Row] = []
     for name, estimator in estimators.items():
-        rows += windows(name, estimator, repeats) + attitudes(name, estimator, repeats)
+        found = (*windows(estimator, repeats), *attitudes(estimator, repeats))
+        rows += [{**row, "estimator": name} for row in found]
     report.save(chosen.out, "pitfalls", about, rows, page(about, rows))
 
 

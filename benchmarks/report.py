@@ -64,7 +64,7 @@ def provenance(command: str, *estimators: Estimator) -> dict[str, Any]:
         "date": datetime.now(timezone.utc).date().isoformat(),
         "command": command,
         "machine": {
-            "cpu": _cpu(),
+            "cpu": cpu(),
             "cores_used": estimators[0].backend.threads if estimators else 1,
             "load_average": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
             "system": f"{platform.system()} {platform.machine()}",
@@ -82,7 +82,7 @@ def provenance(command: str, *estimators: Estimator) -> dict[str, Any]:
     }
 
 
-def _cpu() -> str:
+def cpu() -> str:
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):

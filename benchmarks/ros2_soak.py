@@ -35,6 +35,8 @@ from std_msgs.msg import Header
 
 from infoatlas_rt.cli.console import progress
 
+from .report import cpu
+
 JOINTS = 7
 PAUSE, REST = 37.0, 40.0  # seconds of a disturbed minute at which they begin
 MOVING, RESTING = (5.0, PAUSE), (REST + 5.0, 60.0)  # seconds of a minute for the processor time
@@ -141,13 +143,6 @@ def processor_seconds(pid: int) -> float:
     return (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.machine()
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--minutes", type=float, default=10.0)
@@ -220,7 +215,7 @@ def main() -> int:
         "slices": status["slices"],
         "provider": status["provider"],
         "warning": status["last warning"],
-        "machine": processor(),
+        "machine": cpu(),
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
         "date": time.strftime("%Y-%m-%d"),

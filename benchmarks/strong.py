@@ -202,14 +202,11 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
 
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "2 draws, n = 100, d = 1 and 3", several=True)
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--dims", type=int, nargs="+", default=DIMS)
     chosen = parser.parse_args(arguments)
-    sizes, draws, dims = sorted(chosen.sizes), chosen.draws, chosen.dims
+    sizes, draws, dims = SIZES, 10, chosen.dims
     if chosen.quick:
-        sizes, draws = [100], 2
-        dims = (1, 3) if dims is DIMS else dims[:2]
+        sizes, draws, dims = (100,), 2, (1, 3) if dims is DIMS else dims[:2]
     estimators = load_models(chosen.model)
     about = report.provenance(chosen.command, *estimators.values())
     rows = measure("Strong dependence", cases(sizes, draws, dims), estimators)

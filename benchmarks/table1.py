@@ -51,8 +51,7 @@ TRAINED: dict[str, Score] = {
     "InfoNCE": infonce,
     "KNIFE": knife,
 }
-SHORT: dict[str, Score] = {
-    "MINE, 100 steps": partial(mine, steps=100),
+SHORT = TRAINED | {
     "MINE, 1000 steps": partial(mine, steps=120),
     "MINE, 5 s": partial(mine, steps=None, seconds=0.2),
     "InfoNCE": partial(infonce, steps=10),

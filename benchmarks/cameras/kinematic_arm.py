@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -11,74 +12,7 @@ JOINTS, OPEN = 6, 0.04  # joints of the arm, and position (m) of a finger of the
 # Where the inverse kinematics starts, rad.
 TUCKED = np.array([0.0, -0.1, 1.9, 0.0, np.pi - 1.8, 0.0])
 
-ROBOT = """
-<mujoco>
-  <compiler angle="radian"/>
-  <visual><headlight ambient=".35 .35 .35" diffuse=".35 .35 .35"/><map znear=".005"/></visual>
-  <asset>
-    <texture name="wood" type="2d" builtin="flat" rgb1=".52 .42 .33" width="256" height="256"
-             mark="random" markrgb=".42 .33 .25" random=".08"/>
-    <material name="wood" texture="wood" texrepeat="2 2" specular=".1" shininess=".1"/>
-    <texture name="sky" type="skybox" builtin="gradient" rgb1=".75 .77 .8" rgb2=".55 .57 .6"
-             width="64" height="64"/>
-  </asset>
-  <default>
-    <default class="white"><geom rgba=".85 .85 .83 1" group="1"/></default>
-    <default class="dark"><geom rgba=".2 .2 .22 1" group="1"/></default>
-    <default class="orange"><geom rgba=".95 .5 .1 1" group="1"/></default>
-  </default>
-  <worldbody>
-    <light pos=".2 -.6 1.6" dir=".2 .4 -1" diffuse=".5 .5 .5" castshadow="true"/>
-    <light pos="1.0 .8 1.8" dir="-.4 -.5 -1" diffuse=".25 .25 .25" castshadow="false"/>
-    <geom type="box" pos=".45 0 -.02" size=".6 .6 .02" material="wood" group="1"/>
-    <geom type="plane" pos="0 0 -.7" size="3 3 .1" rgba=".45 .45 .47 1" group="1"/>
-    <camera name="front" pos="1.2 .16 .68" fovy="42"
-            xyaxes="-0.223 0.975 0.000 -0.625 -0.143 0.767"/>
-    <body name="base">
-      <geom class="dark" type="cylinder" size=".09 .05" pos="0 0 .05"/>
-      <body name="link1" pos="0 0 .1">
-        <joint name="joint1" axis="0 0 1"/>
-        <geom class="white" type="cylinder" size=".06 .08" pos="0 0 .08"/>
-        <body name="link2" pos="0 0 .17">
-          <joint name="joint2" axis="0 1 0"/>
-          <geom class="orange" type="cylinder" size=".055 .07" euler="1.5708 0 0"/>
-          <geom class="white" type="capsule" size=".042" fromto="0 0 0 0 0 .42"/>
-          <body name="link3" pos="0 0 .42">
-            <joint name="joint3" axis="0 1 0"/>
-            <geom class="orange" type="cylinder" size=".045 .06" euler="1.5708 0 0"/>
-            <geom class="white" type="capsule" size=".035" fromto="0 0 0 0 0 .3"/>
-            <body name="link4" pos="0 0 .4">
-              <joint name="joint4" axis="0 0 1"/>
-              <geom class="white" type="cylinder" size=".033 .04" pos="0 0 -.06"/>
-              <body name="link5">
-                <joint name="joint5" axis="0 1 0"/>
-                <geom class="dark" type="cylinder" size=".035 .04" euler="1.5708 0 0"/>
-                <body name="hand" pos="0 0 .07">
-                  <joint name="joint6" axis="0 0 1"/>
-                  <geom class="white" type="cylinder" size=".035 .02" pos="0 0 -.02"/>
-                  <geom class="dark" type="box" size=".025 .06 .02" pos="0 0 .02"/>
-                  <geom class="dark" type="box" size=".012 .012 .012" pos="-.06 0 .02"/>
-                  <camera name="wrist" pos="-.075 0 .03" xyaxes="0 1 0 1 0 -.12" fovy="75"/>
-                  <site name="tool" pos="0 0 .12"/>
-                  <body name="left" pos="0 0 .05">
-                    <joint name="finger1" type="slide" axis="0 1 0" range="0 .04"/>
-                    <geom class="dark" type="box" size=".012 .006 .045" pos="0 .006 .04"/>
-                  </body>
-                  <body name="right" pos="0 0 .05">
-                    <joint name="finger2" type="slide" axis="0 -1 0" range="0 .04"/>
-                    <geom class="dark" type="box" size=".012 .006 .045" pos="0 -.006 .04"/>
-                  </body>
-                </body>
-              </body>
-            </body>
-          </body>
-        </body>
-      </body>
-    </body>
-    {things}
-  </worldbody>
-</mujoco>
-"""
+ROBOT = Path(__file__).with_name("six_joints.xml")
 
 
 @dataclass(frozen=True)
@@ -106,8 +40,9 @@ class Thing:
 
 def build(things: Sequence[Thing]) -> mujoco.MjModel:
     """The model of the arm and the objects, in the order of their positions."""
-    xml = ROBOT.format(things="".join(thing.xml() for thing in things))
-    return mujoco.MjModel.from_xml_string(xml)
+    xml = ROBOT.read_text(encoding="utf-8")
+    placed = xml.replace("{things}", "".join(thing.xml() for thing in things))
+    return mujoco.MjModel.from_xml_string(placed)
 
 
 def tool_down(place: NDArray[np.floating], yaw: float) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@
 
 It runs what is missing in its folder, and writes the page. The simulator has an environment of its
 own (`--simulator`); data are exchanged as files in the folder. All stages together need hours on
-two cores; `--only` selects stages.
+two cores.
 """
 
 import json
@@ -22,24 +22,17 @@ from .plan import PLAN, QUICK
 from .run import jobs
 from .tasks import TASKS
 
-STAGES = ("generation", "policies")
 
-
-def make(
-    plan: dict[str, Any], folder: Path, simulator: Path, stages: Sequence[str], processes: int
-) -> None:
+def make(plan: dict[str, Any], folder: Path, simulator: Path, processes: int) -> None:
     """Make what the page needs and the folder lacks."""
     folder.mkdir(parents=True, exist_ok=True)
     given = folder / "plan.json"
     given.write_text(json.dumps(plan), encoding="utf-8")
-    if "generation" in stages:
-        jobs = [("generation.run", folder, given, own, processes) for own in range(processes)]
-        run(simulator, *jobs)
-    if "policies" in stages:
-        for task in plan["policy_tasks"]:
-            if not (folder / "real" / f"{task}.npz").exists():
-                run(simulator, ("policies.demos", task, plan["real"], folder / "real"))
-        run(simulator, ("generation.policies", folder, given))
+    run(simulator, *(("generation.run", folder, given, n, processes) for n in range(processes)))
+    for task in plan["policy_tasks"]:
+        if not (folder / "real" / f"{task}.npz").exists():
+            run(simulator, ("policies.demos", task, plan["real"], folder / "real"))
+    run(simulator, ("generation.policies", folder, given))
 
 
 def results(
@@ -72,7 +65,6 @@ def _read(folder: Path) -> list[Any]:
 
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = options("generation", __doc__, "PickCube, 5 attempts, 50 steps")
-    parser.add_argument("--only", nargs="+", choices=STAGES, default=STAGES, help="(all)")
     parser.add_argument(
         "--processes", type=int, default=2, help="processes that generate (%(default)s)"
     )
@@ -80,7 +72,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     plan = QUICK if chosen.quick else PLAN
     folder = folder_of("generation", chosen)
     if not chosen.page:
-        make(plan, folder, chosen.simulator, chosen.only, chosen.processes)
+        make(plan, folder, chosen.simulator, chosen.processes)
     rows, runs, missing = results(folder, plan)
     about = report.provenance(chosen.command, Estimator(model=chosen.model))
     about["units"] = "shares of attempts or episodes, nats, seconds"
@@ -90,12 +82,9 @@ def main(arguments: Sequence[Any] | None = None) -> None:
 
 
 def _short(run: dict[str, Any]) -> dict[str, Any]:
-    """A run without its steps, which are in the folder."""
-    own = {key: value for key, value in run.items() if key not in ("sources", "lengths", "parts")}
-    for outcomes in ("successes", "unseen"):
-        if outcomes in own:
-            own[outcomes] = "".join("1" if done else "0" for done in own[outcomes])
-    return own
+    """A run with its outcomes as digits."""
+    outcomes = [name for name in ("successes", "unseen") if name in run]
+    return run | {name: "".join(str(int(done)) for done in run[name]) for name in outcomes}
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from .. import drawing
 from ..drawing import BAND, BLUE, GREEN, GREY, GRID, INK, NAVY, ORANGE, RED, SAND, SKY
@@ -47,13 +48,11 @@ def picture(rows: Rows) -> Figure:
     )
     _generation(left, made, tasks, [arm for arm in arms if arm != MORE])
     _policies(right, learned, places, trained)
-    drawing.line_legend(
-        figure,
-        {arm: COLOURS[arm] for arm in arms},
-        ncols=5,
-        bbox_to_anchor=(0.995, 1 - 0.3 / height),
-        fontsize=8,
-    )
+    marks = [
+        Line2D([], [], color=COLOURS[arm], marker="o", markersize=4, lw=2, label=arm)
+        for arm in arms
+    ]
+    drawing.legend(figure, marks, ncols=5, bbox_to_anchor=(0.995, 1 - 0.3 / height), fontsize=8)
     return figure
 
 

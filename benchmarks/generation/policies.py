@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from infoatlas_tools.generation.sources import Sources, read_sources
+
 from ..policies.policy import Settings
 from ..policies.rollout import UNSEEN, measure
-from ..policies.train import Demos
-from . import sources
 from .arms import slug
 from .plan import REAL, TEN
 
@@ -29,31 +29,27 @@ def name(task: str, arm: str, seed: int) -> str:
     return f"{task}-{slug(arm)}-{seed}"
 
 
-def data(folder: Path, task: str, arm: str, ten: int) -> Demos | None:
+def data(folder: Path, task: str, arm: str, ten: int) -> Sources | None:
     """Training data of an arm's policy; None if they do not exist yet."""
     path = folder / "real" / f"{task}.npz"
     if not path.exists():
         return None
-    real = sources.read(path)
+    real = read_sources(path)
     if arm == REAL:
-        return _joined(real)
-    own = real.take(range(ten))
-    if arm == TEN:
-        return _joined(own)
+        return real
+    rows = int(real.lengths[:ten].sum())
+    own = [real.states[:rows], real.actions[:rows], real.lengths[:ten], real.seeds[:ten]]
     made = folder / "data" / f"{task}-{slug(arm)}.npz"
-    return _joined(own, sources.read(made)) if made.exists() else None
-
-
-def _joined(*parts: sources.Demos) -> Demos:
-    for part in parts[1:]:
-        if part.names != parts[0].names:
-            raise ValueError(f"columns are {part.names}, and those of policies {parts[0].names}")
-    return Demos(
-        np.concatenate([s for part in parts for s in part.states]).astype(np.float32),
-        np.concatenate([a for part in parts for a in part.actions]).astype(np.float32),
-        np.concatenate([part.lengths for part in parts]),
-        np.concatenate([part.seeds for part in parts]),
-    )
+    if arm != TEN:
+        if not made.exists():
+            return None
+        more = read_sources(made)
+        if more.names != real.names:
+            raise ValueError(f"columns are {more.names}, and those of policies {real.names}")
+        others = (more.states, more.actions, more.lengths, more.seeds)
+        own = [np.concatenate(both) for both in zip(own, others, strict=True)]
+    states, actions, lengths, seeds = own
+    return Sources(states, actions, lengths, real.names, seeds)
 
 
 def jobs(plan: dict[str, Any]) -> Iterator[tuple[str, str, int]]:

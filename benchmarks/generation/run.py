@@ -98,8 +98,6 @@ def attempt(folder: Path, plan: dict[str, Any], job: Job) -> dict[str, Any]:
         "arm": job.arm,
         "set": job.set,
         "variant": job.variant,
-        "sources": demos.seeds.tolist(),
-        "lengths": demos.lengths.tolist(),
         "smooth": plan["smooth"][job.variant],
         "date": datetime.now(timezone.utc).date().isoformat(),
     }
@@ -109,7 +107,7 @@ def attempt(folder: Path, plan: dict[str, Any], job: Job) -> dict[str, Any]:
     except ValueError as error:  # the arm cannot cut these sources
         return {**row, "error": str(error), "successes": []}
     row["cut_seconds"] = time() - start
-    row.update(described(parts))
+    row["references"] = [part.reference for part in parts.parts]
     row["right"] = task.is_right(tuple(row["references"]))
     start = time()
     made = generate(
@@ -125,28 +123,6 @@ def attempt(folder: Path, plan: dict[str, Any], job: Job) -> dict[str, Any]:
     if job.task in plan["policy_tasks"] and job.set == 0 and job.variant == PLAIN:
         keep(made, folder / "data" / f"{job.task}-{slug(job.arm)}.npz")
     return row
-
-
-def described(parts: Subtasks) -> dict[str, Any]:
-    """Sub-tasks of an arm as JSON values."""
-    fields = ("reference", "orientation", "held", "runner_up")
-    numbers = ("information", "runner_up_information", "stderr")
-    return {
-        "references": [part.reference for part in parts.parts],
-        "parts": [
-            {
-                **{name: getattr(part, name) for name in fields},
-                **{
-                    name: value if np.isfinite(value := float(getattr(part, name))) else None
-                    for name in numbers
-                },
-                "certain": part.certain,
-                "start": part.start.tolist(),
-                "end": part.end.tolist(),
-            }
-            for part in parts.parts
-        ],
-    }
 
 
 def started_empty(parts: Subtasks) -> Subtasks:

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from infoatlas_tools.generation.sources import Sources
+
 from .policy import Policy, Settings
-from .train import Demos, train
+from .train import train
 
 UNSEEN = 200_000  # first reset seed without a demonstration
 
@@ -32,7 +34,7 @@ def run(scene: Any, policy: Policy, seed: int, limit: int) -> bool:
 def measure(
     path: Path,
     label: tuple[str, str, int],
-    data: Demos,
+    data: Sources,
     steps: Any,
     settings: Settings,
     starts: dict[str, Iterable[int]],

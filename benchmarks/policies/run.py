@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from infoatlas_tools.generation.sources import read_sources
+
 from . import demos
 from .policy import Settings
 from .rollout import UNSEEN, measure
-from .train import Demos
 
 
 def main() -> None:
@@ -31,7 +32,7 @@ def main() -> None:
             if path.exists():
                 continue
             recorder = recorder or demos.scene(task)
-            data = Demos.load(folder / f"{task}.npz")
+            data = read_sources(folder / f"{task}.npz")
             with np.load(folder / f"{task}.arms.npz") as file:
                 steps = file[arm] if file[arm].size else None
             # Every arm has the same starts; each training seed has its own.

@@ -1,9 +1,5 @@
 """Train a policy on demonstrations and the key states of one arm."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,27 +8,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import smooth_l1_loss
 
+from infoatlas_tools.generation.sources import Sources
+
 from .policy import JOINTS, SLOTS, Policy, Settings
 
 RESTING = 1e-4  # columns with a smaller deviation are not scaled
 
 
-@dataclass(frozen=True, eq=False)
-class Demos:
-    """Demonstrations end to end: states [sum, d], actions [sum, 8], lengths and seeds [N]."""
-
-    states: NDArray[np.float32]
-    actions: NDArray[np.float32]
-    lengths: NDArray[np.int64]
-    seeds: NDArray[np.int64]
-
-    @classmethod
-    def load(cls, path: Path) -> Demos:
-        with np.load(path) as file:
-            return cls(*(file[name] for name in ("states", "actions", "lengths", "seeds")))
-
-
-def targets(demos: Demos, steps: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def targets(demos: Sources, steps: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Rows of the coming key states [sum, SLOTS], and which of them are still to come.
 
     `steps` [N, K] are the key states of each trajectory; K is `SLOTS` - 1 at most, and NaN a
@@ -52,7 +35,7 @@ def targets(demos: Demos, steps: NDArray[Any] | None) -> tuple[NDArray[Any], NDA
     return rows, coming
 
 
-def train(demos: Demos, steps: NDArray[Any] | None, settings: Settings, seed: int) -> Policy:
+def train(demos: Sources, steps: NDArray[Any] | None, settings: Settings, seed: int) -> Policy:
     """Train a policy; the seed determines initial weights, batches and noise."""
     torch.manual_seed(seed)
     random = torch.Generator().manual_seed(seed)

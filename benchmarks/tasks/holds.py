@@ -170,19 +170,15 @@ def _round(values: Array, step: float) -> Array:
 
 
 def score(
-    detect: Callable[[Array, Array, str], list[tuple[str, int]]],
-    name: str,
-    seed: int,
-    joints: bool = False,
+    detect: Callable[[Array, Array, str], list[tuple[str, int]]], name: str, seed: int
 ) -> dict[str, Any]:
     """Score events in a recording of twenty holds: one for each hold; all others are false.
 
     `detect` is from the states of arm and object [n, d], [n, 3], and the word "holds", to kinds and
-    steps. `name` is a key of `SENSORS`. With `joints`, the arm is given by its joints instead of
-    the position of its tool.
+    steps. `name` is a key of `SENSORS`.
     """
     recording = record(seed, SENSORS[name])
-    arm = recording.joints if joints else tool(recording.joints)[0]
+    arm = tool(recording.joints)[0]
     messages = [(t, 0, state) for t, state in zip(recording.joint_stamps, arm, strict=True)]
     messages += [
         (t, 1, state) for t, state in zip(recording.camera_stamps, recording.object_, strict=True)
@@ -210,7 +206,6 @@ def score(
     return {
         "sensors": name,
         "seed": seed,
-        "arm": "joints" if joints else "tool",
         "found": len(found),
         "released": len(released),
         "false_outside": outside,

@@ -10,7 +10,8 @@ import torch
 from benchmarks.policies import arms, page
 from benchmarks.policies.page import p_value, wilson
 from benchmarks.policies.policy import JOINTS, SLOTS, Settings
-from benchmarks.policies.train import Demos, targets, train
+from benchmarks.policies.train import targets, train
+from infoatlas_tools.generation.sources import Sources
 
 ARMS = [name for name in arms.ARMS if "localiser" not in name]  # the localiser has separate tests
 SMALL = Settings(
@@ -31,13 +32,13 @@ def demos():
             states.append([*joints, *goal, 1.0])
             actions.append([*target, 1.0 if t < 10 else -1.0])
             joints = target
-    return Demos(
-        np.array(states, np.float32), np.array(actions, np.float32), np.full(12, 20), np.arange(12)
-    )
+    names = tuple(map(str, range(2 * JOINTS + 1)))
+    states, actions = np.array(states, np.float32), np.array(actions, np.float32)
+    return Sources(states, actions, np.full(12, 20), names, np.arange(12))
 
 
 def test_coming_key_states():
-    few = Demos(np.zeros((9, 1)), np.zeros((9, 8)), np.array([5, 4]), np.arange(2))
+    few = Sources(np.zeros((9, 1)), np.zeros((9, 8)), np.array([5, 4]), ("a",), np.arange(2))
     rows, coming = targets(few, np.array([[1.0, 3.0], [2.0, np.nan]]))
     assert rows.shape == coming.shape == (9, SLOTS)
     assert rows[:5, :3].tolist() == [[1, 3, 4]] * 5
