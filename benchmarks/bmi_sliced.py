@@ -38,16 +38,11 @@ SIZES = (100, 500, 1000, 5000)
 WHOLE = f"{KSG}, not sliced"
 
 
-def kind(task: str) -> str:
-    """Name of a task without its strength."""
-    return re.sub(r"(-2)?-[\d.]+$", "", task)
-
-
 def cases(folder: Path, sizes: Sequence[int], seeds: int) -> list[Case]:
-    made = []
-    for case in load_cases(folder, sizes, seeds):
-        label = {**case.label, "kind": kind(case.label["task"])}
-        made.append(Case(label, case.truth, case.n, case.draws, case.draw))
+    """Cases whose `kind` is the name of the task without its strength."""
+    made = load_cases(folder, sizes, seeds)
+    for case in made:
+        case.label["kind"] = re.sub(r"(-2)?-[\d.]+$", "", case.label["task"])
     return made
 
 

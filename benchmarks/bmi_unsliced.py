@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from . import drawing, intervals, report
@@ -25,12 +24,9 @@ from .measure import (
     mean_spread,
     mean_time,
     measure,
-    names,
-    nearest,
-    ours,
     pick,
 )
-from .report import number, table
+from .report import number
 from .tasks.bmi_files import EIGHT, load_cases
 
 SIZES = (100, 500, 1000, 5000)
@@ -58,12 +54,8 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         "seeds, averaged over tasks. The eight tasks are those of the paper's "
         "[Table 1](table1.md).",
         summary(rows, eight, len(tasks)),
-        standard_errors(rows),
         intervals.section(rows, sizes, lambda row: row.label["task"]),
     ]
-    for name in filter(ours, names(rows)):
-        heading = f"## Where a peer has a smaller bias than {name}"
-        parts += [heading, losses(rows, sizes[-1], name)]
     parts += ["## All tasks", "Mean over seeds ± spread; the smallest absolute bias in bold."]
     for n in reversed(sizes):
         detail = by_label(pick(rows, n=n), "task")
@@ -84,38 +76,6 @@ def summary(rows: list[Row], eight: Sequence[str], total: int) -> str:
         "time": mean_time,
     }
     return figures(rows, ["n", "estimator"], columns)
-
-
-def standard_errors(rows: list[Row]) -> str:
-    """Reported standard errors beside the spread over seeds."""
-    columns = {
-        "standard error": lambda own: number(float(np.mean([row.stderr for row in own]))),
-        "spread": mean_spread,
-    }
-    text = (
-        "The standard error exceeds the spread because it includes the bias of the model, as "
-        "measured on the training distribution. Both are means over tasks."
-    )
-    own = [row for row in rows if ours(row.estimator)]
-    return f"{text}\n\n{figures(own, ['n', 'estimator'], columns)}"
-
-
-def losses(rows: list[Row], n: int, name: str) -> str:
-    """Tasks on which a peer has a smaller bias than the model `name`, largest difference first."""
-    at_n = pick(rows, n=n)
-    own = {row.label["task"]: row for row in pick(at_n, estimator=name)}
-    best = nearest((r for r in at_n if r.estimator == name or not ours(r.estimator)), "task")
-    lost = [(own[task], row) for task, row in best.items() if row.estimator != name]
-    if not lost:
-        return f"On no task at n = {n}."
-    lost.sort(key=lambda pair: abs(pair[1].bias) - abs(pair[0].bias))
-    lines = [
-        [a.label["task"], number(a.truth), number(a.mean), number(b.mean), b.estimator]
-        for a, b in lost
-    ]
-    intro = f"{len(lost)} of {len(own)} tasks at n = {n}, largest difference first."
-    heads = ["task", "truth", name, "peer's estimate", "peer"]
-    return f"{intro}\n\n{table(heads, lines)}"
 
 
 def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:

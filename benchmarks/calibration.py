@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.cli.console import progress
 from infoatlas_tools import independence_test
 from infoatlas_train.calibrate import (
     HELD_OUT_SEED,
@@ -114,20 +113,18 @@ def levels(sizes: tuple[int, ...]) -> Iterator[tuple[str, dict, Any, bool]]:
 
 def measure_level(model: str, trials: int, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
     rows = []
-    settings = list(levels(sizes))
-    with progress("level") as advance:
-        for i, (name, options, draw, time_series) in enumerate(settings):
-            # The level does not depend on the number of shifts.
-            estimator = Estimator(model, shifts=4, provider="auto", **options)
-            rejected = 0
-            for trial in range(trials):
-                x, y = draw(np.random.default_rng([i, trial, HELD_OUT_SEED]))
-                result = independence_test(
-                    x, y, estimator, permutations=PERMUTATIONS, time_series=time_series
-                )
-                rejected += result.p_value <= 0.05
-                advance((i + (trial + 1) / trials) / len(settings))
-            rows.append({"samples": name, "trials": trials, "rejected": rejected / trials})
+    settings = enumerate(levels(sizes))
+    for i, (name, options, draw, time_series) in report.tracked("level", settings):
+        # The level does not depend on the number of shifts.
+        estimator = Estimator(model, shifts=4, provider="auto", **options)
+        rejected = 0
+        for trial in range(trials):
+            x, y = draw(np.random.default_rng([i, trial, HELD_OUT_SEED]))
+            result = independence_test(
+                x, y, estimator, permutations=PERMUTATIONS, time_series=time_series
+            )
+            rejected += result.p_value <= 0.05
+        rows.append({"samples": name, "trials": trials, "rejected": rejected / trials})
     return rows
 
 
@@ -230,33 +227,25 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     dim = whole.model_file.dim
     many = Estimator(model, slices=SLICES, provider="auto")
     narrow = Estimator(model, k=min(2, dim), slices=SLICES, provider="auto")
+    atlas = atlas_draws(chosen.draws, HELD_OUT_SEED, max(sizes), dim)
+    wide = wide_draws(chosen.wide, HELD_OUT_SEED, max(sizes), dim)
     jobs = {
-        "atlas, unsliced": (
-            whole,
-            atlas_draws(chosen.draws, HELD_OUT_SEED, max(sizes), dim),
-            chosen.draws,
-        ),
-        "wide mixtures, 40 slices": (
-            many,
-            wide_draws(chosen.wide, HELD_OUT_SEED, max(sizes), dim),
-            chosen.wide,
-        ),
+        "atlas, unsliced": (whole, atlas, chosen.draws),
+        "wide mixtures, 40 slices": (many, wide, chosen.wide),
     }
     if any(chosen.samples.glob("*.npz")):
-        jobs["BMI, unsliced"] = (whole, bmi(chosen.samples, chosen.seeds), 33 * chosen.seeds)
-        jobs["BMI, 40 slices"] = (
-            narrow,
-            bmi_sliced(chosen.samples, chosen.seeds, narrow.k),
-            8 * chosen.seeds,
-        )
+        tasks = bmi_sliced(chosen.samples, chosen.seeds, narrow.k)
+        jobs["BMI, unsliced"] = whole, bmi(chosen.samples, chosen.seeds), 33 * chosen.seeds
+        jobs["BMI, 40 slices"] = narrow, tasks, 8 * chosen.seeds
     elif not chosen.quick:
         parser.error(
             f"no .npz files in {chosen.samples}: make them with bmi_samples.py, or use --quick"
         )
     about = report.provenance(chosen.command, whole)
-    populations: dict[str, Estimates] = {}
-    for name, (estimator, draws, total) in jobs.items():
-        populations[name] = estimates(estimator, counted(draws, total, name), sizes)
+    populations = {
+        name: estimates(estimator, counted(draws, total, name), sizes)
+        for name, (estimator, draws, total) in jobs.items()
+    }
     # The training distribution has no draws without flows.
     elliptical = populations["atlas, unsliced"]["family"] == "elliptical"
     both = populations.pop("atlas, unsliced")

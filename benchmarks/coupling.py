@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt import CouplingDetector, Estimator
-from infoatlas_rt.cli.console import progress
 
 from . import report
 from .measure import figures, pick
@@ -293,15 +292,13 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     wanted = ["pick", "stack"] if chosen.quick else list(TASKS)
     jobs = [(pair, kind) for kind in KINDS for pair in PAIRS if pair.task in wanted]
     rows = []
-    with progress("coupling") as advance:
-        for done, (pair, kind) in enumerate(jobs, start=1):
-            most = MOST if kind == "as recorded" and not chosen.quick else few
-            for name, detect in detectors.items():
-                rows.append({"detector": name} | score(detect, pair, kind, most))
-                print(*rows[-1].values(), flush=True)
-            means = averages(estimator, pair, kind, few)
-            rows[-len(detectors)] |= {"held": pair.grasped, "averages": means}
-            advance(done / len(jobs))
+    for pair, kind in report.tracked("coupling", jobs):
+        most = MOST if kind == "as recorded" and not chosen.quick else few
+        for name, detect in detectors.items():
+            rows.append({"detector": name} | score(detect, pair, kind, most))
+            print(*rows[-1].values(), flush=True)
+        means = averages(estimator, pair, kind, few)
+        rows[-len(detectors)] |= {"held": pair.grasped, "averages": means}
     held = []
     for sensors, seed in itertools.product(holds.SENSORS, () if chosen.quick else JUDGED):
         for name, detect in detectors.items():

@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from .report import table
+
 FOLDER = Path(__file__).parent / "results" / "devices"
-HEADER = (
-    "| device | model | on | n, coordinates, slices | median ms | p99 ms | spread | load | "
-    "memory MB | mJ |\n|---|---|---|---|---|---|---|---|---|---|"
+HEADS = (
+    *("file", "device", "model", "on", "n, coordinates, slices", "median ms", "p99 ms"),
+    *("spread", "load", "memory MB", "mJ"),
 )
 TOP = """# Latency by device
 
@@ -32,13 +34,14 @@ processes for each core before the measurement, if the file has it.
 """
 
 
-def row(report: Mapping[str, Any]) -> str:
-    """One report as a row of a Markdown table of devices."""
+def row(name: str, report: Mapping[str, Any]) -> list[str]:
+    """One report as a row of the table of devices."""
     total, memory = report["stages"]["total"], report["peak_memory_mb"]
     energy, gpu = report["millijoules"], report["gpu"]
     on_cpu = report["provider"] in ("cpu", "native")
     sliced = "unsliced" if report["k"] is None else f"{report['slices']} of {report['k']}"
-    cells = (
+    return [
+        name,
         report["machine"] if on_cpu else gpu or report["machine"],
         report["model"],
         report["provider"] + (f", {report['threads']} threads" * on_cpu),
@@ -49,8 +52,7 @@ def row(report: Mapping[str, Any]) -> str:
         "" if report.get("load") is None else f"{report['load']:.2f}",
         "" if memory is None else f"{memory:.0f}",
         "" if energy is None else f"{energy:.0f}",
-    )
-    return "| " + " | ".join(cells) + " |"
+    ]
 
 
 def read(folder: Path) -> list[tuple[str, dict[str, Any]]]:
@@ -65,11 +67,7 @@ def read(folder: Path) -> list[tuple[str, dict[str, Any]]]:
 
 def page(folder: Path) -> str:
     """The page, in Markdown."""
-    heads, rule = HEADER.splitlines()
-    lines = [f"| file {heads}", f"|---{rule}"]
-    for name, report in read(folder):
-        lines.append(f"| {name} {row(report)}")
-    return TOP + "\n".join(lines) + "\n"
+    return TOP + table(HEADS, [row(name, report) for name, report in read(folder)]) + "\n"
 
 
 if __name__ == "__main__":

@@ -8,12 +8,12 @@ separates the levels.
 """
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.cli.console import progress
 
 from . import report
 from .measure import OURS, Series, grid, mean, pick, timed
@@ -41,26 +41,20 @@ def measure(
 ) -> list[dict[str, Any]]:
     """A row for each size, noise and score; each repeat has its own pairs, noise and slices."""
     found: Series = {}
-    total, done = repeats * sum(sizes) * len(NOISE), 0
-    with progress("embeddings") as advance:
-        for repeat in range(repeats):
-            five = Estimator(model, k=5, slices=25, seed=repeat, provider="auto")
-            one = Estimator(model, k=1, slices=128, seed=repeat, provider="auto")
-            scores: dict[str, Score] = {
-                FIVE: lambda x, y, e=five: e.estimate(x, y).mi,
-                ONE: lambda x, y, e=one: e.estimate(x, y).mi,
-                COPULA: sliced(gaussian_copula, 5, 25, seed=repeat),
-                DISTANCE: distance_correlation,
-            }
-            for n in sizes:
-                rng = np.random.default_rng([repeat, n])
-                chosen = rng.choice(len(sides[0]), n, replace=False)
-                x, clean = (side[chosen] for side in sides)
-                for level in NOISE:
-                    y = noisy(clean, level, rng)
-                    timed(scores, x, y, found, n, level)
-                    done += n
-                    advance(done / total)
+    for repeat, n in report.tracked("embeddings", product(range(repeats), sizes)):
+        five = Estimator(model, k=5, slices=25, seed=repeat, provider="auto")
+        one = Estimator(model, k=1, slices=128, seed=repeat, provider="auto")
+        scores: dict[str, Score] = {
+            FIVE: lambda x, y, e=five: e.estimate(x, y).mi,
+            ONE: lambda x, y, e=one: e.estimate(x, y).mi,
+            COPULA: sliced(gaussian_copula, 5, 25, seed=repeat),
+            DISTANCE: distance_correlation,
+        }
+        rng = np.random.default_rng([repeat, n])
+        chosen = rng.choice(len(sides[0]), n, replace=False)
+        x, clean = (side[chosen] for side in sides)
+        for level in NOISE:
+            timed(scores, x, noisy(clean, level, rng), found, n, level)
     return [
         {
             "n": n,

@@ -67,14 +67,6 @@ def measure(
         }
 
 
-def half(model: str, folder: Path) -> Path:
-    """The FP16 file of a shipped model, made once."""
-    path = folder / f"{model}-fp16.onnx"
-    if not path.exists():
-        path.write_bytes(fp16.halved(model_file.load(model).bytes)[0])
-    return path
-
-
 def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     """The page, in Markdown."""
     refused: dict[str, list[str]] = {}
@@ -116,7 +108,11 @@ def main(arguments: Sequence[Any] | None = None) -> None:
         for model, precision, profile, capabilities in cases(chosen.quick):
             names = model, precision, profile, ", ".join(capabilities)
             print(*names, file=sys.stderr)
-            file = half(model, Path(folder)) if precision == "fp16" else Path(model)
+            file = Path(model)
+            if precision == "fp16":
+                file = Path(folder) / f"{model}-fp16.onnx"
+                if not file.exists():
+                    file.write_bytes(fp16.halved(model_file.load(model).bytes)[0])
             row = dict(zip(KEYS, names, strict=True))
             rows.append(row | measure(file, precision, profile, capabilities))
     report.save(chosen.out, "engines", about, rows, page(about, rows))

@@ -35,10 +35,6 @@ OURS = "infoatlas-rt {model}"
 INFONCE, HSIC = "InfoNCE, a step of its critic too", "HSIC"
 
 
-def ours(model: str, slices: int) -> Loss:
-    return partial(mutual_information, k=5, slices=slices or SLICES, model=model)
-
-
 class InfoNCE:
     """The bound log n - cross-entropy of a separable critic, which is updated at each step."""
 
@@ -103,7 +99,8 @@ def measure(
     try:
         for count, (s, d), n in product(threads, WIDTHS.items(), sizes):
             torch.set_num_threads(count)
-            losses = {OURS.format(model=model): ours(model, s), INFONCE: InfoNCE(d), HSIC: hsic}
+            own = partial(mutual_information, k=5, slices=s or SLICES, model=model)
+            losses = {OURS.format(model=model): own, INFONCE: InfoNCE(d), HSIC: hsic}
             few = 1 if s and n > 500 else calls
             for (name, loss), gradient in product(losses.items(), (False, True)):
                 label = {"loss": name, "n": n, "d": d, "slices": s, "threads": count}

@@ -15,7 +15,6 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.cli.console import progress
 from infoatlas_tools import independence_test
 
 from . import report
@@ -97,16 +96,11 @@ def measure(
     }
     found: Series = {}
     repeats = {n: trials if n <= 500 else max(trials // 2, 2) for n in sizes}
-    total, done = len(RELATIONS) * len(dims) * sum(n * repeats[n] for n in sizes), 0
-    with progress("independence") as advance:
-        for number_of, (relation, mixing_of) in enumerate(RELATIONS.items()):
-            for d, n in product(dims, sizes):
-                for trial in range(repeats[n]):
-                    for dependent in (False, True):
-                        x, y = draw(mixing_of(d), n, dependent, [trial, number_of, d, n])
-                        timed(scores, x, y, found, relation, d, n)
-                    done += n
-                    advance(done / total)
+    jobs = product(enumerate(RELATIONS.items()), dims, sizes)
+    for (number_of, (relation, mixing_of)), d, n in report.tracked("independence", jobs):
+        for trial, dependent in product(range(repeats[n]), (False, True)):
+            x, y = draw(mixing_of(d), n, dependent, [trial, number_of, d, n])
+            timed(scores, x, y, found, relation, d, n)
     return [_row(*label, *np.array(own).T) for label, own in found.items()]
 
 

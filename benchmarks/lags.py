@@ -4,12 +4,12 @@ python -m benchmarks.lags        # -> benchmarks/results/lags.*
 """
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.cli.console import progress
 from infoatlas_tools import lag_scan
 from infoatlas_tools.bags.bag_lags import LAGS, SLICES, moving, significant
 
@@ -83,37 +83,32 @@ def follower(
 def intervals(estimator: Estimator, draws: int) -> list[dict[str, Any]]:
     """A row for each kind of follower, noise and lag: how many intervals contain the lag."""
     rows = []
-    with progress("intervals") as advance:
-        cells = [(kind, noise, late) for kind in TRACKS for noise in SHARES for late in LATE]
-        for done, (kind, noise, late) in enumerate(cells):
-            lag, found = 5 + late / FINE, []
-            for draw in range(draws):
-                rng = np.random.default_rng([draw, late, 58])
-                x, y = follower(rng, TRACKS[kind], 5 * FINE + late, noise)
-                found.append(lag_scan(x, y, range(REACH + 1), estimator, permutations=0))
-            ends = np.array([one.interval for one in found])
-            inside = (ends[:, 0] <= lag) & (lag <= ends[:, 1])
-            rows.append(
-                {"kind": kind, "noise": noise, "lag": lag, "draws": draws}
-                | {"inside": int(inside.sum()), "width": float(np.median(np.ptp(ends, axis=1)))}
-                | {"error": float(np.median([abs(one.best - lag) for one in found]))}
-            )
-            advance((done + 1) / len(cells))
+    for kind, noise, late in report.tracked("intervals", product(TRACKS, SHARES, LATE)):
+        lag, found = 5 + late / FINE, []
+        for draw in range(draws):
+            rng = np.random.default_rng([draw, late, 58])
+            x, y = follower(rng, TRACKS[kind], 5 * FINE + late, noise)
+            found.append(lag_scan(x, y, range(REACH + 1), estimator, permutations=0))
+        ends = np.array([one.interval for one in found])
+        inside = (ends[:, 0] <= lag) & (lag <= ends[:, 1])
+        rows.append(
+            {"kind": kind, "noise": noise, "lag": lag, "draws": draws}
+            | {"inside": int(inside.sum()), "width": float(np.median(np.ptp(ends, axis=1)))}
+            | {"error": float(np.median([abs(one.best - lag) for one in found]))}
+        )
     return rows
 
 
 def measure(estimator: Estimator, draws: int) -> list[dict[str, Any]]:
     """A row for each kind: the number of unrelated pairs that are called dependent."""
     rows = []
-    with progress("lags") as advance:
-        for done, (kind, make) in enumerate(KINDS.items()):
-            alarms = 0
-            for draw in range(draws):
-                sides = [make(np.random.default_rng([draw, side, 57])) for side in (0, 1)]
-                x, y, _ = moving(sides[:1], sides[1:], LAGS)
-                alarms += significant(lag_scan(x, y, range(-LAGS, LAGS + 1), estimator))
-                advance((done + (draw + 1) / draws) / len(KINDS))
-            rows.append({"kind": kind, "pairs": draws, "alarms": alarms})
+    for kind, make in report.tracked("lags", KINDS.items()):
+        alarms = 0
+        for draw in range(draws):
+            sides = [make(np.random.default_rng([draw, side, 57])) for side in (0, 1)]
+            x, y, _ = moving(sides[:1], sides[1:], LAGS)
+            alarms += significant(lag_scan(x, y, range(-LAGS, LAGS + 1), estimator))
+        rows.append({"kind": kind, "pairs": draws, "alarms": alarms})
     return rows
 
 

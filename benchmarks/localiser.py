@@ -7,7 +7,7 @@ information. `benchmarks/keystates/scoring.py` scores all key states. The weight
 (0.3, from 0.3, 1 and 4) was chosen on PushCube, with ours and the Gaussian copula.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from time import perf_counter, process_time
 from typing import Any
@@ -41,27 +41,21 @@ TASK_NAMES = tuple(name for name, task in TASKS.items() if not task.people)
 Row = dict[str, Any]
 
 
-def arms(task: str, demos: Demonstrations, names: Sequence[str], steps: int) -> list[Row]:
-    """A row for each arm of the localiser."""
-    rows = []
-    for name in names:
+def measure(task: str, demos: Demonstrations, arms: Sequence[str], steps: int) -> Iterator[Row]:
+    """A row for `discover_keystates`, for evenly spaced steps, and for each arm."""
+    ways: dict[str, Callable[[], Any]] = {
+        AUTO: lambda: ours_find(demos, K),
+        EVENLY: lambda: PEERS[EVENLY].find(demos, K),
+    }
+    for name in arms:
+        ways[name] = lambda n=name: fit(demos.trajectories, K, LAG, ARMS[n], steps=steps)[0]
+    for name, find in ways.items():
         wall, cpu = perf_counter(), process_time()
-        found, _ = fit(demos.trajectories, K, LAG, ARMS[name], steps=steps)
-        row = {"seconds": perf_counter() - wall, "cpu_seconds": process_time() - cpu}
-        rows.append({"task": task, "method": name, "steps": steps, **row, **scored(demos, found)})
-        print(f"{task}, {name}: {rows[-1]['cpu_seconds']:.0f} s of CPU", flush=True)
-    return rows
-
-
-def others(task: str, demos: Demonstrations) -> list[Row]:
-    """`discover_keystates` and evenly spaced steps."""
-    rows = []
-    for name, find in ((AUTO, ours_find), (EVENLY, PEERS[EVENLY].find)):
-        wall, cpu = perf_counter(), process_time()
-        found = find(demos, K)
-        row = {"seconds": perf_counter() - wall, "cpu_seconds": process_time() - cpu}
-        rows.append({"task": task, "method": name, **row, **scored(demos, found)})
-    return rows
+        found = find()
+        seconds, cpu_seconds = perf_counter() - wall, process_time() - cpu
+        row = {"task": task, "method": name, "steps": steps, "seconds": seconds}
+        yield {**row, "cpu_seconds": cpu_seconds, **scored(demos, found)}
+        print(f"{task}, {name}: {cpu_seconds:.0f} s of CPU", flush=True)
 
 
 def scored(demos: Demonstrations, found: Sequence[Any]) -> Row:
@@ -113,11 +107,11 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     about = report.provenance(chosen.command, Estimator(chosen.model, threads=1))
     about["units"] = "fractions of a trajectory, seconds"
     about["optimiser"] = steps = 3 if chosen.quick else STEPS
-    rows = []
+    rows: list[Row] = []
     for task in ["push"] if chosen.quick else chosen.tasks:
         demos = load(task, 12 if chosen.quick else None)
         names = [name for name in ARMS if name != SLOW or task in chosen.slow]
-        rows += others(task, demos) + arms(task, demos, names, steps)
+        rows += measure(task, demos, names, steps)
         report.save(chosen.out, "localiser", about, rows, page(about, rows))  # as far as it is
 
 

@@ -15,10 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.cli.console import progress
 
 from .peers import PEERS, Array, Score
-from .report import duration, number, table
+from .report import duration, number, table, tracked
 from .tasks import Case
 
 OURS = "infoatlas-rt"
@@ -83,40 +82,25 @@ def measure(
     rows = []
     names = [*estimators, *peers]
     most = {name: (draws or {}).get(name, sys.maxsize) for name in names}
-    total, done = sum(case.n * case.draws for case in cases), 0
-    with progress(what) as advance:
-        for case in cases:
-            values: dict[str, list[float]] = {name: [] for name in names}
-            seconds: dict[str, list[float]] = {name: [] for name in names}
-            stderrs: dict[str, list[float]] = {name: [] for name in names}
-            for i in range(case.draws):
-                x, y = (np.asarray(side, np.float64) for side in case.draw(i))
-                for name in names:
-                    if i >= most[name]:
-                        continue
-                    start = perf_counter()
-                    if name in estimators:
-                        estimate = estimators[name].estimate(x, y, time_series=case.time_series)
-                        value = estimate.mi
-                        stderrs[name].append(estimate.stderr)
-                    else:
-                        value = peers[name](x, y)
-                    seconds[name].append(perf_counter() - start)
-                    values[name].append(value)
-                done += case.n
-                advance(done / total)
+    for case in tracked(what, cases):
+        found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in names}
+        for i in range(case.draws):
+            x, y = (np.asarray(side, np.float64) for side in case.draw(i))
             for name in names:
-                rows.append(
-                    Row(
-                        case.label,
-                        case.n,
-                        case.truth,
-                        name,
-                        tuple(values[name]),
-                        float(np.median(seconds[name])),
-                        tuple(stderrs[name]),
-                    )
-                )
+                if i >= most[name]:
+                    continue
+                start, stderr = perf_counter(), np.nan
+                if name in estimators:
+                    estimate = estimators[name].estimate(x, y, time_series=case.time_series)
+                    value, stderr = estimate.mi, estimate.stderr
+                else:
+                    value = peers[name](x, y)
+                found[name].append((value, stderr, perf_counter() - start))
+        for name, own in found.items():
+            values, stderrs, seconds = zip(*own, strict=True)
+            errors = stderrs if name in estimators else ()
+            time = float(np.median(seconds))
+            rows.append(Row(case.label, case.n, case.truth, name, values, time, errors))
     return rows
 
 

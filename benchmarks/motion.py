@@ -15,7 +15,6 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.cli.console import progress
 
 from . import report
 from .measure import OURS, Series, grid, mean, pick, timed
@@ -68,22 +67,18 @@ def measure(estimator: Estimator, recordings: Sequence[Recording]) -> list[dict[
         **PEERS,
     }
     areas: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
-    total, done = sum(len(references(r)) for r in recordings) * len(VIEWS), 0
-    with progress("motion") as advance:
-        for (seed, recording), view in product(enumerate(recordings), VIEWS):
-            tracks = seen(recording, view, seed)
-            for reference in references(recording):
-                found: Series = {}
-                for track in np.delete(tracks, reference, axis=0):
-                    timed(scores, tracks[reference], track, found)
-                same = np.delete(recording.bodies, reference) == recording.bodies[reference]
-                for (name,), own in found.items():
-                    values, seconds = np.array(own).T
-                    area = float(average_precision_score(same, values))
-                    key = recording.scene, view, name
-                    areas.setdefault(key, []).append((area, float(seconds.mean())))
-                done += 1
-                advance(done / total)
+    jobs = product(enumerate(recordings), VIEWS)
+    for (seed, recording), view in report.tracked("motion", jobs):
+        tracks = seen(recording, view, seed)
+        for reference in references(recording):
+            found: Series = {}
+            for track in np.delete(tracks, reference, axis=0):
+                timed(scores, tracks[reference], track, found)
+            same = np.delete(recording.bodies, reference) == recording.bodies[reference]
+            for (name,), own in found.items():
+                values, seconds = np.array(own).T
+                area = float(average_precision_score(same, values))
+                areas.setdefault((recording.scene, view, name), []).append((area, seconds.mean()))
     return [
         {
             "scene": scene,

@@ -8,19 +8,21 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from infoatlas_rt import Estimator
+from infoatlas_rt.cli.console import progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RESULTS = Path("benchmarks/results")
+Job = TypeVar("Job")
 
 
 class Options(argparse.ArgumentParser):
@@ -46,6 +48,15 @@ class Options(argparse.ArgumentParser):
         chosen = super().parse_args(words)
         chosen.command = shlex.join([*self.prog.split(), *words])
         return chosen
+
+
+def tracked(what: str, jobs: Iterable[Job]) -> Iterator[Job]:
+    """The jobs, with a bar of progress."""
+    every = list(jobs)
+    with progress(what) as advance:
+        for done, job in enumerate(every, start=1):
+            yield job
+            advance(done / len(every))
 
 
 def provenance(command: str, *estimators: Estimator) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.cli.console import progress
 
 from . import drawing, report
 from .drawing import BLUE, GREY, GRID, INK, ORANGE, QUIET
@@ -251,10 +250,8 @@ def main(arguments: Sequence[Any] | None = None) -> None:
         windows(chosen.model, repeats, lengths),
     )
     rows: list[Row] = []
-    with progress("slicing") as advance:
-        for done, study in enumerate(studies, start=1):
-            rows += study
-            advance(done / len(studies))
+    for study in report.tracked("slicing", studies):
+        rows += study
     report.save(chosen.out, "slicing", about, rows, page(about, rows), picture(rows))
 
 

@@ -35,9 +35,6 @@ def summary(study: str, label: Row, truth: float, values: Sequence[float]) -> Ro
     }
 
 
-# --- k and S ---------------------------------------------------------------------------------
-
-
 def gaussian(n: int, rho: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     """x, y [n, d] whose coordinates correlate pair by pair, by rho [d]."""
     x, noise = rng.standard_normal((2, n, len(rho)))
@@ -69,9 +66,6 @@ def slices(model: str, repeats: int, n: int) -> Iterator[Row]:
             yield summary(
                 "slices", {"k": k, "S": count, "n": n, "unsliced_truth": whole}, truth, values
             )
-
-
-# --- sparse and dense dependence are equal in slices -----------------------------------------
 
 
 def dense(rho: float) -> float:
@@ -107,9 +101,6 @@ def structures(model: str, repeats: int, n: int) -> Iterator[Row]:
                 values = [estimate(x, y, model=model, **chosen).mi for x, y in sides]
                 label = {"kind": kind, "rho": own[0], "of": rho, "how": how, "n": n}
                 yield summary("structures", label, exact, values)
-
-
-# --- dependence that vanishes in slices ------------------------------------------------------
 
 
 def radius(n: int, d: int, ratio: float, rng: np.random.Generator) -> tuple[Array, Array, Array]:
@@ -150,9 +141,6 @@ def vanishing(model: str, repeats: int, n: int) -> Iterator[Row]:
         if d <= Estimator(model).model_file.dim:
             values = [estimate(x, y, model=model).mi for x, y in sides]
             yield summary("vanishing", {**label, "how": "unsliced"}, float(np.log(2)), values)
-
-
-# --- few samples, and windows of one robot ----------------------------------------------------
 
 
 def samples(model: str, repeats: int, sizes: Sequence[int]) -> Iterator[Row]:

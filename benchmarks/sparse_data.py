@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.cli.console import progress
 
 from . import report
-from .intervals import SILENT, Z90, inside
+from .intervals import Z90, inside
 from .measure import figures, load_models
-from .report import byline, number, table
+from .report import byline, number
 
 Array = NDArray[np.float64]
 Draw = tuple[Array, Array, float, float]  # x, y [n, d], information and least entropy in nats
@@ -152,19 +151,16 @@ def draw(kind: str, number: int, n_min: int) -> Draw:
 
 def measure(name: str, estimator: Estimator, draws: int) -> list[dict[str, Any]]:
     """A row for each kind that the model accepts, with `draws` draws over all kinds."""
-    rows, done = [], 0
+    rows = []
     kinds = [kind for kind in KINDS if kind != SMALL or estimator.model_file.n_min <= FEW]
     each = -(-draws // len(kinds))
-    with progress(name) as advance:
-        for kind in kinds:
-            values = np.empty((each, 5))
-            for i in range(each):
-                x, y, truth, least = draw(kind, i, estimator.model_file.n_min)
-                found = estimator.estimate(x, y)
-                values[i] = found.mi, truth, found.stderr, least, found.clipped
-                done += 1
-                advance(done / (each * len(kinds)))
-            rows.append({"kind": kind, "estimator": name, **summary(values)})
+    for kind in report.tracked(name, kinds):
+        values = np.empty((each, 5))
+        for i in range(each):
+            x, y, truth, least = draw(kind, i, estimator.model_file.n_min)
+            found = estimator.estimate(x, y)
+            values[i] = found.mi, truth, found.stderr, least, found.clipped
+        rows.append({"kind": kind, "estimator": name, **summary(values)})
     return rows
 
 
@@ -221,25 +217,8 @@ share of estimates with a value that was replaced by a bound (`Estimate.clipped`
 
 {figures(rows, ["kind", "estimator"], columns)}
 
-{silent_kinds(rows)}
-
 {byline(about)}
 """
-
-
-def silent_kinds(rows: Sequence[dict[str, Any]]) -> str:
-    """By model, the kinds whose 90% intervals contain the truth in fewer than half of the draws."""
-    lines = []
-    for name in dict.fromkeys(row["estimator"] for row in rows):
-        own = [row for row in rows if row["estimator"] == name and row["within"] is not None]
-        silent = [row["kind"] for row in own if row["within"] < SILENT]
-        draws = [row["draws"] for row in own]
-        share = float(np.average([row["within"] for row in own], weights=draws))
-        found = f"{len(silent)} of {len(own)}"
-        lines.append([name, f"{share:.0%}", found, ", ".join(silent)])
-    text = "A kind is silent if the coverage of its 90% intervals is below 50%."
-    heads = ("model", "coverage, all kinds", "silent kinds", "which")
-    return f"{text}\n\n{table(heads, lines)}"
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:

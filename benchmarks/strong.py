@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.stats import ortho_group
 
 from . import intervals, report
-from .measure import Row, as_json, load_models, mean_time, measure, names, ours, pick
-from .report import number, table
+from .measure import Row, as_json, load_models, mean_time, measure, names, pick
+from .report import table
 from .slicing_studies import gaussian
 from .tasks import Case
 from .tasks.truths import student_excess
@@ -183,20 +183,6 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
         ),
         f'A family is a kind of a dimension and a level. "{PATH}" is excluded.',
     ]
-    for name in filter(ours, names(rows)):
-        parts += [
-            f"## Estimates by level, {name}",
-            "Mean over draws ± spread; columns: truth in nats.",
-        ]
-        for n in sizes:
-            lines = []
-            for kind in SAYS:
-                for d in dims:
-                    own = pick(rows, kind=kind, d=d, n=n, estimator=name)
-                    cells = (f"{number(r.mean, 2)} ± {number(r.spread, 2)}" for r in own)
-                    lines.append([f"{kind}, d = {d}", *cells])
-            head = [f"n = {n}", *(f"{truth:g}" for truth in TRUTHS)]
-            parts.append(table(head, lines))
     return "\n\n".join(parts)
 
 

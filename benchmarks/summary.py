@@ -12,6 +12,7 @@ from statistics import mean
 from typing import Any
 
 from .peers import COPULA, KSG
+from .report import table
 
 RESULTS = Path(__file__).parent / "results"
 MODELS = ("edge", "base", "wide")
@@ -92,20 +93,17 @@ def figures() -> list[dict[str, str]]:
 def main() -> None:
     found = figures()
     (RESULTS / "summary.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    lines = [
-        "# Figures of the README",
-        "",
-        "`python -m benchmarks.summary` reads the figures from these files.",
-        "",
-        "| figure | description | file | command that wrote the file |",
-        "|---:|---|---|---|",
+    cells = [
+        [each["value"], each["what"], f"[{each['file']}]({each['file']})", f"`{each['command']}`"]
+        for each in found
     ]
-    lines += [
-        f"| {figure['value']} | {figure['what']} | [{figure['file']}]({figure['file']}) "
-        f"| `{figure['command']}` |"
-        for figure in found
-    ]
-    (RESULTS / "summary.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    page = f"""# Figures of the README
+
+`python -m benchmarks.summary` reads the figures from these files.
+
+{table(["figure", "description", "file", "command that wrote the file"], cells)}
+"""
+    (RESULTS / "summary.md").write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -32,15 +32,12 @@ WAYS = {SLICES: "random", "canonical": "canonical"}
 def principal(estimator: Estimator) -> Score:
     """The estimate of the first D principal components of each side."""
 
-    def score(x: Array, y: Array) -> float:
-        return estimator.estimate(*(_components(side, estimator) for side in (x, y))).mi
+    def components(side: Array) -> Array:
+        centred = (side - side.mean(axis=0)) / side.std(axis=0)
+        axes = np.linalg.svd(centred, full_matrices=False)[2]
+        return centred @ axes[: estimator.model_file.dim].T
 
-    return score
-
-
-def _components(side: Array, estimator: Estimator) -> Array:
-    centred = (side - side.mean(axis=0)) / side.std(axis=0)
-    return centred @ np.linalg.svd(centred, full_matrices=False)[2][: estimator.model_file.dim].T
+    return lambda x, y: estimator.estimate(components(x), components(y)).mi
 
 
 def bmi_cases(folder: Path, sizes: Sequence[int], draws: int) -> list[Case]:

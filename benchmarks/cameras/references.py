@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.cli.console import progress
 from infoatlas_tools import Pose, Trajectories, discover_keystates
 
 from .. import report
@@ -218,12 +217,10 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     ] + [("stack2", "front", 20, name) for name in (() if chosen.quick else DISTURBED)]
     rows: list[dict[str, Any]] = []
     held: tuple[tuple[str, str], Recorded] | None = None
-    with progress("references") as advance:
-        for k, (name, camera, size, disturbance) in enumerate(jobs, start=1):
-            if held is None or held[0] != (name, camera):
-                held = ((name, camera), Recorded(chosen.data, name, camera))
-            rows += measured(held[1], camera, size, disturbance, draws)
-            advance(k / len(jobs))
+    for name, camera, size, disturbance in report.tracked("references", jobs):
+        if held is None or held[0] != (name, camera):
+            held = ((name, camera), Recorded(chosen.data, name, camera))
+        rows += measured(held[1], camera, size, disturbance, draws)
     report.save(chosen.out, "cameras", about, rows, page(about, rows))
 
 

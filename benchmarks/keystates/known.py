@@ -1,19 +1,17 @@
-"""Key states from labels, at several rates, on data without events, and their time.
+"""Key states from labels, at several rates, and on data without events.
 
     make keystates                                   # -> benchmarks/results/keystates_known.*
 
-Four studies: recall from one to three labelled demonstrations, generated recordings at rates from 5
-to 200 Hz, data without events, and seconds of a call.
+Three studies: recall from one to three labelled demonstrations, generated recordings at rates from
+5 to 200 Hz, and data without events.
 """
 
 from collections.abc import Callable, Sequence
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.cli.console import progress
 from infoatlas_tools import Trajectories, discover_keystates
 
 from .. import report
@@ -116,25 +114,6 @@ def without_events(kind: str, seeds: int) -> dict[str, Any]:
     }
 
 
-def timed(count: int) -> dict[str, Any]:
-    """Seconds of a call on recordings of 40 columns and up to 400 steps."""
-    demos = recordings(min(count, 50), 30.0)
-    rng = np.random.default_rng(0)
-    states = []
-    for i in range(count):
-        own = demos.trajectories[i % 50][:400]
-        more = rng.standard_normal((len(own), 40 - own.shape[1])).cumsum(axis=0) * 1e-3
-        states.append(np.c_[own, more])
-    start = perf_counter()
-    discover_keystates(states, 5)
-    return {
-        "study": "time",
-        "demonstrations": count,
-        "steps": float(np.mean([len(s) for s in states])),
-        "seconds": perf_counter() - start,
-    }
-
-
 def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     """All results as Markdown."""
 
@@ -156,7 +135,7 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     ]
     return "\n\n".join(
         [
-            "# Key states: labels, rates, data without events, time",
+            "# Key states: labels, rates, data without events",
             report.byline(about, nats=False),
             "## Labels\n\nOne, two or three demonstrations are labelled. Cells: recall within 5 "
             "steps / 0.25 s in the other demonstrations, and within 0.25 s of labels placed by "
@@ -187,12 +166,6 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
                     "reproduced": value("reproduced"),
                 },
             ),
-            "## Time\n\nTime of `discover_keystates(states, 5)` with 40 columns, two shared cores.",
-            figures(
-                pick(rows, study="time"),
-                ["demonstrations"],
-                {"mean steps": value("steps", 0), "seconds": value("seconds", 1)},
-            ),
         ]
     )
 
@@ -204,18 +177,15 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     quick = chosen.quick
     names = ("push", "lift_people") if quick else CHOSEN
     rows: list[dict[str, Any]] = []
-    with progress("labels") as advance:
-        for i, name in enumerate(names, start=1):
-            made = [labelled(name, count, 1 if quick else DRAWS) for count in (1, 2, 3)]
-            rows += [row for row in made if row is not None]
-            advance(i / len(names))
+    for name in report.tracked("labels", names):
+        made = [labelled(name, count, 1 if quick else DRAWS) for count in (1, 2, 3)]
+        rows += [row for row in made if row is not None]
     for rate in (10.0,) if quick else RATES:
         for objects in (True, False):
             for known in (True, False):
                 rows.append(at_rate(rate, objects, known, 8 if quick else 50))
     for kind in ("white noise", "random walks", "one smooth motion"):
         rows.append(without_events(kind, 2 if quick else SEEDS))
-    rows += [timed(count) for count in ((10,) if quick else (10, 50, 1000))]
     rows = [finite(row) for row in rows]
     report.save(chosen.out, "keystates_known", about, rows, page(about, rows))
 

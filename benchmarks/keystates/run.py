@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.cli.console import progress
 
 from .. import report
 from ..peers.keystate_finders import PEERS, Count, NotOffered
@@ -67,26 +66,23 @@ def measure(
     tasks: dict[str, Demonstrations], quick: bool
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """A row for each study, task, method and K; and reasons for missing ones."""
-    jobs = list(studies(tasks, quick))
     rows, refused = [], {}
-    with progress("key states") as advance:
-        for number, (study, task, method, count, demos) in enumerate(jobs, start=1):
-            asked = demos.usual if count == EVENTS else count
-            start = perf_counter()
-            try:
-                found, kinds = (
-                    find_kinds(demos, asked)
-                    if method == AUTO
-                    else (PEERS[method].find(demos, asked), None)
-                )
-            except NotOffered as reason:
-                refused[f"{method}; {task}; K = {count}"] = str(reason)
-            else:
-                seconds = perf_counter() - start
-                scores = score(found, demos.times, demos.lengths, demos.events, demos.rate, kinds)
-                label = {"study": study, "task": task, "method": method, "count": count}
-                rows.append({**label, **asdict(scores), "seconds": seconds})
-            advance(number / len(jobs))
+    for study, task, method, count, demos in report.tracked("key states", studies(tasks, quick)):
+        asked = demos.usual if count == EVENTS else count
+        start = perf_counter()
+        try:
+            found, kinds = (
+                find_kinds(demos, asked)
+                if method == AUTO
+                else (PEERS[method].find(demos, asked), None)
+            )
+        except NotOffered as reason:
+            refused[f"{method}; {task}; K = {count}"] = str(reason)
+        else:
+            seconds = perf_counter() - start
+            scores = score(found, demos.times, demos.lengths, demos.events, demos.rate, kinds)
+            label = {"study": study, "task": task, "method": method, "count": count}
+            rows.append({**label, **asdict(scores), "seconds": seconds})
     return _averaged(rows), refused
 
 
@@ -111,16 +107,14 @@ def _mean(group: list[Any]) -> Any:
 def followed(tasks: dict[str, Demonstrations], repeats: int, seen: int) -> list[dict[str, Any]]:
     """A row for each task and event: the tracker on held-out episodes."""
     rows = []
-    with progress("online") as advance:
-        for number, (task, demos) in enumerate(tasks.items(), start=1):
-            if len(demos.trajectories) >= 3:
-                runs = [
-                    {name: asdict(one) for name, one in follow(demos, seen, seed).items()}
-                    for seed in range(repeats)
-                ]
-                for event, values in _mean(runs).items():
-                    rows.append({"study": "online", "task": task, "event": event, **values})
-            advance(number / len(tasks))
+    for task, demos in report.tracked("online", tasks.items()):
+        if len(demos.trajectories) >= 3:
+            runs = [
+                {name: asdict(one) for name, one in follow(demos, seen, seed).items()}
+                for seed in range(repeats)
+            ]
+            for event, values in _mean(runs).items():
+                rows.append({"study": "online", "task": task, "event": event, **values})
     return rows
 
 

@@ -74,11 +74,6 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     folder = folder_of("policies", chosen)
     if not chosen.page:
         make(plan, folder, chosen.simulator)
-    write(plan, folder, chosen)
-
-
-def write(plan: dict[str, Any], folder: Path, chosen: Any) -> None:
-    """Write the page from the results in the folder."""
     about = report.provenance(chosen.command, Estimator(model=chosen.model))
     about["units"] = "shares of episodes, seconds"
     done = runs(plan, folder)

@@ -26,9 +26,6 @@ HAND_MADE = Collection(
 family = HAND_MADE.family
 
 
-# --- parts of samplers -------------------------------------------------------------------------
-
-
 def signs(rng: Generator, shape: int | tuple[int, ...]) -> Array:
     return rng.choice([-1.0, 1.0], shape)
 
@@ -39,9 +36,6 @@ def flip(rng: Generator, sign: Array, probability: float) -> Array:
 
 def columns(*parts: Array) -> Array:
     return np.stack(parts, axis=1)
-
-
-# --- non-monotone functions --------------------------------------------------------------------
 
 
 @family("non-monotone", lambda: truths.sawtooth(0.08))
@@ -77,9 +71,6 @@ def doubling_map(rng: Generator, n: int) -> tuple[Array, Array]:
     return path[:-1], path[1:]
 
 
-# --- closed curves -----------------------------------------------------------------------------
-
-
 @family("closed curve", lambda: truths.ring(0.12))
 def ring(rng: Generator, n: int) -> tuple[Array, Array]:
     """the two coordinates of points on a circle of log-normal radius"""
@@ -95,9 +86,6 @@ def doubled_angle(rng: Generator, n: int) -> tuple[Array, Array]:
     other = 2 * angle + rng.vonmises(0, 8, n)
     x = columns(radius[0] * np.cos(angle), radius[0] * np.sin(angle))
     return x, columns(radius[1] * np.cos(other), radius[1] * np.sin(other))
-
-
-# --- signs, products, interactions --------------------------------------------------------------
 
 
 @family("interaction", lambda: flipped(0.05))
@@ -149,9 +137,6 @@ def switch(rng: Generator, n: int) -> tuple[Array, Array]:
     return x, np.where(x[:, 2] > 0, x[:, 0], x[:, 1]) + rng.laplace(0, 0.2, n)
 
 
-# --- dependence of scale ------------------------------------------------------------------------
-
-
 @family("scale", lambda: truths.precision(2.0, 4))
 def precision(rng: Generator, n: int) -> tuple[Array, Array]:
     """x: a precision; y: four normal coordinates that share it"""
@@ -187,11 +172,8 @@ def distance(rng: Generator, n: int) -> tuple[Array, Array]:
     return x, np.linalg.norm(x, axis=1) * np.exp(0.2 * rng.standard_normal(n))
 
 
-# --- Archimedean copulas ------------------------------------------------------------------------
-#
-# Sampled by their frailty (Marshall and Olkin 1988): u_i = psi(e_i / v), e exponential.
-
-
+# Archimedean copulas are sampled by their frailty (Marshall and Olkin 1988): u_i = psi(e_i / v), e
+# exponential.
 def _clayton_sample(rng: Generator, n: int, theta: float, d: int) -> Array:
     ratio = rng.exponential(size=(n, d)) / rng.gamma(1 / theta, size=(n, 1))
     # u = (1 + ratio)^(-1 / theta), by its logarithm: u may be too small for the lower tail.
@@ -241,9 +223,6 @@ def joe(rng: Generator, n: int) -> tuple[Array, Array]:
     return z[0], z[1]
 
 
-# --- discrete channels --------------------------------------------------------------------------
-
-
 @family("discrete", lambda: 5 * flipped(0.1))
 def five_bits(rng: Generator, n: int) -> tuple[Array, Array]:
     """five bits through a symmetric channel that flips one in ten"""
@@ -264,8 +243,6 @@ def photons(rng: Generator, n: int) -> tuple[Array, Array]:
     x = rng.gamma(2, 5, n)
     return x, rng.poisson(x).astype(float)
 
-
-# --- processes ----------------------------------------------------------------------------------
 
 ONE_BACK = np.array([[0.9, 0.5], [-0.4, 0.7]])
 TWO_BACK = np.array([[-0.4, 0.0], [0.1, -0.35]])

@@ -84,9 +84,6 @@ def flipped(probability: float) -> float:
     return math.log(2) + p * math.log(p) + (1 - p) * math.log(1 - p)
 
 
-# --- families one by one -----------------------------------------------------------------------
-
-
 def sawtooth(b: float) -> float:
     """`b`: scale of the Laplace noise."""
     grid, step = np.linspace(-2, 3, 20001, retstep=True)
@@ -147,9 +144,6 @@ def magnitudes(rho: float) -> float:
         for sign in (-1, 1)
     )
     return grid_information(folded)
-
-
-# --- copulas -----------------------------------------------------------------------------------
 
 
 def clayton(theta: float, dx: int, dy: int) -> float:

@@ -57,9 +57,6 @@ def normal_nodes(count: int) -> tuple[Array, Array]:
     return nodes, weights / weights.sum()
 
 
-# --- robots -------------------------------------------------------------------------------------
-
-
 def _hand(shoulder: Array, elbow: Array, wrist: Array) -> tuple[Array, Array]:
     course = (shoulder, shoulder + elbow, shoulder + elbow + wrist)
     pairs = list(zip(LINKS, course, strict=True))
@@ -132,9 +129,6 @@ def gaits(rng: Generator, n: int) -> tuple[Array, Array]:
     return x, (x + GAITS[gait] + rng.vonmises(0, 5, (n, 3)) / (2 * math.pi)) % 1
 
 
-# --- nerves and lives ---------------------------------------------------------------------------
-
-
 def _rates(direction: Array) -> Array:
     return 0.5 + 7 * np.exp(1.5 * (np.cos(direction - PREFERRED) - 1))
 
@@ -201,9 +195,6 @@ def islands(rng: Generator, n: int) -> tuple[Array, Array]:
         count = rng.binomial(30, share)
         share = count / 30
     return count[0].astype(float), count[1].astype(float)
-
-
-# --- physics ------------------------------------------------------------------------------------
 
 
 def _lighthouse_truth(size: int = 90) -> float:
@@ -280,9 +271,6 @@ def photon_pair(rng: Generator, n: int) -> tuple[Array, Array]:
     return x, columns(first, np.where(alike, first, -first))
 
 
-# --- shares -------------------------------------------------------------------------------------
-
-
 def _minerals_truth(exponents: tuple[float, ...], sd: float) -> float:
     """Over two orthonormal coordinates of the log-shares, on which errors are round."""
     grid, step = np.linspace(-12, 9, 701, retstep=True)
@@ -308,9 +296,6 @@ def calls(rng: Generator, n: int) -> tuple[Array, Array]:
     """x: time of the fifth call of a Poisson process; y: times of the first four as shares of it"""
     times = rng.exponential(2.0, (n, 5)).cumsum(1)
     return times[:, 4], times[:, :4] / times[:, 4:]
-
-
-# --- markets and judges -------------------------------------------------------------------------
 
 
 def _volatility_truth(base: float, first: float, second: float) -> float:
@@ -365,9 +350,6 @@ def judges(rng: Generator, n: int) -> tuple[Array, Array]:
         change[:, :i] += change[:, :i] >= place[:, None]
         change[:, i] = place
     return first + 1.0, np.take_along_axis(change, first, 1) + 1.0
-
-
-# --- signals ------------------------------------------------------------------------------------
 
 
 def _constellation_truth(sd: float, jitter: float) -> float:

@@ -1,6 +1,9 @@
 """Mutual information from exact densities, for tests of benchmark families."""
 
+import math
+
 import numpy as np
+import pytest
 
 
 def bell(error, sd=1.0):
@@ -25,3 +28,17 @@ def log_mean(own, others, count):
     mean = (own + others.sum(1)) / (1 + count)
     square = (own**2 + np.einsum("ij,ij->i", others, others)) / (1 + count)
     return np.log(mean) - (square / mean**2 - 1) / (2 * count)
+
+
+def check_truth(draw, truth, given, ratio, n, inner=1000, slack=0.0):
+    """The truth is the mean log-ratio of n samples within three standard errors and `slack`.
+
+    `draw` is from a number of samples and a seed to x, y [n, d]. The log-ratio is `ratio` of them
+    or, if that is None, from `given` and `inner` other samples.
+    """
+    x, y = draw(n, 77)
+    log_ratio = ratio(x, y) if ratio else log_ratios(given, x, y, draw(inner, 78)[0])
+    means = log_ratio.reshape(-1, 200).mean(1)  # hardly dependent, unlike samples of a process
+    tolerance = 3 * means.std() / math.sqrt(len(means)) + slack
+    assert tolerance < 0.03
+    assert log_ratio.mean() == pytest.approx(truth, abs=tolerance)

@@ -8,33 +8,22 @@ import pytest
 import infoatlas_rt
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
-# Allowed: the progress bar of the command line, and the rows that `infoatlas-rt bench` prints.
-ALLOWED = {("infoatlas_rt.cli.console", "progress")} | {
-    ("infoatlas_rt.cli.bench", name) for name in ("HEADER", "row")
-}
-# Other methods' cuts get reference objects by the rule of the library.
-ALLOWED |= {
-    ("infoatlas_tools.keystates.contacts.event_names", "label_kind"),
-    ("infoatlas_tools.keystates.subtasks.cuts", "make_cuts"),
-    ("infoatlas_tools.keystates.subtasks.subtask_discovery", "ordered_parts"),
-    ("infoatlas_tools.keystates.subtasks.poses", "tracks"),
-    ("infoatlas_tools.keystates.subtasks.reference_information", "orientation"),
-}
-# A recording of two topics at different rates is paired like a bag.
-ALLOWED |= {("infoatlas_rt.messages.sync", "Synchroniser")}
-# Times on a GPU need one, and name it.
-ALLOWED |= {
-    ("infoatlas_rt.backends.onnxruntime", "has_cuda"),
-    ("infoatlas_rt.cli.board", "Board"),
-}
-# Engines are built as by `infoatlas-rt build`, and their layers are parsed.
-ALLOWED |= {
-    ("infoatlas_rt.backends.tensorrt_libraries", "LIBRARIES"),
-    ("infoatlas_rt.backends.tensorrt_libraries", "load"),
-    ("infoatlas_rt.errors", "InfoAtlasError"),
-    ("infoatlas_rt.models", "engine_file"),
-    ("infoatlas_rt.models", "model_file"),
-    ("infoatlas_rt.models.engine_file", "Profile"),
+ALLOWED = {
+    (module, name)
+    for module, names in {
+        # The progress bar of the command line.
+        "infoatlas_rt.cli.console": ["progress"],
+        # A recording of two topics at different rates is paired like a bag.
+        "infoatlas_rt.messages.sync": ["Synchroniser"],
+        # Times on a GPU need one, and name it.
+        "infoatlas_rt.backends.onnxruntime": ["has_cuda"],
+        "infoatlas_rt.cli.board": ["Board"],
+        # Engines are built as by `infoatlas-rt build`, and their layers are parsed.
+        "infoatlas_rt.backends.tensorrt_libraries": ["LIBRARIES", "load"],
+        "infoatlas_rt.errors": ["InfoAtlasError"],
+        "infoatlas_rt.models": ["engine_file", "model_file"],
+    }.items()
+    for name in names
 }
 MODULES = sorted(FOLDER.rglob("*.py"))
 

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from densities import bell, log_ratios
+from densities import bell, check_truth
 from scipy.stats import dirichlet, gamma, levy, multivariate_normal, nbinom, ncx2, norm
 
 from benchmarks.tasks import blind_second
@@ -107,15 +107,11 @@ RATIO = {
 
 @pytest.mark.parametrize("name", [*GIVEN, *RATIO])
 def test_truth_by_densities(name):
-    x, y = BY_NAME[name].draw(N if name in RATIO else FEWER, 77)
+    family = BY_NAME[name]
+    n, ratio = FEWER, None
     if name in RATIO:
-        log_ratio = RATIO[name](x.T, y.T)
-    else:
-        log_ratio = log_ratios(GIVEN[name], x, y, BY_NAME[name].draw(INNER, 78)[0])
-    means = log_ratio.reshape(-1, 200).mean(1)  # hardly dependent, unlike samples of the process
-    tolerance = 3 * means.std() / math.sqrt(len(means)) + 1e-3
-    assert tolerance < 0.03
-    assert log_ratio.mean() == pytest.approx(BY_NAME[name].truth, abs=tolerance)
+        n, ratio = N, lambda x, y: RATIO[name](x.T, y.T)
+    check_truth(family.draw, family.truth, GIVEN.get(name), ratio, n, INNER, slack=1e-3)
 
 
 def test_truth_of_stress_by_counting():

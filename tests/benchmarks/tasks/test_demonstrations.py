@@ -5,8 +5,6 @@ import pytest
 
 from benchmarks.tasks import changed_demonstrations as variants, demonstrations as tasks
 
-EVERY = {**tasks.TASKS, **tasks.UNPLANNED}
-
 
 def test_when():
     flag = np.array([0, 0, 1, 0, 1, 0], bool)
@@ -16,21 +14,21 @@ def test_when():
     assert np.isnan(tasks.when(tasks.RELEASE, np.ones(5, bool)))  # held until the end
 
 
-@pytest.mark.parametrize("task", EVERY)
+@pytest.mark.parametrize("task", tasks.SETS)
 def test_demonstrations(task):
     """Real motion, with all events in each trajectory in order, and no flag among the states."""
     demos = tasks.load(task)
     n = len(demos.trajectories)
-    at_least = 2 if EVERY[task].people else 30 if task in tasks.UNPLANNED else 40
+    at_least = 2 if tasks.SETS[task].people else 30 if task in tasks.UNPLANNED else 40
     assert n >= at_least and len(set(demos.seeds.tolist())) == n
     assert demos.times.shape == (n, len(demos.events))
     present = ~np.isnan(demos.times)
     assert present.any(axis=1).all() and (present.all() or task == "pusht")
-    if EVERY[task].ordered:
+    if tasks.SETS[task].ordered:
         assert (np.diff(demos.times, axis=1) > 0).all()
     end = demos.lengths[:, None] - (task != "pusht")  # some touch the T at the end
     within = (demos.times > 0) & (demos.times < end)
-    assert np.array_equal(within, present) and demos.rate == EVERY[task].rate
+    assert np.array_equal(within, present) and demos.rate == tasks.SETS[task].rate
     states = np.concatenate(demos.trajectories)
     assert states.shape[1] == len(demos.names) == len(set(demos.names))
     assert np.isfinite(states).all()
