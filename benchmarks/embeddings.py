@@ -28,7 +28,6 @@ PAIRS = 2500
 NOISE = (0.0, 0.5, 1.0, 1.5, 2.0)  # in standard deviations of the embedding's coordinates
 SIZES = (250, 500, 1000, 2000)
 FIVE, ONE = f"{OURS}, k = 5, S = 25", f"{OURS}, k = 1, S = 128"
-COPULA, DISTANCE = "Gaussian copula, k = 5, S = 25", "distance correlation"
 
 
 def noisy(side: Array, level: float, rng: np.random.Generator) -> Array:
@@ -47,8 +46,8 @@ def measure(
         scores: dict[str, Score] = {
             FIVE: lambda x, y, e=five: e.estimate(x, y).mi,
             ONE: lambda x, y, e=one: e.estimate(x, y).mi,
-            COPULA: sliced(gaussian_copula, 5, 25, seed=repeat),
-            DISTANCE: distance_correlation,
+            "Gaussian copula, k = 5, S = 25": sliced(gaussian_copula, 5, 25, seed=repeat),
+            "distance correlation": distance_correlation,
         }
         rng = np.random.default_rng([repeat, n])
         chosen = rng.choice(len(sides[0]), n, replace=False)

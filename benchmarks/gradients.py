@@ -31,7 +31,6 @@ WIDTHS = {0: 3, SLICES: 10}  # slices -> coordinates of a side
 SIZES = (64, 256, 1000)
 THREADS = (1, 2)
 RHO = 0.7
-OURS = "infoatlas-rt {model}"
 INFONCE, HSIC = "InfoNCE, a step of its critic too", "HSIC"
 
 
@@ -100,7 +99,7 @@ def measure(
         for count, (s, d), n in product(threads, WIDTHS.items(), sizes):
             torch.set_num_threads(count)
             own = partial(mutual_information, k=5, slices=s or SLICES, model=model)
-            losses = {OURS.format(model=model): own, INFONCE: InfoNCE(d), HSIC: hsic}
+            losses = {f"infoatlas-rt {model}": own, INFONCE: InfoNCE(d), HSIC: hsic}
             few = 1 if s and n > 500 else calls
             for (name, loss), gradient in product(losses.items(), (False, True)):
                 label = {"loss": name, "n": n, "d": d, "slices": s, "threads": count}

@@ -106,12 +106,8 @@ def text(about: dict[str, Any], plan: dict[str, Any], rows: Rows, missing: Seque
             CHANGED,
             "Generation from changed sources",
             "The same sources at a varying tempo, from half to twice the original, and with two "
-            "pauses. Each measured position of the tool and the objects has noise of 0.5 mm."
-            + (
-                f" Positions are averaged over {plan['smooth'][CHANGED]} steps."
-                if plan["smooth"][CHANGED] > 1
-                else ""
-            ),
+            "pauses. Each measured position of the tool and the objects has noise of 0.5 mm. "
+            f"Positions are averaged over {plan['smooth'][CHANGED]} steps.",
         ),
     ):
         own = pick(made, variant=variant)

@@ -121,7 +121,9 @@ def attempt(folder: Path, plan: dict[str, Any], job: Job) -> dict[str, Any]:
     row["seconds"] = time() - start
     row["successes"] = made.successes.tolist()
     if job.task in plan["policy_tasks"] and job.set == 0 and job.variant == PLAIN:
-        keep(made, folder / "data" / f"{job.task}-{slug(job.arm)}.npz")
+        kept = folder / "data" / f"{job.task}-{slug(job.arm)}.npz"
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        made.save(kept)
     return row
 
 
@@ -133,14 +135,6 @@ def started_empty(parts: Subtasks) -> Subtasks:
             replace(part, held="") if part.held == part.reference else part for part in parts.parts
         ),
     )
-
-
-def keep(made: Any, path: Path) -> None:
-    """Write the successes, in the form of the sources."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".part.npz")
-    made.save(unfinished)
-    unfinished.replace(path)
 
 
 def main() -> None:
