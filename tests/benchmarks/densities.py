@@ -30,15 +30,16 @@ def log_mean(own, others, count):
     return np.log(mean) - (square / mean**2 - 1) / (2 * count)
 
 
-def check_truth(draw, truth, given, ratio, n, inner=1000, slack=0.0):
+def check_truth(draw, truth, given, ratio, n, inner=1000, slack=0.0, block=1):
     """The truth is the mean log-ratio of n samples within three standard errors and `slack`.
 
     `draw` is from a number of samples and a seed to x, y [n, d]. The log-ratio is `ratio` of them
-    or, if that is None, from `given` and `inner` other samples.
+    or, if that is None, from `given` and `inner` other samples. Means of a `block` of samples are
+    hardly dependent, unlike the samples of a process.
     """
     x, y = draw(n, 77)
     log_ratio = ratio(x, y) if ratio else log_ratios(given, x, y, draw(inner, 78)[0])
-    means = log_ratio.reshape(-1, 200).mean(1)  # hardly dependent, unlike samples of a process
+    means = log_ratio.reshape(-1, block).mean(1)
     tolerance = 3 * means.std() / math.sqrt(len(means)) + slack
     assert tolerance < 0.03
     assert log_ratio.mean() == pytest.approx(truth, abs=tolerance)

@@ -111,7 +111,8 @@ def test_truth_by_densities(name):
     n, ratio = FEWER, None
     if name in RATIO:
         n, ratio = N, lambda x, y: RATIO[name](x.T, y.T)
-    check_truth(family.draw, family.truth, GIVEN.get(name), ratio, n, INNER, slack=1e-3)
+    given = GIVEN.get(name)
+    check_truth(family.draw, family.truth, given, ratio, n, INNER, slack=1e-3, block=200)
 
 
 def test_truth_of_stress_by_counting():
