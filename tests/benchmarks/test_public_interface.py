@@ -8,6 +8,7 @@ import pytest
 import infoatlas_rt
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
+SERIES = ("find_offset", "picture_change", "speeds")
 ALLOWED = {
     (module, name)
     for module, names in {
@@ -15,6 +16,8 @@ ALLOWED = {
         "infoatlas_rt.cli.console": ["progress"],
         # A recording of two topics at different rates is paired like a bag.
         "infoatlas_rt.messages.sync": ["Synchroniser"],
+        # Offsets are computed from series that are put together here.
+        "infoatlas_rt.streams.offsets": ["WINDOW", "Offset", *SERIES],
         # Times on a GPU need one, and name it.
         "infoatlas_rt.backends.onnxruntime": ["has_cuda"],
         "infoatlas_rt.cli.board": ["Board"],
