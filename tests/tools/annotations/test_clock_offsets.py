@@ -8,6 +8,7 @@ import pytest
 from infoatlas_rt.cli.main import main
 from infoatlas_tools import Trajectories, discover_keystates, load_trajectories
 from infoatlas_tools.annotations.clock_offsets import clock_offsets
+from infoatlas_tools.bags.any_recording import open_recording
 from lerobot_sets import add_videos, write_lerobot
 from numbered_videos import write_video
 
@@ -137,6 +138,11 @@ def test_v2_is_refused_and_absent_videos_are_said(tmp_path, capsys):
     assert "without times of their own (v2.1, video)" in capsys.readouterr().err
     assert main(command) == 2
     assert "pass --out COPY" in capsys.readouterr().err
+    next((tmp_path / "set/videos").rglob("*000003.mp4")).unlink()
+    for chosen in ("top", ()):  # commands are compared, too, and images with their own states
+        rows = clock_offsets(open_recording(tmp_path / "set", camera=chosen)).rows
+        assert len(rows[0].episodes) == COUNT - 1 and round(rows[0].offset.steps) == 4
+        assert len(rows) > 1
     for file in (tmp_path / "set/videos").rglob("*.mp4"):
         file.unlink()
     assert "not known, because" in str(clock_offsets(tmp_path / "set").rows[0])
