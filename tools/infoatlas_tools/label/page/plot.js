@@ -5,6 +5,7 @@ import { $, clamp, colour, element, entries, ui } from "./model.js";
 import { share } from "./lanes.js";
 
 const [BAND, LINE, FOLDED] = [78, 17, 27]; // pixels of a group, of a name in it, and folded
+const WIDEST = 18; // letters of a title in one row: longer ones have two
 const ALONE = 5; // groups of one signal: more are joined
 const SHOWN = 6; // groups that are not folded at first
 const LEVELS = 10000; // of a value, as in signals.py
@@ -103,7 +104,8 @@ function join(groups) {
 }
 
 function bandHeight({ name, lines }) {
-  return ui.folded.has(name) ? FOLDED : Math.max(BAND, FOLDED + 4 + LINE * lines.length);
+  const title = FOLDED + (name.length > WIDEST ? LINE : 0);
+  return ui.folded.has(name) ? title : Math.max(BAND, title + 4 + LINE * lines.length);
 }
 
 let values = []; // lines of the legend, and where their values are shown
@@ -126,7 +128,8 @@ function buildLegend() {
   values = [];
   const blocks = piece.groups.map((group) => {
     const open = !ui.folded.has(group.name);
-    const title = element("button", { textContent: group.name, title: group.name, onclick: () => fold(group.name) });
+    const title = element("button", { title: group.name, onclick: () => fold(group.name) });
+    title.append(...group.name.split(/(?<=[._ ])/).flatMap((part) => [part, element("wbr")]));
     title.setAttribute("aria-expanded", open);
     const spans = (open ? group.lines : []).map((line, k) => {
       const node = element("i");
