@@ -16,7 +16,8 @@ from infoatlas_tools.cli import label
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "tools/infoatlas_tools/label/page"
 DATA, CAMERA = ROOT / "examples/data/stack", "front"
-MODULES = ("model", "lanes", "plot", "strip", "list", "keys", "pictures", "objects", "app")  # by imports
+# Each after those that it imports.
+MODULES = ("model", "lanes", "plot", "strip", "list", "keys", "pictures", "objects", "app")
 NAMES = re.compile(r"^export (?:const|async function|function|class) ([\w$]+)", re.MULTILINE)
 
 

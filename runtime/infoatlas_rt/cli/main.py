@@ -28,7 +28,10 @@ from .arguments import HelpFormatter, format_list
 from .console import drop_output, open_output
 
 OWN = {"bench": bench, "info": info}  # commands that every installation has
-ORDER = tuple("cut keystates label annotate curve bag estimate test bench info build export".split())
+ORDER = (
+    *("cut", "keystates", "label", "annotate", "curve", "bag", "estimate", "test"),
+    *("bench", "info", "build", "export"),
+)
 GROUP = "infoatlas_rt.commands"  # of entry points
 DESCRIPTION = (
     "Key states of robot demonstrations, and mutual information at control-loop rate. Results go "
