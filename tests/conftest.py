@@ -60,6 +60,15 @@ def estimator():
     return Estimator(threads=1)
 
 
+@pytest.fixture(scope="session")
+def found():
+    """The task file of demonstrations with known phases."""
+    from episodes import TASKS
+    from infoatlas_rt import Task
+
+    return Task.load(TASKS / "phases.json")
+
+
 @pytest.fixture
 def samples(tmp_path):
     """Two files of 80 dependent samples, x.npy and y.csv."""

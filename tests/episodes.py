@@ -33,6 +33,15 @@ def retried(states, grasp):
     return np.concatenate([states[:end], states[begin:end][::-1], states[begin:]])
 
 
+def follow_parts(tracker, states):
+    """The state of the sub-task after each push to a tracker."""
+    found = []
+    for state in states:
+        tracker.push(state)
+        found.append(tracker.subtask)
+    return found
+
+
 def places(count=12, seed=0, lacking=0.0):
     """A point that visits three places in turn, which differ between demonstrations.
 

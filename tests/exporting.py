@@ -8,16 +8,15 @@ from pathlib import Path
 
 import onnx
 
-from infoatlas_export import cli, onnx as export_module
+from infoatlas_export import cli, graph_names, model_code, onnx as export_module
 
-ROOT = Path(__file__).parents[1]
-KEPT, trace = ROOT / "build" / "traces", export_module.traced
+KEPT, trace = Path(__file__).parents[1] / "build" / "traces", export_module.traced
 
 
 def traced_once(module, *arguments):
     """`traced` of the export, kept by hashes of the code, the versions, the network and weights."""
-    files = [p for part in ("export", "train") for p in (ROOT / part).glob("infoatlas_*/**/*.py")]
-    code = [file.read_bytes() for file in sorted(files) if file.parent.name != "data"]
+    code = [model_code.code().encode()]
+    code += [Path(part.__file__).read_bytes() for part in (export_module, graph_names)]
     code += [version(name).encode() for name in ("torch", "onnx", "onnxscript")]
     weights = [str(module.model.config).encode()]
     weights += [values.numpy().tobytes() for values in module.state_dict().values()]

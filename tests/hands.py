@@ -107,3 +107,14 @@ def way(*knots: tuple[float, list[float]], rate: float = RATE):
         u = np.clip((seconds - begin) / (end - begin), 0, 1)[:, None]
         path += (np.array(goal) - np.array(start)) * u**3 * (10 - 15 * u + 6 * u * u)
     return path
+
+
+def handed_over():
+    """Paths of two hands, and of a box that passes from the left one to the right one at 6.1 s."""
+    left = way((0, [0, 0, 0]), (3, [0.3, 0, 0]), (4, [0.3, 0, 0]), (6, [0.6, 0.2, 0.1]),
+               (6.2, [0.6, 0.2, 0.1]), (9, [0, 0, 0]), (13, [0, 0, 0]))  # fmt: skip
+    right = way((0, [1, 0, 0]), (4, [1, 0, 0]), (6, [0.6, 0.3, 0.1]), (6.2, [0.6, 0.3, 0.1]),
+                (9, [1, 0.5, 0]), (10, [1, 0.5, 0]), (12, [1, 0, 0]), (13, [1, 0, 0]))  # fmt: skip
+    box = way((0, [0.3, 0, 0]), (4, [0.3, 0, 0]), (6, [0.6, 0.2, 0.1]), (6.2, [0.6, 0.2, 0.1]),
+              (9, [1, 0.4, 0]), (13, [1, 0.4, 0]))  # fmt: skip
+    return left, right, box

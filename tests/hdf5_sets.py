@@ -184,20 +184,13 @@ def subtasks(objects=("cubeA", "cubeB"), tool="tool", cuts=None, rate=20.0, leng
     references, held = (*objects, "world"), ("", objects[0], "")
     parts = tuple(
         Subtask(
-            tool,
-            edges[:, i].copy(),
-            edges[:, i + 1].copy(),
+            tool, edges[:, i].copy(), edges[:, i + 1].copy(),
             event=(label_kind("cube begins to move"), label_kind("cube ends"), END)[i],
-            reference=references[i],
-            orientation="pose",
-            held=held[i],
-            information=3.0,
-            runner_up="world",
-            runner_up_information=0.0,
-            stderr=0.1,
+            reference=references[i], orientation="pose", held=held[i], information=3.0,
+            runner_up="world", runner_up_information=0.0, stderr=0.1,
         )
         for i in range(3)
-    )
+    )  # fmt: skip
     return Subtasks(parts, np.array(lengths), rate)
 
 

@@ -31,15 +31,10 @@ def write_lerobot(folder, states, version, names, per_file=2, fps=20):
         },
     }
     info = {
-        "codebase_version": version,
-        "robot_type": "panda",
-        "total_episodes": len(states),
-        "total_frames": sum(map(len, states)),
-        "fps": fps,
-        "splits": {"train": f"0:{len(states)}"},
-        "data_path": SHAPES[version],
-        "features": features,
-    }
+        "codebase_version": version, "robot_type": "panda", "total_episodes": len(states),
+        "total_frames": sum(map(len, states)), "fps": fps, "data_path": SHAPES[version],
+        "splits": {"train": f"0:{len(states)}"}, "features": features,
+    }  # fmt: skip
     (folder / "meta").mkdir(parents=True)
     (folder / "meta" / "info.json").write_text(json.dumps(info), encoding="utf-8")
     tables, first = [], 0

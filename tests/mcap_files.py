@@ -47,10 +47,7 @@ def write_channels(path, channels, rows, **options):
 
 def write(path, times, *, size=8, topic="/value", metadata=None, **options):
     """An .mcap file with a message at each time, which contains the time, and one large message."""
-    channels = (
-        (topic, KIND, TEXT, "cdr", "ros2msg", metadata or {}),
-        ("/large", KIND, TEXT),
-    )
+    channels = ((topic, KIND, TEXT, "cdr", "ros2msg", metadata or {}), ("/large", KIND, TEXT))
     rows = ((time, message(time), Random(time).randbytes(size)) for time in times)
     return write_channels(path, channels, rows, **options)
 

@@ -57,9 +57,7 @@ def test_figures_of_the_readme_come_from_the_results():
     module, found = summary()
     assert found == module.figures(), "run python -m benchmarks.summary"
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    prose = re.sub(
-        r"^```.*?^```$|`[^`]*`|\([^)\s]*\.md\)", "", text, flags=re.DOTALL | re.MULTILINE
-    )
+    prose = re.sub(r"^```.*?^```$|`[^`]*`|\([^)\s]*\.md\)", "", text, flags=re.S | re.M)
     shown = set(re.findall(r"(?<![\w.])\d+\.\d+(?= nats)|\d+(?= ms)", prose))
     assert len(shown) == 5
     assert shown - {figure["value"] for figure in found} == set()

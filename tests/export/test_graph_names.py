@@ -9,6 +9,7 @@ from onnx import numpy_helper
 from infoatlas_export import graph_names
 from infoatlas_train.model.hypernetwork import Attention, Hypernetwork
 from infoatlas_train.pretrain import load
+from refusals import fails
 
 KERNEL = """File "/a/infoatlas_train/model/infoatlas.py", line 9, in forward
     e = self.critic(x)
@@ -116,5 +117,4 @@ def test_names_are_given_once():
     ]
     two = [constant(name, onnx.TensorProto.FLOAT, [1, 1], [1.0]) for name in "ab"]
     graph = onnx.helper.make_graph(nodes, "g", [], [], two)
-    with pytest.raises(ValueError, match="one name"):
-        graph_names.name_weights(graph)
+    fails(ValueError, "one name", graph_names.name_weights, graph)

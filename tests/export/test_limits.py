@@ -16,6 +16,7 @@ from infoatlas_export.tensorrt import NAMED_PROFILES, make_profiles
 from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, load, messages
 from infoatlas_rt.errors import ModelError, ProviderError
 from infoatlas_rt.models import model_file
+from refusals import fails
 
 SHIPPED = sorted(model_file.MODELS.rglob("*.onnx"))
 RTX = LIBRARIES["tensorrt-rtx"]
@@ -141,8 +142,7 @@ FAULTS = {
 def test_faults_by_the_table(fault, monkeypatch):
     arguments, message = FAULTS[fault]
     monkeypatch.setattr(parser_check, "check", lambda proto: None)
-    with pytest.raises(ModelError, match=message):
-        refuse(graph(**arguments))
+    fails(ModelError, message, refuse, graph(**arguments))
 
 
 def test_constants_may_be_nodes(rtx):
@@ -219,8 +219,7 @@ def corrupted(change):
     ids=["cut", "empty", "input", "attribute", "operator"],
 )
 def test_a_corrupted_file_fails_with_one_error(parsed, content, message):
-    with pytest.raises(ModelError, match=rf"TensorRT-RTX .* cannot read a.onnx \(.*{message}"):
-        parsed(content())
+    fails(ModelError, rf"TensorRT-RTX .* cannot read a.onnx \(.*{message}", parsed, content())
 
 
 def test_a_vector_times_matrices_loses_its_batch_in_the_parser(rtx):

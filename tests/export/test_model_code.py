@@ -10,8 +10,8 @@ import onnx
 import pytest
 
 from infoatlas_export import model_code, regraph
-from infoatlas_rt import InputError
 from infoatlas_rt.models import model_file
+from refusals import fails, refuses
 
 SOURCE = '''
 """A module."""
@@ -76,8 +76,7 @@ def _graph(tree):
 
 def test_code_that_is_not_installed(monkeypatch):
     monkeypatch.setattr(model_code, "TRACED", ("infoatlas_nowhere.onnx", "Graph"))
-    with pytest.raises(RuntimeError, match="infoatlas_nowhere is not installed"):
-        model_code.code.__wrapped__()
+    fails(RuntimeError, "infoatlas_nowhere is not installed", model_code.code.__wrapped__)
 
 
 @pytest.fixture
@@ -133,8 +132,7 @@ def test_a_graph_that_is_not_the_same_is_refused(other_graph, tmp_path, change, 
     if change == "weight":
         weights = (w for w in other_graph.graph.initializer if w.name.startswith("gap."))
         next(weights).name = "gap.another"
-    with pytest.raises(InputError, match=message):
-        regraph.main(str(path), "edge.pt", str(record))
+    refuses(message, regraph.main, str(path), "edge.pt", str(record))
     assert path.read_bytes() == shipped
 
 
@@ -145,7 +143,6 @@ def test_a_graph_that_is_not_the_same_is_refused(other_graph, tmp_path, change, 
 )  # fmt: skip
 def test_imports_that_would_not_be_followed_are_refused(line):
     tree = ast.parse("import torch\nfrom infoatlas_train.model.critic import Critic\n" + line)
-    with pytest.raises(ValueError, match="in line 3: write"):
-        model_code.imported(tree, "infoatlas")
+    fails(ValueError, "in line 3: write", model_code.imported, tree, "infoatlas")
     followed = model_code.imported(ast.Module(tree.body[:2], []), "infoatlas")
     assert followed == ["infoatlas_train.model.critic"]

@@ -67,9 +67,7 @@ def test_a_demonstration_again(found, estimator, demonstrations):
         final = info.get("final_observation")
         seen.append((obs if final is None else final)[0])
         reward = bonus.bonus(
-            obs[:, COLUMNS],
-            terminated | truncated,
-            None if final is None else final[:, COLUMNS],
+            obs[:, COLUMNS], terminated | truncated, None if final is None else final[:, COLUMNS]
         )
         assert isinstance(reward, torch.Tensor) and reward.device == obs.device
         total += float(reward)

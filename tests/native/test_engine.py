@@ -14,6 +14,7 @@ from hypothesis import given, settings, strategies as st
 import inputs
 from infoatlas_native import Engine
 from inputs import content
+from refusals import fails
 
 GIVEN = inputs.canonical(5, 60, 7, 8)
 
@@ -47,8 +48,7 @@ def test_diagnostics_are_those_of_the_graph(name, n, slices):
 
 def test_diagnose_refuses_as_run_does(engine):
     x, y, shifts, sequence = GIVEN
-    with pytest.raises(ValueError, match="y has shape"):
-        engine.diagnose(x, y[:, 1:], shifts, sequence)
+    fails(ValueError, "y has shape", engine.diagnose, x, y[:, 1:], shifts, sequence)
     out = engine.run(*GIVEN)
     with pytest.raises(ValueError, match="diagnostics has shape"):
         engine._engine.run(*GIVEN, *out, np.empty((len(x), 3), np.float32))
@@ -90,8 +90,7 @@ def test_from_a_file(tmp_path, engine):
     path.write_bytes(content("edge"))
     same(Engine(path).run(*GIVEN), engine.run(*GIVEN))
     same(Engine(str(path)).run(*GIVEN), engine.run(*GIVEN))
-    with pytest.raises(FileNotFoundError, match=r"none\.onnx"):
-        Engine(tmp_path / "none.onnx")
+    fails(FileNotFoundError, r"none\.onnx", Engine, tmp_path / "none.onnx")
 
 
 def test_no_slices(engine):
@@ -171,8 +170,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_arrays(engine, case):
     arguments, message = REFUSED[case]
-    with pytest.raises(ValueError, match=message):
-        engine.run(*arguments)
+    fails(ValueError, message, engine.run, *arguments)
 
 
 def test_refused_outputs(engine):
@@ -180,8 +178,7 @@ def test_refused_outputs(engine):
     for i in range(4):
         out = [np.empty_like(value) for value in wanted]
         out[i] = out[i][:-1]
-        with pytest.raises(ValueError, match="has shape"):
-            engine.run(*GIVEN, out=out)
+        fails(ValueError, "has shape", engine.run, *GIVEN, out=out)
     out = [np.empty_like(value) for value in wanted]
     out[0].flags.writeable = False
     with pytest.raises(TypeError):
@@ -214,8 +211,7 @@ def test_weights_of_other_names():
     whole = content("edge")
     renamed = whole.replace(b"hypernetwork.", b"hypernetwerk.")
     assert renamed != whole
-    with pytest.raises(RuntimeError, match="hypernetwork"):
-        Engine(renamed)
+    fails(RuntimeError, "hypernetwork", Engine, renamed)
 
 
 def test_another_interface():

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator
-from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.prepare import Samples
 from parity import PreparedByPython
+from refusals import refuses
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((300, 8)).cumsum(axis=0)
@@ -79,7 +79,5 @@ def cut(n, d):
 
 def test_what_the_engine_refuses_is_explained_by_python():
     estimator = Estimator(provider="native", k=4)
-    with pytest.raises(InputError, match="k=4 cannot be taken from x, which has 3"):
-        estimator.estimate(X[:, :3], Y)
-    with pytest.raises(InputError, match="resolution_x 1e-308 is too small"):
-        estimator.estimate(X * 1e5, Y, resolution_x=1e-308)
+    refuses("k=4 cannot be taken from x, which has 3", estimator.estimate, X[:, :3], Y)
+    refuses("resolution_x 1e-308 is too small", estimator.estimate, X * 1e5, Y, resolution_x=1e-308)

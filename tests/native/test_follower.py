@@ -14,6 +14,7 @@ from episodes import resampled
 from follower import Follower, load
 from infoatlas_rt import InputError, KeyStateTracker, Task
 from library import Library
+from refusals import fails
 from stream_cases import read
 
 ROOT = Path(__file__).parents[2]
@@ -98,22 +99,18 @@ def test_a_state_that_is_refused_changes_nothing(library, recorded):
     lost = episode[30].copy()
     lost[3] = math.nan
     for state, message in ((lost, "state is nan at coordinate 3"), (lost[:5], "has 5 coordinates")):
-        with pytest.raises(RuntimeError, match=message):
-            own.push(state)
-    with pytest.raises(RuntimeError, match="stamp is infinite"):
-        own.push(episode[30], math.inf)
+        fails(RuntimeError, message, own.push, state)
+    fails(RuntimeError, "stamp is infinite", own.push, episode[30], math.inf)
     for state in episode[30:]:
         assert len(own.push(state)) == len(python.push(state))
         same(python.subtask.progress, own.subtask(0)["progress"], "progress")
-    with pytest.raises(RuntimeError, match="tool is 1, and there are 1"):
-        own.subtask(1)
+    fails(RuntimeError, "tool is 1, and there are 1", own.subtask, 1)
 
 
 def test_rates_that_cannot_be_followed(library, recorded, tmp_path):
     path, episode = recorded
     for rate, message in ((-1, "has to be"), (math.inf, "has to be"), (0.1, "push more often")):
-        with pytest.raises(RuntimeError, match=message):
-            Follower(library, path, rate=rate)
+        fails(RuntimeError, message, Follower, library, path, rate=rate)
     slow = Follower(library, path)
     with pytest.raises(RuntimeError, match="push more often"):
         for t, state in enumerate(episode):
@@ -172,10 +169,8 @@ def test_texts_that_are_no_task(library, tmp_path):
     }
     for content, message in cases.items():
         path.write_bytes(content)
-        with pytest.raises(RuntimeError, match=message):
-            load(library, path)
-    with pytest.raises(RuntimeError, match="cannot be opened: check the path"):
-        load(library, tmp_path / "none.json")
+        fails(RuntimeError, message, load, library, path)
+    fails(RuntimeError, "cannot be opened: check the path", load, library, tmp_path / "none.json")
 
 
 def test_followers_of_several_threads(library, recorded):

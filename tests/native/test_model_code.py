@@ -12,6 +12,7 @@ from infoatlas_rt import Estimator
 from infoatlas_rt.errors import ProviderError
 from infoatlas_rt.models import model_file
 from infoatlas_rt.models.onnx_content import CHECKSUM, checksum
+from refusals import fails
 
 
 def test_the_engine_follows_the_code_of_the_model():
@@ -52,5 +53,4 @@ def test_files_of_other_code_are_refused(code, reason, tmp_path, caplog):
 def test_a_second_graph_is_refused():
     """Readers of protocol buffers merge two graphs, so weights would come from both."""
     twice = inputs.content("edge") + b"\x3a\x00"  # field 7, empty
-    with pytest.raises(RuntimeError, match="has 2 graphs"):
-        Engine(twice)
+    fails(RuntimeError, "has 2 graphs", Engine, twice)

@@ -17,6 +17,7 @@ from infoatlas_rt.estimation.canonical import Canonical, canonicalise, score_tab
 from infoatlas_rt.estimation.prepare import check_samples
 from infoatlas_rt.models import model_file
 from inputs import REGIMES
+from refusals import fails
 
 WIDE = make_backend(model_file.load("wide"), "native", 2)
 DIM = 20
@@ -270,8 +271,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_arrays(case):
     change, message = REFUSED[case]
-    with pytest.raises(ValueError, match=message):
-        ENGINE.canonicalise(**GIVEN | change)
+    fails(ValueError, message, ENGINE.canonicalise, **GIVEN | change)
 
 
 @given(st.data())

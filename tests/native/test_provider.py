@@ -1,7 +1,6 @@
 """provider="native" if the package is installed: chosen by auto, in copies, and by the command."""
 
 import copy
-import json
 import pickle
 import re
 from pathlib import Path
@@ -9,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from command_line import answer, printed
 from infoatlas_rt import Estimator
 from infoatlas_rt.backends import choice, native
-from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import ProviderError
 from infoatlas_rt.models import model_file
 
@@ -53,14 +52,11 @@ def test_a_model_that_it_does_not_take(monkeypatch, caplog):
 
 
 def test_info_and_bench(capsys):
-    assert main(["info", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["providers"]
+    found = answer(capsys, "info")["providers"]
     assert found["auto"] == "native" and found["native"].startswith("the C++ engine")
     quick = ["bench", "--k", "1", "--slices", "2", "--dims", "3", "3", "--duration", "0.05"]
-    assert main(quick) == 0
-    assert "Model edge on native, " in capsys.readouterr().out
-    assert main([*quick, "--provider", "native", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    assert "Model edge on native, " in printed(capsys, *quick)
+    found = answer(capsys, *quick, "--provider", "native")
     assert [report["provider"] for report in found["reports"]] == ["native", "cpu"]
     assert found["native_over_cpu"]["total"]["median"] > 0
     assert "infoatlas-rt" in found["reports"][0]["versions"]

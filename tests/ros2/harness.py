@@ -248,10 +248,7 @@ class Bench:
         assert self.transition("activate")
 
     def diagnosis(
-        self,
-        condition: Callable[[Any], Any] = lambda s: True,
-        *,
-        past: bool = False,
+        self, condition: Callable[[Any], Any] = lambda s: True, *, past: bool = False
     ) -> Any:
         """The next status for which a condition is true; with `past` also one since `prepare`."""
         start = 0 if past else len(self.statuses)

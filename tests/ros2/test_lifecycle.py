@@ -6,18 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from harness import (
-    LIMIT,
-    SMALL,
-    START,
-    TOPIC,
-    Bench,
-    NodeProcess,
-    feed,
-    joint_states,
-    values,
-    walk,
-)
+from harness import LIMIT, SMALL, START, TOPIC, Bench, NodeProcess, feed, joint_states, values, walk
 from rclpy.duration import Duration
 
 LATER = START + 100 * 10**9

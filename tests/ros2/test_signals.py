@@ -59,11 +59,7 @@ def stopped(code, number, hangup=signal.SIG_DFL):
 
 @pytest.mark.parametrize(
     ("name", "number"),
-    [
-        ("rclpy", signal.SIGINT),
-        ("numpy", signal.SIGTERM),
-        ("infoatlas_ros2.worker", signal.SIGHUP),
-    ],
+    [("rclpy", signal.SIGINT), ("numpy", signal.SIGTERM), ("infoatlas_ros2.worker", signal.SIGHUP)],
 )
 def test_during_imports(name, number):
     stopped(AT_IMPORT.format(name=name, number=int(number)), number)

@@ -44,11 +44,7 @@ class Work:
         self.published, self.health = [], Health()
         self.now = 0.0
         self.worker = Worker(
-            self.maker,
-            lambda: settings,
-            self.published.append,
-            self.health,
-            clock=lambda: self.now,
+            self.maker, lambda: settings, self.published.append, self.health, clock=lambda: self.now
         )
         self.worker._took = deque(maxlen=0)  # estimates of a busy machine may be slow
         self.offered, self.done, self.idle, self.sides = 0, 0, True, sides

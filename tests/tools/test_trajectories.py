@@ -11,6 +11,7 @@ import pytest
 from infoatlas_rt import InputError
 from infoatlas_tools import Trajectories
 from infoatlas_tools.trajectories import as_trajectories
+from refusals import refuses
 
 STATES = np.arange(12.0).reshape(6, 2)
 NOW = 1_763_800_000_123_456_789  # nanoseconds since 1970; floats resolve 256 of them
@@ -36,8 +37,7 @@ def test_a_rate_is_a_float(rate):
     ],
 )
 def test_invalid_descriptions_are_named(described, message):
-    with pytest.raises(InputError, match=message):
-        Trajectories(STATES, [3, 3], **described)
+    refuses(message, Trajectories, STATES, [3, 3], **described)
 
 
 def test_descriptions_stay_as_they_were_checked():

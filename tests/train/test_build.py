@@ -22,6 +22,7 @@ from infoatlas_train.build import OUTPUTS, Build
 from infoatlas_train.config import PRESETS
 from infoatlas_train.model.expansion import expanded
 from infoatlas_train.recipe_file import RecipeError, read_recipe
+from refusals import fails
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 
@@ -134,8 +135,7 @@ def test_a_recipe_can_start_with_the_network_of_another(built, short, tmp_path):
     assert list(stages["pretrain"]["inputs"]) == ["start/pretrain/best.pt"]
     assert stages["start"]["datasets"] == 4 * 8
     recipe["start"]["recipe"]["pretrain"]["lr"] *= 2
-    with pytest.raises(RecipeError, match="has the stage 'start' of another recipe"):
-        Build(recipe, tmp_path, 1).run()
+    fails(RecipeError, "has the stage 'start' of another recipe", Build(recipe, tmp_path, 1).run)
 
 
 @pytest.mark.parametrize(
@@ -196,8 +196,7 @@ def test_unknown_settings_are_refused(tmp_path, change, message):
     else:
         text = change + "\n" + text if change.startswith("start") else text + "\n" + change
     (tmp_path / "r.toml").write_text(text)
-    with pytest.raises(RecipeError, match=message):
-        read_recipe(tmp_path / "r.toml")
+    fails(RecipeError, message, read_recipe, tmp_path / "r.toml")
 
 
 def test_code_of_no_commit_is_refused(tmp_path):
@@ -205,20 +204,17 @@ def test_code_of_no_commit_is_refused(tmp_path):
         options = ["-c", "user.name=a", "-c", "user.email=a@b"]
         subprocess.run(["git", *options, "-C", str(tmp_path), *args], check=True)
 
-    with pytest.raises(RecipeError, match=r"of no git checkout.*pip install -e"):
-        build.check_clean(tmp_path)
+    fails(RecipeError, r"of no git checkout.*pip install -e", build.check_clean, tmp_path)
     git("init", "-q")
     (tmp_path / "code.py").write_text("1")
     git("add", ".")
     git("commit", "-qm", "one")
     build.check_clean(tmp_path)
     (tmp_path / "code.py").write_text("2")
-    with pytest.raises(RecipeError, match=r"changes that are not committed .*code.py"):
-        build.check_clean(tmp_path)
+    fails(RecipeError, r"changes that are not committed .*code.py", build.check_clean, tmp_path)
     copy_of_it = tmp_path / ".venv" / "site-packages"  # an ordinary installation
     copy_of_it.mkdir(parents=True)
-    with pytest.raises(RecipeError, match="of no git checkout"):
-        build.check_clean(copy_of_it)
+    fails(RecipeError, "of no git checkout", build.check_clean, copy_of_it)
 
 
 WRONG = [
@@ -263,11 +259,7 @@ def test_a_recipe_that_is_missing_is_named_before_the_state_of_the_code(capsys, 
 @pytest.mark.parametrize(
     "module, argv, way",
     [
-        (
-            build,
-            [str(RECIPES / "tiny.toml"), "--allow-dirty", "--out"],
-            "the same command continues",
-        ),
+        (build, [str(RECIPES / "tiny.toml"), "--allow-dirty", "--out"], "same command continues"),
         (pretrain, ["--out"], "the same command with --resume continues"),
         (calibrate, ["edge", "--out"], "is not written: begin anew"),
     ],
@@ -321,8 +313,7 @@ def test_settings_of_the_correction_are_checked_before_a_build(tmp_path, line, m
     path = tmp_path / "odd.toml"
     text = (RECIPES / "tiny.toml").read_text("utf-8")
     path.write_text(text.replace("[correction]", f"[correction]\n{line}"), encoding="utf-8")
-    with pytest.raises(RecipeError, match=match):
-        read_recipe(path)
+    fails(RecipeError, match, read_recipe, path)
 
 
 def lacks_onnx():
@@ -334,9 +325,7 @@ def lacks_onnx():
     [((), "needs the export, which is not installed: pip install 'infoatlas-rt"),
      ((SimpleNamespace(load=lacks_onnx),), r"needs the export \(No module named 'onnx'\): pip")],
 )  # fmt: skip
-def test_a_build_without_the_export_ends_before_it_begins(
-    tmp_path, capsys, monkeypatch, found, match
-):
+def test_a_build_without_the_export_does_not_begin(tmp_path, capsys, monkeypatch, found, match):
     monkeypatch.setattr(stages, "entry_points", lambda **_: found)
     argv = [str(RECIPES / "tiny.toml"), "--out", str(tmp_path / "run"), "--allow-dirty"]
     assert build.main(argv) == 2 and re.search(match, capsys.readouterr().err)

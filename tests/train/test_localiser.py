@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError
 from infoatlas_tools.trajectories import Trajectories
 from infoatlas_train.localiser import apart, fit
+from refusals import refuses
 from regimes import demonstrations
 
 
@@ -61,5 +61,4 @@ def test_it_accepts_trajectories_of_the_runtime():
 def test_too_little_data_is_refused(length, match):
     states, _ = demonstrations()
     states[3] = states[3][:length]
-    with pytest.raises(InputError, match=match):
-        fit(states, 2, 2)
+    refuses(match, fit, states, 2, 2)

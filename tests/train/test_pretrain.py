@@ -13,6 +13,7 @@ from infoatlas_rt.errors import InputError
 from infoatlas_train import pretrain
 from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.options import LOCAL, Options, parse
+from refusals import fails
 
 
 def run(out, *args, **how):
@@ -129,5 +130,4 @@ def test_missing_packages_and_invalid_checkpoints_are_reported(tmp_path, monkeyp
     with pytest.raises(InputError, match=r"lightning_fabric.*pip install 'infoatlas-rt\[train\]'"):
         pretrain.engine(Options(out="runs"))
     (tmp_path / "a.pt").write_text("no checkpoint")
-    with pytest.raises(ValueError, match="does not contain weights saved by torch"):
-        pretrain.load(tmp_path / "a.pt")
+    fails(ValueError, "does not contain weights saved by torch", pretrain.load, tmp_path / "a.pt")

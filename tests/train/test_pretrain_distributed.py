@@ -76,9 +76,8 @@ def test_two_processes_are_two_accumulated_batches(two, tmp_path):
     for name, value in together.items():
         torch.testing.assert_close(value, alone["model"][name], rtol=1e-4, atol=2e-5)
     half = train(tmp_path / "half", "--steps", str(STEPS))["model"]
-    assert (
-        max((together[k] - v).abs().max() for k, v in half.items()) > 1e-3
-    )  # both batches have an effect
+    # Both batches have an effect.
+    assert max((together[k] - v).abs().max() for k, v in half.items()) > 1e-3
 
 
 def test_files_are_written_once_and_count_all_datasets(two):

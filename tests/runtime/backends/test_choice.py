@@ -14,6 +14,7 @@ from infoatlas_rt.backends.interface import Preparing
 from infoatlas_rt.cli.main import OWN, make_parser
 from infoatlas_rt.errors import ModelError, ProviderError
 from infoatlas_rt.models import model_file
+from refusals import fails
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -93,8 +94,7 @@ def cuda(monkeypatch):
 
 @pytest.mark.parametrize("provider", ["gpu", None, 3])
 def test_unknown_provider(model, provider):
-    with pytest.raises(ProviderError, match=r"'cpu', 'native', 'cuda', 'tensorrt'"):
-        make_backend(model, provider)
+    fails(ProviderError, r"'cpu', 'native', 'cuda', 'tensorrt'", make_backend, model, provider)
 
 
 def test_native_gets_the_bytes_that_were_checked(model, package, caplog):
@@ -124,13 +124,11 @@ def test_native_has_fewer_threads_than_asked_for(model, package, monkeypatch, ca
 
 def test_native_does_not_fit_into_memory(model, package, monkeypatch):
     monkeypatch.setattr(Engine, "refuses", MemoryError())
-    with pytest.raises(ModelError, match=r"edge\.onnx does not fit into memory"):
-        make_backend(model, "native")
+    fails(ModelError, r"edge\.onnx does not fit into memory", make_backend, model, "native")
 
 
 def test_native_is_not_installed(model, no_package):
-    with pytest.raises(ProviderError, match=r"not built .*pip install .*provider='cpu'"):
-        make_backend(model, "native")
+    fails(ProviderError, r"not built .*pip install .*provider='cpu'", make_backend, model, "native")
 
 
 def test_native_has_another_interface(model, package):
@@ -138,8 +136,7 @@ def test_native_has_another_interface(model, package):
     message = (
         rf"9\.9 has interface {native.INTERFACE + 1}.* calls {native.INTERFACE}: install .*again"
     )
-    with pytest.raises(ProviderError, match=message):
-        make_backend(model, "native")
+    fails(ProviderError, message, make_backend, model, "native")
 
 
 def test_native_does_not_take_the_model(model, package, monkeypatch):
@@ -195,8 +192,7 @@ def test_a_broken_onnxruntime_does_not_stop_the_engine(model, package, monkeypat
     assert make_backend(model).provider == "native"
     assert choice.find_libraries()["auto"] == "native"
     assert "ONNX Runtime is broken" in caplog.text
-    with pytest.raises(ProviderError, match="cannot be imported"):
-        make_backend(model, "cpu")
+    fails(ProviderError, "cannot be imported", make_backend, model, "cpu")
 
 
 @pytest.mark.parametrize("left_out", [False, True])
@@ -236,8 +232,7 @@ def test_without_any_engine_all_ways_to_get_one_are_named(model, no_package, mon
 def test_without_onnxruntime_the_refusal_of_native_is_kept(model, package, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     monkeypatch.setattr(Engine, "refuses", RuntimeError("no such readout"))
-    with pytest.raises(ProviderError, match=r"infoatlas-rt\[cpu\].*no such readout"):
-        make_backend(model)
+    fails(ProviderError, r"infoatlas-rt\[cpu\].*no such readout", make_backend, model)
 
 
 def test_auto_logs_why_cuda_and_native_do_not_start(model, cuda, package, monkeypatch, caplog):

@@ -14,6 +14,7 @@ from infoatlas_rt.errors import ModelError, ProviderError
 from infoatlas_rt.estimation.canonical import canonicalise
 from infoatlas_rt.inputs.gpu_arrays import device_pointer
 from infoatlas_rt.models import model_file
+from refusals import fails
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -81,14 +82,12 @@ def recorder(monkeypatch):
 )
 def test_a_silent_fall_back_is_an_error(recorder, monkeypatch, provider, starts):
     monkeypatch.setattr(recorder, "starts", starts)
-    with pytest.raises(ProviderError, match=r"did not start.*instead"):
-        OnnxRuntimeBackend(b"", provider)
+    fails(ProviderError, r"did not start.*instead", OnnxRuntimeBackend, b"", provider)
 
 
 def test_a_provider_that_fails_is_an_error(recorder, monkeypatch):
     monkeypatch.setattr(recorder, "starts", RuntimeError("CUDA failure 35"))
-    with pytest.raises(ProviderError, match="CUDA failure 35"):
-        OnnxRuntimeBackend(b"", "cuda")
+    fails(ProviderError, "CUDA failure 35", OnnxRuntimeBackend, b"", "cuda")
 
 
 def test_session_settings(recorder, monkeypatch):
@@ -123,14 +122,12 @@ def test_a_damaged_model(model):
     damaged = model.bytes.replace(b"Gather", b"NoSuch")
     assert damaged != model.bytes
     for content in (b"", b"not a model", model.bytes[: len(model.bytes) // 2], damaged):
-        with pytest.raises(ModelError, match="cannot load the model"):
-            OnnxRuntimeBackend(content)
+        fails(ModelError, "cannot load the model", OnnxRuntimeBackend, content)
 
 
 def test_without_onnxruntime(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(ProviderError, match=r"infoatlas-rt\[cpu\]"):
-        OnnxRuntimeBackend(model.bytes)
+    fails(ProviderError, r"infoatlas-rt\[cpu\]", OnnxRuntimeBackend, model.bytes)
 
 
 @pytest.mark.parametrize("place", [np.asarray, OnDevice])
@@ -151,8 +148,7 @@ def test_bound_inputs_give_the_same_outputs(model, place):
 def test_an_array_on_the_gpu_has_to_be_contiguous():
     values = np.zeros((4, 6), np.float32)
     assert device_pointer(OnDevice(values)) == values.ctypes.data
-    with pytest.raises(ProviderError, match="contiguous"):
-        device_pointer(OnDevice(values.T))
+    fails(ProviderError, "contiguous", device_pointer, OnDevice(values.T))
 
 
 def test_tensorrt_provider_keeps_its_engines(model, recorder, monkeypatch, tmp_path):

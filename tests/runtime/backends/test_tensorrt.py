@@ -17,6 +17,7 @@ from infoatlas_rt.backends.tensorrt import TensorRTBackend, split
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.models import model_file
 from infoatlas_rt.models.engine_file import Profile
+from refusals import fails
 
 pytest.importorskip("onnx")
 build = pytest.importorskip("infoatlas_export.tensorrt").build
@@ -217,8 +218,7 @@ def test_short_memory_is_an_error_with_a_way_out_and_not_the_end(world, library,
     world.memory = sum(memory.nbytes for memory in world.allocations.values()) + 100
     title = {"tensorrt": "TensorRT", "tensorrt-rtx": "TensorRT-RTX"}[library]
     message = rf"^{title} cannot evaluate.*400 samples in 8 slices.*out of memory.*fewer"
-    with pytest.raises(ModelError, match=message):
-        backend.run(*graph_inputs(8, 400))
+    fails(ModelError, message, backend.run, *graph_inputs(8, 400))
     world.memory = 2**34
     assert world.stack == []
     inputs = graph_inputs(8, 400)
@@ -235,13 +235,10 @@ def test_short_memory_is_an_error_with_a_way_out_and_not_the_end(world, library,
         ("tensorrt-rtx", {"capability": (8, 9)}, r"capabilities are .*8\.7.*8\.9.* is wanted"),
     ],
 )
-def test_an_engine_of_another_machine_is_refused(
-    world, monkeypatch, tmp_path, library, change, message
-):
+def test_another_machine_is_refused(world, monkeypatch, tmp_path, library, change, message):
     engine = made(library, tmp_path, "control")
     install(monkeypatch, **change)
-    with pytest.raises(ModelError, match=message):
-        TensorRTBackend(engine)
+    fails(ModelError, message, TensorRTBackend, engine)
 
 
 def test_an_engine_of_rtx_takes_any_gpu_of_its_capability(world, monkeypatch, tmp_path):
@@ -258,9 +255,7 @@ def test_an_engine_of_rtx_takes_any_gpu_of_its_capability(world, monkeypatch, tm
         ("slices=2,samples=50", {"mi": (1,)}),
     ],
 )
-def test_an_engine_of_other_shapes_than_its_profiles_is_refused(
-    world, library, tmp_path, profile, lost
-):
+def test_an_engine_of_other_shapes_is_refused(world, library, tmp_path, profile, lost):
     world.lost = lost
     (name,) = lost
     if library == "tensorrt":  # the builder checks this, too
@@ -277,8 +272,7 @@ def test_an_engine_of_other_shapes_than_its_profiles_is_refused(
 
 def test_no_gpu(engine, monkeypatch):
     install(monkeypatch, gpus=0)
-    with pytest.raises(ProviderError, match=r"no CUDA-capable device.*provider='cpu'"):
-        TensorRTBackend(engine)
+    fails(ProviderError, r"no CUDA-capable device.*provider='cpu'", TensorRTBackend, engine)
 
 
 @pytest.mark.parametrize(
@@ -294,8 +288,7 @@ def test_missing_packages_are_named(engine, monkeypatch, missing, message):
     monkeypatch.setitem(sys.modules, missing, None)
     if missing == "tensorrt_rtx":
         monkeypatch.setitem(sys.modules, "tensorrt_rtx_bindings", None)
-    with pytest.raises(ProviderError, match=message):
-        TensorRTBackend(engine)
+    fails(ProviderError, message, TensorRTBackend, engine)
 
 
 @pytest.mark.parametrize("provider", ["cpu", "tensorrt", "tensorrt-rtx"])
@@ -314,8 +307,7 @@ def test_a_model_is_no_engine(world):
 def test_a_forked_process_is_refused(world, engine, monkeypatch):
     backend = TensorRTBackend(engine)
     monkeypatch.setattr("os.getpid", lambda: -1)
-    with pytest.raises(ProviderError, match="fork"):
-        backend.run(*graph_inputs(1, 64))
+    fails(ProviderError, "fork", backend.run, *graph_inputs(1, 64))
 
 
 def test_threads_take_turns(world, engine):

@@ -20,6 +20,7 @@ from infoatlas_rt.errors import ProviderError
 from infoatlas_rt.estimation.canonical import canonicalise
 from infoatlas_rt.models import model_file
 from infoatlas_rt.models.engine_file import read
+from refusals import fails
 
 pytestmark = needs_gpu
 TOLERANCE = 0.01  # nats of mi, as for all providers
@@ -91,8 +92,7 @@ def test_work_becomes_a_graph_without_an_engine():
     with device.current():
         memory, found = cuda.mem_alloc(64), cuda.pagelocked_zeros(64, np.uint8)
         graph = device.capture(lambda: cuda.memset_d8_async(int(memory), 7, 64, stream) is None)
-        with pytest.raises(CaptureError, match="cannot be enqueued"):
-            device.capture(lambda: False)
+        fails(CaptureError, "cannot be enqueued", device.capture, lambda: False)
         graph.launch(int(stream.handle))
         cuda.memcpy_dtoh_async(found, int(memory), stream)
         stream.synchronize()

@@ -1,11 +1,11 @@
 """infoatlas-rt bench: output and refusals."""
 
-import json
 import re
 from dataclasses import replace
 
 import pytest
 
+from command_line import answer, printed
 from infoatlas_rt.cli import bench, latency
 from infoatlas_rt.cli.arguments import make_estimator
 from infoatlas_rt.cli.main import main
@@ -14,8 +14,7 @@ QUICK = ("bench", "--k", "1", "--slices", "2", "--dims", "3", "3", "--duration",
 
 
 def test_all_providers_are_measured_or_refused_with_the_reason(capsys):
-    assert main([*QUICK, "--provider", "all", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = answer(capsys, *QUICK, "--provider", "all")
     measured = [report["provider"] for report in found["reports"]]
     assert "cpu" in measured
     assert {*measured, *found["refused"]} == set(bench.ALL_PROVIDERS)
@@ -40,14 +39,12 @@ def test_native_is_measured_beside_the_cpu(monkeypatch, capsys):
 
     monkeypatch.setattr(bench, "make_estimator", make)
     monkeypatch.setattr(latency, "measure", measure)
-    assert main([*QUICK, "--provider", "native", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = answer(capsys, *QUICK, "--provider", "native")
     assert made == ["native", "cpu"] == [report["provider"] for report in found["reports"]]
     native, cpu = (report["stages"]["total"] for report in found["reports"])
     ratio = found["native_over_cpu"]["total"]
     assert ratio["median"] == pytest.approx(native["median"] / cpu["median"])
-    assert main([*QUICK, "--provider", "native"]) == 0
-    out = capsys.readouterr().out
+    out = printed(capsys, *QUICK, "--provider", "native")
     assert "Model edge on native" in out and "Model edge on cpu" in out
     assert re.search(r"Native over cpu.*inference \d\.\d{3}, total \d\.\d{3}", out)
 

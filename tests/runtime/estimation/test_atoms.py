@@ -5,15 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator
 from infoatlas_rt.estimation.atoms import count_patterns, find_atoms
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.result import INTERVAL
-
-
-@pytest.fixture(scope="module")
-def estimator():
-    return Estimator(threads=1)
 
 
 def normal(n, d, seed=0):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError
 from infoatlas_rt.estimation.prepare import check_samples
 from infoatlas_rt.estimation.standard_error import clustered_variance
+from refusals import refuses
 
 
 class Positions:
@@ -156,5 +156,4 @@ def test_a_time_series_in_groups(estimator, monkeypatch):
 )
 def test_groups_that_cannot_be_used(estimator, groups, expected):
     x, y = np.random.default_rng(5).standard_normal((2, 100))
-    with pytest.raises(InputError, match=expected):
-        estimator.estimate(x, y, groups=groups)
+    refuses(expected, estimator.estimate, x, y, groups=groups)

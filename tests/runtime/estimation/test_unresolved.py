@@ -5,13 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator
 from infoatlas_rt.estimation.unresolved import MARGIN, entropy, least_information
-
-
-@pytest.fixture(scope="module")
-def estimator():
-    return Estimator("edge", threads=1, provider="cpu")
 
 
 def least(x, y, seed=0):

@@ -49,11 +49,7 @@ def test_long_double_out_of_range():
         (as_rate, np.array([0, 0.1]), r"rate is \[0.0, 0.1\], but has to be samples per second"),
         (as_rate, np.float64(0), r"rate is 0.0, but .*1e-06 to 1e\+09"),
         (as_rate, 1e-320, "rate is 1e-320, but"),  # its step would be infinite
-        (
-            lambda v, name: as_resolution(v, 3, name),
-            np.arange(2.0),
-            r"rate is \[0.0, 1.0\], but has",
-        ),
+        (lambda v, n: as_resolution(v, 3, n), np.arange(2.0), r"rate is \[0.0, 1.0\], but has"),
         (as_samples, [], r"rate is empty \(shape \(0,\)\): pass"),
     ],
 )
@@ -79,15 +75,12 @@ def test_too_many(estimator):
     [
         (np.ones(N, dtype=complex), "is complex: stack its real and imaginary parts"),
         ([1.0, 2j] * (N // 2), "is complex"),
-        (np.array([1, 2j] * (N // 2), dtype=object), r"is complex at index \[1\]"),
+        (np.array([1, 2j] * (N // 2), object), r"is complex at index \[1\]"),
         (np.array(["1.0"] * N), "contains text, as '1.0': convert it"),
         ("text", "contains text, as 'text'"),
         ([b"1"] * N, "contains text, as b'1'"),
-        (np.array([1, "a"] * (N // 2), dtype=object), r"contains text, as 'a' at index \[1\]"),
-        (
-            np.array([1.0, None] * (N // 2), dtype=object),
-            r"contains None at index \[1\]: remove it",
-        ),
+        (np.array([1, "a"] * (N // 2), object), r"contains text, as 'a' at index \[1\]"),
+        (np.array([1.0, None] * (N // 2), object), r"contains None at index \[1\]: remove it"),
         (np.zeros(N, dtype="datetime64[s]"), r"contains times \(datetime64\[s\]\): pass seconds"),
         (np.zeros(N, dtype=[("a", float)]), r"has named fields \(a\): stack them"),
         (None, "^x is None: pass an array of real numbers$"),

@@ -5,17 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from episodes import RATE, TASKS, pickcube, places
+from episodes import RATE, TASKS, follow_parts as follow, pickcube, places
 from infoatlas_rt import KeyStateTracker, Task, VectorTracker
-
-
-def follow(tracker, states):
-    """The state of the sub-task after each push."""
-    found = []
-    for state in states:
-        tracker.push(state)
-        found.append(tracker.subtask)
-    return found
 
 
 def follow_all(task, streams):

@@ -5,14 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from episodes import TASKS
-from infoatlas_rt import KeyStateTracker, Task
+from infoatlas_rt import KeyStateTracker
 from infoatlas_rt.live.coordinates import Coordinates, Follower
 from infoatlas_rt.live.quaternions import SIZES, Group
 from refusals import refuses
 from regimes import demonstrations
-
-FILE = TASKS / "phases.json"
 
 
 def follow(tracker, states, stamps=None):
@@ -22,11 +19,6 @@ def follow(tracker, states, stamps=None):
         for state, stamp in zip(states, stamps, strict=True)
         for event in tracker.push(state, stamp)
     ]
-
-
-@pytest.fixture(scope="module")
-def found():
-    return Task.load(FILE)
 
 
 def test_unseen_episodes(found):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.sync import Synchroniser
+from refusals import refuses
 
 
 def feed(sync, events):
@@ -107,5 +107,4 @@ def test_one_stream_alone_takes_no_more_memory():
     [((0.0,), "tolerance is 0.0"), ((np.inf,), "tolerance is inf"), ((0.1, 0), "queue is 0")],
 )
 def test_arguments(arguments, message):
-    with pytest.raises(InputError, match=message):
-        Synchroniser(*arguments)
+    refuses(message, Synchroniser, *arguments)

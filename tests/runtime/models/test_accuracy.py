@@ -73,11 +73,7 @@ def test_gaussian(edge, shares, limits):
 # sqrt(d / n), 0.24 for d = 3 at n = 50, and a bias of d * d / 2n, 0.09, before correction.
 @pytest.mark.parametrize(
     ("n", "draws", "bias", "error"),
-    [
-        (50, 16, 0.22, 0.36),
-        (100, 16, 0.10, 0.22),
-        (300, 8, 0.08, 0.14),
-    ],
+    [(50, 16, 0.22, 0.36), (100, 16, 0.10, 0.22), (300, 8, 0.08, 0.14)],
 )
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("truth", [0.5, 2.0])

@@ -8,6 +8,7 @@ from fake_gpu import install
 from infoatlas_rt.errors import ModelError
 from infoatlas_rt.models import model_file
 from infoatlas_rt.models.engine_file import description, read
+from refusals import fails
 
 pytest.importorskip("onnx")
 build = pytest.importorskip("infoatlas_export.tensorrt").build
@@ -83,18 +84,15 @@ def change(**values):
 def test_a_damaged_description_is_refused(engine, damage, message):
     file = description(engine)
     file.write_text(damage(file.read_text()))
-    with pytest.raises(ModelError, match=message):
-        model_file.load(engine)
+    fails(ModelError, message, model_file.load, engine)
 
 
 def test_a_missing_description_and_a_damaged_engine_are_refused(engine):
     content = engine.read_bytes()
     engine.write_bytes(content[:-1] + b"?")
-    with pytest.raises(ModelError, match=r"own\.engine\.json describes"):
-        model_file.load(engine)
+    fails(ModelError, r"own\.engine\.json describes", model_file.load, engine)
     description(engine).unlink()
-    with pytest.raises(ModelError, match=r"No such file.*build it again.*copy both"):
-        model_file.load(engine)
+    fails(ModelError, r"No such file.*build it again.*copy both", model_file.load, engine)
 
 
 def test_a_limit_of_the_workspace_is_kept(engine):

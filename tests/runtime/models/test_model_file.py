@@ -10,26 +10,14 @@ import pytest
 
 from infoatlas_rt.errors import ModelError
 from infoatlas_rt.models import model_file, onnx_content
+from refusals import fails
 
 METADATA = {
-    "name": "small",
-    "version": "3",
-    "format": "2",
-    "dim": "4",
-    "n_min": "32",
-    "n_max": "2000",
-    "shifts": "8",
-    "pairs": "16000",
-    "padding": "zeros",
-    "readout": "solved",
-    "preprocess": "1",
-    "steps": "120",
-    "datasets": "7680",
-    "seed": "11",
-    "git_revision": "abc",
-    "accuracy": '{"bmi": {"1000": 0.1}}',
-    "licence": "Apache-2.0",
-}
+    "name": "small", "version": "3", "format": "2", "dim": "4", "n_min": "32", "n_max": "2000",
+    "shifts": "8", "pairs": "16000", "padding": "zeros", "readout": "solved", "preprocess": "1",
+    "steps": "120", "datasets": "7680", "seed": "11", "git_revision": "abc",
+    "accuracy": '{"bmi": {"1000": 0.1}}', "licence": "Apache-2.0",
+}  # fmt: skip
 
 
 def varint(value):
@@ -127,20 +115,17 @@ def test_readout_agrees_with_onnxruntime():
 
 def test_missing_file_names_the_shipped_models(tmp_path):
     for path in (tmp_path / "none.onnx", "none", tmp_path):
-        with pytest.raises(ModelError, match=r"no model .*shipped model: .*edge"):
-            model_file.load(path)
+        fails(ModelError, r"no model .*shipped model: .*edge", model_file.load, path)
 
 
 def test_invalid_paths_are_refused():
     for model in (None, 3, ["edge"], "~nobody-has-this-name/model.onnx", "a\0b", "/dev/zero"):
-        with pytest.raises(ModelError, match=r"shipped model: .*edge"):
-            model_file.load(model)
+        fails(ModelError, r"shipped model: .*edge", model_file.load, model)
 
 
 def test_a_fifo_is_refused(tmp_path):
     os.mkfifo(tmp_path / "model.onnx")
-    with pytest.raises(ModelError, match="not a regular file"):
-        model_file.load(tmp_path / "model.onnx")
+    fails(ModelError, "not a regular file", model_file.load, tmp_path / "model.onnx")
 
 
 def test_checksums_of_the_shipped_models():
@@ -172,20 +157,17 @@ def test_every_flipped_bit_of_a_shipped_model_is_found(tmp_path, monkeypatch):
     content = (tmp_path / "edge.onnx").read_bytes()
     for changed in flipped(content, 0, 30):
         (tmp_path / "edge.onnx").write_bytes(changed)
-        with pytest.raises(ModelError, match="not the file that was shipped"):
-            model_file.load("edge")
+        fails(ModelError, "not the file that was shipped", model_file.load, "edge")
     (tmp_path / "edge.onnx").write_bytes(content)
     assert model_file.load("edge").bytes == content
     (tmp_path / model_file.CHECKSUMS).unlink()
-    with pytest.raises(ModelError, match="cannot be checked"):
-        model_file.load("edge")
+    fails(ModelError, "cannot be checked", model_file.load, "edge")
 
 
 def test_a_file_without_checksum_is_refused(write):
     content = onnx_file(infoatlas())
     last = len(field(14, field(1, onnx_content.CHECKSUM) + field(2, "0" * 64)))
-    with pytest.raises(ModelError, match=r"has no checksum.*export"):
-        model_file.load(write(content[:-last]))
+    fails(ModelError, r"has no checksum.*export", model_file.load, write(content[:-last]))
 
 
 def test_every_truncation_of_a_file_is_refused(write):
@@ -216,8 +198,7 @@ def test_foreign_file(write, content):
 
 def test_lfs_pointer(write):
     pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
-    with pytest.raises(ModelError, match="git lfs pull"):
-        model_file.load(write(pointer))
+    fails(ModelError, "git lfs pull", model_file.load, write(pointer))
 
 
 def test_onnx_without_our_metadata(write):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from episodes import pickcube
-from infoatlas_rt.errors import InputError
 from infoatlas_rt.streams.coupling import CouplingDetector
 from infoatlas_rt.streams.event_thresholds import COUPLED_ABOVE, COUPLING_Z
+from refusals import refuses
 
 TAKEN, LEFT = 60, 110
 
@@ -145,8 +145,7 @@ def test_picked_cubes(estimator):
     ],
 )
 def test_arguments_that_cannot_work(estimator, options, named):
-    with pytest.raises(InputError, match=named):
-        CouplingDetector(estimator, **options)
+    refuses(named, CouplingDetector, estimator, **options)
 
 
 def test_a_coupling_just_begun_is_not_over(estimator):

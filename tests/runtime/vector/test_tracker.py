@@ -9,11 +9,6 @@ from refusals import refuses
 from regimes import demonstrations
 
 
-@pytest.fixture(scope="module")
-def found():
-    return Task.load(TASKS / "phases.json")
-
-
 def alone(found, states):
     """Steps and times of detection by a tracker of one episode."""
     tracker = KeyStateTracker(found)

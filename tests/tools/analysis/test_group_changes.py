@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator, InputError
+from infoatlas_rt import Estimator
 from infoatlas_tools import discover_keystates
 from infoatlas_tools.analysis import group_changes as grouped
 from infoatlas_tools.analysis.group_changes import GroupChange, gaussian_information, group_changes
+from refusals import refuses
 
 GROUPS = {"tool": [0, 1, 2], "object": [3, 4, 5]}
 
@@ -64,8 +65,7 @@ def test_independent_things_have_no_changes(grasps):
     ],
 )
 def test_groups_that_do_not_exist(grasps, groups, message):
-    with pytest.raises(InputError, match=message):
-        grasps.explain(groups)
+    refuses(message, grasps.explain, groups)
 
 
 def test_a_short_window_is_explained():

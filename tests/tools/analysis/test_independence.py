@@ -7,6 +7,7 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from command_line import answer, complaint, printed
 from gpus import needs_gpu
 from infoatlas_rt import Estimator, InputError
 from infoatlas_rt.cli import main
@@ -15,6 +16,7 @@ from infoatlas_rt.estimation.prepare import check_samples
 from infoatlas_tools import independence_test
 from infoatlas_tools.analysis.independence import Pairings
 from pictures import series, words
+from refusals import refuses
 
 
 @pytest.fixture(scope="module")
@@ -250,8 +252,7 @@ def test_command(capsys, tmp_path, figures):
     files = [str(tmp_path / "x.npy"), str(tmp_path / "y.csv")]
     picture, target = tmp_path / "null.png", tmp_path / "null.json"
     quick = ["--permutations", "9", "--threads", "1"]
-    assert main.main(["test", *files, *quick, "--plot", str(picture), "--json", str(target)]) == 0
-    text = capsys.readouterr().out
+    text = printed(capsys, "test", *files, *quick, "--plot", picture, "--json", target)
     assert "60 samples" in text and "0 of 9" in text and "at most 0.1" in text
     assert "RV coefficient" in text
     assert picture.read_bytes().startswith(b"\x89PNG")
@@ -269,12 +270,10 @@ def test_command(capsys, tmp_path, figures):
     assert {key: result[key] for key in expected.to_dict()} == expected.to_dict()
     assert str(expected).startswith(f"I = {expected.mi:.3f} nats, p = 0.1 (9 permutations, n=60")
 
-    assert main.main(["test", *files, "--permutations", "500", "--time-series", "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
+    result = answer(capsys, "test", *files, "--permutations", "500", "--time-series")
     assert result["method"] == "circular shift" and len(result["null"]) == 59
 
-    assert main.main(["test", *files, "--permutations", "0"]) == 2
-    assert "permutations is 0" in capsys.readouterr().err
+    assert "permutations is 0" in complaint(capsys, "test", *files, "--permutations", "0")
     assert main.main(["test", *files, "--plot", str(tmp_path / "a.bmp")]) == 2
     assert main.main(["test", *files, "--model", "none"]) == 3
 
@@ -282,10 +281,8 @@ def test_command(capsys, tmp_path, figures):
 def test_canonical_directions_are_refused_for_wide_sides():
     x, y = np.random.default_rng(0).standard_normal((2, 200, 12))
     canonical = Estimator(threads=1, directions="canonical")
-    with pytest.raises(InputError, match="use an Estimator with random directions"):
-        independence_test(x, y, canonical)
-    with pytest.raises(InputError, match="x has 200 samples and y has 199"):
-        independence_test(x, y[1:], canonical)
+    refuses("use an Estimator with random directions", independence_test, x, y, canonical)
+    refuses("x has 200 samples and y has 199", independence_test, x, y[1:], canonical)
     assert independence_test(x[:, :2], y[:, :2], canonical, permutations=9).k is None
 
 

@@ -32,9 +32,7 @@ def table():
 def test_ranking(estimator, table):
     X, y = table
     calls = []
-    found = rank_features(
-        X, y, estimator, permutations=99, progress=lambda *done: calls.append(done)
-    )
+    found = rank_features(X, y, estimator, permutations=99, progress=lambda *n: calls.append(n))
     assert set(found.names[:2]) == {"b", "d"} and calls[-1] == (5, 5)
     assert [X.columns[i] for i in found.order] == list(found.names)
     assert (np.diff(found.mi) <= 0).all()

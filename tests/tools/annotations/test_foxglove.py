@@ -92,9 +92,7 @@ def read_mcap(file):
 def as_rows(messages):
     rows = []
     for time, event in messages:
-        start, end = (
-            moment.sec * 10**9 + moment.nanosec for moment in (event.start_time, event.end_time)
-        )
+        start, end = (m.sec * 10**9 + m.nanosec for m in (event.start_time, event.end_time))
         assert time == start
         metadata = {pair.key: pair.value for pair in event.metadata}
         assert len(metadata) == len(event.metadata)  # keys are unique
@@ -168,9 +166,7 @@ def test_the_topic_has_to_fit(tmp_path):
     folder = write_bags(tmp_path)
     found = own_annotations()
     write_foxglove(found, folder, tmp_path / "events", topic="/state")
-    with pytest.raises(
-        InputError, match=r"run 1 has 8 messages on /slow, and its demonstration 40"
-    ):
+    with pytest.raises(InputError, match="run 1 has 8 messages on /slow, and its demonstration 40"):
         write_foxglove(found, folder, tmp_path / "e", topic="/slow")
     with pytest.raises(InputError, match="run 1 has 0 messages on /other"):
         write_foxglove(found, folder, tmp_path / "e", topic="/other")

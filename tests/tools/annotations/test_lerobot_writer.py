@@ -244,7 +244,8 @@ def test_the_copy_is_complete_and_the_data_set_untouched(folder, copy, annotatio
     other = folder.parent / "other"
     write_lerobot(annotations, folder, other)
     assert (other / video).read_bytes() == b"video"
-    assert "quality_flag" not in frames(other).column_names
+    assert not {"quality_flag", "language_persistent"} & set(frames(other).column_names)
+    refuses("style is 'plan'", write_lerobot, annotations, folder, other, style="plan")
 
 
 def test_a_second_annotation_replaces_the_first(folder, copy, found, annotations):
@@ -277,17 +278,6 @@ def test_a_second_annotation_replaces_the_first(folder, copy, found, annotations
         assert [row["content"] for row in rows[0]][:2] == ["a plan", "a"]
         assert not any(row["content"] in NAMES for row in rows[0])
         assert any("rows of language_persistent of style subtask are replaced" in n for n in notes)
-
-
-def test_styles_of_language(states, annotations, tmp_path):
-    folder = write_set(tmp_path / "set", states, "v3.0", None)
-    write_lerobot(annotations, folder, tmp_path / "motion", style="motion")
-    rows = frames(tmp_path / "motion")["language_persistent"].to_pylist()
-    assert {row["style"] for row in rows[0]} == {"motion"}
-    write_lerobot(annotations, folder, tmp_path / "none")
-    assert "language_persistent" not in frames(tmp_path / "none").column_names
-    assert "language_persistent" not in (tmp_path / "none/meta/info.json").read_text()
-    refuses("style is 'plan'", write_lerobot, annotations, folder, tmp_path / "new", style="plan")
 
 
 @pytest.mark.parametrize(("number", "said"), [(1, "1 episode has the"), (2, "2 episodes have the")])
@@ -388,9 +378,7 @@ def test_rows_of_an_episode_that_is_left_out_are_refused(folder, found, annotati
 
 
 @pytest.mark.parametrize("style", [None, "subtask"])
-def test_episodes_that_were_not_chosen_are_not_annotated(
-    folder, annotations, found, tmp_path, style
-):
+def test_episodes_not_chosen_are_not_annotated(folder, annotations, found, tmp_path, style):
     kept = [0, 1, 2, 4, 6, 7]
     some = part_of(annotations, found, kept)
     notes = write_lerobot(some, folder, tmp_path / "copy", style=style, quality=True)

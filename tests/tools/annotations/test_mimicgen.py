@@ -18,6 +18,7 @@ from infoatlas_tools.annotations.mimicgen import (
     write_isaaclab,
     write_mimicgen,
 )
+from refusals import refuses
 
 ISAAC = "obs/datagen_info"
 
@@ -67,20 +68,35 @@ def expected(found, i):
     return [(int(part.start[i]), int(part.end[i])) for part in found.parts]
 
 
-def test_mimicgen_reads_the_same_parts(tmp_path):
+def check_parts(file, found, demo):
+    """Check that MimicGen reads the parts of a demonstration, and return its signals."""
+    own, i = signals(file, demo), NAMES.index(demo)
+    parts = mimicgen_rule([own[name] for name in signal_names(found)[:2]], LENGTHS[i])
+    assert parts == expected(found, i)
+    return own
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out.hdf5"
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A file of MimicGen."""
+    return hdf5_sets.write_mimicgen(tmp_path / "demo.hdf5")
+
+
+def test_mimicgen_reads_the_same_parts(path, out):
     found = subtasks()
-    path, out = hdf5_sets.write_mimicgen(tmp_path / "demo.hdf5"), tmp_path / "out.hdf5"
     before = path.read_bytes()
     assert write_mimicgen(annotations(found, NAMES), path, out) == ()
     assert path.read_bytes() == before
     names = signal_names(found)
     assert names == ("reach_cubea", "carry_cubea_to_cubeb", "until_end")
     with h5py.File(out) as file:
-        for i, demo in enumerate(NAMES):
-            own = signals(file, demo)
-            assert set(own) == {"old", *names[:2]}  # none for the last part; others are kept
-            parts = mimicgen_rule([own[name] for name in names[:2]], LENGTHS[i])
-            assert parts == expected(found, i)
+        for demo in NAMES:  # no signal for the last part; others are kept
+            assert set(check_parts(file, found, demo)) == {"old", *names[:2]}
         assert [n.decode() for n in file[f"mask/{MASK}"]] == list(NAMES)
         assert [n.decode() for n in file["mask/train"]] == ["demo_10", "demo_0"]
 
@@ -94,45 +110,35 @@ def test_mimicgen_reads_the_same_parts(tmp_path):
         ([[10, 25], [1, 20], [20, 41]], "'reach cubeA' has 1 step"),
     ],
 )
-def test_a_demonstration_without_a_part_is_not_a_source(tmp_path, cuts, why):
+def test_a_demonstration_without_a_part_is_not_a_source(path, out, cuts, why):
     found = subtasks(cuts=cuts)
-    path, out = hdf5_sets.write_mimicgen(tmp_path / "demo.hdf5"), tmp_path / "out.hdf5"
     notes = write_mimicgen(annotations(found, NAMES), path, out)
     assert notes == (f"demo_2 is not in mask/{MASK}: {why}",)
-    names = signal_names(found)[:2]
     with h5py.File(out) as file:
         listed = [n.decode() for n in file[f"mask/{MASK}"]]
         assert listed == ["demo_0", "demo_10"]
         for demo in listed:
-            own = signals(file, demo)
-            i = NAMES.index(demo)
-            assert mimicgen_rule([own[n] for n in names], LENGTHS[i]) == expected(found, i)
-        own = signals(file, "demo_2")
+            check_parts(file, found, demo)
         with pytest.raises(AssertionError):  # the result of MimicGen
-            assert mimicgen_rule([own[n] for n in names], 30) == expected(found, 1)
+            check_parts(file, found, "demo_2")
 
 
-def test_mimicgen_gets_no_file_without_a_complete_demonstration(tmp_path):
+def test_mimicgen_gets_no_file_without_a_complete_demonstration(path, out):
     found = subtasks(cuts=[[10, 10], [8, 8], [20, 20]])
-    path, out = hdf5_sets.write_mimicgen(tmp_path / "demo.hdf5"), tmp_path / "out.hdf5"
     with pytest.raises(InputError, match=r"MimicGen accepts complete ones only.*--count auto"):
         write_mimicgen(annotations(found, NAMES), path, out)
     assert not out.exists()
 
 
-def test_parts_of_one_step_are_read_back(tmp_path):
+def test_parts_of_one_step_are_read_back(path, out):
     found = subtasks(cuts=[[2, 3], [8, 29], [49, 49]])
-    path, out = hdf5_sets.write_mimicgen(tmp_path / "demo.hdf5"), tmp_path / "out.hdf5"
     write_mimicgen(annotations(found, NAMES), path, out)
-    names = signal_names(found)[:2]
     with h5py.File(out) as file:
-        for i in (0, 1):
-            own = signals(file, NAMES[i])
-            assert mimicgen_rule([own[n] for n in names], LENGTHS[i]) == expected(found, i)
+        for demo in NAMES[:2]:
+            check_parts(file, found, demo)
 
 
-def test_a_second_time_replaces_the_own_signals(tmp_path):
-    path = hdf5_sets.write_mimicgen(tmp_path / "demo.hdf5")
+def test_a_second_time_replaces_the_own_signals(path, tmp_path):
     write_mimicgen(annotations(subtasks(), NAMES), path, tmp_path / "a.hdf5")
     named = replace(subtasks(), given_names=("Pick!", "place", "pick"))
     assert signal_names(named) == ("pick", "place", "pick_2")
@@ -199,8 +205,7 @@ def test_two_arms(tmp_path):
         write_mimicgen(annotations(found, NAMES), path, tmp_path / "none.hdf5")
 
 
-def test_content_that_programs_would_miss_is_reported(tmp_path):
-    path = hdf5_sets.write_mimicgen(tmp_path / "demo.hdf5")
+def test_content_that_programs_would_miss_is_reported(path, tmp_path):
     with h5py.File(path, "a") as file:
         del file["data/demo_2/datagen_info/target_pose"]
     notes = write_mimicgen(annotations(subtasks(), NAMES), path, tmp_path / "out.hdf5")
@@ -213,25 +218,21 @@ def test_content_that_programs_would_miss_is_reported(tmp_path):
     assert len(notes) == 1 and notes[0].startswith("demo_0, demo_2, demo_10 have no poses in obs/")
 
 
-def test_other_demonstrations(tmp_path):
-    path = hdf5_sets.write_mimicgen(tmp_path / "demo.hdf5")
+def test_other_demonstrations(path, out):
     own = annotations(subtasks(), ("demo_0", "demo_2", "demo_3"))
-    with pytest.raises(InputError, match="demo_3 has no samples, and its sub-tasks 50"):
-        write_mimicgen(own, path, tmp_path / "out.hdf5")
+    refuses("demo_3 has no samples, and its sub-tasks 50", write_mimicgen, own, path, out)
     own = annotations(subtasks(), ("demo_0", "demo_10", "demo_2"))
-    with pytest.raises(InputError, match="demo_10 has 50 samples, and its sub-tasks 30"):
-        write_mimicgen(own, path, tmp_path / "out2.hdf5")
+    refuses("demo_10 has 50 samples, and its sub-tasks 30", write_mimicgen, own, path, out)
 
 
-def test_parts_in_another_order_are_no_source(tmp_path):
+def test_parts_in_another_order_are_no_source(path, out):
     """Signals are read in the order of the configuration."""
     found = subtasks()
     first, second, _ = found.parts
     first.start[1], first.end[1], second.start[1], second.end[1] = 12, 20, 0, 12
     own = annotations(found, NAMES)
     assert incomplete(own) == {"demo_2": "'reach cubeA' comes in another order"}
-    path = hdf5_sets.write_mimicgen(tmp_path / "demo.hdf5")
-    notes = write_mimicgen(own, path, tmp_path / "out.hdf5")
+    notes = write_mimicgen(own, path, out)
     assert notes == (f"demo_2 is not in mask/{MASK}: 'reach cubeA' comes in another order",)
 
 

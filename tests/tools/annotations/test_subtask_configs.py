@@ -22,23 +22,15 @@ from infoatlas_tools.keystates.subtasks.subtask_results import SeenObjects
 CUBES = ("cube_1", "cube_2")
 # Arguments of `MG_TaskSpec.add_subtask`; a configuration has all of them.
 ARGUMENTS = {
-    "object_ref",
-    "subtask_term_signal",
-    "subtask_term_offset_range",
-    "selection_strategy",
-    "selection_strategy_kwargs",
-    "action_noise",
-    "num_interpolation_steps",
-    "num_fixed_steps",
+    "object_ref", "subtask_term_signal", "subtask_term_offset_range", "selection_strategy",
+    "selection_strategy_kwargs", "action_noise", "num_interpolation_steps", "num_fixed_steps",
     "apply_noise_during_interpolation",
-}
+}  # fmt: skip
 # Fields of Isaac Lab's `SubTaskConfig`.
 FIELDS = ARGUMENTS | {
-    "first_subtask_start_offset_range",
-    "subtask_start_offset_range",
-    "description",
+    "first_subtask_start_offset_range", "subtask_start_offset_range", "description",
     "next_subtask_description",
-}
+}  # fmt: skip
 
 
 def test_mimicgen(tmp_path):
@@ -101,9 +93,7 @@ def test_two_arms(tmp_path):
 def test_references_have_the_names_of_the_file(tmp_path):
     path = write_mimicgen(tmp_path / "demo.hdf5")
     own = annotations(subtasks(("cube", "cubeB")), NAMES)
-    with pytest.raises(
-        InputError, match=r"poses of cubeA, cubeB and none of 'cube'.*call the object so"
-    ):
+    with pytest.raises(InputError, match=r"poses of cubeA, cubeB and none of 'cube'.*call the"):
         write_mimicgen_config(own, path, tmp_path / "a.json")
     with h5py.File(path, "a") as file:  # without poses no name is known to be wrong
         for demo in NAMES:

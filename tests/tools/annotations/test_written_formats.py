@@ -8,6 +8,7 @@ import pytest
 
 from infoatlas_rt.errors import InputError, OutputError
 from infoatlas_tools.annotations.written_formats import FORMATS, check_format, replacing
+from refusals import refuses
 
 
 def test_every_format_has_its_writer():
@@ -28,8 +29,7 @@ def test_every_format_has_its_writer():
 def test_errors_name_parameters(options, why):
     """Commands name options: tests/tools/cli/test_annotate.py."""
     assert check_format(None) == "csv"
-    with pytest.raises(InputError, match=f"^{why}"):
-        check_format(None, **options)
+    refuses(f"^{why}", check_format, None, **options)
 
 
 def content(folder):

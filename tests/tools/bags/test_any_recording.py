@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from hdf5_sets import write_aloha_folder, write_minari
-from infoatlas_rt import InputError
 from infoatlas_tools.bags.any_recording import BAG, BAGS, DATA_SET, kind_of, open_recording
 from infoatlas_tools.files.formats import Dataset
 from lerobot_sets import write_lerobot
+from refusals import refuses
 
 
 def test_what_is_at_a_path(tmp_path):
@@ -45,8 +45,7 @@ def test_what_cannot_be_opened(path, options, why, tmp_path):
     for name in ("a", "b"):
         (tmp_path / "bags" / name).mkdir(parents=True)
         (tmp_path / "bags" / name / "metadata.yaml").touch()
-    with pytest.raises(InputError, match=why):
-        open_recording(path and tmp_path / path, **options)
+    refuses(why, open_recording, path and tmp_path / path, **options)
 
 
 def test_states_are_read_once_and_described(tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ from infoatlas_tools.bags.part_samples import Part, PartSamples
 from infoatlas_tools.bags.states import Bag
 from player import Player
 from recorded_bags import arrays, joint_state, pose, write_bag
+from refusals import refuses
 
 STEP = 0.01
 
@@ -93,8 +94,7 @@ def test_a_part_is_read_as_if_there_was_nothing_else(path):
 
 def test_invalid_parts_are_refused(path):
     for wrong in ((-1.0, None), (np.nan, None), (0.0, 0.0)):
-        with pytest.raises(InputError, match=r"start|duration"):
-            Part(*wrong)
+        refuses(r"start|duration", Part, *wrong)
     with Bag(path) as bag:
         player = Player(RecordingEstimator(n_min=8), Extractor(None, bag.schema("/array")))
         with pytest.raises(InputError, match=r"start is 9 s, but /array .* ends 3.99 s after"):
@@ -194,8 +194,7 @@ def test_coordinates_without_values_are_the_reason(tmp_path):
     with Bag(joint_bag(tmp_path / "nan", rows, range(80))) as bag:
         player = Player(RecordingEstimator(), Extractor(["position"], bag.schema("/joints")))
         why = r"estimate of /joints: position\[b\] is NaN: choose others with --field or --joints"
-        with pytest.raises(InputError, match=why):
-            read(bag, ["/joints"], player.receivers, player.stream)
+        refuses(why, read, bag, ["/joints"], player.receivers, player.stream)
 
 
 @pytest.mark.parametrize(

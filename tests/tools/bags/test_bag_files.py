@@ -84,10 +84,7 @@ def test_messages_that_the_metadata_count_and_files_lack(tmp_path):
     files = BagFiles(describe(tmp_path, 7))
     assert files.missing == {"/value": 2, "/large": 2}
     files.close()
-    with (
-        Bag(tmp_path) as bag,
-        pytest.raises(InputError, match="contains 5 of 7 messages on /value"),
-    ):
+    with Bag(tmp_path) as bag, pytest.raises(InputError, match="contains 5 of 7 messages on"):
         [*bag.messages("/value")]
 
 

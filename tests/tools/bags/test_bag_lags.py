@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from command_line import complaint, printed
 from episodes import pickcube
 from infoatlas_rt import Estimator
-from infoatlas_rt.cli import main
 from infoatlas_rt.messages.sync import Synchroniser
 from infoatlas_tools import lag_scan
 from infoatlas_tools.bags.bag_curve import _why_no_estimate
@@ -61,23 +61,21 @@ def test_each_topic_has_its_own_times(offset, jitter):
     assert len(one) >= 95 and np.abs(one - other)[1:-1].max() < 0.01
 
 
-def run(path, *options):
+def command(path, *options):
     topics = "--topic /object --field pose.position --with-topic /wrench --with-field wrench.force"
     few = f"{topics} --window 40 --every 20 --delay 10 --threads 1"
-    return main.main(["bag", str(path), *few.split(), *map(str, options)])
+    return ["bag", path, *few.split(), *options]
 
 
 def test_a_wrench_at_a_lag_is_reported(path, tmp_path, capsys):
     """Forces are not compared at equal times, and the text names the option that compares them."""
-    assert run(path, "--start", 8) == 0
-    text = capsys.readouterr().out
+    text = printed(capsys, *command(path, "--start", 8))
     assert "/wrench has no positions" in text and "--lags 0.5 compares velocities" in text
     assert "Coupling: " not in text
     caution = "Two unrelated smooth motions have high estimates and extrema, too"
     assert (caution in text) != ("none above the noise" in text)
     target = tmp_path / "lags.json"
-    assert run(path, "--lags", 0.5, "--json", target) == 0
-    text = capsys.readouterr().out
+    text = printed(capsys, *command(path, "--lags", 0.5, "--json", target))
     assert "positive if /wrench is ahead" in text and "p, for 21 lags" in text
     lags = json.loads(target.read_text())["lags"]
     scans = {tuple(scan["quantities"]): scan for scan in lags["scans"]}
@@ -93,8 +91,8 @@ def test_a_wrench_at_a_lag_is_reported(path, tmp_path, capsys):
 
 
 def test_the_table_has_all_rows(path, tmp_path, capsys):
-    assert run(path, "--csv", tmp_path / "t.csv", "--json", tmp_path / "t.json") == 0
-    last = capsys.readouterr().out.splitlines()[-2:]
+    options = ("--csv", tmp_path / "t.csv", "--json", tmp_path / "t.json")
+    last = printed(capsys, *command(path, *options)).splitlines()[-2:]
     assert last == [f"Table: {tmp_path / 't.csv'}", f"JSON: {tmp_path / 't.json'}"]
     result = json.loads((tmp_path / "t.json").read_text())
     with (tmp_path / "t.csv").open(newline="") as file:
@@ -117,8 +115,7 @@ def test_the_table_has_all_rows(path, tmp_path, capsys):
     ],
 )
 def test_lags_that_cannot_be_compared(path, capsys, options, why):
-    assert run(path, *options) == 2
-    assert why in capsys.readouterr().err
+    assert why in complaint(capsys, *command(path, *options))
 
 
 def test_a_window_that_is_not_filled_is_the_reason():
@@ -176,20 +173,17 @@ def shifted(tmp_path_factory):
 def compare(path, *options):
     topics = "--topic /tool --field pose.position --with-topic /cube --with-field pose.position"
     few = f"{topics} --window 32 --every 40 --delay 10 --threads 1"
-    return main.main(["bag", str(path), *few.split(), *map(str, options)])
+    return ["bag", path, *few.split(), *options]
 
 
 def test_topics_half_a_step_apart(shifted, capsys):
     """The text names the tolerance that pairs them, and lags need no other one."""
-    assert compare(shifted) == 2
-    error = capsys.readouterr().err
+    error = complaint(capsys, *compare(shifted))
     assert "messages on /tool are more than 0.02 s from the nearest one on /cube" in error
     remedy = "--sync-tolerance 0.027"
     assert f"try {remedy}. Messages: " in error and "shorter window" not in error
-    assert compare(shifted, *remedy.split(), "--lags", 0.5) == 0
-    assert "Notice: " not in capsys.readouterr().out
-    assert compare(shifted, "--sync-tolerance", 0.022, "--lags", 0.5) == 0
-    text = capsys.readouterr().out
+    assert "Notice: " not in printed(capsys, *compare(shifted, *remedy.split(), "--lags", 0.5))
+    text = printed(capsys, *compare(shifted, "--sync-tolerance", 0.022, "--lags", 0.5))
     assert "0.022 s from the nearest one on /cube" in text and "Notice: " in text
     row = next(line for line in text.splitlines() if line.startswith("  velocity"))
     assert -0.06 < float(row.split()[2]) < 0 and "over 10 s of the recording" in text
@@ -198,8 +192,7 @@ def test_topics_half_a_step_apart(shifted, capsys):
 def test_a_topic_that_does_not_move(path, capsys):
     topics = "--topic /object --field pose.position --with-topic /wrench --with-field wrench.torque"
     few = f"{topics} --window 40 --every 20 --delay 10 --threads 1 --lags 0.5"
-    assert main.main(["bag", str(path), *few.split()]) == 0
-    row = capsys.readouterr().out.split("p, for 21 lags\n")[1].splitlines()[0]
+    row = printed(capsys, "bag", path, *few.split()).split("p, for 21 lags\n")[1].splitlines()[0]
     assert row.split(maxsplit=3) == ["velocity", "force", "none", "both move near 0 steps only"]
 
 

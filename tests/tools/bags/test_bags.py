@@ -14,9 +14,9 @@ from rosbags import rosbag1
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
+from command_line import answer, complaint, printed
 from episodes import pickcube
 from fakes import RecordingEstimator
-from infoatlas_rt.cli import main
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.messages.fields import Extractor
@@ -43,6 +43,7 @@ from recorded_bags import (
     make_bag,
     write_bag,
 )  # fmt: skip
+from refusals import refuses
 
 STORAGES = {"mcap": StoragePlugin.MCAP, "db3": StoragePlugin.SQLITE3}
 
@@ -257,18 +258,12 @@ def test_a_bag_of_ros_1(tmp_path):
     np.testing.assert_array_equal(fake.calls[-1].x[:, 0], range(10, 20))
 
 
-def run(*arguments) -> int:
-    return main.main(["bag", *map(str, arguments)])
-
-
 QUICK = ("--window", "40", "--every", "4", "--threads", "1")
 
 
-def test_joints_by_name(bags, tmp_path):
-    target = tmp_path / "a.json"
+def test_joints_by_name(bags, capsys):
     options = ("--topic", "/joint_states", "--field", "position", "--joints", "joint5", "joint1")
-    assert run(bags / "mcap", *options, *QUICK, "--json", target) == 0
-    [topic] = json.loads(target.read_text())["topics"]
+    [topic] = answer(capsys, "bag", bags / "mcap", *options, *QUICK)["topics"]
     assert topic["coordinates"] == ["position[joint5]", "position[joint1]"]
 
 
@@ -276,12 +271,8 @@ def test_command(bags, tmp_path, capsys, recorded, estimator, figures):
     picture, target = tmp_path / "a.png", tmp_path / "a.json"
     options = ("--topic", "/joint_states", "--field", "position[0:2]", "--field", "position[4]")
     rest = ("--lag-seconds", "0.1", "--z", "1", "--plot", picture, "--json", target)
-    assert run(bags / "mcap", *options, *QUICK, *rest) == 0
-    text = capsys.readouterr().out
-    assert (
-        "/joint_states: 3 coordinates (position[joint1], position[joint2], position[joint5])"
-        in text
-    )
+    text = printed(capsys, "bag", bags / "mcap", *options, *QUICK, *rest)
+    assert ": 3 coordinates (position[joint1], position[joint2], position[joint5])" in text
     assert "accepted" in text and f"Picture: {picture}" in text
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -309,15 +300,13 @@ def test_command(bags, tmp_path, capsys, recorded, estimator, figures):
     assert len(states) == 3 and all((min(line), max(line)) == (0, 1) for line in states)
 
 
-def test_the_function_and_the_command_have_one_result(bags, tmp_path):
-    target = tmp_path / "a.json"
+def test_the_function_and_the_command_have_one_result(bags, capsys):
     options = ("--topic", "/cube_pose", "--with-topic", "/tool_pose", *QUICK)
-    assert run(bags / "mcap", *options, "--start", 1, "--duration", 3, "--json", target) == 0
+    written = answer(capsys, "bag", bags / "mcap", *options, "--start", 1, "--duration", 3)
     found = analyse_bag(
         bags / "mcap", "/cube_pose", Estimator(threads=1), with_topic="/tool_pose", window=40,
         every=4, part=Part(1.0, 3.0),
     )  # fmt: skip
-    written = json.loads(target.read_text())
     del written["warnings"]
     assert written == json.loads(json.dumps(found.to_dict()))
 
@@ -341,50 +330,43 @@ def test_the_function_and_the_command_have_one_result(bags, tmp_path):
 def test_wrong_usage_is_reported(bags, capsys, arguments, message):
     import re
 
-    assert run(bags / "mcap", *arguments) == 2
-    error = capsys.readouterr().err
+    error = complaint(capsys, "bag", bags / "mcap", *arguments)
     assert re.search(message, error) and error.count("\n") == 1
 
 
 def test_motion_below_the_resolution_is_rest(bags, capsys):
-    options = ("--topic", "/tool_pose", "--window", "60", "--resolution", "1e6", "--json")
-    assert run(bags / "mcap", *options, *QUICK) == 0
-    result = json.loads(capsys.readouterr().out)
+    options = ("--topic", "/tool_pose", "--window", "60", "--resolution", "1e6")
+    result = answer(capsys, "bag", bags / "mcap", *options, *QUICK)
     assert set(result["curve"]["mi"]) == {0.0}
 
 
 def test_folders_that_are_no_bags(bags, tmp_path, capsys):
-    assert run(tmp_path, "--topic", "/x") == 2
-    assert "nor one with a ROS bag" in capsys.readouterr().err
+    assert "nor one with a ROS bag" in complaint(capsys, "bag", tmp_path, "--topic", "/x")
     folder = shutil.copytree(bags / "mcap", tmp_path / "bag")
     (folder / "metadata.yaml").unlink()
-    assert run(folder, "--topic", "/x") == 2
-    assert f"pass {folder / 'mcap.mcap'}" in capsys.readouterr().err
-    assert run(tmp_path / "nowhere", "--topic", "/x") == 2
-    assert "nowhere does not exist" in capsys.readouterr().err
+    assert f"pass {folder / 'mcap.mcap'}" in complaint(capsys, "bag", folder, "--topic", "/x")
+    error = complaint(capsys, "bag", tmp_path / "nowhere", "--topic", "/x")
+    assert "nowhere does not exist" in error
 
 
 def test_empty_bags(tmp_path, capsys):
     with Writer(tmp_path / "bag", version=9) as bag:
         bag.add_connection("/array", ARRAY, typestore=STORE)
-    assert run(tmp_path / "bag", "--topic", "/array") == 2
-    assert "has no messages on /array" in capsys.readouterr().err
+    error = complaint(capsys, "bag", tmp_path / "bag", "--topic", "/array")
+    assert "has no messages on /array" in error
     with Writer(tmp_path / "none", version=9):
         pass
-    assert run(tmp_path / "none", "--topic", "/array") == 2
-    assert "It is empty" in capsys.readouterr().err
+    assert "It is empty" in complaint(capsys, "bag", tmp_path / "none", "--topic", "/array")
 
 
 def test_rosbags_missing(bags, monkeypatch, capsys):
     for name in ("rosbags", "rosbags.highlevel", "rosbags.typesys"):
         monkeypatch.setitem(sys.modules, name, None)
-    assert run(bags / "mcap", "--topic", "/x") == 2
-    assert "pip install 'infoatlas-rt[bags]'" in capsys.readouterr().err
+    error = complaint(capsys, "bag", bags / "mcap", "--topic", "/x")
+    assert "pip install 'infoatlas-rt[bags]'" in error
 
 
-def test_two_topics_report_when_they_begin_to_move_together(
-    bags, recorded, estimator, capsys, figures
-):
+def test_two_topics_report_when_they_move_together(bags, recorded, estimator, capsys, figures):
     """Equal to the detector on the same states, and in JSON, table and picture of the command."""
     states, stamps = recorded
     detector, expected = CouplingDetector(estimator), []
@@ -394,10 +376,10 @@ def test_two_topics_report_when_they_begin_to_move_together(
 
     fields = "--topic /tool_pose --field pose.position --with-topic /cube_pose"
     options = f"{fields} --with-field pose.position --window 40 --every 5 --threads 1"
-    command = ["bag", str(bags / "mcap"), *options.split()]
-    picture, target = bags / "coupling.png", bags / "coupling.json"
-    assert main.main([*command, "--plot", str(picture), "--json", str(target)]) == 0
-    text, result = capsys.readouterr().out, json.loads(target.read_text())
+    target = bags / "coupling.json"
+    outputs = ("--plot", bags / "coupling.png", "--json", target)
+    text = printed(capsys, "bag", bags / "mcap", *options.split(), *outputs)
+    result = json.loads(target.read_text())
     assert result["events"] == [event.to_dict() for event in expected]
     assert result["motions"]["stamp"] == stamps[32:].tolist()
     found = [side.tolist() for side in detector.resolution]
@@ -428,8 +410,7 @@ def test_pipes_are_no_bags(tmp_path):
     for pipe in (tmp_path / "a.mcap", tmp_path / "bag" / "a.db3"):
         os.mkfifo(pipe)
     for path in (tmp_path / "a.mcap", tmp_path / "bag"):
-        with pytest.raises(InputError, match=r"a\.(mcap|db3) is a pipe or a device"):
-            Bag(path)
+        refuses(r"a\.(mcap|db3) is a pipe or a device", Bag, path)
 
 
 def test_stamps_of_another_field(bags):
@@ -455,5 +436,4 @@ def test_stamps_of_another_field(bags):
         "pose.position us": "more than one number",
         "nowhere us": "there is no 'nowhere'",
     }.items():
-        with pytest.raises(InputError, match=why):
-            Extractor(None, schema, (), field)
+        refuses(why, Extractor, None, schema, (), field)

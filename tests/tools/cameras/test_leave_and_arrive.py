@@ -91,28 +91,23 @@ def test_steps_are_recorded_ones():
     assert np.abs(at - 3 * steps).max() <= 12
 
 
-def test_an_object_of_few_demonstrations_is_none():
-    changes, notes = found(*scenes(10, blocks=4)[:2])
-    assert not any(changes)
-    assert "in 0 of 10 demonstrations" in notes[0]
-
-
-def test_few_demonstrations_are_refused():
-    changes, notes = found(*scenes(7)[:2])
-    assert not any(changes)
-    assert "needs 8 demonstrations" in notes[0]
+@pytest.mark.parametrize(
+    ("count", "options", "why"),
+    [
+        (10, {"blocks": 4}, "in 0 of 10 demonstrations"),
+        (7, {}, "needs 8 demonstrations"),
+        (8, {"shift": 20.0}, "moves"),
+    ],
+)
+def test_few_demonstrations_and_moving_cameras_show_no_object(count, options, why):
+    changes, notes = found(*scenes(count, **options)[:2])
+    assert not any(changes) and why in notes[0]
 
 
 def test_the_absence_of_an_object_is_no_object():
     images, joints, steps, _ = scenes(8, pause=60, fixed=True)
     for row, (_, arrives) in zip(found(images, joints)[0], steps, strict=True):
         assert all(not c.leaves and abs(c.step - arrives) <= 4 for c in row)
-
-
-def test_a_moving_camera_is_refused():
-    changes, notes = found(*scenes(8, shift=20.0)[:2])
-    assert not any(changes)
-    assert "moves" in notes[0]
 
 
 def test_key_states_are_dates_of_the_camera():

@@ -11,27 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from browsers import serving
+from command_line import answer, complaint, printed
 from episodes import pickcube
 from hdf5_sets import write_isaac, write_mimicgen
 from infoatlas_rt.cli.main import main
 from infoatlas_tools import load_trajectories
 from infoatlas_tools.annotations import lerobot_writer
 from infoatlas_tools.cli.annotate import print_quality
-from lerobot_sets import write_lerobot
 from pictures import words
-from regimes import demonstrations
 
 BODIES = ["--tool", "tool", "--object", "cube", "--object", "goal:position", "--rate", "20"]
-
-
-@pytest.fixture(scope="module")
-def states():
-    return [s.astype(np.float32) for s in demonstrations(count=12, seed=1)[0]]
-
-
-@pytest.fixture
-def folder(states, tmp_path):
-    return write_lerobot(tmp_path / "set", states, "v3.0", None, per_file=5)
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +42,7 @@ def everything(folder):
 
 def test_without_a_target_nothing_is_written(folder, capsys):
     before = everything(folder.parent)
-    assert main(["annotate", str(folder), "--count", "2"]) == 0
-    text = capsys.readouterr().out
+    text = printed(capsys, "annotate", folder, "--count", "2")
     assert "3 sub-tasks of 12 demonstrations" in text and "20 Hz" in text and "until change" in text
     assert "No data set is written. --out COPY writes lerobot: columns subtask_index" in text
     assert everything(folder.parent) == before
@@ -87,13 +75,11 @@ def test_in_place(folder, tmp_path, capsys, monkeypatch):
 
 def test_rare_parts_are_announced_unless_bodies_are_named(folder, twelve, capsys):
     rare = re.compile(r"(\d+) of (\d+) sub-tasks are in fewer than half .*count auto.*label two")
-    assert main(["annotate", str(folder), "--count", "5"]) == 0
-    text = capsys.readouterr().out
+    text = printed(capsys, "annotate", folder, "--count", "5")
     (found,) = rare.findall(text)
     shares = [int(number) for number in re.findall(r" (\d+)/12 ", text)]
     assert found == (str(sum(2 * n < 12 for n in shares)), str(len(shares)))
-    assert main(["annotate", str(twelve), *BODIES, "--date", "command"]) == 0
-    text = capsys.readouterr().out
+    text = printed(capsys, "annotate", twelve, *BODIES, "--date", "command")
     assert not rare.search(text)
     assert re.search(r"^Agreement .*: \d\.\d+ \(0: as evenly spaced", text, re.M)
 
@@ -116,8 +102,7 @@ def test_many_unusual_episodes_are_grouped_by_reason(capsys):
 def test_references_names_and_quality(twelve, tmp_path, capsys, figures):
     out, picture, target = tmp_path / "a.csv", tmp_path / "a.png", tmp_path / "all.json"
     command = ["annotate", str(twelve), *BODIES, "--qa", "--out", str(out), "--plot", str(picture)]
-    assert main([*command, "--episode", "0", "--episode", "5", "--json", str(target)]) == 0
-    text = capsys.readouterr().out
+    text = printed(capsys, *command, "--episode", "0", "--episode", "5", "--json", target)
     assert "reach cube" in text and "carry cube to goal" in text
     assert "Quality: 2 of 12 episodes are unusual" in text and "Look at first: [3, 5]" in text
     lacks = "lacks grasp cube, carry cube to goal"
@@ -164,12 +149,10 @@ def test_references_names_and_quality(twelve, tmp_path, capsys, figures):
 
 
 def test_without_the_rate_no_episode_is_to_be_looked_at(twelve, capsys):
-    assert main(["annotate", str(twelve), "--count", "auto", "--qa"]) == 0
-    text = capsys.readouterr().out
+    text = printed(capsys, "annotate", twelve, "--count", "auto", "--qa")
     assert "The rate is not known: 20 working steps count as a second. Pass it." in text
     assert "Quality: episodes are not compared without the rate" in text and "Look at" not in text
-    assert main(["annotate", str(twelve), "--count", "auto", "--qa", "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
+    result = answer(capsys, "annotate", twelve, "--count", "auto", "--qa")
     assert result["look_at_first"] is None
     assert not any(one["quality"]["reasons"] for one in result["episodes"])
 
@@ -207,8 +190,7 @@ def test_without_the_rate_no_episode_is_to_be_looked_at(twelve, capsys):
 def test_refusals(folder, tmp_path, capsys, options, why):
     before = everything(tmp_path)
     given = [option.format(set=folder, tmp=tmp_path) for option in options]
-    assert main(["annotate", str(folder), *given]) == 2
-    error = capsys.readouterr().err
+    error = complaint(capsys, "annotate", folder, *given)
     assert why in error and error.count("\n") == 1
     assert everything(tmp_path) == before
 

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from command_line import complaint, printed
 from infoatlas_rt import KeyStateTracker
 from infoatlas_rt.cli.main import main
 from infoatlas_tools import load_trajectories
@@ -92,8 +93,7 @@ def test_names_reach_the_outputs(annotated, folder):
 def test_table_and_contact_sheet_without_names(folder, tmp_path, capsys, figures):
     table = tmp_path / "a.csv"
     command = ["annotate", str(folder), "--camera", "top", "--format", "csv", "--out", str(table)]
-    assert main([*command, "--plot", str(tmp_path / "sheet.svg")]) == 0
-    text = capsys.readouterr().out
+    text = printed(capsys, *command, "--plot", tmp_path / "sheet.svg")
     assert re.search(r"reach object [12] .* object [12] \(position\) +\d\.\d", text)
     assert "by camera top: object 1, object 2.\n" in text and "--plot FILE" not in text
     assert "of the joints at the end of a sub-task and the place of the object in the image" in text
@@ -116,5 +116,4 @@ def test_names_without_a_camera_are_refused(folder, capsys):
         (["--camera", "top", "--object-name", "9=cup"], "the objects have the numbers 1, 2"),
         (["--camera", "side"], "top"),
     ):
-        assert main(["annotate", str(folder), *options]) == 2
-        assert text in capsys.readouterr().err
+        assert text in complaint(capsys, "annotate", folder, *options)

@@ -9,19 +9,20 @@ import warnings
 import numpy as np
 import pytest
 
+from command_line import answer, complaint, printed
 from episodes import PICKCUBE, pickcube
 from infoatlas_rt import Task
 from infoatlas_rt.cli import main
 from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.estimation.result import SIMILAR_ROWS
 from pictures import series
+from refusals import fails
 
 QUICK = ["--slices", "3", "--threads", "1"]
 
 
 def test_estimate(samples, capsys, tmp_path):
-    assert main.main(["estimate", *samples]) == 0
-    line = capsys.readouterr().out
+    line = printed(capsys, "estimate", *samples)
     assert line.startswith("I = ") and line.count("\n") == 1 and "n=80" in line
 
     assert main.main(["estimate", *samples, "--json", "--time-series", "--seed", "3"]) == 0
@@ -33,10 +34,8 @@ def test_estimate(samples, capsys, tmp_path):
     assert result == {**expected.to_dict(), "dropped": 0, "notes": []}
 
     target = tmp_path / "out.json"
-    assert (
-        main.main(["estimate", *samples, "--k", "1", "--slices", "4", "--json", str(target)]) == 0
-    )
-    assert capsys.readouterr().out.startswith("I = ")
+    more = ["--k", 1, "--slices", 4, "--json", target]
+    assert printed(capsys, "estimate", *samples, *more).startswith("I = ")
     assert json.loads(target.read_text())["slices"] == 4
 
 
@@ -46,8 +45,7 @@ def test_warnings_are_in_the_json(command, capsys, tmp_path):
     np.save(tmp_path / "x.npy", x)
     for _ in range(2):  # the second run has no warnings of the first one
         files = [str(tmp_path / "x.npy")] * 2
-        assert main.main([*command, *files, *QUICK, "--json"]) == 0
-        said = json.loads(capsys.readouterr().out)["warnings"]
+        said = answer(capsys, *command, *files, *QUICK)["warnings"]
         assert [text[:41] for text in said if "copies" in text] == [
             "100 of 200 rows are exact copies of other"
         ]
@@ -61,10 +59,8 @@ def test_random_walks_without_their_order_have_a_note(command, capsys, tmp_path)
         np.save(file, walk)
     options = QUICK if command == "estimate" else [*QUICK, "--permutations", "9"]
     for order in ([], ["--time-series"]):
-        assert main.main([command, *files, *options, *order]) == 0
-        said = capsys.readouterr().out
-        assert main.main([command, *files, *options, *order, "--json"]) == 0
-        notes = json.loads(capsys.readouterr().out)["notes"]
+        said = printed(capsys, command, *files, *options, *order)
+        notes = answer(capsys, command, *files, *options, *order)["notes"]
         assert notes == ([] if order else [SIMILAR_ROWS])
         assert (SIMILAR_ROWS in said) != bool(order)
 
@@ -72,14 +68,10 @@ def test_random_walks_without_their_order_have_a_note(command, capsys, tmp_path)
 def test_curve_table_picture_and_json(capsys, tmp_path, figures):
     picture, target = tmp_path / "a.png", tmp_path / "a.json"
     command = ["curve", str(PICKCUBE), *QUICK, "--plot", str(picture), "--json", str(target)]
-    assert main.main(command) == 0
-    text = capsys.readouterr().out
+    text = printed(capsys, *command)
     assert text.startswith("Extrema of I(s_t; s_t-lag)") and "Key states" not in text
     assert text.endswith(f"\nPicture: {picture}\nJSON: {target}\n")
-    assert (
-        "determined by others: goal.x goal.y goal.z tool_to_cube.x tool_to_cube.y tool_to_cube.z"
-        in text
-    )
+    assert "determined by others: goal.x goal.y goal.z tool_to_cube.x tool_to_cube.y" in text
     assert picture.read_bytes().startswith(b"\x89PNG")
 
     result = json.loads(target.read_text())
@@ -119,8 +111,7 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     files = ["--plot", str(picture), "--json", str(target), "--save", str(saved)]
     command = ["keystates", str(thirty), "--rate", "20", "--count", "2", *files]
     groups = ["--group", "tool=tool.", "--group", "cube=28:31"]
-    assert main.main([*command, *groups, "--details"]) == 0
-    text = capsys.readouterr().out
+    text = printed(capsys, *command, *groups, "--details")
     head = r"\d key states of 30 demonstrations at 20 Hz, up to 2 in each\n  key state +med"
     assert re.match(head, text)
     assert re.search(r"^  grasp cube +\d+ \(\d+ to \d+\) +30/30  contact seen$", text, re.M)
@@ -165,8 +156,7 @@ def test_normalised_curves_of_short_trajectories_have_fewer_points(capsys, tmp_p
     states = rng.standard_normal((lengths.sum(), 2)).cumsum(axis=0)
     np.savez(tmp_path / "a.npz", states=states, lengths=lengths)
     command = ["curve", str(tmp_path / "a.npz"), *QUICK, "--json", str(tmp_path / "a.json")]
-    assert main.main(command) == 0
-    assert "Points: 8 of 100; trajectories are so short" in capsys.readouterr().out
+    assert "Points: 8 of 100; trajectories are so short" in printed(capsys, *command)
     position = json.loads((tmp_path / "a.json").read_text())["curve"]["position"]
     assert len(position) == 8 and (np.diff(position) > 0).all() and position[-1] == 1
 
@@ -188,8 +178,7 @@ def test_labels_of_two_demonstrations(thirty, capsys, tmp_path):
 
 def test_gripper_rate_and_what_is_left_out(thirty, capsys):
     options = ["--gripper", "finger", "--ignore", "cube,0:2", "--rate", "20", "--count", "3"]
-    assert main.main(["keystates", str(thirty), *options, "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
+    result = answer(capsys, "keystates", thirty, *options)
     assert result["rate"] == 20 and result["stride"] == 1
     assert near_grasps(result) > 0.9
 
@@ -214,8 +203,7 @@ def test_gripper_rate_and_what_is_left_out(thirty, capsys):
     ],
 )
 def test_options_that_cannot_be_used(thirty, options, message, capsys):
-    assert main.main(["keystates", str(thirty), *options]) == 2
-    assert message in capsys.readouterr().err
+    assert message in complaint(capsys, "keystates", thirty, *options)
 
 
 def test_raw_steps(capsys, tmp_path, figures):
@@ -224,8 +212,7 @@ def test_raw_steps(capsys, tmp_path, figures):
     np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 12))
     picture = tmp_path / "a.svg"
     command = ["curve", str(tmp_path / "a.npz"), *QUICK, "--k", "2", "--plot", str(picture)]
-    assert main.main(command) == 0
-    text = capsys.readouterr().out
+    text = printed(capsys, *command)
     assert "(times: steps)" in text
     assert picture.read_text().lstrip().startswith("<?xml")
     ((main_axes, below),) = (figure.axes for figure in figures)
@@ -234,11 +221,9 @@ def test_raw_steps(capsys, tmp_path, figures):
 
 
 def test_info(capsys):
-    assert main.main(["info"]) == 0
-    text = capsys.readouterr().out
+    text = printed(capsys, "info")
     assert "n_min" in text and "sha256" in text and "provider auto" in text
-    assert main.main(["info", "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
+    result = answer(capsys, "info")
     assert result["name"] == "edge" and result["dim"] >= 5 and "bytes" not in result
     assert result["providers"]["cpu"] == "CPUExecutionProvider"
 
@@ -311,14 +296,11 @@ def test_missing_extras_are_named(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "rich", None)
     assert main.main(["keystates", "no.npz", "--plot", str(tmp_path / "a.png")]) == 2
     assert "pip install 'infoatlas-rt[plot]'" in capsys.readouterr().err
-    assert main.main(["export", "a.pt", "--out", str(tmp_path / "a.onnx")]) == 2
-    error = capsys.readouterr().err
+    error = complaint(capsys, "export", "a.pt", "--out", tmp_path / "a.onnx")
     assert "pip install 'infoatlas-rt[export]'" in error and error.count("\n") == 1
-    with pytest.raises(SystemExit, match="0"):
-        main.main(["export", "--help"])
+    fails(SystemExit, "0", main.main, ["export", "--help"])
     assert "--calibration" in capsys.readouterr().out
-    assert main.main(["info"]) == 0
-    text = capsys.readouterr().out
+    text = printed(capsys, "info")
     assert "n_min" in text and "accuracy error_100" in text and "{" not in text
 
 
@@ -328,8 +310,7 @@ def test_a_missing_package_that_nothing_foresaw(monkeypatch, capsys):
 
     monkeypatch.setattr("infoatlas_rt.models.model_file.load", load)
     missing = "numpy_extra.part"
-    assert main.main(["info"]) == 2
-    error = capsys.readouterr().err
+    error = complaint(capsys, "info")
     assert f"No module named {missing!r}: install that package in this environment" in error
     missing = "infoatlas_rt.absent"  # a fault of this package: no advice to install
     with pytest.raises(ModuleNotFoundError):
@@ -341,8 +322,7 @@ def test_on_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     quick = ["bench", "--duration", "0.1", "--slices", "2", "--threads", "1"]
-    assert main.main(quick) == 0
-    assert "─" in capsys.readouterr().out
+    assert "─" in printed(capsys, *quick)
     monkeypatch.setitem(sys.modules, "rich.progress", None)
     assert main.main(quick) == 0
     assert "\rbench auto: 100%\n" in capsys.readouterr().err
@@ -351,8 +331,7 @@ def test_on_a_terminal(monkeypatch, capsys):
 def test_a_command_of_a_missing_package(monkeypatch, capsys):
     """It says what to install, and the help lists the others."""
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: ())
-    assert main.main(["keystates", "a.npz"]) == 2
-    error = capsys.readouterr().err
+    error = complaint(capsys, "keystates", "a.npz")
     assert "keystates is not part of this installation: pip install" in error
     assert list(main.load_commands()) == ["bench", "info"]
 

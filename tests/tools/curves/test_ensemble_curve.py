@@ -8,6 +8,7 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_tools.curves.ensemble_curve import MICurve, mi_curve
 from infoatlas_tools.trajectories import Trajectories
+from refusals import refuses
 
 
 def recorded(lengths, goals=True) -> Trajectories:
@@ -32,14 +33,8 @@ def test_normalised_time_aligns_starts_and_ends():
     lengths = list(range(20, 40))
     fake = RecordingEstimator(n_min=8)
     done = []
-    curve = mi_curve(
-        recorded(lengths),
-        fake,
-        lag=3,
-        history=2,
-        points=25,
-        progress=lambda i, n: done.append((i, n)),
-    )
+    options = {"lag": 3, "history": 2, "points": 25}
+    curve = mi_curve(recorded(lengths), fake, **options, progress=lambda i, n: done.append((i, n)))
     assert curve.mode == "normalised" and done == [(i, 25) for i in range(1, 26)]
     assert (fake.calls[0].x[:, 0] == 4).all()
     np.testing.assert_array_equal(fake.calls[-1].x[:, 0], np.array(lengths) - 1)
@@ -79,10 +74,8 @@ def test_coordinates_that_are_constant_within_trajectories_are_left_out():
     ],
 )
 def test_refusals(lengths, options, message):
-    with pytest.raises(InputError, match=message):
-        mi_curve(recorded(lengths), RecordingEstimator(8), **options)
-    with pytest.raises(InputError, match="trajectories cannot be iterated"):
-        mi_curve(5, RecordingEstimator(8))
+    refuses(message, mi_curve, recorded(lengths), RecordingEstimator(8), **options)
+    refuses("trajectories cannot be iterated", mi_curve, 5, RecordingEstimator(8))
 
 
 def test_the_curve_is_made_of_the_estimates_of_its_moments():
@@ -103,21 +96,13 @@ def hill(top):
 
 
 def curve_of(values, influence):
+    count = len(values)
     return MICurve(
-        position=np.linspace(0, 1, len(values)),
-        mi=values,
-        stderr=np.zeros(len(values)),
-        noise=np.zeros(len(values)),
-        samples=np.full(len(values), 100),
-        per_slice=np.repeat(values[:, None], 3, axis=1),
-        influence=influence,
-        saturated=np.zeros(len(values), bool),
-        mode="normalised",
-        lag=2,
-        history=1,
-        dropped=(),
-        how="",
-    )
+        position=np.linspace(0, 1, count), mi=values, stderr=np.zeros(count), noise=np.zeros(count),
+        samples=np.full(count, 100), per_slice=np.repeat(values[:, None], 3, axis=1),
+        influence=influence, saturated=np.zeros(count, bool), mode="normalised", lag=2, history=1,
+        dropped=(), how="",
+    )  # fmt: skip
 
 
 def test_offline_and_online_agree_and_the_future_changes_nothing():

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError
 from infoatlas_rt.vector.pooled_pairs import PooledPairs
 from infoatlas_tools.curves.ensemble_curve import _normalise, ensemble_pairs
+from refusals import refuses
 
 LENGTHS = np.array([5, 9, 3, 20])
 
@@ -90,5 +90,4 @@ def test_pool_refuses_what_does_not_fit():
         (np.zeros((3, 5)), None, "before they had"),
         (np.zeros((3, 2)), [2, 0, 0], "done has shape"),
     ):
-        with pytest.raises(InputError, match=why):
-            pool.push(states, done)
+        refuses(why, pool.push, states, done)

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from command_line import complaint
 from hdf5_sets import write_aloha_folder, write_isaac, write_minari
-from infoatlas_rt.cli import main
 from infoatlas_tools import load_trajectories
 from infoatlas_tools.bags.any_recording import open_recording
 from infoatlas_tools.files.choice import choose_episodes
@@ -105,8 +105,7 @@ def test_tasks_of_a_table_that_nothing_separates_are_refused(tmp_path):
 @pytest.mark.parametrize("command", ["keystates", "annotate", "curve"])
 def test_commands_choose_a_task(tmp_path, capsys, command):
     path = lerobot(tmp_path / "set")
-    assert main.main([command, str(path), "--task", "9"]) == 2
-    assert "--task is '9', and" in capsys.readouterr().err
+    assert "--task is '9', and" in complaint(capsys, command, path, "--task", "9")
     assert open_recording(path, task="3").trajectories.episodes == ("0",)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from infoatlas_rt.cli.main import main
+from command_line import complaint
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,7 @@ def test_every_command_says_the_way(tmp_path, name, way, command, capsys):
     path.mkdir() if name == "a.zarr" else path.write_bytes(b"anything")
     files = [str(path)] * (2 if command in ("estimate", "test") else 1)
     more = ["--out", str(tmp_path / "out.csv")] if command == "annotate" else []
-    assert main([command, *files, *more]) == 2
-    error = capsys.readouterr().err
+    error = complaint(capsys, command, *files, *more)
     assert str(path) in error and way in error and error.count("\n") == 1
 
 
@@ -36,5 +35,4 @@ def test_every_command_says_the_way(tmp_path, name, way, command, capsys):
 )
 def test_files_that_other_commands_read(tmp_path, name, way, capsys):
     (tmp_path / name).write_bytes(b"anything")
-    assert main(["estimate", str(tmp_path / name), str(tmp_path / name)]) == 2
-    assert way in capsys.readouterr().err
+    assert way in complaint(capsys, "estimate", tmp_path / name, tmp_path / name)

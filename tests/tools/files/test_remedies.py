@@ -13,6 +13,7 @@ from infoatlas_tools.bags.demonstrations import load_demonstrations
 from infoatlas_tools.bags.states import Bag
 from infoatlas_tools.files.load import load_samples, load_trajectories
 from lerobot_sets import write_lerobot
+from refusals import refuses
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
 ROWS = np.random.default_rng(0).standard_normal((30, 3)).round(3)
@@ -135,11 +136,9 @@ def test_pointers_of_git_lfs(tmp_path, name):
 def test_bags_that_are_pointers(tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(POINTER)
-    with pytest.raises(InputError, match=r"pointer of Git LFS.*run git lfs pull"):
-        Bag(tmp_path / name.split("/")[0])
+    refuses(r"pointer of Git LFS.*run git lfs pull", Bag, tmp_path / name.split("/")[0])
     (tmp_path / "b.mcap").write_text(POINTER)
-    with pytest.raises(InputError, match=r"pointer of Git LFS.*run git lfs pull"):
-        load_demonstrations(tmp_path, "/x")
+    refuses(r"pointer of Git LFS.*run git lfs pull", load_demonstrations, tmp_path, "/x")
 
 
 @pytest.mark.parametrize("name", ["info.json", "episodes.jsonl"])

@@ -21,18 +21,13 @@ def generated():
     rng = np.random.default_rng(0)
     lengths = np.array([5, 7, 4])
     total = int(lengths.sum())
-    return Generated(
-        rng.normal(size=(total, len(NAMES))).astype(np.float32),
-        rng.normal(size=(total, 8)).astype(np.float32),
-        lengths,
-        NAMES,
-        np.array([500_000, 500_002, 500_003]),
-        TASK,
-        {"actors/cube": rng.normal(size=(total, 13)).astype(np.float32)},
-        np.arange(total) % 2 == 0,
-        np.array([True, False, True, True]),
-        1.0,
+    states, actions, cube = (
+        rng.normal(size=(total, width)).astype(np.float32) for width in (len(NAMES), 8, 13)
     )
+    return Generated(
+        states, actions, lengths, NAMES, np.array([500_000, 500_002, 500_003]), TASK,
+        {"actors/cube": cube}, np.arange(total) % 2 == 0, np.array([True, False, True, True]), 1.0,
+    )  # fmt: skip
 
 
 def test_columns_have_names_of_their_own():

@@ -33,10 +33,8 @@ def recording(seed, rate=20.0, noise=2e-4, lacking=False):
     t = np.arange(0, end, 1 / rate)
     goals = rng.normal(size=(3, 3)) * 0.3
     place = np.zeros((len(t), 3))
-    for goal, start, seconds in zip(
-        goals, (0.5, grasp + 0.3, release + 0.3), (a, b, c), strict=True
-    ):
-        place += goal * minimum_jerk((t - start) / seconds)[:, None]
+    for goal, start, took in zip(goals, (0.5, grasp + 0.3, release + 0.3), (a, b, c), strict=True):
+        place += goal * minimum_jerk((t - start) / took)[:, None]
     finger = 0.04 - 0.03 * np.clip((t - grasp) / 0.2, 0, 1)
     if not lacking:
         finger += 0.03 * np.clip((t - release) / 0.2, 0, 1)
@@ -117,9 +115,7 @@ def test_units_and_constant_coordinates_change_nothing():
     states, _ = demonstrations()
     found = discover_keystates(states, count=3)
     scale = 10.0 ** np.arange(-3, 3)
-    other = discover_keystates(
-        [np.c_[s * scale + 5, np.full(len(s), 7.0)] for s in states], count=3
-    )
+    other = discover_keystates([np.c_[s * scale + 5, np.full(len(s), 7)] for s in states], count=3)
     np.testing.assert_array_equal(found.steps, other.steps)
     np.testing.assert_allclose(found.strength, other.strength, rtol=1e-6)
 
@@ -187,10 +183,8 @@ def test_one_bad_frame_changes_no_other_demonstration():
         spoilt = [s.copy() for s in states]
         spoilt[5][40, 1] = value
         found = discover_keystates(spoilt, count=4)
-        others = np.arange(12) != 5
-        np.testing.assert_array_equal(
-            found.steps[others].filled(-1), clean.steps[others].filled(-1)
-        )
+        rest = np.arange(12) != 5
+        np.testing.assert_array_equal(found.steps[rest].filled(-1), clean.steps[rest].filled(-1))
         assert found.quality[5].outliers == (40,)
         assert any("demonstration 5" in note.lower() for note in found.notes)
 

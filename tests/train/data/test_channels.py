@@ -6,13 +6,8 @@ import pytest
 import torch
 
 from infoatlas_train.data import channels, sensors
-from infoatlas_train.data.channels import (
-    NOISE,
-    by_coordinate,
-    in_levels,
-    levels,
-    one_of,
-)
+from infoatlas_train.data.channels import NOISE, by_coordinate, in_levels, levels, one_of
+from refusals import fails
 
 N = 20_000
 
@@ -48,8 +43,7 @@ def test_clean_channels_are_not_warped(clean, monkeypatch):
 def test_never_accurate_labels_end_with_an_error():
     side, none = torch.zeros(2, 40, 2), torch.zeros(2, dtype=torch.bool)
     attempt = channels.with_sure_labels(lambda *_: (side, side, torch.zeros(2), none))
-    with pytest.raises(RuntimeError, match="sure label"):
-        attempt(2, 40, 16, 2)
+    fails(RuntimeError, "sure label", attempt, 2, 40, 16, 2)
 
 
 def test_levels_agree_with_counts():

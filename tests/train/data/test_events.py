@@ -5,6 +5,7 @@ import torch
 
 from infoatlas_train.data import events
 from infoatlas_train.data.atlas import Atlas
+from refusals import fails
 
 
 @pytest.fixture(autouse=True)
@@ -72,8 +73,7 @@ def test_only_products_of_signs_are_informative():
 
 
 def test_an_unknown_family_is_refused():
-    with pytest.raises(ValueError, match="no family sings: there are mixture"):
-        Atlas(families={"sings": 1.0})
+    fails(ValueError, "no family sings: there are mixture", Atlas, families={"sings": 1.0})
 
 
 def test_series_come_in_order_of_time_only_if_asked():

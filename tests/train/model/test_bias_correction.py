@@ -6,7 +6,6 @@ import math
 import pytest
 import torch
 
-from infoatlas_rt.errors import InputError
 from infoatlas_train import diagnose, fit_correction
 from infoatlas_train.config import PRESETS
 from infoatlas_train.data.closed_form import elliptical
@@ -25,6 +24,7 @@ from infoatlas_train.model.bias_correction import (
 )
 from infoatlas_train.model.infoatlas import InfoAtlas
 from infoatlas_train.model.neighbour_features import COUNTED, default_width
+from refusals import fails, refuses
 
 N, D = 40, 5
 SHIFTS = torch.tensor([3, 7, 11, 20, 31])
@@ -190,8 +190,7 @@ def test_an_unsupported_correction_is_reduced():
     torch.testing.assert_close(found, expected, atol=1e-3, rtol=0)
     small = torch.full((4,), 0.25)  # small predictions are kept
     torch.testing.assert_close(correction.supported(diagnostics, small), small)
-    with pytest.raises(ValueError, match="two metrics"):
-        dataclasses.replace(PRESETS["tiny"], gap=1, gap_share=0.4)
+    fails(ValueError, "two metrics", dataclasses.replace, PRESETS["tiny"], gap=1, gap_share=0.4)
 
 
 def test_the_predicted_error_depends_on_prediction_and_disagreement():
@@ -321,8 +320,7 @@ def test_independent_batches_have_no_information():
 
 @pytest.mark.parametrize("kinds, match", [({"strait": 1}, "no kind strait"), ({"atlas": 3}, "sum")])
 def test_a_plan_of_no_use_is_refused(kinds, match):
-    with pytest.raises(ValueError, match=match):
-        plan(8, kinds=kinds)
+    fails(ValueError, match, plan, 8, kinds=kinds)
 
 
 def test_a_dataset_is_read_in_parts_too():
@@ -366,8 +364,7 @@ def test_examples_are_kept_and_resumed(plain, whole, tmp_path):
     assert whole["batch"].tolist() == batch_of(40).tolist()
     for name, value in whole.items():
         torch.testing.assert_close(resumed[name], value)
-    with pytest.raises(InputError, match="of another model"):
-        gathered(plain, plan(6), keep, metrics=2)
+    refuses("of another model", gathered, plain, plan(6), keep, metrics=2)
     complete = fit_correction.gather(pytest.fail, plain.config, plan(5), keep)
     assert torch.equal(complete["truth"], resumed["truth"])  # and no diagnosis was created
 

@@ -9,6 +9,7 @@ from infoatlas_train.config import HypernetworkConfig
 from infoatlas_train.model.expansion import expanded
 from infoatlas_train.model.hypernetwork import Hypernetwork
 from infoatlas_train.model.infoatlas import InfoAtlas
+from refusals import fails
 
 SMALL = HypernetworkConfig(
     dim=3, width=16, heads=2, joint_latents=4, units=6, features=12, metrics=1, widths=2
@@ -94,5 +95,4 @@ def test_more_metrics_and_rounds_keep_the_first_metric(small):
      ({"widths": 3}, "widths is 2 in the start")],
 )  # fmt: skip
 def test_invalid_expansions_are_refused(small, changes, message):
-    with pytest.raises(ValueError, match=message):
-        expanded(small.state_dict(), SMALL, replace(SMALL, **changes))
+    fails(ValueError, message, expanded, small.state_dict(), SMALL, replace(SMALL, **changes))

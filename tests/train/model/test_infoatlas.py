@@ -214,9 +214,8 @@ def test_generated_readout_is_the_papers_variant():
     mi, *_ = m(x, y, torch.arange(1, 9))
     mi.sum().backward()
     written = m.hypernetwork.generation.write.weight.grad
-    assert (
-        torch.isfinite(mi).all() and written[-2:].abs().max() > 0
-    )  # the coefficients are generated
+    # The coefficients are generated.
+    assert torch.isfinite(mi).all() and written[-2:].abs().max() > 0
 
 
 def test_paper_preset_has_the_papers_sizes():

@@ -13,15 +13,9 @@ from infoatlas_tools import load_trajectories
 from infoatlas_tools.cli.keystates import parse_groups
 from lerobot_sets import write_lerobot
 from refusals import refuses
-from regimes import demonstrations
 
 VERSIONS = ("v2.1", "v3.0")
 NAMES = {"motors": ["x", "y", "z", "a", "b", "c"]}  # in one of the forms of data sets
-
-
-@pytest.fixture(scope="module")
-def states():
-    return [s.astype(np.float32) for s in demonstrations(count=12, seed=1)[0]]
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
@@ -97,10 +91,7 @@ def test_rows_of_different_lengths(states, tmp_path):
     [
         (None, "episode 1 has no observation.state in frame 5 (2 frames in all)"),
         ([None] * 6, "episode 1 has no observation.state in frame 5 (2 frames in all)"),
-        (
-            [float("nan")] * 6,
-            "episode 1 has NaN or an infinite number in observation.state.0 in frame 5",
-        ),
+        ([np.nan] * 6, "episode 1 has NaN or an infinite number in observation.state.0 in frame 5"),
     ],
 )
 def test_an_episode_with_a_null_row_is_left_out(states, tmp_path, broken, match):

@@ -10,6 +10,7 @@ from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import InputError
 from infoatlas_tools.cli.recording_arguments import add_loading, opened
 from infoatlas_tools.files.load import load_pairs, load_samples, load_trajectories
+from refusals import refuses
 
 LENGTHS = (20, 25, 15)
 FRAME = np.concatenate([np.arange(n) for n in LENGTHS])
@@ -64,8 +65,7 @@ def test_chosen_labels_in_any_order_are_no_counter(tmp_path):
     ],
 )
 def test_labels_that_do_not_fit(tmp_path, columns, message):
-    with pytest.raises(InputError, match=message):
-        load_trajectories(write(tmp_path / "a.csv", **columns, x=X, y=Y))
+    refuses(message, load_trajectories, write(tmp_path / "a.csv", **columns, x=X, y=Y))
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,7 @@ def test_labels_that_do_not_fit(tmp_path, columns, message):
         ({"episode": LABEL * 0, "frame": FRAME}, "frame", "frame"),
     ],
 )
-def test_several_demonstrations_that_no_column_names_are_asked_about(
-    tmp_path, columns, column, way_out
-):
+def test_demonstrations_that_no_column_names_are_asked_about(tmp_path, columns, column, way_out):
     path = write(tmp_path / "a.csv", **columns, x=X, y=Y)
     with pytest.raises(InputError, match=r"if these are 3 demonstrations, .*one, pass 'none'") as e:
         load_trajectories(path)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hands import RATE, way
+from hands import RATE, handed_over, way
 from infoatlas_tools.keystates.contacts.bodies import Body, find_bodies
 from infoatlas_tools.keystates.contacts.contact import find_motions
 
@@ -119,12 +119,7 @@ def test_an_only_object_that_rests_moves_and_rests_is_moved():
 
 
 def test_a_box_that_passes_from_one_hand_to_the_other():
-    left = way((0, [0, 0, 0]), (3, [0.3, 0, 0]), (4, [0.3, 0, 0]), (6, [0.6, 0.2, 0.1]),
-               (6.2, [0.6, 0.2, 0.1]), (9, [0, 0, 0]), (13, [0, 0, 0]))  # fmt: skip
-    right = way((0, [1, 0, 0]), (4, [1, 0, 0]), (6, [0.6, 0.3, 0.1]), (6.2, [0.6, 0.3, 0.1]),
-                (9, [1, 0.5, 0]), (10, [1, 0.5, 0]), (12, [1, 0, 0]), (13, [1, 0, 0]))  # fmt: skip
-    box = way((0, [0.3, 0, 0]), (4, [0.3, 0, 0]), (6, [0.6, 0.2, 0.1]), (6.2, [0.6, 0.2, 0.1]),
-              (9, [1, 0.4, 0]), (13, [1, 0.4, 0]))  # fmt: skip
+    left, right, box = handed_over()
     for row in motions({"left_hand": left, "right_hand": right, "box": box}):
         ((m),) = row
         assert (m.mover, m.taker) == ("left_hand", "right_hand")

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hands import RATE, way
-from infoatlas_rt.errors import InputError
+from hands import RATE, handed_over, way
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.keystates.contacts.contact_events import Event, chosen_events, find_evidence
 from infoatlas_tools.keystates.contacts.event_names import EventKind, What
+from refusals import refuses
 
 A, B, HOME = [0.3, 0, 0], [0.3, 0.4, 0], [0, 0, 0.3]
 HAND = way(
@@ -258,8 +258,7 @@ def test_a_switch_has_a_begin_and_an_end_and_is_dated_by_one_of_them(date):
     (closes, _), table = found.to_dict()["keystates"], found.table()
     assert closes["begins"] == table["begins"][::2].tolist() == found.begins[:, 0].tolist()
     assert closes["ends"] == table["ends"][::2].tolist()
-    with pytest.raises(InputError, match=r"date is 'end': pass 'contact' or 'command'"):
-        discover_keystates(data, date="end")
+    refuses(r"date is 'end': pass 'contact' or 'command'", discover_keystates, data, date="end")
 
 
 @pytest.mark.parametrize("date", ["contact", "command"])
@@ -275,15 +274,10 @@ def test_labels_follow_the_begin_or_the_end_that_they_are_at(at, date):
 
 
 def test_a_box_passes_from_hand_to_hand_with_a_warning():
-    left = way((0, [0, 0, 0]), (3, [0.3, 0, 0]), (4, [0.3, 0, 0]), (6, [0.6, 0.2, 0.1]),
-               (9, [0, 0, 0]), (13, [0, 0, 0]))  # fmt: skip
-    right = way((0, [1, 0, 0]), (4, [1, 0, 0]), (6, [0.6, 0.3, 0.1]), (9, [1, 0.5, 0]),
-                (10, [1, 0.5, 0]), (12, [1, 0, 0]), (13, [1, 0, 0]))  # fmt: skip
-    box = way((0, [0.3, 0, 0]), (4, [0.3, 0, 0]), (6, [0.6, 0.2, 0.1]), (9, [1, 0.4, 0]),
-              (13, [1, 0.4, 0]))  # fmt: skip
+    paths = np.hstack(handed_over())
     names = [f"{name}.{axis}" for name in ("left_hand", "right_hand", "box") for axis in "xyz"]
     rng = np.random.default_rng(0)
-    states = [np.hstack([left, right, box]) + rng.normal(0, 1e-4, (len(box), 9)) for _ in range(4)]
+    states = [paths + rng.normal(0, 1e-4, paths.shape) for _ in range(4)]
     found = discover_keystates(Trajectories(states, names=names, rate=RATE), "auto")
     what = ["box begins to move", "box passes from left_hand to right_hand", "box comes to rest"]
     assert [found.name(j) for j in range(3)] == what

@@ -10,6 +10,7 @@ from infoatlas_rt.live.coordinates import Follower
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.columns import columns_of
 from infoatlas_tools.keystates.coordinates import read_coordinates
+from refusals import refuses
 
 DATA = Path(__file__).parents[4]
 QUATERNION = ("tool.qw", "tool.qx", "tool.qy", "tool.qz")
@@ -551,8 +552,7 @@ def test_ignored_columns():
     made, _, paths, _ = read(states, names, ignore=["tool", 1])
     assert made.names == ("joint1",) and made.left_out == (1, 2, 3)
     np.testing.assert_array_equal(paths[0], states[0][:, :1])
-    with pytest.raises(InputError, match="no such column"):
-        read(states, names, ignore=["arm"])
+    refuses("no such column", read, states, names, ignore=["arm"])
 
 
 def test_names_without_what_they_begin_with():
@@ -566,8 +566,7 @@ def test_names_without_what_they_begin_with():
         assert columns_of("1", names, len(names), "ignore") == [1]
     assert columns_of("action.left", both, 5, "ignore") == [3]
     for names, key in ((both, "up"), (state, "hand"), (state, ""), ([], "left")):
-        with pytest.raises(InputError, match="no such column"):
-            columns_of(key, names, 5, "ignore")
+        refuses("no such column", columns_of, key, names, 5, "ignore")
     numbered = [f"observation.state.{name}" for name in (10, 11, 1)]  # a number is a column
     assert columns_of("1", numbered, 3, "ignore") == [1]
 

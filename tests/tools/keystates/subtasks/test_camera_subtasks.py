@@ -23,6 +23,7 @@ from painted_scenes import (
     paint,
     places,
 )  # fmt: skip
+from refusals import refuses
 
 COUNT = 20
 SWITCHES = tuple(EventKind(what, gripper="gripper") for what in (What.CLOSES, What.OPENS))
@@ -206,11 +207,9 @@ def test_names_of_objects_are_checked(where, demos):
     with pytest.raises(InputError, match=r"object_names has 9: the objects have the numbers 1, 2"):
         find(images, states, steps, names={9: "x"})
     for names in ({1: "cup", 2: "cup"}, {1: "object 2"}, {1: "world"}, {1: ""}):
-        with pytest.raises(InputError, match="give each object a name of its own"):
-            find(images, states, steps, names=names)
+        refuses("give each object a name of its own", find, images, states, steps, names=names)
     blind = discover_keystates(Trajectories(states, rate=RATE, names=JOINTS))
-    with pytest.raises(InputError, match="it names objects of a camera"):
-        blind.subtasks(object_names={1: "cup"})
+    refuses("it names objects of a camera", blind.subtasks, object_names={1: "cup"})
     with pytest.raises(InputError, match=r"object_names is \['cup'\]: pass names by numbers"):
         blind.subtasks(object_names=["cup"])
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from episodes import PICKCUBE
-from infoatlas_rt import InputError
 from infoatlas_tools import Pose, Position, load_trajectories
 from infoatlas_tools.keystates.subtasks.poses import parse_bodies, tracks
+from refusals import refuses
 
 ROTATION = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])  # a rotation by 90 degrees about z
 HALF = np.sqrt(0.5)
@@ -76,8 +76,7 @@ def test_a_position_takes_its_axes_by_name():
     ],
 )
 def test_refused(where, values, message):
-    with pytest.raises(InputError, match=message):
-        read(values, where=where)
+    refuses(message, read, values, where=where)
 
 
 def test_texts_of_bodies():

@@ -8,6 +8,7 @@ import pytest
 from hands import RATE, carrying, columns
 from infoatlas_rt import InputError
 from infoatlas_tools import Pose, Position, Subtasks, Trajectories, discover_keystates
+from refusals import refuses
 
 PAIRS = [("a", "b"), ("c", "d"), ("e", "f"), ("g", "h")]
 NEAR = 5  # steps, 0.25 s
@@ -230,9 +231,7 @@ def test_a_second_grasp_of_few_demonstrations_is_told():
     again, _, _ = carrying(2, [*PAIRS[:1], PAIRS[0]], seed=1)
     found = found_in([*once, *again], names).subtasks(Pose("tool"), poses(PAIRS[:1]))
     assert references(found) == ["a", "b"]
-    assert any(
-        "too rare to end a sub-task: a begins to move 2 (2 of 8)" in note for note in found.notes
-    )
+    assert any("too rare to end a sub-task: a begins to move 2 (2 of 8)" in n for n in found.notes)
 
 
 def test_the_standard_error_is_that_of_other_draws():
@@ -272,8 +271,7 @@ def test_table_and_text():
 )
 def test_refused(tool, objects, message):
     states, names, _ = carrying(4, PAIRS[:1])
-    with pytest.raises(InputError, match=message):
-        found_in(states, names).subtasks(tool, objects)
+    refuses(message, found_in(states, names).subtasks, tool, objects)
 
 
 def test_columns_without_names_need_the_kind_of_orientation():
