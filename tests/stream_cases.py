@@ -12,6 +12,7 @@ case has
 - "node": whether the node is to report the same
 - "events": for each key state the number of the state with which it is reported, and the fields
   keystate, step, detected_step, stamp, detected_stamp, score, subtask
+- "outcomes": [number, state, since, reason] of the states with which the outcome changes
 - "refused": states that are refused
 - "subtasks": for each tool "index", "progress", "task_progress", "waiting", "seconds", "stalled"
   after each state [n]; null if no sub-task is known
@@ -33,6 +34,7 @@ FOLDER = Path(__file__).parent / "streams"
 CASES = tuple(sorted(path.stem for path in FOLDER.glob("*.json")))
 EVENT = ("keystate", "step", "detected_step", "stamp", "detected_stamp", "score", "subtask")
 SUBTASK = ("index", "progress", "task_progress", "waiting", "seconds", "stalled")
+OUTCOME = ("state", "since", "reason")
 BACK = 1.0  # seconds by which a stamp is older in a new episode, as `reset_after` of the node
 CLOSE = 2e-6  # files have six decimals
 
@@ -99,7 +101,7 @@ def run(case: Case, follower: Any) -> dict[str, Any]:
     It has `push(state, stamp)`, which returns events, `subtask_states` and `reset()`. An exception
     of `push` is a refusal.
     """
-    events, refused, rows = [], [], []
+    events, refused, rows, outcomes = [], [], [], []
     for i, resets, pushed in case.steps():
         if resets:
             follower.reset()
@@ -113,8 +115,12 @@ def run(case: Case, follower: Any) -> dict[str, Any]:
         rows.append(
             [now and [_plain(now, name) for name in SUBTASK] for now in follower.subtask_states]
         )
+        outcome = [_plain(follower.outcome, name) for name in OUTCOME]
+        if not outcomes or outcomes[-1][1:] != outcome:
+            outcomes.append([i, *outcome])
     tools = [list(tool) for tool in zip(*rows, strict=True)]
-    return {"events": events, "refused": refused, "subtasks": [columns(tool) for tool in tools]}
+    found = {"events": events, "outcomes": outcomes, "refused": refused}
+    return found | {"subtasks": [columns(tool) for tool in tools]}
 
 
 def columns(rows: list[list[Any] | None]) -> dict[str, list[Any]]:
@@ -132,6 +138,7 @@ def _plain(found: Any, name: str) -> Any:
 def check(case: Case, found: dict[str, Any]) -> None:
     """AssertionError unless all that was reported is expected."""
     assert found["refused"] == case.expected["refused"]
+    assert found["outcomes"] == case.expected["outcomes"]
     assert len(found["events"]) == len(case.expected["events"]), found["events"]
     for event, wanted in zip(found["events"], case.expected["events"], strict=True):
         assert same(event, wanted), (event, wanted)

@@ -5,6 +5,7 @@ from ctypes import POINTER, byref, c_char_p, c_double, c_int64, c_uint8, c_void_
 
 import numpy as np
 
+from infoatlas_rt.live.outcome import STATES
 from library import Sized
 
 
@@ -21,6 +22,13 @@ class Subtask(Sized):
         ("index", c_int64), *((name, c_char_p) for name in ("name", "tool", "reference", "held")),
         *((name, c_double) for name in ("progress", "task_progress", "waiting", "seconds")),
         ("stalled", c_int64),
+    )  # fmt: skip
+
+
+class Outcome(Sized):
+    _fields_ = (
+        ("state", c_int64), ("since", c_int64), ("reason", c_char_p),
+        ("false_done", c_double), ("found", c_double),
     )  # fmt: skip
 
 
@@ -81,6 +89,12 @@ class Follower:
     @property
     def subtask_states(self):
         return [self.subtask(tool) for tool in range(self.about.tools)]
+
+    @property
+    def outcome(self):
+        found = Outcome()
+        self.library.call("follower_outcome", self._own, byref(found))
+        return fields(found) | {"state": STATES[found.state]}
 
     @property
     def info(self):

@@ -39,11 +39,12 @@ def task(rng):
         **_detectors(rng, len(parts), keystates, subtasks),
     }
     return {
-        "format": 7,
+        "format": 8,
         "keystates": [f"state {k} \u00e9" for k in range(keystates)],
         "columns": [] if rng.random() < 0.5 else [f"column {c}" for c in range(width)],
         "detectors": detectors,
         "subtasks": subtasks,
+        "outcome": _outcome(rng, len(parts), subtasks),
     }
 
 
@@ -99,6 +100,25 @@ def _subtasks(rng, width, p):
     return {"parts": parts, "tools": models, "stalled": _about(rng, 3)}
 
 
+def _outcome(rng, p, subtasks):
+    tools = subtasks["tools"] if subtasks else []
+    pairs = sum(len(tool["model"]["pairs"]) for tool in tools)
+    grippers = []
+    for n in rng.integers(0, 4, rng.integers(3)).tolist():
+        columns = rng.integers(0, p, 2).tolist()
+        grippers.append({
+            "name": "hand", "columns": columns, "weights": rng.standard_normal(2).tolist(),
+            "zero": 0.1, "change": 0.5, "jitter": 0.05, "settle": int(rng.integers(1, 4)),
+            "usual": ["30 to 36%"] * n, "part": [0] * n,
+            "least": rng.normal(-1, 1, n).tolist(), "early": rng.random(n).tolist(),
+            "pair": rng.integers(-1, pairs, n).tolist(), "slip": _positive(rng, n, 3),
+        })  # fmt: skip
+    return {
+        "near": 5.0, "wait": int(rng.integers(0, 3)) if tools else 0, "reason": "few", "about": "",
+        "false_done": None if rng.random() < 0.5 else 0.1, "found": 0.9, "grippers": grippers,
+    }  # fmt: skip
+
+
 def _tool(rng, width, p, parts):
     bins = rng.integers(1, 9, len(parts))
     m, q, count = int(rng.integers(0, 4)), int(rng.integers(1, 7)), int(bins.sum())
@@ -114,6 +134,7 @@ def _tool(rng, width, p, parts):
         "scale_between": _positive(rng, 5 * m, 1),
         "projection": (rng.standard_normal((2 * p + 5 * m, q)) / p**0.5).tolist(),
         "offset": rng.standard_normal(q).tolist(),
+        "end": rng.standard_normal(q).tolist(),
         "means": (2 * rng.standard_normal((count, q))).tolist(),
         "before": np.linspace(0, 1, len(parts) + 1).tolist(),
         "start": rng.dirichlet(np.ones(count)).tolist(),

@@ -69,6 +69,8 @@ def compare(trackers, states, stamps=None):
             for name, value in vars(present).items() if present else ():
                 same(value, other[name], (t, name))
         assert own.step == python.step
+        for name, value in vars(python.outcome).items():
+            same(value, own.outcome[name], (t, name))
 
 
 def both(library, path, **options):
@@ -163,7 +165,7 @@ def test_texts_that_are_no_task(library, tmp_path):
         b"{} {}": "text after the end",
         b'["\xc3\xa9"]': "beyond ASCII",
         b"{}": '"format" is missing',
-        b'{"format": 6}': "format: an integer from 7 to 7",
+        b'{"format": 7}': "format: an integer from 8 to 8",
         b"[" + b"0," * 2**20: "more than a million values",
         b" " * (2**24 + 1): "larger than 16 MiB",
     }

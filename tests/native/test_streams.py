@@ -45,7 +45,7 @@ class Program:
         found = json.loads(self._process.stdout.readline())
         if "refused" in found:
             raise RuntimeError(found["refused"])
-        self.subtask_states = found["subtasks"]
+        self.subtask_states, self.outcome = found["subtasks"], found["outcome"]
         return found["events"]
 
 
@@ -82,6 +82,12 @@ CHANGED = {  # values of a task file, each far from what the fit writes
     "detectors.stream.averaged": 2.0,
     "detectors.features.clip": 1.5,
     "detectors.features.fewest": 5,
+    "outcome.wait": 20,
+    "outcome.near": 0.01,
+    "outcome.grippers.0.zero": 0.9,
+    "outcome.grippers.0.change": 2.0,
+    "outcome.grippers.0.jitter": 0.5,
+    "outcome.grippers.0.settle": 9,
     "subtasks.stalled": 1.0,
     "subtasks.tools.0.limit": 0.5,
     "subtasks.tools.0.model.anywhere": 1e-3,
@@ -99,9 +105,10 @@ CHANGED = {  # values of a task file, each far from what the fit writes
 def test_some_stream_shows_each_number_of_a_task_file(library, where, tmp_path):
     for name in CASES:
         case = read(name)
-        if case.task["subtasks"] is None and where.startswith("subtasks"):
-            continue
-        change(case.task, where, CHANGED[where])
+        try:
+            change(case.task, where, CHANGED[where])
+        except (AssertionError, IndexError, TypeError):
+            continue  # a task without sub-tasks, or without a gripper
         try:
             found = run(case, Follower(library, case.save(tmp_path), **case.options))
             check(case, found)

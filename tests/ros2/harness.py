@@ -18,7 +18,7 @@ from ament_index_python.packages import get_package_prefix
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PoseStamped
-from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, Subtask
+from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, Outcome, Subtask
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.srv import DescribeParameters, SetParametersAtomically
@@ -97,6 +97,7 @@ class Bench:
         self.keystates: list[KeyState] = []
         self.couplings: list[Coupling] = []
         self.subtasks: list[Subtask] = []
+        self.outcomes: list[Outcome] = []
         self.statuses: list[Any] = []
         self._news = threading.Condition()
         node, base = self.node, f"/{name}"
@@ -111,6 +112,7 @@ class Bench:
             (KeyState, "key_states", self.keystates),
             (Coupling, "couplings", self.couplings),
             (Subtask, "subtask", self.subtasks),
+            (Outcome, "outcome", self.outcomes),
         ):
             node.create_subscription(kind, f"{base}/{topic}", partial(self._add, where), RELIABLE)
         node.create_subscription(DiagnosticArray, "/diagnostics", self._diagnose, 10)
@@ -237,6 +239,7 @@ class Bench:
         assert self.set(**(SMALL | values)) == ""
         for received in (
             self.estimates, self.extrema, self.keystates, self.couplings, self.subtasks,
+            self.outcomes,
         ):  # fmt: skip
             received.clear()
         self.statuses.clear()

@@ -8,7 +8,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from infoatlas_rt.messages.stream import PROGRESS
-from stream_cases import CASES, CLOSE, SUBTASK, read
+from stream_cases import CASES, CLOSE, OUTCOME, SUBTASK, read
 
 NODE = [name for name in CASES if read(name).node]
 
@@ -37,7 +37,8 @@ def arrived(bench, case, count):
         known = [p for p in states["progress"][:count] if p is not None]
         if known and abs(own[-1].progress - known[-1]) >= PROGRESS + CLOSE:
             return False
-    return True
+    newest = [own for own in case.expected["outcomes"] if own[0] < count][-1]
+    return bool(bench.outcomes) and bench.outcomes[-1].state == newest[1]
 
 
 def check(bench, case):
@@ -50,6 +51,8 @@ def check(bench, case):
         assert (m.subtask or None) == subtask
         found = seconds(m.header.stamp), seconds(m.detected_stamp), m.score
         assert found == pytest.approx((stamp, detected, score), abs=CLOSE)
+    found = [[getattr(m, name) for name in OUTCOME] for m in bench.outcomes if m.since >= 0]
+    assert found == [own[1:] for own in case.expected["outcomes"] if own[2] >= 0]
     at = {round(1e3 * stamp): i for i, stamp in enumerate(case.stamps)}
     for m in bench.subtasks:
         if m.index < 0:

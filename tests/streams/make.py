@@ -44,9 +44,17 @@ def cube() -> tuple[Any, Made]:
     states = [rounded(s) for s in states]
     found = discover_keystates(Trajectories(states[:10], names=names, rate=RATE), count=2)
     return found.follow(reach_and_carry(states[:10], grasps[:10])), [
-        states[40],
+        np.concatenate([states[40], np.repeat(states[40][-1:], 12, axis=0)]),
+        unmoved(states[42], names),
         retried(states[41], int(grasps[41])),
     ]
+
+
+def unmoved(states: np.ndarray, names: Any) -> np.ndarray:
+    """The same motion of the robot, without that of the cube."""
+    made, at = states.copy(), [i for i, name in enumerate(names) if name.startswith("cube.")]
+    made[:, at] = states[0, at]
+    return made
 
 
 def places() -> tuple[Any, Made]:
@@ -161,7 +169,7 @@ def rested(states: np.ndarray, at: int, steps: int) -> np.ndarray:
 def streams(made: dict[str, Made]) -> dict[str, dict[str, Any]]:
     """The cases, without what is expected."""
     pick, closed = made["picks"]
-    recorded, retry = made["cube"]
+    recorded, missed, retry = made["cube"]
     visit, back = made["places"]
     turn = made["turns"][0]
     lost = pick.copy()
@@ -177,6 +185,7 @@ def streams(made: dict[str, Made]) -> dict[str, dict[str, Any]]:
         "normal": {"task": "picks", "about": "two objects are picked and placed", **stamped(pick)},
         "recorded": {"task": "cube", "about": "an ordinary episode", **stamped(recorded)},
         "retry": {"task": "cube", "about": "a failed grasp, then another", **stamped(retry)},
+        "missed": {"task": "cube", "about": "the cube stays where it is", **stamped(missed)},
         "second_object": {
             "task": "picks",
             "about": "the way to the second object is gone twice",

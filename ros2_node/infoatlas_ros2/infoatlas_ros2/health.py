@@ -38,6 +38,7 @@ class Health:
         self.inference = float("nan")  # seconds of the last estimate
         self.fill = 0.0
         self.heard: dict[str, float] = {}  # topic: time of its last message
+        self.outcome = ""  # of the episode, with its reason
         self.error = ""  # the last error
         self.refused = ""  # why the last transition failed; "" after the next one
         self.warning = ""  # the last warning
@@ -134,6 +135,7 @@ class Health:
             "estimates": self.estimates,
             "extrema": self.extrema,
             "key states and couplings": self.events,
+            "outcome": self.outcome,
             "dropped: newer came": self.superseded,
             "dropped: rate limit": self.limited,
             "dropped: at rest": self.resting,

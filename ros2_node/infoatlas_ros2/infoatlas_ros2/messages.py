@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, Subtask
+from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, Outcome, Subtask
 
 
 def filled(kind: Any, found: Any, **given: Any) -> Any:
@@ -49,6 +49,11 @@ def coupling(event: Any, header: Any, detected: Any) -> Coupling:
     """The message of a coupling."""
     error = event.stderr
     return filled(Coupling, event, header=header, detected_stamp=detected, standard_error=error)
+
+
+def outcome(found: Any, header: Any) -> Outcome:
+    """The message of an outcome, with the header of the newest state."""
+    return Outcome(header=header, **vars(found))
 
 
 def subtask(tool: str, state: Any, header: Any) -> Subtask:

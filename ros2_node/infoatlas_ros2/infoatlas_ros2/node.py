@@ -102,9 +102,10 @@ class InfoAtlasNode(LifecycleNode):
             return self._refuse("activate", error)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        unknown = [] if self._worker is None else self._worker.unknown()
+        unknown = None if self._worker is None else self._worker.unknown()
         self._stop()
-        self._outputs.publish_subtasks(unknown, None)  # replaces an outdated latched message
+        if unknown is not None:
+            self._outputs.publish_latched(unknown)  # replaces outdated latched messages
         self._state = "inactive"
         return super().on_deactivate(state)
 
@@ -263,7 +264,9 @@ class InfoAtlasNode(LifecycleNode):
     def _publish(self, batch: Published) -> None:
         """Publish estimates and detections; runs in the worker's thread."""
         header = batch.header
-        self._outputs.publish_subtasks(batch.subtasks, header)
+        self._outputs.publish_latched(batch)
+        if batch.outcome is not None:
+            self._health.outcome = f"{batch.outcome.state}: {batch.outcome.reason}"
         if header is None:
             return
         maker, worker = self._maker, self._worker

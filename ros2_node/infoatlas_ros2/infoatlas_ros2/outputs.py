@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, Subtask
+from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, Outcome, Subtask
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import Header
 
@@ -23,6 +23,10 @@ TOPICS: dict[str, tuple[Any, str]] = {
     "subtask": (
         Subtask,
         "present sub-task, reference object, progress, stalls; if `task_file` has sub-tasks",
+    ),
+    "outcome": (
+        Outcome,
+        "whether the episode is done or has failed, since when, and why; with `task_file`",
     ),
     "couplings": (
         Coupling,
@@ -59,6 +63,7 @@ class Outputs:
         """Add the topics of a configuration."""
         if settings.task_file:
             self._add("key_states", 10)
+            self._add("outcome", QoSProfile(depth=1, durability=LATCHED))
         if settings.coupling:
             self._add("couplings", 10)
             self._add("motion_information", 10)
@@ -86,9 +91,10 @@ class Outputs:
             topic, make = EVENTS[event.kind]
             publishers[topic].publish(make(event, its, header.stamp))
 
-    def publish_subtasks(self, subtasks: list[tuple[str, Any]], header: Any) -> None:
-        """Publish the current sub-tasks; without a header they are dated to now."""
-        if header is None:
-            header = Header(stamp=self._node.get_clock().now().to_msg())
-        for tool, state in subtasks:
+    def publish_latched(self, batch: Published) -> None:
+        """Publish current sub-tasks and outcome; without a header they are dated to now."""
+        header = batch.header or Header(stamp=self._node.get_clock().now().to_msg())
+        if batch.outcome is not None:
+            self._publishers["outcome"].publish(messages.outcome(batch.outcome, header))
+        for tool, state in batch.subtasks:
             self._publishers["subtask"].publish(messages.subtask(tool, state, header))

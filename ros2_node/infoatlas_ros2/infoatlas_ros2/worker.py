@@ -15,6 +15,7 @@ from infoatlas_ros2.maker import Maker
 from infoatlas_ros2.parameters import Settings, differ
 from infoatlas_rt.errors import InfoAtlasError
 from infoatlas_rt.estimation.result import WindowEstimate
+from infoatlas_rt.live.outcome import NOT_BEGUN, STATES, UNKNOWN, Outcome
 from infoatlas_rt.live.subtasks import SubtaskState
 from infoatlas_rt.messages.in_order import LiveOrder
 from infoatlas_rt.messages.receiver import Sample
@@ -43,6 +44,7 @@ class Published:
     extrema: list[tuple[Extremum, Any]] = field(default_factory=list)
     events: list[tuple[Event, Any]] = field(default_factory=list)
     subtasks: list[tuple[str, SubtaskState | None]] = field(default_factory=list)  # by tool
+    outcome: Outcome | None = None
 
 
 class Worker:
@@ -126,9 +128,14 @@ class Worker:
             self._ready.notify()
         self._thread.join(JOIN)
 
-    def unknown(self) -> list[tuple[str, SubtaskState | None]]:
-        """Sub-tasks of an episode that has not begun."""
-        return [(tool, None) for tool in self.stream.tools]
+    def unknown(self) -> Published:
+        """Sub-tasks and outcome of an episode that has not begun."""
+        outcome = Outcome(STATES[UNKNOWN], -1, NOT_BEGUN, math.nan, math.nan)
+        return Published(
+            None,
+            subtasks=[(tool, None) for tool in self.stream.tools],
+            outcome=None if self.stream.tracker is None else outcome,
+        )
 
     def _run(self) -> None:
         more = False  # whether another estimate may be due without a new message
@@ -146,7 +153,7 @@ class Worker:
                 if resetting:
                     self.stream.reset()
                     self.reason, self._health.fill = self.stream.reason, 0.0
-                    self._publish_once(Published(None, subtasks=self.unknown()), number)
+                    self._publish_once(self.unknown(), number)
                 with self._maker.timed():
                     more = self._turn(batch, overflown, number)
             except InfoAtlasError as error:
@@ -282,6 +289,7 @@ class Worker:
                 extrema=[(it, headers.get(it.stamp, newest)) for it in output.extrema],
                 events=[(it, headers.get(it.stamp, newest)) for it in output.events],
                 subtasks=output.subtasks,
+                outcome=output.outcome,
             ),
             number,
         )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..inputs.ring import Ring
 from ..streams.events import KEY_STATE, Event
 from .coordinates import Follower
 from .detectors import Detectors
+from .outcome import NOT_BEGUN, STATES, UNKNOWN, Outcome, OutcomeFilter
 from .progress_filter import ProgressFilter
 from .progress_model import relative
 from .subtasks import SubtaskState
@@ -51,6 +53,7 @@ class LiveFilter(Stateful):
         )
         ends = np.cumsum([0, *(3 * len(tool.model.pairs) for tool in tools)]).tolist()
         self._own = [slice(a, b) for a, b in pairwise(ends)]  # of each tool
+        self.outcomes = OutcomeFilter(task.outcome, self.progress, rows)
         self._width = width = len(own.coordinates.parts)
         self._depth = own.features.before + own.features.after + 1
         self._recent = Ring(self._depth, rows, width)
@@ -71,6 +74,7 @@ class LiveFilter(Stateful):
         self._path.reset(rows)
         for progress in self.progress:
             progress.reset(rows)
+        self.outcomes.reset(rows)
 
     def place(self, tool: int = 0) -> tuple[Int, Float, Float, Float]:
         """Sub-task and progress of each episode, for one tool: index, progress, total, waiting [E].
@@ -103,6 +107,13 @@ class LiveFilter(Stateful):
             index, one.name, one.tool, one.reference, one.held, progress, total,
             waiting > self._subtasks.stalled, waiting, inside / self._detectors.timing.frequency,
         )  # fmt: skip
+
+    def outcome(self, row: int) -> Outcome:
+        """The outcome of an episode."""
+        own = self.outcomes.outcome(row)
+        if self._working[row] >= 0:
+            return own
+        return replace(own, state=STATES[UNKNOWN], since=-1, reason=NOT_BEGUN)
 
     def push(self, states: Float, rows: Int) -> list[tuple[int, Event]]:
         """Take the next state [m, d], finite, of the episodes in `rows` [m], all different.
@@ -138,6 +149,7 @@ class LiveFilter(Stateful):
         self._recent[self._working[rows], rows] = path
         for progress, columns in zip(self.progress, self._own, strict=True):
             progress.push(path, apart[:, columns], rows)
+        self.outcomes.push(path, apart, self._working[rows], self.step[rows], rows)
         own, ahead = self._detectors, self._detectors.features.after
         found: list[tuple[int, Event]] = []
         for length in np.unique(np.minimum(self._working[rows] + 1, self._depth)).tolist():

@@ -16,7 +16,7 @@ from ..errors import InputError
 
 T = TypeVar("T")
 
-TASK_FORMAT = 7  # grows with each change of the file's fields
+TASK_FORMAT = 8  # grows with each change of the file's fields
 
 
 def write(path: str | os.PathLike[str], task: Any) -> None:
@@ -98,9 +98,9 @@ def flags(values: dict[str, Any], name: str, count: int) -> NDArray[np.bool_]:
     return array
 
 
-def indices(values: dict[str, Any], name: str, count: int) -> NDArray[np.int64]:
+def indices(values: dict[str, Any], name: str, count: int, least: int = 0) -> NDArray[np.int64]:
     """Indices of a file, below `count`; ValueError if they are not."""
     array = np.asarray(values[name], np.int64)
-    if not ((array >= 0) & (array < count)).all():
+    if not ((array >= least) & (array < count)).all():
         raise ValueError(f"{name} are {array.tolist()}, of {count}")
     return array

@@ -43,6 +43,7 @@ class ProgressModel:
     # [K, q], mean of the projected features in each bin; the standard deviation within a bin is 1
     # in all directions.
     means: Float
+    end: Float  # [q], mean of the projected features at the ends, at rest
     before: Float  # [P + 1], share of the task's duration before each part, and 1
     start: Float  # [K], probability of each bin at the first step
     # [n, 2] and [n]: a bin and one that a step may lead to, with the probability of that.
@@ -105,7 +106,7 @@ class ProgressModel:
         shapes = {
             "centre": (p,), "scale": (p,), "rms": (p,), "centre_between": (m,),
             "scale_between": (m,), "projection": (2 * p + m, q), "offset": (q,),
-            "means": (count, q), "before": (len(parts) + 1,), "start": (count,),
+            "means": (count, q), "end": (q,), "before": (len(parts) + 1,), "start": (count,),
             "probabilities": (len(moves),),
         }  # fmt: skip
         positive = ("scale", "rms", "scale_between", "probabilities")

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import InputError
 from . import json_file
 from .detectors import Detectors
+from .outcome import OutcomeModel
 from .subtasks import LiveSubtasks
 
 
@@ -28,6 +29,8 @@ class Task:
         Names of the columns of a state; empty if they have none.
     detectors : Detectors
         Detectors of the key states, with their recall, delay and false reports.
+    outcome : OutcomeModel
+        When the task is done, and grasps that may fail.
     subtasks : LiveSubtasks or None
         Parts of the task, with models of their progress and the accuracy of these.
 
@@ -45,6 +48,7 @@ class Task:
     keystates: tuple[str, ...]
     columns: tuple[str, ...]
     detectors: Detectors
+    outcome: OutcomeModel
     subtasks: LiveSubtasks | None = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -93,7 +97,9 @@ class Task:
             raise ValueError(f"{len(columns)} names for {coordinates.width} columns")
         if subtasks is not None:
             subtasks = LiveSubtasks.from_dict(subtasks, coordinates)
-        return cls(keystates, columns, detectors, subtasks)
+        pairs = sum(len(tool.model.pairs) for tool in subtasks.tools) if subtasks else 0
+        outcome = OutcomeModel.from_dict(values["outcome"], len(coordinates.parts), pairs)
+        return cls(keystates, columns, detectors, outcome, subtasks)
 
     def describe(self, follow_all: bool = False) -> str:
         """Text: what is followed, and its accuracy in held-out demonstrations.
@@ -106,7 +112,7 @@ class Task:
         Returns
         -------
         str
-            A line for each key state and each sub-task.
+            A line for each key state and each sub-task, and what the outcome is known by.
         """
         own, lines = self.detectors, []
         for j, followed in enumerate(own.reported(follow_all)):
@@ -123,7 +129,7 @@ class Task:
             )
         if self.subtasks is not None:
             lines.append(self.subtasks.describe(own.timing.frequency, follow_all))
-        return "\n".join(lines) or "no key states"
+        return "\n".join(filter(None, [*lines, self.outcome.about])) or "no key states"
 
     def __str__(self) -> str:
         return self.describe()

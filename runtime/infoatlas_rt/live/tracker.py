@@ -16,6 +16,7 @@ from ..inputs.checks import as_flag, as_samples
 from ..inputs.copies import Stateful
 from ..streams.events import Event
 from .episode_filter import LiveFilter
+from .outcome import Outcome
 from .subtasks import SubtaskState
 from .task import Followable, Task, as_task
 
@@ -48,6 +49,8 @@ class KeyStateTracker(Stateful):
         working step, and in a part that cannot be followed.
     subtask_states : tuple of SubtaskState or None
         The same for each tool.
+    outcome : Outcome
+        Whether the episode is done or has failed, since when, and why.
     step : int
         Number of the newest state, from 0; -1 before the first.
 
@@ -104,6 +107,11 @@ class KeyStateTracker(Stateful):
         return tuple(
             self._filter.subtask_state(0, tool) for tool in range(len(self._filter.progress))
         )
+
+    @property
+    def outcome(self) -> Outcome:
+        """Whether the episode is done or has failed, since when, and why."""
+        return self._filter.outcome(0)
 
     def reset(self) -> None:
         """Forget the episode; the next state is the first of a new one."""

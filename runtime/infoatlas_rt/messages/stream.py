@@ -17,6 +17,7 @@ from ..errors import InputError
 from ..estimation.estimator import Estimator
 from ..estimation.result import WindowEstimate
 from ..inputs.copies import Stateful
+from ..live.outcome import Outcome
 from ..live.subtasks import SubtaskState
 from ..live.tracker import KeyStateTracker
 from ..streams.coupling import CouplingDetector
@@ -49,9 +50,11 @@ class Output:
     # Of all tools, if one of them has changed, has begun or ceased to stall, or has progressed by
     # 0.05. None if it is not known: in a new episode, or in a part that cannot be followed.
     subtasks: list[tuple[str, SubtaskState | None]] = field(default_factory=list)
+    outcome: Outcome | None = None  # of the episode, if it has changed
 
     def __bool__(self) -> bool:
-        return self.estimate is not None or bool(self.events) or bool(self.subtasks)
+        found = self.estimate is not None or self.outcome is not None
+        return found or bool(self.events) or bool(self.subtasks)
 
 
 class Stream(Stateful):
@@ -125,6 +128,7 @@ class Stream(Stateful):
         subtasks = None if tracker is None else tracker.task.subtasks
         self.tools = () if subtasks is None else subtasks.tool_names
         self._reported: list[SubtaskState | None] = [None] * len(self.tools)
+        self._outcome: tuple[str, int] | None = None
         self.rate_limit, self.grid, self.sparse_rest = rate_limit, grid, sparse_rest
         self.limited = self.resting = self._estimable = self._answered = 0
         self.needed = NeededWindows()
@@ -174,6 +178,7 @@ class Stream(Stateful):
         self._pass_on(Output())
         if self.tracker is not None:
             self.tracker.reset()
+            self._outcome = None  # to be reported again, also if it is the same
 
     def take(self, sample: Sample) -> list[Output]:
         """Add a sample to the window, and estimate; usually no output or one.
@@ -269,6 +274,9 @@ class Stream(Stateful):
         if self.tracker is not None and accepted:
             states = state if other is None else np.concatenate([state, other])
             output.events += self.tracker.push(states, stamp)
+            outcome = self.tracker.outcome
+            if (outcome.state, outcome.since) != self._outcome:
+                self._outcome, output.outcome = (outcome.state, outcome.since), outcome
             if self.tools:
                 output.subtasks += self._subtasks(self.tracker.subtask_states)
         return output

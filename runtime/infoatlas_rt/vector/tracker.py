@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..inputs.checks import as_choice, as_flag
 from ..live.episode_filter import LiveFilter
+from ..live.outcome import DONE, FAILED
 from ..live.task import Followable, Task, as_task
 from .episodes import VectorEpisodes
 
@@ -41,6 +42,8 @@ class VectorTracker(VectorEpisodes):
     steps : [E, K] int64
         Newest step of each key state in the running episode, counted from its first state; -1 if it
         was not reached.
+    done, failed : [E] bool
+        Outcome of each running episode (`Outcome`), as for resets and rewards.
 
     Raises
     ------
@@ -125,12 +128,25 @@ class VectorTracker(VectorEpisodes):
         }
 
     def infos(self) -> dict[str, NDArray[Any]]:
-        """Values for the info of an environment: the newest key state, and the sub-task if any."""
-        return super().infos() | ({} if self.task.subtasks is None else self.subtask())
+        """Values for the info of an environment: the newest key state, outcome and sub-task."""
+        if self.task.subtasks is None:
+            return super().infos()
+        own = {"task_done": self.done, "task_failed": self.failed}
+        return super().infos() | own | self.subtask()
 
     def gain(self) -> NDArray[np.float32]:
         """Key states that were reached with the newest state of each environment [E]."""
         return np.array(self._gain)
+
+    @property
+    def done(self) -> NDArray[np.bool_]:
+        """Whether each running episode is done [E]."""
+        return np.asarray(self._filter.outcomes.state == DONE)
+
+    @property
+    def failed(self) -> NDArray[np.bool_]:
+        """Whether each running episode has failed [E]."""
+        return np.asarray(self._filter.outcomes.state == FAILED)
 
     @property
     def followed(self) -> NDArray[np.bool_]:

@@ -27,7 +27,7 @@ Pace pace(const Detectors& detectors, double rate) {
 }
 
 Filter::Filter(const Task& task, bool follow_all, int64_t most)
-    : followed(task.detectors.followed.begin(), task.detectors.followed.end()), task_(task), pace_{task.detectors.timing.stride, 1},
+    : outcome(task.outcome), followed(task.detectors.followed.begin(), task.detectors.followed.end()), task_(task), pace_{task.detectors.timing.stride, 1},
       path_(task.detectors.coordinates), features_(task.detectors.features),
       width_(task.detectors.coordinates.parts.size()),
       recent_(task.detectors.features.widest.before + task.detectors.features.widest.after + 1,
@@ -53,10 +53,11 @@ void Filter::reset(Pace pace) {
   std::fill(free_.begin(), free_.end(), 0);
   path_.reset();
   for (ProgressFilter& tool : tools) tool.reset();
+  outcome.reset();
 }
 
 size_t Filter::bytes() const {
-  size_t total = path_.bytes() + features_.bytes() + recent_.bytes() +
+  size_t total = outcome.bytes() + path_.bytes() + features_.bytes() + recent_.bytes() +
                  found.capacity() * sizeof(infoatlas_event) + followed.capacity() +
                  8 * (3 * now_.size() + 4 * free_.size() + parts_.size());
   for (const ProgressFilter& tool : tools) total += sizeof(tool) + tool.bytes();
@@ -97,6 +98,7 @@ void Filter::advance(const double* path) {
     tools[i].push(path, apart);
     apart += task_.tools[i].model.pairs.size() / 2;
   }
+  outcome.push(path, path + width_, working_, step, tools);
   score();
 }
 

@@ -4,6 +4,7 @@
 #include <infoatlas/follower.h>
 
 #include "motion.h"
+#include "outcome.h"
 #include "progress_filter.h"
 #include "task.h"
 
@@ -31,6 +32,8 @@ class Filter {
 
   std::vector<infoatlas_event> found;  // without stamps and sub-tasks
   std::vector<ProgressFilter> tools;
+  OutcomeFilter outcome;
+  bool begun() const { return working_ >= 0; }
   std::vector<uint8_t> followed;  // whether each key state is reported
   int64_t step = -1;           // of the newest state
 

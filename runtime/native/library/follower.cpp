@@ -81,6 +81,7 @@ struct infoatlas_follower {
   bool pace_of_stamps(double stamp);
   void push(const double* state, double stamp);
   infoatlas_subtask subtask(size_t tool) const;
+  infoatlas_outcome outcome() const;
 
   std::shared_ptr<const Task> task;
   const StreamRate& rates;
@@ -146,6 +147,27 @@ infoatlas_subtask infoatlas_follower::subtask(size_t tool) const {
           before + own.progress * (after - before), waited,
           static_cast<double>(own.inside) / task->detectors.timing.frequency,
           waited > task->stalled};
+}
+
+infoatlas_outcome infoatlas_follower::outcome() const {
+  const auto& own = filter.outcome;
+  infoatlas_outcome found{sizeof(infoatlas_outcome), own.state, own.since, "",
+                          own.model.false_done, own.model.found};
+  if (!filter.begun()) {
+    found.state = INFOATLAS_UNKNOWN;
+    found.since = -1;
+    found.reason = "the episode has not begun";
+  } else if (own.state == INFOATLAS_DONE) {
+    found.reason = "the state is that of the end of the task";
+  } else if (own.state == INFOATLAS_FAILED) {
+    found.reason = own.why.data();
+  } else if (own.model.wait) {
+    found.reason = "the last sub-task has not ended";
+  } else {
+    found.state = INFOATLAS_UNKNOWN;
+    found.reason = own.model.reason.c_str();
+  }
+  return found;
 }
 
 infoatlas_status infoatlas_task_load(const char* path, infoatlas_task** task) {
@@ -245,6 +267,15 @@ infoatlas_status infoatlas_follower_subtask(const infoatlas_follower* follower, 
   const infoatlas_subtask found = follower->subtask(static_cast<size_t>(tool));
   give(found, *subtask);
   return found.index < 0 ? INFOATLAS_NONE : INFOATLAS_OK;
+}
+
+infoatlas_status infoatlas_follower_outcome(const infoatlas_follower* follower,
+                                            infoatlas_outcome* outcome) {
+  if (missing({{follower, "follower"}, {outcome, "outcome"}}) ||
+      unknown_size(*outcome, "outcome"))
+    return INFOATLAS_INPUT_ERROR;
+  give(follower->outcome(), *outcome);
+  return INFOATLAS_OK;
 }
 
 infoatlas_status infoatlas_follower_reset(infoatlas_follower* follower) {

@@ -43,7 +43,7 @@ size_t largest(const Reals& values) {
 }  // namespace
 
 ProgressFilter::ProgressFilter(const Tool& tool)
-    : model_(tool.model), limit_(tool.limit), count_(model_.start.size()),
+    : last(static_cast<int64_t>(tool.model.bins.size()) - 1), model_(tool.model), limit_(tool.limit), count_(model_.start.size()),
       directions_(model_.offset.size()), pairs_(model_.pairs.size() / 6),
       chain_(count_ * count_), half_(count_), belief_(count_), prior_(count_),
       square_(count_), features_(2 * model_.centre.size() + 5 * pairs_), z_(directions_),
@@ -61,13 +61,37 @@ ProgressFilter::ProgressFilter(const Tool& tool)
     const double* mean = model_.means.data() + i * directions_;
     half_[i] = 0.5 * std::inner_product(mean, mean + directions_, mean, 0.0);
   }
+  half_end_ = 0.5 * dot(model_.end, model_.end);
   reset();
+}
+
+double ProgressFilter::task_progress() const {
+  const auto now = static_cast<size_t>(std::max<int64_t>(part, 0));
+  return model_.before[now] + progress * (model_.before[now + 1] - model_.before[now]);
+}
+
+void ProgressFilter::keep_back(int64_t to) {
+  most_ = std::min(to, last);
+  if (part <= to) return;
+  double total = 0, first = -1;
+  for (size_t i = 0; i < count_; ++i) {
+    belief_[i] = part_of_[i] == to;
+    total += belief_[i];
+    if (belief_[i] > 0 && first < 0) first = static_cast<double>(i);
+  }
+  for (double& belief : belief_) belief /= total;
+  part = to;
+  inside = 0;
+  progress = 0;
+  reached_ = first;
 }
 
 void ProgressFilter::reset() {
   steps_ = part = -1;
   inside = waiting = rests_ = 0;
   progress = reached_ = 0;
+  apart = std::numeric_limits<double>::infinity();
+  most_ = last;
 }
 
 size_t ProgressFilter::bytes() const {
@@ -125,12 +149,16 @@ void ProgressFilter::believe() {
     const double shared = std::inner_product(z_.begin(), z_.end(), mean, 0.0);
     square_[i] = least(own + half_[i] - shared, cap);
   }
+  apart = std::sqrt(2 * most(own + half_end_ - dot(z_, model_.end), 0) /
+                    static_cast<double>(directions_));
   if (steps_ == 0) belief_ = model_.start;
   share_of(belief_, before_);
   prior_ = model_.start;
   if (steps_ > 0) std::fill(prior_.begin(), prior_.end(), 0.0);
   for (size_t i = 0; steps_ > 0 && i < count_; ++i)
     for (size_t j = 0; j < count_; ++j) prior_[j] += belief_[i] * chain_[i * count_ + j];
+  for (size_t j = 0; j < count_; ++j)
+    if (part_of_[j] > most_) prior_[j] = 0;
   double nearest = std::numeric_limits<double>::infinity(), total = 0;
   for (size_t i = 0; i < count_; ++i)
     if (prior_[i] > 0) nearest = least(nearest, square_[i]);

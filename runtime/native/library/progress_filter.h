@@ -14,7 +14,13 @@ class ProgressFilter {
   // Takes a working step: coordinates [p], relative positions [3 m].
   void push(const double* x, const double* between);
   size_t bytes() const;
+  // Goes on beyond a part only after `let_go`.
+  void keep_back(int64_t part);
+  void let_go() { most_ = last; }
+  double task_progress() const;
 
+  const int64_t last;                // part
+  double apart = 0;                  // distance from the ends
   int64_t part = -1;                 // within the tool's parts; -1 before the first working step
   int64_t inside = 0, waiting = 0;   // working steps since the part was entered, without progress
   double progress = 0;               // within the part
@@ -39,6 +45,8 @@ class ProgressFilter {
   Ring<double> recent_;
   int64_t steps_ = -1, rests_ = 0;  // rests_: steps near left_
   double reached_ = 0;
+  double half_end_ = 0;  // of the squared mean of the ends
+  int64_t most_ = 0;     // part up to which the episode may go
 };
 
 }  // namespace infoatlas::follow

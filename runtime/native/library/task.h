@@ -77,7 +77,7 @@ struct ProgressModel {
   Indices parts, bins, pairs;  // [P], [P], [m, 6]
   int64_t back;
   Reals centre, scale, rms, centre_between, scale_between;  // [p] and [5 m]
-  Reals projection, offset, means;                          // [f, q], [q], [K, q]
+  Reals projection, offset, means, end;                     // [f, q], [q], [K, q], [q]
   Reals before, start;                                      // [P + 1], [K]
   Indices moves;                                            // [n, 2]
   Reals probabilities;                                      // [n]
@@ -95,12 +95,32 @@ struct Part {
   std::string name, tool, reference, held;
 };
 
+struct Gripper {
+  std::string name;
+  Indices columns;
+  Reals weights;
+  double zero, change, jitter;
+  int64_t settle;
+  std::vector<std::string> usual;  // [n] grasps, as all that follow
+  Reals least, early, slip;
+  Indices pair, part;
+};
+
+struct OutcomeModel {
+  double near;
+  int64_t wait;
+  std::string reason;
+  double false_done, found;
+  std::vector<Gripper> grippers;
+};
+
 struct Task {
   std::vector<std::string> keystates, columns;
   Detectors detectors;
   std::vector<Part> parts;
   std::vector<Tool> tools;
   double stalled;
+  OutcomeModel outcome;
 };
 
 // The task of a file's text; `json::Malformed` with the reason if there is none.

@@ -13,7 +13,7 @@ namespace {
 using json::Malformed;
 using json::Value;
 
-constexpr int64_t FORMAT = 7;
+constexpr int64_t FORMAT = 8;
 constexpr int64_t MOST_COLUMNS = 1 << 16, MOST_STEPS = 256, MOST_BINS = 1024;
 constexpr int64_t MOST_STAMPS = 1 << 20, MOST_WORKING_STEPS = int64_t{1} << 32;
 constexpr double NONE = std::numeric_limits<double>::quiet_NaN();
@@ -74,6 +74,10 @@ double number(const Value& object, const char* name) {
     require(value.number() > 0, "a number above 0 is expected");
     return value.number();
   });
+}
+
+double real(const Value& object, const char* name) {
+  return member(object, name, [](const Value& value) { return value.number(); });
 }
 
 std::vector<bool> flags(const Value& object, const char* name, size_t count) {
@@ -240,6 +244,7 @@ ProgressModel read_model(const Value& value, const Coordinates& coordinates) {
   own.projection = matrix(value, "projection", 2 * p + m, q);
   own.offset = reals(value, "offset", q);
   own.means = matrix(value, "means", count, q);
+  own.end = reals(value, "end", q);
   own.before = reals(value, "before", own.parts.size() + 1);
   own.start = reals(value, "start", count);
   double total = 0;
@@ -280,6 +285,39 @@ Part read_part(const Value& value) {
   return {text(value, "name"), text(value, "tool"), text(value, "reference"), text(value, "held")};
 }
 
+Gripper read_gripper(const Value& value, int64_t width, int64_t pairs) {
+  const auto text_of = [](const Value& v) { return v.text(); };
+  Gripper own{text(value, "name"), indices(value, "columns", width), {}, real(value, "zero"),
+              number(value, "change"), number(value, "jitter"),
+              integer(value, "settle", 1, MOST_WORKING_STEPS), list(value, "usual", text_of),
+              {}, {}, {}, indices(value, "pair", pairs, -1),
+              indices(value, "part", int64_t{1} << 31)};
+  own.weights = reals(value, "weights", own.columns.size());
+  const size_t n = own.pair.size();
+  require(own.part.size() == n && own.usual.size() == n, "one value for each grasp is expected");
+  own.least = reals(value, "least", n);
+  own.early = reals(value, "early", n);
+  own.slip = reals(value, "slip", n);
+  return own;
+}
+
+double share(const Value& object, const char* name) {
+  return object[name].null() ? NONE : real(object, name);
+}
+
+OutcomeModel read_outcome(const Value& value, const Task& task) {
+  size_t pairs = 0;
+  for (const Tool& tool : task.tools) pairs += tool.model.pairs.size() / 6;
+  OutcomeModel own{real(value, "near"), integer(value, "wait", 0, MOST_WORKING_STEPS), text(value, "reason"),
+                   share(value, "false_done"), share(value, "found"), {}};
+  text(value, "about");
+  const auto width = static_cast<int64_t>(task.detectors.coordinates.parts.size());
+  own.grippers = list(value, "grippers", [&](const Value& v) {
+    return read_gripper(v, width, static_cast<int64_t>(pairs));
+  });
+  return own;
+}
+
 // Each tool has a model of its own parts; tools are in the order of their first parts.
 void check_tools(const Task& task) {
   std::vector<std::string> names;
@@ -303,7 +341,7 @@ Task read_task(std::string_view file) {
   const Value value = json::parse(file);
   integer(value, "format", FORMAT, FORMAT);
   const auto name = [](const Value& v) { return v.text(); };
-  Task task{list(value, "keystates", name), list(value, "columns", name), {}, {}, {}, 0};
+  Task task{list(value, "keystates", name), list(value, "columns", name), {}, {}, {}, 0, {}};
   const size_t count = task.keystates.size();
   const size_t tools = member(value, "subtasks", [](const Value& subtasks) {
     return subtasks.null() ? 0 : subtasks["tools"].array().size();
@@ -321,6 +359,7 @@ Task read_task(std::string_view file) {
     task.stalled = number(subtasks, "stalled");
     check_tools(task);
   });
+  task.outcome = member(value, "outcome", [&](const Value& v) { return read_outcome(v, task); });
   return task;
 }
 

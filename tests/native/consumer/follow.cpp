@@ -54,7 +54,11 @@ void report(const infoatlas::Follower& follower, std::int64_t tools,
     else
       std::cout << "null";
   }
-  std::cout << "]}" << std::endl;
+  static const char* const STATES[] = {"running", "done", "failed", "unknown"};
+  const infoatlas_outcome outcome = follower.outcome();
+  std::cout << "], \"outcome\": {\"state\": \"" << STATES[outcome.state]
+            << "\", \"since\": " << outcome.since << ", \"reason\": \"" << outcome.reason
+            << "\"}}" << std::endl;
 }
 
 }  // namespace

@@ -27,13 +27,14 @@ def test_a_loaded_task_is_the_same(task, tmp_path):
 
 
 DETECTORS, FEATURES = ("detectors",), ("detectors", "features")
+OUTCOME = ("outcome",)
 COORDINATES, TOOL = ("detectors", "coordinates"), ("subtasks", "tools", 0)
 
 
 @pytest.mark.parametrize(
     ("where", "key", "value"),
     [
-        ((), "format", 6),
+        ((), "format", 7),
         ((), "keystates", ["first"]),
         ((), "columns", ["x"]),
         ((), "detectors", None),
@@ -84,6 +85,10 @@ COORDINATES, TOOL = ("detectors", "coordinates"), ("subtasks", "tools", 0)
             for name in ("temper", "certain", "near", "cap", "clip", "resolution")
         ),
         (TOOL, "followed", [True]),
+        (OUTCOME, "near", None),
+        (OUTCOME, "wait", -1),
+        (OUTCOME, "grippers", [{}]),
+        ((*TOOL, "model"), "end", [0.0]),
         (("subtasks",), "stalled", 0),
         (("subtasks",), "tools", []),
         (("subtasks",), "parts", []),

@@ -111,6 +111,7 @@ def test_sub_tasks_are_those_of_single_trackers(parts, rate):
         found_now = tracker.infos()
         for row in rows:
             single[row].push(states[row][step])
+            assert (single[row].outcome.state == "done") == tracker.done[row]
             own, now = single[row].subtask, {key: v[row] for key, v in found_now.items()}
             if own is None:
                 assert (now["subtask"], now["subtask_progress"], now["task_progress"]) == (-1, 0, 0)
@@ -121,7 +122,11 @@ def test_sub_tasks_are_those_of_single_trackers(parts, rate):
             np.testing.assert_allclose(now["subtask_waiting"], own.waiting, rtol=1e-6)
     assert found_now["subtask_stalled"][3] and not found_now["subtask_stalled"][:3].any()
     assert (found_now["subtask"][:3] == 2).all()
+    for _ in range(20):
+        tracker.push(states[0][-1:], [0])
+    assert tracker.infos()["task_done"][0]
     tracker.reset([0])
+    assert not tracker.done[0] and not tracker.failed.any()
     assert list(tracker.subtask()["subtask"])[:2] == [-1, 2]
 
 

@@ -29,6 +29,7 @@ from .contacts.contact_events import Evidence
 from .contacts.keystate_steps import Steps
 from .coordinates import warn
 from .fits.fit_detectors import fit_live
+from .fits.fit_outcome import fit_outcome
 from .fits.fit_subtasks import fit_subtasks
 from .motion.durations import NEAR, tempo
 from .motion.motion_scales import LAG, Recordings
@@ -334,13 +335,17 @@ class KeyStates:
         )  # fmt: skip
         return [replace(one, keystate=int(columns[one.keystate])) for one in found]
 
-    def follow(self, subtasks: Subtasks | None = None) -> Task:
+    def follow(self, subtasks: Subtasks | None = None, false_done: float | None = None) -> Task:
         """What a tracker needs to follow the key states, cross-validated on the demonstrations.
 
         Parameters
         ----------
         subtasks : Subtasks, optional
             Sub-tasks of these demonstrations, to be followed, too.
+        false_done : float, optional
+            Largest share of executions in which `outcome` may be "done" more than 0.5 s before the
+            end. If the demonstrations are too few for it, `outcome` is never "done" but "unknown".
+            Unless given, it is 0.1, or what they can give.
 
         Returns
         -------
@@ -350,7 +355,8 @@ class KeyStates:
         Raises
         ------
         InputError
-            The sub-tasks are of other demonstrations, or cannot be followed.
+            The sub-tasks are of other demonstrations, or cannot be followed; or `false_done` is
+            not between 0 and 1.
 
         Examples
         --------
@@ -363,12 +369,15 @@ class KeyStates:
         found in 93%, median delay 0.25 s, 0.1 false reports per demonstration
         """
         names = tuple(self.name(j) for j in range(self.steps.shape[1]))
+        data = self.recordings, self.evidence, self.trajectories
         if subtasks is None:
-            return Task(names, self.trajectories.names, self.detectors)
-        models, followed = fit_subtasks(self.recordings, self.trajectories, subtasks)
+            outcome = fit_outcome(*data, None, None, [], false_done)
+            return Task(names, self.trajectories.names, self.detectors, outcome)
+        models, parts, followed, ends = fit_subtasks(self.recordings, self.trajectories, subtasks)
         names = tuple(subtasks.keystate_names.get(name, name) for name in names)
-        detectors = fit_live(self.recordings, self.found, followed)
-        return Task(names, self.trajectories.names, detectors, models)
+        detectors = fit_live(self.recordings, self.found, parts)
+        outcome = fit_outcome(*data, models, followed, ends, false_done)
+        return Task(names, self.trajectories.names, detectors, outcome, models)
 
     def save(self, path: str | os.PathLike[str], subtasks: Subtasks | None = None) -> None:
         """Write `follow(subtasks)` to a .json file.

@@ -28,6 +28,19 @@ typedef struct infoatlas_event {
   const char *subtask; /* sub-task of the first tool at the detection; "" if it is not known */
 } infoatlas_event;
 
+/* Values of `state` of an outcome. */
+enum { INFOATLAS_RUNNING, INFOATLAS_DONE, INFOATLAS_FAILED, INFOATLAS_UNKNOWN };
+
+/* Whether an episode is done or has failed, as Outcome of the Python package. */
+typedef struct infoatlas_outcome {
+  INFOATLAS_SIZE(struct infoatlas_outcome);
+  int64_t state;      /* one of INFOATLAS_RUNNING and so on */
+  int64_t since;      /* step from which it is so; -1 before the first working step */
+  const char *reason; /* why; valid until the next push */
+  double false_done;  /* bound of the share of executions that are done before their end; or NaN */
+  double found;       /* share of those that are done within 0.5 s of their end; or NaN */
+} infoatlas_outcome;
+
 /* Present sub-task of a tool. */
 typedef struct infoatlas_subtask {
   INFOATLAS_SIZE(struct infoatlas_subtask);
@@ -114,6 +127,12 @@ INFOATLAS_CHECKED infoatlas_status infoatlas_follower_event(const infoatlas_foll
 INFOATLAS_CHECKED infoatlas_status infoatlas_follower_subtask(const infoatlas_follower *follower,
                                                               int64_t tool,
                                                               infoatlas_subtask *subtask);
+
+/* Whether the episode is done or has failed, since when, and why.
+ *
+ * Real time: yes. Threads: one. Cost: constant. */
+INFOATLAS_CHECKED infoatlas_status infoatlas_follower_outcome(const infoatlas_follower *follower,
+                                                              infoatlas_outcome *outcome);
 
 /* Forget the episode; the next state is the first of a new one.
  *

@@ -75,6 +75,12 @@ class Follower : public Owner<infoatlas_follower, infoatlas_follower_free> {
     return check(infoatlas_follower_subtask(get(), tool, &found));
   }
 
+  INFOATLAS_NODISCARD infoatlas_outcome outcome() const {
+    infoatlas_outcome found;
+    check(infoatlas_follower_outcome(get(), &found));
+    return found;
+  }
+
   void reset() { check(infoatlas_follower_reset(get())); }
 
   INFOATLAS_NODISCARD infoatlas_follower_info describe() const {

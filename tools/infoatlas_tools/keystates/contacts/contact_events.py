@@ -27,7 +27,7 @@ from .bodies import find_bodies
 from .contact import Motion, find_motions
 from .event_names import EventKind, What, unnamed_object
 from .find_grippers import find_grippers
-from .gripper import Switch, find_switches
+from .gripper import Gripper, Switch, find_switches
 from .keystate_steps import COMMON
 
 HELD = 2.0  # s after a grasp in which the body begins to move, at most: robots wait for the grip
@@ -92,6 +92,7 @@ class Evidence:
     motions: list[list[Motion]]
     switches: list[list[Switch]]
     closing: dict[str, float]  # sign of the change of its opening by which each gripper closes
+    openings: tuple[Gripper, ...]  # the grippers
 
     @property
     def common(self) -> bool:
@@ -153,6 +154,7 @@ def find_evidence(
         motions,
         switches,
         closing_signs(motions, switches, tempo(lengths, frequency) * frequency),
+        tuple(grippers),
     )
 
 

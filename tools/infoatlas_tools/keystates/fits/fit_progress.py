@@ -43,6 +43,13 @@ def earlier(x: Float, back: int) -> Float:
     return x[np.maximum(np.arange(len(x)) - back, 0)]
 
 
+def rms_increment(states: Sequence[Float], back: int) -> Float:
+    """Root mean square increments [p] of states [T, p] over `back` steps, above the noise."""
+    increments = np.concatenate([x - earlier(x, back) for x in states])
+    noise = sensor_noise(states, increments.shape[1])
+    return np.asarray(np.maximum(np.sqrt((increments**2).mean(axis=0)), ABOVE_NOISE * noise))
+
+
 def fit_progress(examples: Sequence[Example], parts: Int, pairs: Int, back: int) -> ProgressModel:
     """Fit a model to demonstrations; see `ProgressModel`."""
     cuts = np.stack([example.cuts for example in examples])
@@ -60,8 +67,7 @@ def fit_progress(examples: Sequence[Example], parts: Int, pairs: Int, back: int)
     resolution = 0.002  # metres
     long = with_lengths(between, start, resolution)
     scale, scale_between = _deviation(x), _deviation(long)
-    noise = sensor_noise([example.x for example in examples], x.shape[1])
-    rms = np.maximum(np.sqrt(((x - before) ** 2).mean(axis=0)), ABOVE_NOISE * noise)
+    rms = rms_increment([example.x for example in examples], back)
     duration, absent = np.maximum(median / bins, 1.0), 1 - there.mean(axis=0)
     chain = _chain(bins, duration, absent)
     time = np.bincount(np.repeat(np.arange(len(bins)), bins), np.repeat(duration, bins))
@@ -72,7 +78,7 @@ def fit_progress(examples: Sequence[Example], parts: Int, pairs: Int, back: int)
     model = ProgressModel(
         parts, bins, pairs, back, x.mean(axis=0), scale,
         np.where(rms > 1e-9 * scale, rms, scale), long.mean(axis=0), scale_between,
-        np.empty((0, 0)), np.empty(0), np.empty((0, 0)),
+        np.empty((0, 0)), np.empty(0), np.empty((0, 0)), np.empty(0),
         np.concatenate([[0.0], np.cumsum(time) / time.sum()]), start_of, moves,
         chain[moves[:, 0], moves[:, 1]],
         anywhere=1e-6, temper=0.15, certain=0.9, near=0.5, cap=8.0, clip=6.0, resolution=resolution,
@@ -80,9 +86,11 @@ def fit_progress(examples: Sequence[Example], parts: Int, pairs: Int, back: int)
     features = model.features(x, before, between, start)
     projection, means = _discriminants(features, label, int(bins.sum()))
     offset = features.mean(axis=0) @ projection
-    return ProgressModel(
-        **{**vars(model), "projection": projection, "offset": offset, "means": means - offset}
-    )
+    last = np.cumsum([len(e.x) for e in examples]) - 1
+    ends = model.features(x[last], x[last], between[last], start[last])  # at rest
+    fitted = {"projection": projection, "offset": offset, "means": means - offset}
+    fitted["end"] = ends.mean(axis=0) @ projection - offset
+    return ProgressModel(**{**vars(model), **fitted})
 
 
 def _chain(bins: Int, duration: Float, absent: Float) -> Float:

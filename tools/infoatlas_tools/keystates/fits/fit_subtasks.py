@@ -1,7 +1,7 @@
 """Fits models of sub-tasks for running episodes, and judges them on demonstrations.
 
 The results of up to ten folds are kept: how often the part is right, the error of its progress, and
-the longest time without progress in successful demonstrations.
+the longest time without progress in successful demonstrations. So are the distances from the ends.
 """
 
 from __future__ import annotations
@@ -17,22 +17,28 @@ from infoatlas_rt.live.subtasks import LiveSubtasks, Part, ToolProgress
 
 from ...array_types import Float, Int
 from ...trajectories import Trajectories
-from ..motion.durations import MOMENT, NEAR
+from ..motion.durations import MOMENT, NEAR, ONE_EVENT
 from ..motion.motion_scales import Recordings
 from ..subtasks.subtask_results import WORLD, Subtask, Subtasks
 from .fit_detectors import ANY, FOLDS, JUDGED
-from .fit_progress import Example, fit_progress
+from .fit_progress import Example, fit_progress, rms_increment
 
+STOPS = 24  # of a left-out demonstration before its end: states that are no end
 RIGHT = 0.8  # share of right steps from which a sub-task is followed
 
 
 def fit_subtasks(
     recordings: Recordings, trajectories: Trajectories, subtasks: Subtasks
-) -> tuple[LiveSubtasks, list[Int]]:
+) -> tuple[LiveSubtasks, list[Int], list[Float], list[int]]:
     """Models of the parts of demonstrations, cross-validated, and what these followed.
 
     The latter is the part of each tool [T, tools], an index within its parts, at each working step
     of the demonstrations that are judged. ANY stands for a part that is not known.
+
+    The third one is what models of the others followed in each demonstration, NaN if not judged.
+    It is part, progress of the task, and distance from the ends [1 + STOPS, T, tools, 3]. The
+    distance is infinite before the last part. The last state is held, and all rows but the first
+    are stopped before the end. The last one are the ends: steps from which demonstrations rest.
 
     InputError for sub-tasks of other demonstrations, or none.
     """
@@ -49,6 +55,13 @@ def fit_subtasks(
     some = np.sort(np.random.default_rng(0).permutation(len(states))[:JUDGED]).tolist()
     averages = [recordings.timing.average(np.asarray(states[i], np.float64)) for i in some]
     tools, live = [], [np.full((recordings.lengths[i], len(subtasks.tools)), ANY) for i in some]
+    back, soon = (recordings.timing.steps(seconds) for seconds in (MOMENT, ONE_EVENT))
+    rms = rms_increment(recordings.states, back)
+    moves = [(np.abs(s - s[-1]) > rms).any(axis=1) for s in recordings.states]
+    end = [int(own.cumsum().argmax()) + 1 for own in moves]
+    stops = [np.linspace(1, max(e - soon - 1, 1), STOPS).astype(np.int64) for e in end]
+    shapes = [(1 + STOPS, len(s) + soon + 1, len(subtasks.tools), 3) for s in recordings.states]
+    whole = [np.full(shape, np.nan) for shape in shapes]
     for number, tool in enumerate(subtasks.tools):
         which = subtasks.indices(tool)
         pairs = _pairs(subtasks.of(tool), bodies)
@@ -58,22 +71,29 @@ def fit_subtasks(
             cuts = _cuts(subtasks, which, i, recordings.timing.stride, len(own))
             if cuts is not None:
                 examples.append(Example(own, relative(mean, pairs), cuts))
-                judged.append(parts_of)
+                judged.append((parts_of, i))
         if not examples:
             raise InputError(
                 f"no demonstration has the sub-tasks {[subtasks.names[p] for p in which]} in this "
                 "order, so they cannot be followed: leave them out, or find them by a tool and its "
                 "objects"
             )
-        model, followed = _fit_tool(examples, np.array(which, np.int64), pairs, recordings)
+        at = [stops[i] for _, i in judged]
+        model, followed = _fit_tool(examples, np.array(which, np.int64), pairs, recordings, at)
         tools.append(model)
-        for parts_of, row in zip(judged, followed, strict=False):  # none of one demonstration
-            parts_of[:, number] = row[:, 0]
+        before = model.model.before
+        for (parts_of, i), rows in zip(judged, followed, strict=False):  # none of one example
+            parts_of[:, number] = rows[0, : len(parts_of), 0]
+            part = rows[..., 0].astype(np.int64)
+            place = before[part] + rows[..., 1] * (before[part + 1] - before[part])
+            far = np.where(part == len(before) - 2, rows[..., 4], np.inf)
+            own = np.stack([part, place, far], axis=-1)
+            whole[i][:, :, number] = own[:, : whole[i].shape[1]]
     parts = [
         Part(name, part.tool, part.reference, part.held)
         for name, part in zip(subtasks.names, subtasks.parts, strict=True)
     ]
-    return LiveSubtasks(tuple(parts), tuple(tools), stalled=3.0), live
+    return LiveSubtasks(tuple(parts), tuple(tools), stalled=3.0), live, whole, end
 
 
 def _positions(subtasks: Subtasks, names: Sequence[str]) -> dict[str, list[int]]:
@@ -135,7 +155,11 @@ def _cuts(
 
 
 def _fit_tool(
-    examples: Sequence[Example], parts: Int, pairs: Int, recordings: Recordings
+    examples: Sequence[Example],
+    parts: Int,
+    pairs: Int,
+    recordings: Recordings,
+    stops: Sequence[Int],
 ) -> tuple[ToolProgress, list[Float]]:
     timing, number = recordings.timing, len(parts)
     back = timing.steps(MOMENT)
@@ -144,13 +168,16 @@ def _fit_tool(
     usual, limit = np.zeros(number), np.inf
     followed: list[Float] = []
     if len(examples) > 1:
-        _, far = _follow_left_out(examples, parts, pairs, back)
+        lengths = [len(example.x) for example in examples]
+        far = _follow_left_out(examples, parts, pairs, back)
+        distances = [rows[0, :n, 3] for rows, n in zip(far, lengths, strict=True)]
         # States farther from the bins are unlike the demonstrations, and are no progress.
-        limit = float(np.quantile(np.concatenate(far), 0.99))
-        followed, _ = _follow_left_out(examples, parts, pairs, back, limit)
+        limit = float(np.quantile(np.concatenate(distances), 0.99))
+        soon = timing.steps(ONE_EVENT) + 1
+        followed = _follow_left_out(examples, parts, pairs, back, limit, stops, soon)
         right, error = _judge(examples, followed, number, NEAR * timing.frequency)
-        for row in followed:
-            np.maximum.at(usual, row[:, 0].astype(np.int64), row[:, 2])
+        for rows, length in zip(followed, lengths, strict=True):
+            np.maximum.at(usual, rows[0, :length, 0].astype(np.int64), rows[0, :length, 2])
     median = float(np.median([len(example.x) for example in examples]))
     # Few demonstrations vary little: at least half of the longest time in any part, and a tenth of
     # the demonstration.
@@ -160,32 +187,47 @@ def _fit_tool(
 
 
 def _follow_left_out(
-    examples: Sequence[Example], parts: Int, pairs: Int, back: int, limit: float = np.inf
-) -> tuple[list[Float], list[Float]]:
-    """Part, progress and steps without progress [T, 3], and distances [T], of each example."""
+    examples: Sequence[Example],
+    parts: Int,
+    pairs: Int,
+    back: int,
+    limit: float = np.inf,
+    stops: Sequence[Int] | None = None,
+    hold: int = 0,
+) -> list[Float]:
+    """What a filter follows in each example [1 + stops, T + hold, 5].
+
+    The first row is of the complete example, and each of the others ends at a stop. The last state
+    is held. Values are part, progress, steps without progress, and distances from the bin and from
+    the ends.
+    """
     count = len(examples)
     fold = np.random.default_rng(1).permutation(count) % min(FOLDS, count)
     followed: list[Float] = [np.empty(0)] * count
-    far: list[Float] = [np.empty(0)] * count
     for number in range(fold.max() + 1):
         fitted = np.flatnonzero(fold != number).tolist()
         own = fit_progress([examples[i] for i in fitted], parts, pairs, back)
-        left = np.flatnonzero(fold == number)
-        running = ProgressFilter(own, len(left), limit)
-        made: list[list[list[float]]] = [[] for _ in left]
-        for t in range(max(len(examples[i].x) for i in left.tolist())):
-            rows = np.array([r for r, i in enumerate(left.tolist()) if t < len(examples[i].x)])
-            now = [examples[i] for i in left[rows].tolist()]
-            running.push(
-                np.stack([e.x[t] for e in now]), np.stack([e.between[t] for e in now]), rows
-            )
-            state = running.part, running.progress, running.waiting, running.misfit
-            for r in rows.tolist():
-                made[r].append([float(values[r]) for values in state])
-        for r, i in enumerate(left.tolist()):
-            one = np.array(made[r])
-            followed[i], far[i] = one[:, :3], one[:, 3]
-    return followed, far
+        left = np.flatnonzero(fold == number).tolist()
+        lengths = [len(examples[i].x) for i in left]
+        ends = zip(left, lengths, strict=True)
+        stopped = [[n - 1] if stops is None else [n - 1, *stops[i]] for i, n in ends]
+        row_of = np.repeat(np.arange(len(left)), len(stopped[0]))
+        last = np.concatenate(stopped)
+        most = max(lengths)
+        x, between = (
+            np.stack([np.pad(v, ((0, most - len(v)), (0, 0))) for v in values])
+            for values in zip(*((examples[i].x, examples[i].between) for i in left), strict=True)
+        )
+        running = ProgressFilter(own, len(last), limit)
+        made, rows = np.empty((len(last), most + hold, 5)), np.arange(len(last))
+        for t in range(most + hold):
+            at = row_of, np.minimum(t, last)
+            running.push(x[at], between[at], rows)
+            state = running.part, running.progress, running.waiting, running.misfit, running.apart
+            made[:, t] = np.stack(state, axis=-1)
+        for r, i in enumerate(left):
+            followed[i] = made[row_of == r]
+    return followed
 
 
 def _judge(
@@ -198,6 +240,7 @@ def _judge(
         t = np.arange(len(part)) + 0.5
         cuts = example.cuts[1:-1]
         judged = (np.abs(t[:, None] - cuts) > aside).all(axis=1) if len(cuts) else t > 0
+        row = row[0, : len(part)]
         live = row[:, 0].astype(np.int64)
         right = judged & (live == part)
         hit += np.bincount(part[right], minlength=number)

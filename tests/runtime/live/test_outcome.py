@@ -1,0 +1,41 @@
+"""Outcome of running episodes; more in tests/streams."""
+
+from __future__ import annotations
+
+import pytest
+
+from episodes import TASKS, pickcube
+from infoatlas_rt import KeyStateTracker, Task
+
+TASK = Task.load(TASKS / "pickcube.json")
+LEFT = "attempt failed: the object does not move with the gripper"
+
+
+def follow(tracker, states):
+    """The outcome after an episode whose last state is held."""
+    for state in [*states, *[states[-1]] * 12]:
+        tracker.push(state)
+    return tracker.outcome
+
+
+def test_done_at_the_end_and_not_where_it_stops_before():
+    for states in pickcube()[0][20:26]:
+        tracker = KeyStateTracker(TASK)
+        assert (tracker.outcome.state, tracker.outcome.since) == ("unknown", -1)
+        assert follow(tracker, states[: int(0.7 * len(states))]).state == "running"
+        tracker.reset()
+        found = follow(tracker, [*states, *[states[-1]] * 12, *states[::-1]])
+        assert found.state == "done" and abs(found.since - len(states)) <= 12
+        assert found.false_done == pytest.approx(1 / 11) and "at most 9%" in str(TASK)
+
+
+@pytest.mark.parametrize("after", [None, 12])  # steps: the cube is missed, or dropped
+def test_a_cube_that_stays_behind(after):
+    states, grasps, names = pickcube()
+    cube = [i for i, name in enumerate(names) if name.startswith("cube.")]
+    for own, grasp in zip(states[20:26], grasps[20:26].tolist(), strict=True):
+        first, tracker = 0 if after is None else grasp + after, KeyStateTracker(TASK)
+        own[first:, cube] = own[first, cube]
+        found = follow(tracker, own)
+        assert (found.state, found.reason, tracker.subtask.index) == ("failed", LEFT, 0)
+        assert 0 <= found.since - max(first, grasp) <= 20
