@@ -17,13 +17,13 @@ from joined_executions import RATE, STACK, recording
         ({}, None, ""),
         ({"rest": 0.0}, None, ""),
         ({"retried": 2}, 2, "again gripper closes, gripper opens"),
-        ({"last": 0.45}, 4, "cut off? It is short; lacks gripper opens"),
+        ({"count": 8, "last": 0.45}, 7, "cut off?; lacks gripper opens"),
     ],
 )
 def test_executions_are_those_that_were_joined(options, which, remark):
     given, truth = recording(**options)
     found = find_executions(given).executions
-    assert [own.remark for own in found] == [remark * (k == which) for k in range(5)]
+    assert [own.remark for own in found] == [remark * (k == which) for k in range(len(truth))]
     slack = RATE * (1 + options.get("rest", 2.0) / 2)  # anywhere in a rest
     for own, (start, end) in zip(found, truth, strict=True):
         assert start - slack <= own.start <= start + 1.5 * RATE

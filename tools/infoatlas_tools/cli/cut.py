@@ -69,30 +69,23 @@ def run(arguments: Namespace) -> None:
     about = {"data": str(arguments.data), "written": arguments.out, "not_written": left}
     if write_json(arguments.json, {**about, **cuts.to_dict()}):
         return
-    several = len(cuts.lengths) > 1
+    unsure = {True: "", False: " ?"}
     rows = [
         (
-            str(number),
-            *[own.episode] * several,
-            cuts.seconds(own.start) + ("" if own.sure_start else " ?"),
-            cuts.seconds(own.end) + ("" if own.sure_end else " ?"),
+            *(str(number), own.episode),
+            cuts.seconds(own.start) + unsure[own.sure_start],
+            cuts.seconds(own.end) + unsure[own.sure_end],
             cuts.seconds(own.end - own.start),
             own.remark,
         )
         for number, own in enumerate(cuts.executions)
     ]
-    columns = ("", *["recording"] * several, "start", "end", "length", "unlike the others")
-    table(
-        f"Executions in {arguments.data} (?: the pose there is not that of others)", columns, rows
-    )
+    columns = ("", "in", "start", "end", "length", "unlike the others")
+    table("Executions (?: the robot is at another pose there than in most)", columns, rows)
     print(cuts)
     for text in left:
         print(f"Left out: {text}.")
-    if arguments.out:
-        print(f"Written: {arguments.out}")
-    else:
-        print(
-            "Nothing is written: pass --out COPY, or --json FILE, which keystates reads by --cuts."
-        )
-    if arguments.plot:
-        print(f"Picture: {arguments.plot}")
+    written = (
+        f"Written: {arguments.out}" if arguments.out else "No data are written: pass --out COPY"
+    )
+    print(written, *[f"Picture: {arguments.plot}"] * bool(arguments.plot), sep="\n")

@@ -14,7 +14,7 @@ import numpy as np
 
 from infoatlas_rt.errors import InputError
 
-from ..keystates.contacts.keystate_steps import COMMON
+from ..keystates.contacts.keystate_steps import NEARLY_ALL
 from ..keystates.labels import as_labels
 from ..keystates.motion.durations import ONE_EVENT
 from ..presentation import with_count
@@ -22,9 +22,10 @@ from ..trajectories import Trajectories, as_trajectories, episode_names
 from .cycles import alikeness, find_borders, find_cycle, find_returns, way_of
 from .rests import read_motion
 
-ALIKE = 0.3  # correlation of executions, at least: joined ones have 0.4 to 0.9, walks up to 0.2
+ALIKE = 0.4  # correlation of executions, at least: joined ones have 0.5 to 0.9, walks up to 0.2
 MANY = 3  # times that an event occurs, at least, if there may be several executions
-SHORT = 0.7  # of the median length: a shorter execution may be cut off, or given up
+# Of the median length: a shorter execution may be cut off or given up, a longer one has a pause.
+SHORT, LONG = 0.7, 1.5
 FIELDS = ("names", "rate", "gripper", "ignore", "orientation", "resolution")
 WAY_OUT = "write the list again, with infoatlas-rt cut DATA --json FILE"
 
@@ -57,10 +58,8 @@ class Cuts:
         found = []
         for name, length in self.lengths.items():
             own = [t for e in self.executions if e.episode == name for t in (e.start, e.end)]
-            borders = [0, *own, length]
-            found += [
-                (name, a, b) for a, b in zip(borders[::2], borders[1::2], strict=True) if a < b
-            ]
+            pairs = zip([0, *own[1::2]], [*own[::2], length], strict=True)
+            found += [(name, start, end) for start, end in pairs if start < end]
         return found
 
     @property
@@ -99,11 +98,9 @@ class Cuts:
 
     def __str__(self) -> str:
         kept, total = sum(map(len, self.rows)), sum(self.lengths.values())
-        text = with_count(len(self.executions), "execution")
-        text += f", {self.seconds(kept)} of {self.seconds(total)}. Left out: "
-        return "\n".join(
-            [f"{text}{with_count(len(self.left_out), 'rest or return')}.", *self.notes]
-        )
+        text = f"{with_count(len(self.executions), 'execution')}, {self.seconds(kept)} of "
+        text += f"{self.seconds(total)}; {len(self.left_out)} rests and returns are left out."
+        return "\n".join([text, *self.notes])
 
 
 def read_cuts(path: str | os.PathLike[str]) -> Cuts:
@@ -192,22 +189,21 @@ def _cut_one(
     arm = motion.poses[:, motion.arm]
     ways = [way_of(arm[i : max(j, i + 1)]) for i, j in borders // stride]
     back = [] if marked else find_returns(ways)
-    kept = [k for k in range(len(ways)) if k not in back]
-    short = np.diff(borders)[:, 0] < SHORT * np.median(np.diff(borders[kept]))
-    alike = alikeness([ways[k] for k in kept if not short[k]])
-    if not marked and (alike < ALIKE or recurs[1:, 0].mean() < COMMON):
+    kept = [k for k, (i, j) in enumerate(borders) if k not in back and i < j]
+    size = np.diff(borders)[:, 0] / np.median(np.diff(borders[kept]))
+    alike = alikeness([ways[k] for k in kept if size[k] >= SHORT])
+    if not marked and (alike < ALIKE or recurs[1:, 0].mean() < NEARLY_ALL):
         kept, borders, recurs = [0], np.array([[0, length]]), np.ones((1, 2), bool)
-        short = short[:1] & False
+        size = np.ones(1)
     at = np.array([event.step for event in motion.events])
-    events = [
-        tuple(names[j] for j in np.flatnonzero((at >= start) & (at < end)))
-        for start, end in borders[kept]
-    ]
+    inside = [np.flatnonzero((at >= start) & (at < end)) for start, end in borders[kept]]
+    events = [tuple(names[j] for j in own) for own in inside]
     usual = Counter(Counter(events).most_common(1)[0][0])
     executions = []
     for k, own in zip(kept, events, strict=True):
         lacks, more = usual - Counter(own), Counter(own) - usual
-        texts = [f"{'cut off' if k == kept[-1] else 'given up'}? It is short"] * int(short[k])
+        texts = ["long"] * int(size[k] > LONG)
+        texts += ["cut off?" if k == kept[-1] else "given up?"] * int(size[k] < SHORT)
         texts += [f"{word} {', '.join(w)}" for word, w in (("lacks", lacks), ("again", more)) if w]
         (start, end), sure = borders[k].tolist(), recurs[k].tolist()
         executions.append(Execution(name, start, end, own, "; ".join(texts), *sure))

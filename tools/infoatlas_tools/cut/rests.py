@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from infoatlas_rt.errors import InputError
 from infoatlas_rt.live.quaternions import ANGLE, quaternions
 
 from ..array_types import Bool, Float, Int
@@ -58,13 +59,13 @@ def read_motion(given: Trajectories, marks: list[int]) -> Motion:
     poses = np.hstack(found)
     low, high = np.quantile(poses, (0.01, 0.99), axis=0)
     kept, stride = high > low, max(1, round(rate / FREQUENCY))
+    if not kept.any() or len(poses) < 3 * stride:
+        raise InputError(f"{len(poses)} steps are too few, or none moves: pass a longer recording")
     poses = gaussian_smooth(poses[:, kept] / (high - low)[kept], max(0.5, SMOOTH * rate))[::stride]
     rests = {*_find_rests(poses), *((m // stride, m // stride + 1) for m in marks)}
-    found_arm = np.array(arm)[kept]
     rows, at = np.array(sorted(rests)), [event.step / stride for event in events]
-    first = np.searchsorted(at, rows.mean(axis=1))
-    found_arm = found_arm | ~found_arm.any()
-    return Motion(poses, found_arm, stride, rate / stride, rows, events, first)
+    first, moves = np.searchsorted(at, rows.mean(axis=1)), np.array(arm)[kept]
+    return Motion(poses, moves | ~moves.any(), stride, rate / stride, rows, events, first)
 
 
 def _find_rests(poses: Float) -> list[tuple[int, int]]:
