@@ -132,6 +132,11 @@ def find_executions(recording: Trajectories | Sequence[Any], *, labels: Any = No
         demonstration 0, or a file of these; others as "start 2" and "end 2". They are kept
         exactly, and others begin at their pose.
 
+    Returns
+    -------
+    Cuts
+        `executions`, and what is `left_out`; `apply(recording)` is a trajectory for each.
+
     Raises
     ------
     InputError
