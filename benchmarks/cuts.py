@@ -23,6 +23,8 @@ from .tasks import Array
 COUNTS, RESTS, RETURNS = (3, 20), (0, 5, 20), ("smooth", "reversed")
 STILL = 0.05  # of the range of a coordinate: a demonstration rests while it moves by less
 NEAR = 1.0  # s; a border may be anywhere in the rest beside it, too
+KEYS = ("executions", "both", "right", "wrong", "silent", "false")
+METHODS = ("cut", "equal pieces", "rests alone")
 LONG = 0.5  # s of a rest that divides, for rests alone
 
 
@@ -61,52 +63,38 @@ def joined(
     return states + rng.normal(0, 2e-3, states.shape) * states.std(axis=0), np.array(truth)
 
 
-def score(borders: Array, truth: Array, slack: float) -> dict[str, int]:
-    """How many executions have both borders right, and of the borders; found ones [M, 2]."""
-    near = np.stack(
-        [
-            (borders[:, i, None] >= truth[:, 2 * i] - slack)
-            & (borders[:, i, None] <= truth[:, 2 * i + 1] + slack)
-            for i in (0, 1)
-        ]
-    )
-    silent = (len(borders) == 1) * 2 * len(truth)
-    right = 0 if silent else int(near.any(axis=1).sum())
-    both = 0 if silent else int(near.all(axis=0).any(axis=0).sum())
-    return {
-        "executions": len(truth), "both": both, "right": right, "silent": silent,
-        "wrong": 2 * len(truth) - right - silent, "false": max(len(borders) - len(truth), 0),
-    }  # fmt: skip
+def score(borders: Array, truth: Array, slack: float) -> Array:
+    """Executions, those with both borders right, borders right, wrong and silent, false ones."""
+    near = [
+        (borders[:, i, None] >= truth[:, 2 * i] - slack)
+        & (borders[:, i, None] <= truth[:, 2 * i + 1] + slack)
+        for i in (0, 1)
+    ]
+    count, found = len(truth), len(borders)
+    both, right = (near[0] & near[1]).any(axis=0).sum(), sum(own.any(axis=0).sum() for own in near)
+    if found == 1:
+        return np.array([count, 0, 0, 0, 2 * count, 0])
+    return np.array([count, both, right, 2 * count - right, 0, max(found - count, 0)])
 
 
 def measure(name: str, parts: Sequence[Array], names: Sequence[str], rate: float) -> list[Any]:
     """Rows of a set: of `cut`, of equal pieces in the true number, and of rests alone."""
-    totals: dict[str, dict[str, float]] = {}
+    totals, seconds = np.zeros((3, 6), int), 0.0
+    about: dict[str, Any] = {"names": tuple(names), "rate": rate}
     for seed, (count, rest, back) in enumerate(product(COUNTS, RESTS, RETURNS)):
         states, truth = joined(parts, rate, count, rest, back, seed)
-        given, begin = Trajectories([states], names=tuple(names), rate=rate), time.process_time()
+        given, begin = Trajectories([states], **about), time.process_time()
         found = np.array([(e.start, e.end) for e in find_executions(given).executions])
-        seconds, motion = time.process_time() - begin, read_motion(given, [])
-        equal = np.array([*pairwise(np.linspace(0, len(states), count + 1))])
+        seconds, motion = seconds + time.process_time() - begin, read_motion(given, [])
         rests = motion.rests[np.diff(motion.rests)[:, 0] >= LONG * motion.rate] * motion.stride
-        alone = np.array([*pairwise([0, *rests.mean(axis=1), len(states)])])
-        for method, own in (("cut", found), ("equal pieces", equal), ("rests alone", alone)):
-            into = totals.setdefault(method, {})
-            more = {**score(own, truth, NEAR * rate), "seconds": seconds * (method == "cut")}
-            for key, value in more.items():
-                into[key] = into.get(key, 0) + value
-    by_themselves = [
-        find_executions(Trajectories([p], names=tuple(names), rate=rate)) for p in parts
-    ]
-    single = sum(len(own.executions) == 1 for own in by_themselves)
+        cuts = np.linspace(0, len(states), count + 1), [0, *rests.mean(axis=1), len(states)]
+        every = (found, *(np.array([*pairwise(own)]) for own in cuts))
+        totals += [score(own, truth, NEAR * rate) for own in every]
+    single = sum(len(find_executions(Trajectories([p], **about)).executions) == 1 for p in parts)
+    more = {"single": f"{single} of {len(parts)}", "seconds": seconds}
     return [
-        {
-            "set": name,
-            "method": method,
-            **own,
-            "single": f"{single} of {len(parts)}" * (method == "cut"),
-        }
-        for method, own in totals.items()
+        {"set": name, "method": method, **dict(zip(KEYS, row.tolist(), strict=True)), **own}
+        for method, row, own in zip(METHODS, totals, (more, {}, {}), strict=True)
     ]
 
 
@@ -123,12 +111,11 @@ def main(arguments: Sequence[Any] | None = None) -> None:
         names = [given.names[c] for c in kept]
         rows += measure(Path(path).stem, parts, names, float(rate))
     head = ["set", "way", "executions", "borders right", "wrong", "silent", "false", "alone", "s"]
+    keys = (*KEYS[2:], "single")
     cells = [
-        [
-            *(row["set"], row["method"], f"{row['both']} of {row['executions']}"),
-            *(str(row[key]) for key in ("right", "wrong", "silent", "false", "single")),
-            f"{row['seconds']:.1f}",
-        ]
+        [row["set"], row["method"], f"{row['both']} of {row['executions']}"]
+        + [str(row.get(key, "")) for key in keys]
+        + [f"{row['seconds']:.1f}" if "seconds" in row else ""]
         for row in rows
     ]
     about = report.provenance(chosen.command)

@@ -17,7 +17,7 @@ from infoatlas_rt.errors import InputError
 from ..keystates.contacts.keystate_steps import NEARLY_ALL
 from ..keystates.labels import as_labels
 from ..keystates.motion.durations import ONE_EVENT
-from ..presentation import with_count
+from ..presentation import first_names, with_count
 from ..trajectories import Trajectories, as_trajectories, episode_names
 from .cycles import alikeness, find_borders, find_cycle, find_returns, way_of
 from .rests import read_motion
@@ -26,6 +26,7 @@ ALIKE = 0.4  # correlation of executions, at least: joined ones have 0.5 to 0.9,
 MANY = 3  # times that an event occurs, at least, if there may be several executions
 # Of the median length: a shorter execution may be cut off or given up, a longer one has a pause.
 SHORT, LONG = 0.7, 1.5
+SHOWN = 5  # demonstrations in a note, at most
 FIELDS = ("names", "rate", "gripper", "ignore", "orientation", "resolution")
 WAY_OUT = "write the list again, with infoatlas-rt cut DATA --json FILE"
 
@@ -144,14 +145,16 @@ def find_executions(recording: Trajectories | Sequence[Any], *, labels: Any = No
     """
     given = as_trajectories(recording)
     marked, names = _marked_steps(labels, given), episode_names(given)
-    executions, notes = list[Execution](), [*given.notes]
+    executions, alone_in = list[Execution](), dict[str, list[str]]()
     for i, (name, states) in enumerate(zip(names, given.split(), strict=True)):
         alone = Trajectories([states], **{field: getattr(given, field) for field in FIELDS})
         own, why = _cut_one(alone, name, marked.get(i, []))
         executions += own
-        notes += [f"{name}: {why}."] * bool(why)
+        alone_in.setdefault(why, []).append(name)
+    alone_in.pop("", None)
+    notes = [f"{first_names(own, SHOWN)}: {why}." for why, own in alone_in.items()]
     lengths = dict(zip(names, given.lengths.tolist(), strict=True))
-    return Cuts(tuple(executions), lengths, given.rate, tuple(notes))
+    return Cuts(tuple(executions), lengths, given.rate, (*given.notes, *notes))
 
 
 def _marked_steps(labels: Any, given: Trajectories) -> dict[int, list[tuple[int, int]]]:
