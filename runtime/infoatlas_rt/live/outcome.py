@@ -124,7 +124,7 @@ class GripperFilter(Stateful):
         # `made` counts the grasps before the present one. Openings below `low` or above `high`,
         # and states from `due` on, may change the state.
         self.state, self.made, self._due = np.empty((3, rows), np.int64)
-        self._low, self._high, self.opening, self._apart = np.empty((4, rows))
+        self._low, self._high, self._opening, self._apart = np.empty((4, rows))
         self.reset(np.arange(rows))
 
     def reset(self, rows: Int) -> None:
@@ -162,7 +162,7 @@ class GripperFilter(Stateful):
         if state in (OPEN, CLOSING) and opening < self._low[row]:
             more = n < len(own.early)
             self.state[row] = CLOSING if more else PASSED
-            self.opening[row], self._due[row] = opening, now + own.settle if more else NEVER
+            self._opening[row], self._due[row] = opening, now + own.settle if more else NEVER
             self._low[row] = opening - own.jitter if more else -np.inf
             self._high[row] = opening + own.change
             return None
@@ -171,7 +171,7 @@ class GripperFilter(Stateful):
         if state == CLOSING:
             self._due[row], self._apart[row], reason = 0 if own.pair[n] >= 0 else NEVER, apart, ""
             self.state[row], self._low[row] = HOLDING, own.least[n]
-            opening = float(self.opening[row])
+            opening = float(self._opening[row])
         if opening < own.least[n]:
             reason = f"{own.name} closed to {100 * opening:.0f}%, usually {own.usual[n]}"
         elif abs(apart - self._apart[row]) > own.slip[n]:

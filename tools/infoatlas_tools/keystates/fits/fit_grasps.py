@@ -19,6 +19,7 @@ from ..contacts.contact_events import Evidence
 from ..motion.durations import MOMENT, PAUSE
 from ..motion.motion_scales import Recordings
 
+FEWEST = 9  # demonstrations: if none of them fails, at most 1 in 10 executions like them does
 EMPTY = 0.5  # of the usual opening: a gripper that closes further is empty
 MARGIN, LEAST_MARGIN = 0.5, 0.05  # of the range of progress, and of the task, before which is early
 SLIPS, LEAST_SLIP = 2.0, 0.02  # times the largest slip of demonstrations, and metres
@@ -35,9 +36,9 @@ class Closing(NamedTuple):
     """A closing of a gripper in a demonstration, in working steps."""
 
     begin: int
-    opening: float
     settled: int
     end: int  # step at which it opens, or the length of the demonstration
+    opening: float  # the smallest one from `settled` on
 
 
 def fit_grippers(
@@ -63,7 +64,7 @@ def fit_grippers(
         own = replace(own, settle=recordings.timing.steps(PAUSE, 2))
         rows = [_closings(own, states) for states in recordings.states]
         tests = set()
-        if len(rows) > 2 and len({len(row) for row in rows}) == 1:
+        if len(rows) >= FEWEST and len({len(row) for row in rows}) == 1:
             places: Sequence[Float | None] = [None] * len(rows)
             if followed is not None and followed[0].shape[2] == 1:  # the gripper's tool
                 places = [own[0, :, 0] for own in followed]
@@ -75,7 +76,9 @@ def fit_grippers(
             values: dict[str, Any] = {k: np.array([row[k] for row in limits]) for k in limits[0]}
             found.append(replace(own, **values | {"usual": tuple(values["usual"].tolist())}))
         text = ", ".join(TESTS[test] for test in TESTS if test in tests)
-        lines.append(f"failed: {opening.name} {text or 'is not judged: demonstrations differ'}")
+        lines.append(
+            f"failed: {opening.name} {text or 'is not judged: few or unlike demonstrations'}"
+        )
     return tuple(found), lines
 
 
@@ -99,7 +102,7 @@ def _closings(gripper: Gripper, states: Float) -> list[Closing]:
     n, row, none = len(states), np.zeros(1, np.int64), np.full(len(states), -1)
     limits: dict[str, Any] = {name: np.full(n, value) for name, value in NEVER.items()}
     own = GripperFilter(replace(gripper, pair=none, part=none, usual=("",) * n, **limits), 1)
-    found: list[Closing] = []
+    found: list[list[int]] = []
     before, begin = OPEN, 0
     for t in range(n):
         own.push(states[t : t + 1], np.empty((1, 0)), np.array([t]), row)
@@ -107,11 +110,12 @@ def _closings(gripper: Gripper, states: Float) -> list[Closing]:
         if (before, state) == (OPEN, CLOSING):
             begin = t
         elif (before, state) == (CLOSING, HOLDING):
-            found.append(Closing(begin, float(own.opening[0]), t, n))
+            found.append([begin, t, n])
         elif (before, state) == (HOLDING, OPEN):
-            found[-1] = found[-1]._replace(end=t)
+            found[-1][2] = t
         before = state
-    return found
+    opening = states[:, gripper.columns] @ gripper.weights - gripper.zero
+    return [Closing(*row, float(opening[row[1] : row[2]].min())) for row in found]
 
 
 def _limits(
