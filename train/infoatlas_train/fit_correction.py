@@ -32,9 +32,7 @@ from infoatlas_train.config import PAIRS, SHIFTS, HypernetworkConfig, check_posi
 from infoatlas_train.data.atlas import DRAWS, Atlas, Datasets
 from infoatlas_train.data.channels import channels
 from infoatlas_train.data.closed_form import clusters, codes, elliptical, paths, products
-from infoatlas_train.data.lost_values import dropouts, partial
 from infoatlas_train.data.regimes import delays, failures, growing, regimes
-from infoatlas_train.data.scales import decades, fine, simplex, walks
 from infoatlas_train.data.sensors import sensors
 from infoatlas_train.diagnose import Diagnose
 from infoatlas_train.model.bias_correction import BiasCorrection, Heads
@@ -52,16 +50,11 @@ QUERIES = 256  # for each label: more datasets help more than more accurate labe
 # these names.
 KINDS = {"straight": 3, "products": 1, "codes": 1, "paths": 1, "channels": 7, "sensors": 3,
          "atlas": 4}  # fmt: skip
-GENERATORS: dict[str, Callable[[int, int, int, int], Datasets]] = {"straight": elliptical} | {
-    draw.__name__: draw
-    for draw in (
-        *(clusters, products, codes, paths, channels, sensors, regimes, failures, delays, growing),
-        *(dropouts, partial, simplex, decades, walks, fine),
-    )
+_SAME = (clusters, products, codes, paths, channels, sensors, regimes, failures, delays, growing)
+GENERATORS: dict[str, Callable[[int, int, int, int], Datasets]] = {
+    "straight": elliptical,
+    **{draw.__name__: draw for draw in _SAME},
 }
-# Kinds in the fit of the correction, and not in that of its error. Their few samples look as those
-# of independent sides, whose intervals would become wider.
-UNJUDGED = ("fine",)
 MIXES: dict[str, dict[str, Any]] = {"atlas": {}, "independent": {"independent": 1.0}}
 HELD_OUT = 9  # one in 9 batches; prime to the length of a cycle, so that all kinds are held out
 STEPS, BATCH, RATE = 40_000, 512, 3e-3
@@ -211,13 +204,11 @@ def fit(
     steps: int,
     cycle: int = 20,
     times: Tensor | None = None,
-    judged: Tensor | None = None,
 ) -> None:
     """Fit the correction, and the predicted error of the corrected estimates.
 
-    `times` [N] are weights of the examples in the fit of the correction, and `judged` [N] marks
-    those in the fit of the predicted error. Errors are too small on the examples of a fit, so the
-    errors of each half of the examples are from a fit to the other.
+    `times` [N] are weights of the examples in the fit of the correction. Errors are too small on
+    the examples of a fit, so the errors of each half of the examples are from a fit to the other.
     """
     torch.manual_seed(seed)
     columns = torch.asinh(data["diagnostics"])
@@ -231,12 +222,12 @@ def fit(
         # Cauchy's loss, so that a few datasets with dependence beyond the samples do not dominate.
         return torch.log1p(squared_error(bound[rows] + heads(z[rows]), truth[rows]))
 
-    for number, here in enumerate((half, ~half), 1):
+    for number, judged in enumerate((half, ~half), 1):
         heads = Heads(z.shape[1])
-        rows = (~here).nonzero()[:, 0].repeat_interleave(times[~here])
+        rows = (~judged).nonzero()[:, 0].repeat_interleave(times[~judged])
         descend(heads, shortfall, rows, steps // 2, f"correction, half {number}")
         with torch.no_grad():
-            predicted[here] = heads(z[here]).mean(0)
+            predicted[judged] = heads(z[judged]).mean(0)
     error = (bound + correction.supported(data["diagnostics"], predicted) - truth).abs()
     left = torch.log(error.clamp(min=LEAST_ERROR) / Z90)
     inputs = correction.of_error(data["diagnostics"], predicted)
@@ -248,8 +239,7 @@ def fit(
     everyone = torch.arange(len(z))
     rows = everyone.repeat_interleave(times)
     descend(correction.missing, shortfall, rows, steps, "correction, all")
-    rows = everyone if judged is None else everyone[judged]
-    descend(correction.doubt, quantile, rows, steps // 2, "predicted error")
+    descend(correction.doubt, quantile, everyone, steps // 2, "predicted error")
 
 
 def descend(
@@ -306,10 +296,8 @@ def corrected(
     held_out = data["batch"] % HELD_OUT == 0
     fitted = {name: value[~held_out] for name, value in data.items()}
     counts = torch.tensor([(times or {}).get(kind, 1) for kind in plan.cycle])
-    judged = torch.tensor([kind not in UNJUDGED for kind in plan.cycle])
     cycle = len(counts)
-    at = fitted["batch"] % cycle
-    fit(correction, fitted, seed, steps, cycle, counts[at], judged[at])
+    fit(correction, fitted, seed, steps, cycle, counts[fitted["batch"] % cycle])
     complete = InfoAtlas(replace(model.config, gap=metrics, gap_share=share))
     complete.hypernetwork.load_state_dict(model.hypernetwork.state_dict())
     complete.gap.load_state_dict(correction.state_dict())

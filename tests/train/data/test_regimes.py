@@ -5,12 +5,11 @@ import math
 import pytest
 import torch
 
-from infoatlas_train.data import regimes, scales
+from infoatlas_train.data import regimes
 from infoatlas_train.fit_correction import GENERATORS
 from infoatlas_train.model.neighbour_features import from_distances
 
 KINDS = ["regimes", "failures", "delays", "growing"]
-TIED = ["dropouts", "partial"]  # and labels that hold with ties
 
 
 @pytest.mark.parametrize("kind", GENERATORS)
@@ -29,15 +28,15 @@ def test_shapes_and_ranges(kind, dim):
 
 def by_neighbours(x, y):
     """Mutual information [B] of the ranks of two coordinates, by the third neighbour."""
-    own, flat = torch.eye(x.shape[1], dtype=torch.bool), [v[..., 0].contiguous() for v in (x, y)]
+    own = torch.eye(x.shape[1], dtype=torch.bool)
     kx, ky = (
         torch.where(own, -torch.inf, -(r[:, :, None] - r[:, None]).abs())
-        for r in (torch.searchsorted(v.sort(1).values, v).double() for v in flat)
+        for r in (v[..., 0].argsort(1).argsort(1).double() for v in (x, y))
     )
     return from_distances(kx, ky, x.shape[1]).mean(1)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "channels", "sensors", "clusters", "simplex", *TIED])
+@pytest.mark.parametrize("kind", [*KINDS, "channels", "sensors", "clusters"])
 def test_labels_agree_with_neighbours(kind):
     torch.manual_seed(1)
     dim = 2 if kind == "delays" else 1
@@ -49,9 +48,7 @@ def test_labels_agree_with_neighbours(kind):
         assert len(x) > 8 and (found.amax(0) < d.mi[one] + 0.2).all()
     else:
         tied = [side[..., 0].sort(1).values.diff(dim=1).eq(0).any(1) for side in (d.x, d.y)]
-        clear = d.mi < 3  # nearest neighbours resolve no more
-        if kind not in TIED:
-            clear &= ~tied[0] & ~tied[1]
+        clear = (d.mi < 3) & ~tied[0] & ~tied[1]  # nearest neighbours resolve no more
         error = (by_neighbours(d.x, d.y) - d.mi)[clear]
         assert len(error) > 12 and error.abs().median() < 0.07 and error.abs().max() < 0.4
 
@@ -72,23 +69,3 @@ def test_information_with_recognisable_failures():
         a, b = (torch.special.ndtri(r / len(r)) for r in ranks)
         rho = float((a @ b) / (a.norm() * b.norm()))
         assert abs(-share * 0.5 * math.log(1 - rho**2) - float(mi)) < 0.06
-
-
-@pytest.mark.parametrize(
-    ("spread", "level", "truth"), [(0.8, 0.1, 2.111), (1.5, 1.0, 0.958), (3.0, 10.0, 0.797)]
-)
-def test_information_over_decades(spread, level, truth):
-    """The truths are from integrals over both values on fine grids."""
-    torch.manual_seed(0)
-    found = scales.of_decades(torch.tensor([spread]), torch.tensor([level]), 4096)
-    assert float(found) == pytest.approx(truth, abs=0.03)
-
-
-@pytest.mark.parametrize(("a", "positive"), [(0.5, True), (0.8, True), (1.5, False), (1.0, False)])
-def test_steps_of_walks_are_stable(a, positive):
-    """The log of the transform is a power of its argument."""
-    torch.manual_seed(0)
-    step = scales.stable(torch.tensor([[[a]]]), positive, (1, 200_000, 1)).double()
-    at = (torch.exp(-k * step) if positive else torch.cos(k * step) for k in (0.5, 1.0))
-    half, one = (float(v.mean().log()) for v in at)
-    assert one / half == pytest.approx(2**a, rel=0.02)

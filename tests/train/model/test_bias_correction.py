@@ -408,21 +408,6 @@ def test_a_kind_can_count_several_times():
     assert float(found) == pytest.approx(-0.3, abs=0.15)
 
 
-def test_fine_structure_is_not_in_the_fit_of_the_predicted_error():
-    torch.manual_seed(6)
-    batch = batch_of(1600)
-    data = {"diagnostics": torch.randn(1600, len(BiasCorrection(1).mean)), "batch": batch}
-    data |= {"bound": torch.ones(1600), "n": torch.full((1600,), 100)}
-    data["truth"] = 1 + torch.where(batch % 2 == 0, 0.0, 2.0 * torch.randn(1600))
-    spread = {}
-    for kind in ("fine", "codes"):
-        p = plan(200, kinds={"straight": 1, kind: 1})
-        fitted, _ = fit_correction.corrected(InfoAtlas(PRESETS["tiny"]), data, 1, p, 1, steps=100)
-        with torch.no_grad():
-            spread[kind] = float(fitted.gap.spread(data["diagnostics"]).median())
-    assert spread["fine"] < 0.5 * spread["codes"]
-
-
 def test_counts_of_a_shared_metric_are_equal():
     """Neighbours from the critic equal those that the correction would count itself."""
     torch.manual_seed(0)
