@@ -107,13 +107,11 @@ class OutcomeModel:
     @classmethod
     def from_dict(cls, values: dict[str, Any], width: int, pairs: int) -> OutcomeModel:
         """From the values of a file; ValueError, KeyError or TypeError if they do not fit."""
-        return cls(
-            float(floats(values, "near")), integer(values, "wait", 0),
-            str(values["reason"]),
-            float(floats(values, "false_done", gaps=True)),
-            float(floats(values, "found", gaps=True)), str(values["about"]),
-            tuple(Gripper.from_dict(own, width, pairs) for own in values["grippers"]),
-        )  # fmt: skip
+        false_done, found = (float(floats(values, k, gaps=True)) for k in ("false_done", "found"))
+        grippers = tuple(Gripper.from_dict(own, width, pairs) for own in values["grippers"])
+        near, wait = float(floats(values, "near")), integer(values, "wait", 0)
+        reason, about = (str(values[name]) for name in ("reason", "about"))
+        return cls(near, wait, reason, false_done, found, about, grippers)
 
 
 class GripperFilter(Stateful):

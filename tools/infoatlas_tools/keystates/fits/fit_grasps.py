@@ -115,7 +115,7 @@ def _closings(gripper: Gripper, states: Float) -> list[Closing]:
             found[-1][2] = t
         before = state
     opening = states[:, gripper.columns] @ gripper.weights - gripper.zero
-    return [Closing(*row, float(opening[row[1] : row[2]].min())) for row in found]
+    return [Closing(a, b, c, float(opening[b:c].min())) for a, b, c in found]
 
 
 def _limits(
