@@ -34,8 +34,7 @@ demo: DEMO = $(if $(filter 1,$(ACTIVE)),$(PYTHON),$(RUN)/python)
 demo: $(if $(filter 1,$(ACTIVE)),,.venv/ready) ## key states of three data sets, with pictures: a camera's objects, true events (no torch, no compiler)
 	$(DEMO) -m infoatlas_rt annotate examples/data/stack --camera front \
 		--object-name 1=green --object-name 2=red --plot subtasks.png
-	$(DEMO) -m infoatlas_rt keystates examples/data/pickcube.npz --rate 20 \
-		--group tool=tool.x,tool.y,tool.z --group cube=cube.x,cube.y,cube.z --plot keystates.png
+	$(DEMO) -m infoatlas_rt keystates examples/data/pickcube.npz --rate 20 --plot keystates.png
 	$(DEMO) -m infoatlas_rt keystates benchmarks/tasks/data/sawyer_place.npz --rate 20 --plot keystates_people.png
 	$(DEMO) -m benchmarks.keystates.flags examples/data/pickcube.npz \
 		benchmarks/tasks/data/sawyer_place.npz --rate 20

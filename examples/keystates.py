@@ -17,8 +17,6 @@ trajectories = load_trajectories(Path(__file__).parent / "data" / "pickcube.npz"
 
 found = discover_keystates(demonstrations[:15], count=3)
 print(found)
-for change in found.explain({"tool": [18, 19, 20], "cube": [28, 29, 30]}):
-    print(f"key state {change.keystate + 1}, {change}")
 
 tracker = KeyStateTracker(found)
 for state in unseen:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infoatlas_rt.cli.arguments import add_json
 from infoatlas_rt.cli.console import progress, table, write_json
-from infoatlas_rt.errors import InputError
 
 from .recording_arguments import (
     DEMONSTRATIONS,
@@ -27,9 +24,7 @@ from .recording_arguments import (
 )
 
 if TYPE_CHECKING:
-    from ..analysis.group_changes import GroupChange
     from ..keystates.key_states import KeyStates
-    from ..trajectories import Trajectories
 
 HELP = "key states that recorded demonstrations share"
 DESCRIPTION = (
@@ -46,14 +41,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_loading(parser, cuts=True)
     add_camera(parser)
     add_discovery(parser)
-    parser.add_argument(
-        "--group",
-        action="append",
-        metavar="NAME=COLUMNS",
-        help="report which groups of coordinates begin or stop to depend on each other at each "
-        "key state; give it at least twice. COLUMNS are numbers, as tool=18:21, or the beginning "
-        "of names, as cube=cube.",
-    )
     parser.add_argument(
         "--details",
         action="store_true",
@@ -73,73 +60,33 @@ def run(arguments: Namespace) -> None:
     count = parse_count(arguments.count)
     with options_named():
         trajectories = opened(arguments).trajectories
-    groups = parse_groups(arguments.group or [], trajectories)
     labels = parse_labels(arguments.label or [], episode_names(trajectories))
-    with progress("key states") as advance:
+    with progress("key states"):
         found = discover_keystates(trajectories, count, labels=labels, date=arguments.date)
-        advance(0.5)
-        changes = found.explain(groups) if groups else []
     if arguments.save:
         found.save(arguments.save)
     if arguments.plot:
         from ..plots.keystate_plots import raster_figure
 
         raster_figure(found, title=Path(arguments.data).stem).savefig(arguments.plot)
-    about = {"episodes": list(trajectories.episodes), "groups": groups}
+    about = {"episodes": list(trajectories.episodes)}
     result = {"data": str(arguments.data), **found.to_dict(), **about}
     for column, state in enumerate(result["keystates"]):
         if arguments.save:
             live, names = found.detectors, ("recall", "delay", "false_reports")
             state["followed"] = bool(live.followed[column])
             state["live"] = finite({name: float(getattr(live, name)[column]) for name in names})
-        state["groups"] = [finite(asdict(one)) for one in changes if one.keystate == column]
     if not write_json(arguments.json, result):
-        print_keystates(found, changes, groups, arguments)
+        print_keystates(found, arguments)
 
 
-def parse_groups(texts: list[str], trajectories: Trajectories) -> dict[str, list[int]]:
-    """Groups of `--group NAME=COLUMNS`: numbers, ranges as 18:21, or beginnings of names.
-
-    InputError if there is no "=", no column matches, or there is a single group.
-    """
-    from ..columns import columns_of, listed
-
-    groups: dict[str, list[int]] = {}
-    for text in texts:
-        name, _, columns = text.partition("=")
-        if not name or name in groups:
-            raise InputError(f"--group {text!r}: give each group a name of its own")
-        groups[name] = []
-        names, width = trajectories.names, trajectories.states.shape[1]
-        for part in listed(columns):
-            groups[name] += columns_of(part, names, width, f"--group {text!r}")
-        if not groups[name]:
-            raise InputError(
-                f"--group {text!r} names no columns: pass NAME=18:21 or NAME=tool. (the beginning "
-                "of coordinate names)"
-            )
-    if len(groups) == 1:
-        raise InputError("--group was given once: name two groups that may depend on each other")
-    return groups
-
-
-def print_keystates(
-    found: KeyStates,
-    changes: Sequence[GroupChange],
-    groups: dict[str, list[int]],
-    arguments: Namespace,
-) -> None:
+def print_keystates(found: KeyStates, arguments: Namespace) -> None:
     """Print key states with warnings and notes, and details if they are asked for."""
     print(found)
     for note in (*found.trajectories.notes, *found.notes):
         print(note)
     if arguments.details:
         _print_details(found)
-    names = found.trajectories.names
-    for name, columns in groups.items():
-        print(f"Group {name}: {', '.join(names[c] if names else str(c) for c in columns)}")
-    for change in changes:
-        print(f"{found.name(change.keystate)}, {change}")
     if arguments.save:
         _print_live(found)
         print(

@@ -7,8 +7,7 @@ follows them in a running episode.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -20,8 +19,6 @@ from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.live.detectors import Detectors
 from infoatlas_rt.live.task import Task
 
-from ..analysis import group_changes as grouped
-from ..analysis.group_changes import GroupChange
 from ..presentation import with_count
 from ..trajectories import Trajectories, episode_names
 from . import summary as tables
@@ -32,7 +29,7 @@ from .fits.fit_detectors import fit_live
 from .fits.fit_outcome import fit_outcome
 from .fits.fit_subtasks import fit_subtasks
 from .motion.durations import NEAR, tempo
-from .motion.motion_scales import LAG, Recordings
+from .motion.motion_scales import Recordings
 from .subtasks.find_subtasks import subtasks_of
 from .subtasks.subtask_results import Subtasks
 from .trust.quality import Quality
@@ -292,48 +289,6 @@ class KeyStates:
             self.trajectories, self.found, self.evidence, self.recordings.timing.stride,
             tool, objects, object_names or {}, estimator,
         )  # fmt: skip
-
-    def explain(
-        self,
-        groups: Mapping[str, Sequence[int]],
-        *,
-        estimator: Estimator | str | os.PathLike[str] | None = None,
-        executor: Executor | None = None,
-    ) -> list[GroupChange]:
-        """Changes of the information between groups of coordinates at each shared key state.
-
-        The information between the motions of every two groups is estimated over the second before
-        and the second after each key state, up to a nearer neighbour. Without a
-        rate, 20 working steps count as a second.
-
-        Parameters
-        ----------
-        groups : dict of str to sequence of int
-            Coordinates by name, as {"tool": [18, 19, 20], "object": [28, 29, 30]}.
-        estimator : Estimator, or name or path of a model, optional
-            The shipped model unless given. A model has 10 slices.
-        executor : concurrent.futures.Executor, optional
-            Any executor, such as a pool of processes; its workers share the estimates. The result
-            has the same bits as without it.
-
-        Returns
-        -------
-        list of GroupChange
-            In order of the columns.
-
-        Raises
-        ------
-        InputError
-            Groups do not exist, or `estimator` is neither an estimator nor a model.
-        """
-        data, timing = self.trajectories, self.recordings.timing
-        columns = np.flatnonzero(self.shared)
-        found = grouped.group_changes(
-            data.split(), self.steps[:, columns], LAG * timing.stride,
-            timing.steps(grouped.WINDOW) * timing.stride, data.resolution, groups, estimator,
-            executor,
-        )  # fmt: skip
-        return [replace(one, keystate=int(columns[one.keystate])) for one in found]
 
     def follow(self, subtasks: Subtasks | None = None, false_done: float | None = None) -> Task:
         """What a tracker needs to follow the key states, cross-validated on the demonstrations.
