@@ -39,6 +39,7 @@ from std_srvs.srv import Trigger
 from infoatlas_rt.cli.console import check_target
 from infoatlas_rt.cli.main import exit_code
 from infoatlas_rt.errors import OutputError
+from infoatlas_rt.estimation.result import FLAGS
 from infoatlas_rt.streams.events import Event
 from infoatlas_tools.bags.bag_curve import StreamCurve, StreamTopic
 from infoatlas_tools.plots.drawing import INK, QUIET, check_format
@@ -180,7 +181,8 @@ def picture(robot: Robot, played: list[tuple[np.ndarray, np.ndarray, np.ndarray]
         noise=np.array([m.noise for m in estimates]),
         local=np.array([m.local_value for m in estimates]),
         fill=np.array([m.fill for m in estimates]),
-        saturated=np.array([m.saturated for m in estimates]),
+        **{name: np.array([getattr(m, name) for m in estimates]) for name in FLAGS},
+        at_least=np.full(len(estimates), np.nan),
         extrema=[],
         start=start,
         states=[(stamps, states[:, columns][:, :3]) for columns in COLUMNS],

@@ -1,5 +1,6 @@
 """Fields of rclpy's message classes equal those of the definitions in a bag."""
 
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -10,8 +11,11 @@ from rclpy.serialization import serialize_message
 from rosbags.rosbag2 import Writer
 from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import JointState, MultiDOFJointState
-from std_msgs.msg import UInt8MultiArray
+from std_msgs.msg import Header, UInt8MultiArray
 
+from infoatlas_ros2.messages import estimate
+from infoatlas_rt import Estimator
+from infoatlas_rt.estimation.result import WindowEstimate
 from infoatlas_rt.messages.field_syntax import stamp
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.schema import Schema
@@ -58,6 +62,13 @@ def test_same_state_as_from_a_bag(tmp_path):
     assert state.tolist() == [0.1, 1 / 3, -2.0, 3e-7]
     np.testing.assert_array_equal(Extractor(None, Schema.of_class(JointState))(live), state)
     assert stamp(live) == stamp(recorded) == 1_700_000_000 + 1e-9 * 123_456_789
+
+
+def test_flags_of_an_estimate():
+    one = Estimator(threads=1).estimate(*np.random.default_rng(0).standard_normal((2, 40)))
+    one = replace(one, saturated=True, atoms=13, heavy_tails=True)
+    message = estimate(WindowEstimate(0.0, one, 0.1, 1.0, 2, np.arange(40)), Header(), 0.0)
+    assert (message.saturated, message.atoms, message.heavy_tails) == (True, 13, True)
 
 
 def test_arrays_of_all_kinds():

@@ -79,6 +79,11 @@ def require_matplotlib(what: str) -> None:
         ) from error
 
 
+def nulls(values: Any) -> list[Any]:
+    """Values of an array [n] for JSON and CSV: None for NaN."""
+    return [None if value != value else value for value in values.tolist()]
+
+
 def axes_of(ax: Any = None) -> Any:
     """Axes to draw on: the given ones, or those of a new figure; InputError without matplotlib."""
     if ax is not None:

@@ -18,13 +18,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs.gpu_arrays import to_host
 from .prepare import Samples
-from .result import INTERVAL, Estimate
+from .result import Estimate
 
-MANY = 12  # patterns from which an estimate that does not take them apart is flagged
-LEAST_WIDTH = 0.75  # least half-width of a flagged 90% interval, as a share of the estimate
-FARTHEST, LEAST_TAILED = 1000.0, 1.0  # interquartile ranges; nats
 PATTERNS = 8  # from so many patterns on; with fewer, the sum has a larger error than the graph
 LEAST_COUNT, LEAST_SHARE = 5, 0.01  # samples, and share of all, that an atom has at least
 MOST_ATOMS = 3  # of a coordinate: two limits and a code; with more it has levels
@@ -61,29 +57,6 @@ def find_atoms(side: NDArray[np.float64]) -> NDArray[np.int8]:
 def count_patterns(side: NDArray[np.float64]) -> int:
     """Number of patterns of atoms among samples [n, d]; 1 if there are no atoms."""
     return len(np.unique(find_atoms(side), axis=0))
-
-
-def with_flags(samples: Samples, found: Estimate) -> Estimate:
-    """The estimate, flagged and with a larger standard error where its kind of data misleads it."""
-    if found.k is not None or found.patterns or found.mi < LEAST_MI:
-        return found
-    sides = [np.asarray(to_host(side)) for side in (samples.x, samples.y)]
-    ranked = [np.sort(side, axis=0) for side in sides]
-    tied = [side for side, r in zip(sides, ranked, strict=True) if (r[1:] == r[:-1]).any()]
-    atoms = max(map(count_patterns, tied), default=0)
-    heavy = found.mi > LEAST_TAILED and all(map(_has_heavy_tails, ranked))
-    if atoms < MANY and not heavy:
-        return found
-    stderr = max(found.stderr, LEAST_WIDTH / INTERVAL * found.mi)
-    return replace(found, stderr=stderr, atoms=atoms * (atoms >= MANY), heavy_tails=heavy)
-
-
-def _has_heavy_tails(ranked: NDArray[np.float64]) -> bool:
-    """Whether a coordinate, sorted [n, d], has values far beyond its quartiles."""
-    n = len(ranked)
-    least, low, high, most = ranked[[0, n // 4, (3 * n) // 4, n - 1]] / 2  # differences are finite
-    beyond = np.maximum(low - least, most - high)
-    return bool(((beyond / FARTHEST > high - low) & (high > low)).any())
 
 
 @dataclass

@@ -16,10 +16,10 @@ from ..errors import InputError, ModelError
 from ..inputs.checks import as_choice, as_count
 from ..models import model_file
 from . import slicing
-from .atoms import LEAST_SAMPLES, estimate_by_patterns, with_flags
+from .atoms import LEAST_SAMPLES, estimate_by_patterns
 from .bounds import warn_of_copies
-from .determined import LEAST, is_determined
 from .directions import WAYS, estimate_by_directions
+from .flags import with_flags
 from .forward import forward
 from .large_samples import Timed, by_parts
 from .prepare import Prepared, Samples, check_lengths, check_samples, prepare
@@ -219,13 +219,9 @@ class Estimator:
             if 0 < min(left) and max(left) <= self.model_file.dim:
                 kept = samples.without(of_x, of_y)
                 found = replace(self._estimate(kept, start), **out)
-        found = with_flags(samples, self._by_patterns(samples, found, start))
         if found.mi > 0 and not samples.time_series and groups is None:
             warn_of_copies(samples.x, samples.y)
-        if found.k is None and not found.saturated and found.mi > LEAST:
-            in_order = samples.time_series or found.autocorrelated
-            return replace(found, saturated=is_determined(samples, in_order))
-        return found
+        return with_flags(samples, self._by_patterns(samples, found, start), self.prepare)
 
     def _by_patterns(self, samples: Samples, found: Estimate, start: float) -> Estimate:
         """The estimate, as a sum over patterns of atoms if unsliced sides have many of them."""
@@ -240,16 +236,14 @@ class Estimator:
         return estimate_by_patterns(kept, lambda some: self._estimate(some, start), found)
 
     def estimate_checked(self, samples: Samples) -> Estimate:
-        """`estimate` without checks, for arrays that this package has made.
-
-        Live estimates use it, so it does not test whether one side is a function of the other.
+        """`estimate` without checks and without sums over patterns, as of windows.
 
         Parameters
         ----------
         samples : Samples
             The arguments of `estimate`, as arrays of fixed types.
         """
-        return with_flags(samples, self._estimate(samples, perf_counter()))
+        return with_flags(samples, self._estimate(samples, perf_counter()), self.prepare)
 
     def prepare(self, samples: Samples) -> Prepared:
         """Prepare checked samples for one call of the graph, however many they are.

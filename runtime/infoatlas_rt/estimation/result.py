@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -9,6 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 INTERVAL = 1.645  # standard errors on each side of an estimate: a 90% interval
+FLAGS = {  # of samples that mislead an estimate, and what they mean
+    "saturated": "one side determines the other; the true value may be larger",
+    "atoms": "many samples share values (zeros, limits, lost values): usually too low",
+    "heavy_tails": "both sides spread over many magnitudes: often too low",
+}
 SIMILAR_ROWS = "neighbouring rows are similar: time_series=True if in order of time"
 
 
@@ -70,8 +76,8 @@ class Estimate:
         Name and version of the model.
     saturated : bool
         A linear combination of one side determines one of the other, as far as n samples can
-        resolve, as in a copy. In `Estimator.estimate` of unsliced sides, also: a coordinate is a
-        smooth function of the other side. The true value may be much larger, up to infinity.
+        resolve, as in a copy. Of unsliced sides, also: a coordinate is a smooth function of the
+        other side. The true value may be much larger, up to infinity.
     degenerate : bool
         All coordinates of a side are constant: `mi` and `stderr` are exactly 0.
     clipped : bool
@@ -105,6 +111,10 @@ class Estimate:
     heavy_tails : bool
         Both unsliced sides have values beyond 1,000 interquartile ranges, and `mi` is above 1 nat.
         It is often too low, and the interval is at least as wide.
+    at_least : float or None
+        Nats; a lower bound of the information, if unsliced sides are linear functions of each other
+        (`saturated`); else None. Rounding in the graph then decides `mi`, which can differ by nats
+        between engines and processors. The bound is the same on all of them.
     """
 
     mi: float
@@ -139,6 +149,7 @@ class Estimate:
     patterns: int = 0
     atoms: int = 0
     heavy_tails: bool = False
+    at_least: float | None = None
 
     @property
     def how(self) -> str:
@@ -157,7 +168,7 @@ class Estimate:
             shared = f"samples share values in {self.atoms} patterns"
             found.append(f"{shared} (zeros, limits, lost values): usually too low")
         if self.heavy_tails:
-            found.append("both sides spread over many magnitudes: often too low")
+            found.append(FLAGS["heavy_tails"])
         return tuple(found)
 
     def __str__(self) -> str:
@@ -173,9 +184,11 @@ class Estimate:
                     flags.append(f"{len(left_out)} {why} in {side}")
         if self.effective_samples < self.samples:
             flags.append(f"{self.effective_samples:.0f} effective samples")
+        value, noise = f"= {value_text(self.mi, self.stderr)}", f"noise {self.noise:.3f}, "
+        if self.at_least is not None:
+            value, noise = value_text(self.mi, self.stderr, self.at_least), ""
         return (
-            f"I = {self.mi:.3f} ± {self.stderr:.3f} nats "
-            f"(noise {self.noise:.3f}, n={self.samples}, {how}, {self.model} on {self.provider})"
+            f"I {value} nats ({noise}n={self.samples}, {how}, {self.model} on {self.provider})"
             + (f" [{', '.join(flags)}]" if flags else "")
         )
 
@@ -199,6 +212,13 @@ class Estimate:
             name: np.asarray(value).tolist() if isinstance(value, tuple | np.ndarray) else value
             for name, value in values.items()
         }
+
+
+def value_text(mi: float, stderr: float | None, at_least: float | None = None) -> str:
+    """An estimate and its standard error; or "above" its bound, where rounding decides it."""
+    if at_least is None or math.isnan(at_least):
+        return f"{mi:.3f}" + ("" if stderr is None else f" ± {stderr:.3f}")
+    return f"above {math.floor(10 * at_least) / 10:.1f}"
 
 
 @dataclass(frozen=True, eq=False)

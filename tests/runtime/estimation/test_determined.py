@@ -15,8 +15,21 @@ odds = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
 @pytest.mark.parametrize("swapped", [False, True])
 def test_softmax_is_flagged(swapped):
     sides = (odds, logits) if swapped else (logits, odds)
-    found = Estimator(threads=1).estimate(*sides)
-    assert found.saturated and "saturated" in str(found)
+    estimator = Estimator(threads=1)
+    samples = Samples(*sides, time_series=True)
+    for found in (estimator.estimate(*sides), estimator.estimate_checked(samples)):  # as a window
+        assert found.saturated and "saturated" in str(found) and found.at_least is None
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_a_linear_function_is_printed_as_a_bound(noise):
+    """The graph's rounding decides the estimate, and no engine's value is printed."""
+    y = logits[:, 1:] + noise * rng.standard_normal((400, 2))
+    found = Estimator(threads=1).estimate(logits, y)
+    assert found.saturated == (found.at_least is not None) == (noise == 0)
+    if found.saturated:
+        assert 0 <= found.at_least < found.mi + found.stderr
+        assert str(found).startswith(f"I above {np.floor(10 * found.at_least) / 10} nats (n=400")
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,22 @@ def test_a_saturated_lag_is_the_best(estimator):
     x = np.c_[x, np.gradient(x[:, 0])]
     found = lag_scan(x[2:], x[:-2], range(-4, 5), estimator, permutations=0)
     assert list(found.lags[found.saturated]) == [2] and found.best == pytest.approx(2, abs=0.1)
+    bound = np.floor(10 * found.at_least[found.top]) / 10
+    assert f"lag 2: above {bound} nats [saturated]\n" in str(found)
+    assert str(found).count("above") == 1 and "saturated: one side determines" in str(found)
+
+
+def test_kinds_of_data_are_flagged_in_tables(estimator):
+    """Lost values in many patterns, and sides of many magnitudes."""
+    rng = np.random.default_rng(0)
+    x, noise, drawn = rng.standard_normal((3, 300, 4))
+    y = np.where(drawn < -0.5, -1.0, x + 0.25 * noise)
+    found = rank_features(x, y, estimator, features={"all": range(4)}, permutations=0)
+    assert found.atoms[0] >= 12 and "[atoms]\natoms: many samples share" in str(found)
+    assert rank_features(x[:, 3], y, estimator, given=x[:, 2], permutations=0).atoms[0] >= 12
+    wild = np.exp(9 * np.c_[x[:, 0], x[:, 0] + 0.1 * noise[:, 0]])
+    found = pairwise_mutual_information(wild, estimator, permutations=0)
+    assert found.heavy_tails.all() and "heavy_tails: both sides spread" in str(found)
 
 
 def smooth_pair(seed, lag, noise=0.5, dims=1, steps=300):

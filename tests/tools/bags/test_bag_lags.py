@@ -241,8 +241,11 @@ def test_the_largest_value_at_an_end(capsys, significant, end):
     scan = {
         "quantities": ("force", "force"), "significant": significant, "best": 0.1,
         "interval": [0.0, 0.1], "mi": [0.1, 0.2, 0.3] if end else [0.1, 0.3, 0.2],
-        "stderr": 3 * [0.1], "p_adjusted": 3 * [0.3],
+        "stderr": 3 * [0.1], "p_adjusted": 3 * [0.3], "at_least": [None, None, 3.47],
+        "top": 2 if end else 1,
     }  # fmt: skip
     lags = {"scans": [scan], "seconds": 0.1, "step": 0.1, "span": 9.0}
     bag_text._print_lags({"lags": lags, "topics": [{"name": "/a"}, {"name": "/b"}]})
-    assert ("at an end: try longer --lags" in capsys.readouterr().out) == end
+    text = capsys.readouterr().out
+    assert ("at an end: try longer --lags" in text) == end
+    assert ("above 3.4" in text, "0.300 ± 0.100" in text) == (end, not end)

@@ -15,6 +15,7 @@ from infoatlas_rt import Task
 from infoatlas_rt.cli import main
 from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.estimation.result import SIMILAR_ROWS
+from infoatlas_tools.cli.curve import extrema_rows, print_flags
 from pictures import series
 from refusals import fails
 
@@ -343,3 +344,17 @@ def test_help_lists_all_commands_and_nothing_slow_is_imported(samples):
     commands = "keystates label annotate curve bag estimate test bench info build export".split()
     assert re.findall(r"^    (\w+)", text, re.M) == commands
     assert text.count("[]\n") == 2 and text.endswith("[]\n")
+
+
+def test_flags_of_a_curve(capsys):
+    """A value that rounding decides is printed as a bound, and each flag has its meaning."""
+    curve = {"stamp": [1.0, 2.0], "at_least": [None, 3.47], "saturated": [False, True]}
+    curve |= {"atoms": [0, 13], "heavy_tails": [False, False]}
+    extremum = {"kind": "maximum", "value": 5.5, "prominence": 1.0, "z": 4.0, "detected_stamp": 2.5}
+    extrema = [extremum | {"stamp": stamp} for stamp in curve["stamp"]]
+    rows = extrema_rows({"curve": curve, "extrema": extrema}, "stamp", "{:.1f}")
+    assert [row[3] for row in rows] == ["5.500", "above 3.4"]
+    print_flags(curve)
+    assert [line.split(" (")[0] for line in capsys.readouterr().out.splitlines()] == [
+        "Saturated: 1", "Atoms: 1",
+    ]  # fmt: skip

@@ -6,6 +6,7 @@ import pytest
 from fakes import RecordingEstimator
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
+from infoatlas_rt.estimation.result import FLAGS
 from infoatlas_tools.curves.ensemble_curve import MICurve, mi_curve
 from infoatlas_tools.trajectories import Trajectories
 from refusals import refuses
@@ -100,8 +101,8 @@ def curve_of(values, influence):
     return MICurve(
         position=np.linspace(0, 1, count), mi=values, stderr=np.zeros(count), noise=np.zeros(count),
         samples=np.full(count, 100), per_slice=np.repeat(values[:, None], 3, axis=1),
-        influence=influence, saturated=np.zeros(count, bool), mode="normalised", lag=2, history=1,
-        dropped=(), how="",
+        influence=influence, **dict.fromkeys((*FLAGS, "at_least"), np.zeros(count)),
+        mode="normalised", lag=2, history=1, dropped=(), how="",
     )  # fmt: skip
 
 

@@ -244,7 +244,10 @@ def conditional(
         provider=estimator.backend.provider,
         model=estimator.model_file.name,
         saturated=any(term.saturated for term in joint) and mi < ceiling,
-        autocorrelated=any(term.autocorrelated for term in (*joint, *single)),
+        **{
+            name: max(getattr(term, name) for term in (*joint, *single))
+            for name in ("atoms", "heavy_tails", "autocorrelated")
+        },
         degenerate=degenerate,
         unresolved=unresolved,
     )

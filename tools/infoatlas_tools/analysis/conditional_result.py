@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.estimation.result import INTERVAL, SIMILAR_ROWS
+from infoatlas_rt.estimation.result import FLAGS, INTERVAL, SIMILAR_ROWS
 
 from ..presentation import axes_of, require_pandas
 
@@ -52,6 +52,8 @@ class ConditionalEstimate:
     saturated : bool
         Given z, a linear combination of x determines one of y, as far as n samples can resolve:
         the true value may be much larger.
+    atoms, heavy_tails : int, bool
+        Flags of `Estimate`, of any of the terms.
     autocorrelated : bool
         Neighbouring rows are similar, and `time_series` was not set.
     degenerate : bool
@@ -76,13 +78,15 @@ class ConditionalEstimate:
     provider: str
     model: str
     saturated: bool
+    atoms: int
+    heavy_tails: bool
     autocorrelated: bool
     degenerate: bool
     unresolved: bool
 
     def __str__(self) -> str:
         """One line."""
-        flags = [name for name in ("saturated", "degenerate", "unresolved") if getattr(self, name)]
+        flags = [name for name in (*FLAGS, "degenerate", "unresolved") if getattr(self, name)]
         flags += [SIMILAR_ROWS] * self.autocorrelated
         tested = f"p = {self.p_value:.3g}, " if len(self.null) or self.degenerate else ""
         return (

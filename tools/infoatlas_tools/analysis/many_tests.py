@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.estimation.estimator import Estimator, as_estimator
 from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
-from infoatlas_rt.estimation.result import Estimate
+from infoatlas_rt.estimation.result import FLAGS, Estimate
 from infoatlas_rt.estimation.standard_error import noise_of_trajectories, standard_error
 from infoatlas_rt.inputs.checks import as_choice, as_count
 
@@ -116,8 +116,9 @@ def _values(
     found: Sequence[Any], p: NDArray[np.float64], permutations: int, correction: str, how: str
 ) -> dict[str, Any]:
     """Values of `Screening` for estimates with their p-values."""
-    one, names = found[0], ("mi", "stderr", "noise", "saturated")
+    one, names = found[0], ("mi", "stderr", "noise", *FLAGS)
     return {name: np.array([getattr(each, name) for each in found]) for name in names} | {
+        "at_least": np.array([getattr(each, "at_least", None) for each in found], np.float64),
         "autocorrelated": any(each.autocorrelated for each in found),
         "p_value": p,
         # What cannot be tested (`unresolved`) counts as not significant.

@@ -17,9 +17,7 @@ from infoatlas_rt.inputs.checks import as_count, as_flag, as_groups, as_samples
 
 from .lagged import best_lag, lagged_rows, series_label
 from .many_tests import screen, screen_given
-from .screening_results import FeatureRanking, LagScan, PairwiseInformation
-
-SATURATED = 10.0  # nats by which a saturated estimate is preferred
+from .screening_results import FeatureRanking, LagScan, PairwiseInformation, rank_lags
 
 
 def lag_scan(
@@ -91,8 +89,7 @@ def lag_scan(
         pairs, estimator, True, permutations, correction, executor, progress, trajectory,
         influences=influences,
     )  # fmt: skip
-    # A saturated estimate is a lower limit, and can be below those at the lags beside it.
-    ranked = found["mi"] + SATURATED * found["saturated"]
+    ranked = rank_lags(found["mi"], found["at_least"])
     dims = min(*(side.shape[1] for side in pairs[0]), estimator.k or estimator.model_file.dim)
     best, interval = best_lag(np.array(steps), ranked, influences, dims, estimator.seed)
     names = series_label(x, "x"), series_label(y, "y")

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infoatlas_rt.estimation.result import INTERVAL, SIMILAR_ROWS
+from infoatlas_rt.estimation.result import FLAGS, INTERVAL, SIMILAR_ROWS, value_text
 from infoatlas_rt.inputs.checks import as_choice
 
 from ..presentation import axes_of, require_pandas
 from .independence import LEVEL
 
+LINEAR = 10.0  # nats by which the estimate of a linear function is preferred
 SHOWN = 20  # rows of a result that are printed, at most
 
 
@@ -29,9 +30,10 @@ class Screening:
     p_adjusted : [m] float64
         P-values corrected for the number m of tests. Judge by these: of m independent columns, some
         have a `p_value` below 0.05 by chance.
-    saturated : [m] bool
-        A linear combination of one side determines one of the other, as far as n samples can
-        resolve: the true value may be much larger.
+    saturated, atoms, heavy_tails : [m] bool, int64, bool
+        Flags of `Estimate`.
+    at_least : [m] float64
+        Nats; lower bound of `Estimate` where rounding decides `mi`, and is printed; else NaN.
     autocorrelated : bool
         Neighbouring rows are similar, and the tests take them for independent.
     samples : int
@@ -50,6 +52,9 @@ class Screening:
     p_value: NDArray[np.float64]
     p_adjusted: NDArray[np.float64]
     saturated: NDArray[np.bool_]
+    atoms: NDArray[np.int64]
+    heavy_tails: NDArray[np.bool_]
+    at_least: NDArray[np.float64]
     autocorrelated: bool
     samples: int
     permutations: int
@@ -57,7 +62,7 @@ class Screening:
     how: str
 
     def _columns(self) -> dict[str, NDArray[Any]]:
-        names = ("mi", "stderr", "noise", "p_value", "p_adjusted", "saturated")
+        names = ("mi", "stderr", "noise", "p_value", "p_adjusted", *FLAGS, "at_least")
         return {name: getattr(self, name) for name in names}
 
     def plot(self, ax: Any = None) -> Any:
@@ -81,11 +86,12 @@ class Screening:
         tested = f", p = {self.p_value[i]:.3g}"
         if self.correction != "none":
             tested += f", corrected p = {self.p_adjusted[i]:.3g}"
+        flags = [name for name in FLAGS if getattr(self, name)[i]]
+        flags += [] if self.stderr[i] else ["degenerate"]
         return (
-            f"{label}: {self.mi[i]:.3f} ± {self.stderr[i]:.3f} nats"
+            f"{label}: {value_text(self.mi[i], self.stderr[i], self.at_least[i])} nats"
             + (tested if self.permutations else "")
-            + (" [saturated]" if self.saturated[i] else "")
-            + ("" if self.stderr[i] else " [degenerate]")
+            + (f" [{', '.join(flags)}]" if flags else "")
         )
 
     @property
@@ -103,9 +109,18 @@ class Screening:
                 f"{self.permutations} permutations, a single dependence has "
                 f"{self.least_adjusted:.2g} or more"
             )
+        more += [f"{name}: {text}" for name, text in FLAGS.items() if getattr(self, name).any()]
         if self.autocorrelated:
             more.append(SIMILAR_ROWS)
         return "\n".join([f"{head} (n={self.samples}, {self.how})", *shown, *more])
+
+
+def rank_lags(mi: NDArray[np.float64], at_least: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values [m] by which lags are compared.
+
+    Rounding decides the estimate of a linear function, which can be below those beside it.
+    """
+    return mi + LINEAR * np.isfinite(at_least)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +135,7 @@ class LagScan(Screening):
         Lag with the largest mutual information, in steps. It is between the tops of a parabola and
         of two lines through the squared correlations 1 - exp(-2 mi / d) of the largest estimate and
         its neighbours. At the ends of the lags, and between uneven lags, it is the lag of that
-        estimate. A saturated estimate counts as larger than others.
+        estimate. That of a linear function (`at_least`) counts as larger than others.
     interval : (float, float)
         90% interval of `best`, by a block bootstrap; it contains both tops. At the ends of the
         lags, and between uneven lags, it reaches half-way to the neighbours at least.
@@ -132,6 +147,11 @@ class LagScan(Screening):
     best: float
     interval: tuple[float, float]
     question: str
+
+    @property
+    def top(self) -> int:
+        """Position of the largest estimate in `lags`."""
+        return int(rank_lags(self.mi, self.at_least).argmax())
 
     def __str__(self) -> str:
         """The best lag if one is significant, and a line for each."""
@@ -218,8 +238,9 @@ class PairwiseInformation(Screening):
 
         Parameters
         ----------
-        value : {"mi", "stderr", "noise", "p_value", "p_adjusted", "saturated"}
-            Field to show; "mi" (nats) unless given. InputError if there is no such value.
+        value : str
+            Field of each pair to show, as "p_adjusted"; "mi" (nats) unless given. InputError if
+            there is no such value.
         """
         columns = self._columns()
         as_choice(value, "value", columns)

@@ -12,20 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError, OutputError
-from infoatlas_rt.estimation.result import Estimate
+from infoatlas_rt.estimation.result import FLAGS, Estimate
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.receiver import Receiver, Sample
 from infoatlas_rt.messages.stream import Output, Stream
 from infoatlas_rt.streams.events import Event
 from infoatlas_rt.streams.extrema import Extremum, ExtremumDetector
 
+from ..presentation import nulls
 from .part_samples import Part, PartSamples, far_partners
 from .states import Bag, shorten
 
 KEPT = 1000  # states of a topic that are kept for a picture; sometimes up to twice as many
 ESTIMATES = 1500  # of a recording by default, at most: as many as a picture can show
 SURVEYED = 500  # messages from which their interval is estimated
-COLUMNS = ("stamp", "mi", "stderr", "noise", "local", "fill", "saturated")  # of an estimate
+COLUMNS = ("stamp", "mi", "stderr", "noise", "local", "fill", *FLAGS, "at_least")  # of an estimate
 
 
 class StreamTopic(NamedTuple):
@@ -57,6 +58,9 @@ class StreamCurve:
     local: NDArray[np.float64]
     fill: NDArray[np.float64]  # [T], pairs in the window as a share of its steps
     saturated: NDArray[np.bool_]
+    atoms: NDArray[np.int64]
+    heavy_tails: NDArray[np.bool_]
+    at_least: NDArray[np.float64]  # NaN if there is no bound
     # In order of time; `index` and `detected_at` are numbers of the detector's estimates.
     extrema: list[Extremum]
     start: float  # first stamp, seconds
@@ -80,7 +84,7 @@ class StreamCurve:
             "how": self.how,
             "notices": self.notices,
             "start": self.start,
-            "curve": {name: getattr(self, name).tolist() for name in COLUMNS},
+            "curve": {name: nulls(getattr(self, name)) for name in COLUMNS},
             "extrema": [asdict(extremum) for extremum in self.extrema],
         }
         if len(self.topics) == 2:
@@ -92,7 +96,7 @@ class StreamCurve:
 
     def write_csv(self, target: str | Path) -> None:
         """Write a row for each estimate, extremum and coupling, in order of time."""
-        values = zip(*(getattr(self, name).tolist() for name in COLUMNS), strict=True)
+        values = zip(*(nulls(getattr(self, name)) for name in COLUMNS), strict=True)
         rows: list[dict[str, Any]] = [
             {"kind": "estimate", **dict(zip(COLUMNS, own, strict=True))} for own in values
         ]
@@ -183,8 +187,9 @@ def read(
         raise InputError(f"{where}: {_why_no_estimate(stream, samples.part, found.fault, far)}")
     notices = [*bag.notices, *found.notices, *[far] * bool(far)]
     slices = "unsliced" if one.k is None else f"{one.slices} slices of {one.k} dimensions"
-    columns = dict(zip(COLUMNS, np.array(found.rows).T, strict=True))
-    columns["saturated"] = columns["saturated"].astype(bool)
+    columns = dict(zip(COLUMNS, np.array(found.rows, np.float64).T, strict=True))
+    kinds = {"saturated": bool, "atoms": np.int64, "heavy_tails": bool}
+    columns |= {name: columns[name].astype(kind) for name, kind in kinds.items()}
     read_by = [receiver.extractor for receiver in receivers]
     return StreamCurve(
         data=str(bag.path),
@@ -240,8 +245,9 @@ class _Found:
         found = output.estimate
         if found is not None and output.shown:
             one = self.estimate = found.estimate
-            errors = one.stderr, one.noise
-            self.rows.append((found.stamp, one.mi, *errors, found.local, found.fill, one.saturated))
+            flags = (getattr(one, name) for name in (*FLAGS, "at_least"))
+            values = one.mi, one.stderr, one.noise, found.local, found.fill
+            self.rows.append((found.stamp, *values, *flags))
 
 
 def _settings(stream: Stream) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
+from infoatlas_rt.estimation.result import FLAGS
 from infoatlas_rt.inputs.checks import as_seconds
 from infoatlas_rt.messages.receiver import Receiver
 from infoatlas_rt.messages.sync import Pair, Synchroniser
@@ -25,6 +26,7 @@ from infoatlas_rt.messages.sync import Pair, Synchroniser
 from ..analysis.independence import LEVEL
 from ..analysis.screening import lag_scan
 from ..analysis.screening_results import LagScan
+from ..presentation import nulls
 from .part_samples import PartSamples
 
 SIDES = attrgetter("a"), attrgetter("b")
@@ -111,11 +113,13 @@ def scan_lags(
             progress((before + done / total) / len(asked))
 
         found = lag_scan(x, y, range(-most, most + 1), estimator, progress=report)
-        values = ("mi", "stderr", "noise", "p_adjusted")
+        values = ("mi", "stderr", "noise", "p_adjusted", *FLAGS)
         scan |= {
             "significant": significant(found),
             "lag": (found.lags * grid).tolist(),
             **{name: getattr(found, name).tolist() for name in values},
+            "at_least": nulls(found.at_least),
+            "top": found.top,
             "best": found.best * grid,
             "interval": [end * grid for end in found.interval],
         }
@@ -172,7 +176,7 @@ def _autocorrelation(parts: Sequence[Array]) -> Array:
 
 def significant(found: LagScan) -> bool:
     """Whether two quantities depend on each other at the lag with the largest estimate."""
-    best = found.mi.argmax()
+    best = found.top
     # Of few steps there are few shifts, so that no p is below `least_adjusted`.
     rare = found.p_adjusted[best] <= max(LEVEL, found.least_adjusted)
     return bool(rare and found.mi[best] > Z * found.noise[best])

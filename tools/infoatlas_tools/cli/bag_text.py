@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt.cli.console import table
+from infoatlas_rt.estimation.result import value_text
 from infoatlas_rt.messages.stream import SPACING
 from infoatlas_rt.streams.event_thresholds import DECOUPLED_BELOW
 from infoatlas_rt.streams.events import DECOUPLED
@@ -12,7 +13,7 @@ from infoatlas_rt.streams.resolution import FINEST
 
 from ..analysis.independence import LEVEL
 from ..bags.bag_curve import fates
-from .curve import extrema_rows
+from .curve import extrema_rows, print_flags
 
 
 def print_bag(result: dict[str, Any], plot: str | None, csv: str | None) -> None:
@@ -25,7 +26,7 @@ def print_bag(result: dict[str, Any], plot: str | None, csv: str | None) -> None
     table(
         f"Extrema of the curve of {result['data']} (times: seconds since the first message)",
         ("", "kind", "time", "MI (nats)", "prominence", "reported at"),
-        extrema_rows(result["extrema"], "{:.2f}", start),
+        extrema_rows(result, "stamp", "{:.2f}", start),
         empty=f"none above the noise: no rise or fall within {result['delay']:g} s exceeds "
         f"{result['z']:g} standard errors (--z, --delay)",
     )
@@ -52,11 +53,7 @@ def print_bag(result: dict[str, Any], plot: str | None, csv: str | None) -> None
             f"{result['extremum_grid']:.3g} s{', half as many as on a robot' if half else ''} "
             "(--every 1: all estimates)"
         )
-    saturated = sum(result["curve"]["saturated"])
-    if saturated:
-        print(
-            f"Saturated: {saturated} (one side determines the other; the true value may be larger)"
-        )
+    print_flags(result["curve"])
     if plot:
         print(f"Picture: {plot}")
     if csv:
@@ -147,7 +144,7 @@ def _print_lags(result: dict[str, Any]) -> None:
         if "why" in scan:
             rows.append((*scan["quantities"], "none", scan["why"], "", ""))
             continue
-        best = int(np.argmax(scan["mi"]))
+        best = scan["top"]
         found = scan["significant"]
         ends |= best in (0, len(scan["mi"]) - 1)
         rare |= found and scan["p_adjusted"][best] > LEVEL
@@ -157,7 +154,7 @@ def _print_lags(result: dict[str, Any]) -> None:
                 *scan["quantities"],
                 _format_signed(scan["best"]) if found else "none",
                 f"{_format_signed(low)} to {_format_signed(high)}" if found else "",
-                f"{scan['mi'][best]:.3f} ± {scan['stderr'][best]:.3f}",
+                value_text(*(scan[name][best] for name in ("mi", "stderr", "at_least"))),
                 f"{scan['p_adjusted'][best]:.2g}",
             )
         )

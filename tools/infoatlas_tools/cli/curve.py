@@ -82,20 +82,36 @@ def run(arguments: Namespace) -> None:
 
 
 def extrema_rows(
-    extrema: list[dict[str, Any]], time: str, start: float = 0.0
+    result: dict[str, Any], position: str, time: str, start: float = 0.0
 ) -> list[tuple[str, ...]]:
-    """Rows of a table of extrema; times are since `start`, in the format `time`."""
+    """Rows of a table of extrema; times are since `start`, in the format `time`.
+
+    `position` is the column of the curve that has the times.
+    """
+    from infoatlas_rt.estimation.result import value_text
+
+    curve = result["curve"]
+    bounds = dict(zip(curve[position], curve["at_least"], strict=True))
     return [
         (
             str(number),
             found["kind"],
             time.format(found["stamp"] - start),
-            f"{found['value']:.3f}",
+            value_text(found["value"], None, bounds.get(found["stamp"])),
             f"{found['prominence']:+.3f} ({found['z']:.1f} s.e.)",
             time.format(found["detected_stamp"] - start),
         )
-        for number, found in enumerate(extrema, start=1)
+        for number, found in enumerate(result["extrema"], start=1)
     ]
+
+
+def print_flags(curve: dict[str, Any]) -> None:
+    """Print how many estimates of a curve have each flag, and what it means."""
+    from infoatlas_rt.estimation.result import FLAGS
+
+    for name, meaning in FLAGS.items():
+        if count := sum(map(bool, curve[name])):
+            print(f"{name.replace('_', ' ').capitalize()}: {count} ({meaning})")
 
 
 def _print(result: dict[str, Any], trajectories: Any, arguments: Namespace) -> None:
@@ -105,7 +121,7 @@ def _print(result: dict[str, Any], trajectories: Any, arguments: Namespace) -> N
     table(
         f"Extrema of I(s_t; s_t-lag) over {result['data']} (times: {unit})",
         ("", "kind", "time", "MI (nats)", "prominence", "reported at"),
-        extrema_rows(result["extrema"], time),
+        extrema_rows(result, "position", time),
         empty="none above the noise",
     )
     if result["dropped"]:
@@ -114,6 +130,7 @@ def _print(result: dict[str, Any], trajectories: Any, arguments: Namespace) -> N
         print("Left out, constant within each trajectory or determined by others:", *left_out)
     for text in result["notes"]:
         print(text)
+    print_flags(result["curve"])
     points = len(result["curve"]["position"])
     if normalised and points < POINTS:
         print(

@@ -21,10 +21,11 @@ from infoatlas_rt.estimation.pairs import Pairs
 from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.estimation.redundancy import redundant
-from infoatlas_rt.estimation.result import Estimate
+from infoatlas_rt.estimation.result import FLAGS, Estimate
 from infoatlas_rt.inputs.checks import as_choice, as_count
 from infoatlas_rt.streams.extrema import POINTS, Extremum, ExtremumDetector
 
+from ..presentation import nulls
 from ..trajectories import Trajectories, as_trajectories
 
 MODES = ("auto", "raw", "normalised")
@@ -48,9 +49,10 @@ class MICurve:
         Nats; the estimate of each slice.
     influence : [T, N] float64
         Influence of each trajectory on the point; NaN for trajectories that do not reach it.
-    saturated : [T] bool
-        A linear combination of one side determines one of the other, as far as the samples can
-        resolve: the true value may be much larger.
+    saturated, atoms, heavy_tails : [T] bool, int64, bool
+        Flags of `Estimate`.
+    at_least : [T] float64
+        Nats; lower bound of `Estimate` where rounding decides `mi`; else NaN.
     mode : {"raw", "normalised"}
         Unit of `position`: original steps, or fractions of the trajectory.
     lag, history : int
@@ -70,6 +72,9 @@ class MICurve:
     per_slice: NDArray[np.float64]
     influence: NDArray[np.float64]
     saturated: NDArray[np.bool_]
+    atoms: NDArray[np.int64]
+    heavy_tails: NDArray[np.bool_]
+    at_least: NDArray[np.float64]
     mode: str
     lag: int
     history: int
@@ -79,9 +84,9 @@ class MICurve:
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe values; "curve" has the values of each point."""
         settings = ("lag", "history", "mode", "dropped", "how")
-        values = ("position", "mi", "stderr", "noise", "samples")
+        values = ("position", "mi", "stderr", "noise", "samples", *FLAGS, "at_least")
         found = {name: getattr(self, name) for name in settings} | {"dropped": [*self.dropped]}
-        return found | {"curve": {name: getattr(self, name).tolist() for name in values}}
+        return found | {"curve": {name: nulls(getattr(self, name)) for name in values}}
 
     def extrema(self, delay: float | None = None, **options: Any) -> list[Extremum]:
         """Extrema of the curve in order of time, by the causal detector; stamps are positions.
@@ -203,9 +208,10 @@ def mi_curve(
             progress(i + 1, len(steps))
     one = estimates[0]
     slices = "unsliced" if one.k is None else f"{one.slices} slices of {one.k} dimensions"
-    names = ("mi", "stderr", "noise", "samples", "per_slice", "saturated")
+    names = ("mi", "stderr", "noise", "samples", "per_slice", *FLAGS)
     return MICurve(
         **{name: np.array([getattr(each, name) for each in estimates]) for name in names},
+        at_least=np.array([each.at_least for each in estimates], np.float64),
         position=position,
         influence=influence,
         mode=mode,

@@ -155,8 +155,7 @@ typedef struct infoatlas_estimate {
   int64_t redundant_x, redundant_y; /* numbers of coordinates of a sliced side that others determine
                                      * linearly (copies, sums), and which are left out */
   int saturated; /* a linear combination of one side determines one of the other, as in a copy;
-                  * nonlinear functions are not flagged, as in windows of Python, but unlike in
-                  * Python's Estimator.estimate */
+                  * nonlinear functions, atoms and heavy tails are not flagged, unlike in Python */
   int degenerate;                 /* all coordinates of a side are constant: mi is 0 */
   int clipped;                    /* a slice was replaced by a bound */
   int autocorrelated;             /* neighbours are similar, and time_series is not set */
