@@ -18,11 +18,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .prepare import Samples
-from .result import Estimate
+from ..inputs.gpu_arrays import to_host
+from .determined import LEAST, MOST, is_determined
+from .prepare import Prepared, Samples
+from .result import INTERVAL, Estimate
+from .unresolved import least_information
 
+MANY = 12  # patterns from which an estimate that does not take them apart is flagged
+LEAST_WIDTH = 0.75  # least half-width of a flagged 90% interval, as a share of the estimate
+FARTHEST = 1000.0  # interquartile ranges, beyond which tails are heavy
 PATTERNS = 8  # from so many patterns on; with fewer, the sum has a larger error than the graph
-LEAST_COUNT, LEAST_SHARE = 5, 0.01  # samples, and share of all, that an atom has at least
+# Samples, and share of all, that an atom has at least. Of patterns with a smaller share, the atoms
+# of the other side are not taken apart.
+LEAST_COUNT, LEAST_SHARE = 5, 0.01
 MOST_ATOMS = 3  # of a coordinate: two limits and a code; with more it has levels
 CONTINUOUS = 0.9  # least share of different values among the others
 LEAST_OTHERS = 20
@@ -34,7 +42,6 @@ OWN = 200  # samples from which a pattern borrows none
 # If the pattern depends on the other side, borrowed samples differ from a pattern's own. Error per
 # nat of this dependence, where all are borrowed.
 DEPENDENT = 0.25
-RARE = 0.01  # share of samples below which the atoms of the other side are not taken apart
 
 Estimating = Callable[[Samples], Estimate]
 
@@ -57,6 +64,39 @@ def find_atoms(side: NDArray[np.float64]) -> NDArray[np.int8]:
 def count_patterns(side: NDArray[np.float64]) -> int:
     """Number of patterns of atoms among samples [n, d]; 1 if there are no atoms."""
     return len(np.unique(find_atoms(side), axis=0))
+
+
+def with_flags(
+    samples: Samples, found: Estimate, prepare: Callable[[Samples], Prepared]
+) -> Estimate:
+    """The estimate, flagged, with a bound or a larger error where its kind of data misleads it."""
+    if found.k is not None:
+        return found
+    if found.saturated:
+        some = prepare(samples.take(np.arange(0, len(samples), -(-len(samples) // MOST))))
+        found = replace(found, at_least=max(least_information(some.x, some.y, some.order), 0.0))
+    elif found.mi > LEAST:
+        in_order = samples.time_series or found.autocorrelated
+        found = replace(found, saturated=is_determined(samples, in_order))
+    if found.patterns or found.mi < LEAST_MI:
+        return found
+    sides = [np.asarray(to_host(side)) for side in (samples.x, samples.y)]
+    ranked = [np.sort(side, axis=0) for side in sides]
+    tied = [side for side, r in zip(sides, ranked, strict=True) if (r[1:] == r[:-1]).any()]
+    atoms = max(map(count_patterns, tied), default=0)
+    heavy = found.mi > LEAST and all(map(_has_heavy_tails, ranked))
+    if atoms < MANY and not heavy:
+        return found
+    stderr = max(found.stderr, LEAST_WIDTH / INTERVAL * found.mi)
+    return replace(found, stderr=stderr, atoms=atoms * (atoms >= MANY), heavy_tails=heavy)
+
+
+def _has_heavy_tails(ranked: NDArray[np.float64]) -> bool:
+    """Whether a coordinate, sorted [n, d], has values far beyond its quartiles."""
+    n = len(ranked)
+    least, low, high, most = ranked[[0, n // 4, (3 * n) // 4, n - 1]] / 2  # differences are finite
+    beyond = np.maximum(low - least, most - high)
+    return bool(((beyond / FARTHEST > high - low) & (high > low)).any())
 
 
 @dataclass
@@ -115,7 +155,7 @@ def _chained(
             part = _with(samples, side, values).take(rows)
             inner = [a[rows] for a in atoms]
             inner[side] = np.zeros((len(rows), 1), np.int8)
-            further = rest if len(here) >= RARE * len(own) else ()
+            further = rest if len(here) >= LEAST_SHARE * len(own) else ()
             known[key] = rows, _chained(part, inner, further, estimating)
         rows, found = known[key]
         at = np.searchsorted(rows, here)  # own samples are among those that were used

@@ -21,7 +21,6 @@ POINTS = 64  # of these are predicted
 WIDER = 4  # times as many neighbours, further away: the error of a function grows with them
 DISTINCT = 0.9  # least share of different values of a coordinate that can be a function
 PRECISE = 0.2  # largest error that counts, in deviations
-RIDGE, TINY = 1e-9, 1e-300
 # Samples in order of time that are this share of all apart, or closer, are no neighbours: they are
 # similar without being dependent.
 RECENT = 0.1
@@ -77,11 +76,7 @@ def _function(x: Matrix, y: Matrix, rows: NDArray[np.int64], close: NDArray[np.b
 
 def _error(x: Matrix, y: Matrix, rows: NDArray[np.int64], near: NDArray[np.int64]) -> Matrix:
     """Median error of y [dy] at the rows, predicted linearly from their samples `near` [m, k]."""
-    apart = x[near] - x[rows, None]
-    size = abs(apart).max(axis=1, keepdims=True)
-    design = np.pad(apart / (size + TINY), ((0, 0), (0, 0), (1, 0)), constant_values=1.0)
-    # Normal equations, with a ridge for equal neighbours: live windows have no time for `pinv`.
-    square = design.swapaxes(1, 2) @ design + RIDGE * np.eye(design.shape[2])
-    fitted = np.linalg.solve(square, design.swapaxes(1, 2) @ y[near])
-    error: Matrix = np.median(abs(fitted[:, 0] - y[rows]), axis=0)
+    design = np.pad(x[near] - x[rows, None], ((0, 0), (0, 0), (1, 0)), constant_values=1.0)
+    predicted = (np.linalg.pinv(design)[:, :1] @ y[near])[:, 0]
+    error: Matrix = np.median(abs(predicted - y[rows]), axis=0)
     return error

@@ -16,10 +16,9 @@ from ..errors import InputError, ModelError
 from ..inputs.checks import as_choice, as_count
 from ..models import model_file
 from . import slicing
-from .atoms import LEAST_SAMPLES, estimate_by_patterns
+from .atoms import LEAST_SAMPLES, estimate_by_patterns, with_flags
 from .bounds import warn_of_copies
 from .directions import WAYS, estimate_by_directions
-from .flags import with_flags
 from .forward import forward
 from .large_samples import Timed, by_parts
 from .prepare import Prepared, Samples, check_lengths, check_samples, prepare

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -75,9 +74,8 @@ class Estimate:
     model : str
         Name and version of the model.
     saturated : bool
-        A linear combination of one side determines one of the other, as far as n samples can
-        resolve, as in a copy. Of unsliced sides, also: a coordinate is a smooth function of the
-        other side. The true value may be much larger, up to infinity.
+        A linear combination of one side (if unsliced, also a smooth function) determines a part of
+        the other, as far as n samples can resolve. The true value may be much larger.
     degenerate : bool
         All coordinates of a side are constant: `mi` and `stderr` are exactly 0.
     clipped : bool
@@ -109,12 +107,11 @@ class Estimate:
         them (windows, groups, few samples); else 0. `mi` is usually too low then, and the 90%
         interval is at least `mi` ± 75%.
     heavy_tails : bool
-        Both unsliced sides have values beyond 1,000 interquartile ranges, and `mi` is above 1 nat.
-        It is often too low, and the interval is at least as wide.
+        Both unsliced sides have values beyond 1,000 interquartile ranges, and `mi` is above 1 nat:
+        often too low, with as wide an interval.
     at_least : float or None
-        Nats; a lower bound of the information, if unsliced sides are linear functions of each other
-        (`saturated`); else None. Rounding in the graph then decides `mi`, which can differ by nats
-        between engines and processors. The bound is the same on all of them.
+        Nats; lower bound of the information, if unsliced sides are linear functions of each other;
+        else None. Rounding then decides `mi`, but not the bound, which all engines share.
     """
 
     mi: float
@@ -164,11 +161,7 @@ class Estimate:
         found = [SIMILAR_ROWS] * self.autocorrelated
         if self.patterns:
             found.append(f"sum over {self.patterns} patterns of values that many samples share")
-        if self.atoms:
-            shared = f"samples share values in {self.atoms} patterns"
-            found.append(f"{shared} (zeros, limits, lost values): usually too low")
-        if self.heavy_tails:
-            found.append(FLAGS["heavy_tails"])
+        found += [FLAGS[name] for name in ("atoms", "heavy_tails") if getattr(self, name)]
         return tuple(found)
 
     def __str__(self) -> str:
@@ -184,11 +177,10 @@ class Estimate:
                     flags.append(f"{len(left_out)} {why} in {side}")
         if self.effective_samples < self.samples:
             flags.append(f"{self.effective_samples:.0f} effective samples")
-        value, noise = f"= {value_text(self.mi, self.stderr)}", f"noise {self.noise:.3f}, "
-        if self.at_least is not None:
-            value, noise = value_text(self.mi, self.stderr, self.at_least), ""
+        noise = f"noise {self.noise:.3f}, " if self.at_least is None else ""
         return (
-            f"I {value} nats ({noise}n={self.samples}, {how}, {self.model} on {self.provider})"
+            f"I {'= ' * bool(noise)}{value_text(self.mi, self.stderr, self.at_least)} nats "
+            f"({noise}n={self.samples}, {how}, {self.model} on {self.provider})"
             + (f" [{', '.join(flags)}]" if flags else "")
         )
 
@@ -216,9 +208,9 @@ class Estimate:
 
 def value_text(mi: float, stderr: float | None, at_least: float | None = None) -> str:
     """An estimate and its standard error; or "above" its bound, where rounding decides it."""
-    if at_least is None or math.isnan(at_least):
+    if at_least is None or np.isnan(at_least):
         return f"{mi:.3f}" + ("" if stderr is None else f" ± {stderr:.3f}")
-    return f"above {math.floor(10 * at_least) / 10:.1f}"
+    return f"above {np.floor(10 * at_least) / 10:.1f}"
 
 
 @dataclass(frozen=True, eq=False)
