@@ -14,7 +14,7 @@ from infoatlas_rt.cli import main
 from infoatlas_rt.estimation import prepare
 from infoatlas_rt.estimation.prepare import check_samples
 from infoatlas_tools import independence_test
-from infoatlas_tools.analysis.independence import Pairings
+from infoatlas_tools.analysis.independence import Pairings, whole_periods
 from pictures import series, words
 from refusals import refuses
 
@@ -100,6 +100,22 @@ def test_groups_are_exchanged_as_a_whole(estimator):
     )
     with pytest.raises(InputError, match="from 3 to 5 samples"):
         independence_test(x, y, estimator, groups=np.repeat(range(12), [3, 5] + [4] * 10))
+
+
+@pytest.mark.parametrize(("cycles", "turn"), [(8, 240), (8.5, 226), (0.5, 240)])
+def test_shifts_continue_after_a_whole_number_of_a_shared_period(cycles, turn):
+    rng = np.random.default_rng(0)
+    angles = 2 * np.pi * np.arange(240)[:, None] * cycles / 240
+    x, y = (np.sin(angles + shift) + 0.3 * rng.standard_normal((240, 1)) for shift in (0, 1))
+    assert whole_periods(x, y) == pytest.approx(turn, abs=1)
+    assert whole_periods(x, rng.standard_normal((240, 1))) == 240  # it is not shared
+    prepared = Estimator(threads=1).prepare(check_samples(x, y, "cpu", True))
+    pairings = Pairings(prepared, 9, True, 0)
+    for number in range(1, 10):
+        step = np.empty(240, int)  # of y, beside each step of x
+        step[prepared.order] = prepared.order[pairings[number]]
+        jump = np.setdiff1d(np.diff(step), [1])
+        assert all(abs(own) == pytest.approx(turn - 1, abs=1) for own in jump) and len(jump) <= 2
 
 
 def test_groups_of_one_sample_are_no_groups(estimator):

@@ -220,6 +220,25 @@ def test_lags_of_trajectories(estimator):
     assert found.best == pytest.approx(1, abs=0.1) and found.samples == 80 + 40 + 60 - 3 * 4
 
 
+def test_a_motion_that_all_trajectories_share_is_no_dependence(estimator):
+    """Complete trajectories are exchanged, also of different lengths; few have no small p."""
+    rng = np.random.default_rng(0)
+    paths = [np.linspace(0, 3, n) for n in rng.integers(30, 50, 8)]
+    x, y = (
+        [shape(u) + 0.5 * rng.standard_normal(len(u)) for u in paths] for shape in (np.sin,) * 2
+    )
+    found, shifted = (
+        lag_scan(x, y, [0, 1], estimator, permutations=99, repeated=repeated)
+        for repeated in (True, False)
+    )
+    assert found.p_adjusted.min() > 0.05 > shifted.p_adjusted.min()
+    assert "99 group permutations" in str(found) and "99 circular shifts" in str(shifted)
+    own = [b + 2 * (a - np.sin(u)) for a, b, u in zip(x, y, paths, strict=True)]
+    assert lag_scan(x, own, [0, 1], estimator, permutations=99).p_adjusted[0] <= 0.05
+    few = lag_scan(x[:3], y[:3], [0, 1], estimator, permutations=99)
+    assert few.permutations == 5 and few.least_adjusted == pytest.approx(2 / 6)
+
+
 def test_executor_and_pictures(estimator, table):
     X, y = table
     Figure = pytest.importorskip("matplotlib.figure").Figure

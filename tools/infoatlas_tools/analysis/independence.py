@@ -28,9 +28,12 @@ from infoatlas_rt.estimation.forward import pairing_means
 from infoatlas_rt.estimation.prepare import Prepared, check_samples
 from infoatlas_rt.estimation.result import SIMILAR_ROWS
 from infoatlas_rt.inputs.checks import as_count
-from infoatlas_rt.inputs.gpu_arrays import Array, array_namespace, beside
+from infoatlas_rt.inputs.gpu_arrays import Array, array_namespace, beside, to_host
 
 PERMUTATIONS = 199
+# Of a period that two series share: least share of the variance of both, and least number of
+# periods. The spectra have FINER frequencies for each multiple of 1 / n.
+PERIODIC, FEWEST, FINER = 0.3, 4, 8
 LEVEL = 0.05  # the largest p-value, corrected if there are several tests, that is significant
 
 
@@ -198,23 +201,36 @@ def independence_test(
 class Pairings(Sequence[NDArray[np.int64]]):
     """Pairings of the samples of y with those of x; pairing 0 is the given one.
 
-    Indices are positions in the shuffled samples. With groups, complete groups are permuted. Each
-    pairing is drawn when it is accessed, from a random stream of its own, because all of them at
-    once could need much more memory than the samples.
+    Indices are positions in the shuffled samples. With groups, complete groups are permuted, and so
+    are trajectories (`exchanged` [n], of the input): a longer one is thinned to the steps of the
+    other, a shorter one repeats steps. A series is shifted, and continues at its start after a
+    whole number of the period that both sides share. Each pairing is drawn when it is accessed,
+    from a random stream of its own, because all of them at once could need much more memory than
+    the samples.
     """
 
-    def __init__(self, prepared: Prepared, count: int, time_series: bool, seed: int) -> None:
-        self.method = "circular shift" if time_series else "permutation"
-        self._members = np.arange(len(prepared.order))[:, None]
+    def __init__(
+        self,
+        prepared: Prepared,
+        count: int,
+        time_series: bool,
+        seed: int,
+        exchanged: NDArray[np.int64] | None = None,
+    ) -> None:
         if prepared.groups is not None:
-            self.method = "group permutation"
-            self._members = _members(prepared.order, prepared.groups)
-        self._order, self._place = prepared.order, prepared.sequence
+            exchanged = prepared.groups
+            _check_sizes(exchanged)
+        self.method = pairing_method(time_series, exchanged)
+        self._order, self._place = prepared.order, np.argsort(prepared.order)
         self._seed, self._count = seed, count
-        if self.method == "circular shift":
+        if exchanged is not None:
+            self._rows, self._sizes = np.argsort(exchanged, kind="stable"), np.bincount(exchanged)
+        elif time_series:
             drawn = np.random.default_rng([seed, 1])
             self._shifts = (1 + drawn.permutation(len(self._order) - 1))[:count]
             self._count = len(self._shifts)
+            sides = (to_host(side)[self._place] for side in (prepared.x, prepared.y))
+            self._turn = whole_periods(*sides)
 
     def __len__(self) -> int:
         return 1 + self._count
@@ -224,23 +240,51 @@ class Pairings(Sequence[NDArray[np.int64]]):
         if number == 0:
             return np.arange(n)
         if self.method == "circular shift":
-            return np.asarray(self._place[(self._order - self._shifts[number - 1]) % n])
-        pairing = np.empty(n, np.int64)
-        pairing[self._members] = np.random.default_rng([self._seed, 0, number]).permutation(
-            self._members
-        )
-        return pairing
+            at = self._order - self._shifts[number - 1]
+            return np.asarray(self._place[np.where(at < 0, at % self._turn, at)])
+        rng = np.random.default_rng([self._seed, 0, number])
+        if self.method == "permutation":
+            return rng.permutation(n)
+        sizes, drawn = self._sizes, rng.permutation(len(self._sizes))
+        starts, own = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)
+        step = (np.arange(n) - starts[own]) * sizes[drawn][own] // sizes[own]
+        partner = np.empty(n, np.int64)
+        partner[self._rows] = self._rows[starts[drawn][own] + step]
+        return np.asarray(self._place[partner[self._order]])
 
 
-def _members(order: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Positions of the samples of each group in the shuffled ones [G, n / G], by their steps."""
+def pairing_method(time_series: bool, exchanged: NDArray[np.int64] | None) -> str:
+    """How the pairings of a test are made."""
+    if exchanged is not None:
+        return "group permutation"
+    return "circular shift" if time_series else "permutation"
+
+
+def whole_periods(x: NDArray[np.float64], y: NDArray[np.float64]) -> int:
+    """Largest number of steps of two series [n, d] that is a whole number of their shared period.
+
+    A shift by all of these steps keeps the phase of the period, and others would break it where
+    the series continues at its start. The period is that of the largest product of both spectra.
+    """
+    n = len(x)
+    spectra = [
+        (abs(np.fft.rfft(normal_scores(side.T), FINER * n)) ** 2).sum(axis=0) for side in (x, y)
+    ]
+    top = int((spectra[0] * spectra[1])[FEWEST * FINER :].argmax()) + FEWEST * FINER
+    near = slice(top - FINER, top + FINER + 1)
+    if any(own[near].sum() < PERIODIC * own.sum() for own in spectra):
+        return n
+    return round(n * (top // FINER) * FINER / top)
+
+
+def _check_sizes(groups: NDArray[np.int64]) -> None:
+    """Raise InputError unless all groups have as many samples."""
     sizes = np.bincount(groups)
     if (sizes != sizes[0]).any():
         raise InputError(
             f"groups have from {sizes.min()} to {sizes.max()} samples, but the test exchanges "
             "complete groups: pass as many steps of each (cut or resample them), or one row of each"
         )
-    return np.argsort(order)[np.argsort(groups, kind="stable")].reshape(len(sizes), -1)
 
 
 def rv_coefficients(

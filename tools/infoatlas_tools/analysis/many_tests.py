@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,14 @@ from infoatlas_rt.inputs.checks import as_choice, as_count
 from .conditional import conditional_mutual_information
 from .conditional_result import ConditionalEstimate
 from .features import feature_correlations
-from .independence import PERMUTATIONS, Pairings, compare, least_p, rv_coefficients
+from .independence import (
+    PERMUTATIONS,
+    Pairings,
+    compare,
+    least_p,
+    pairing_method,
+    rv_coefficients,
+)
 
 # Permutations for each test. The smallest adjusted p-value of a single dependence is 0.025: one of
 # them may exceed it by chance, and it is still significant. Beyond `MOST` evaluations of permuted
@@ -47,17 +55,19 @@ def screen(
     progress: Callable[[int, int], None] | None,
     trajectory: NDArray[np.int64] | None = None,
     groups: NDArray[np.int64] | None = None,
+    exchange: bool = False,
     influences: list[NDArray[np.float64]] | None = None,
 ) -> dict[str, Any]:
     """Values of `Screening` for pairs of sides.
 
-    `trajectory` [n] numbers the trajectory of each sample, for the noise; `groups` [n] also for
-    the estimates and the tests. With `trajectory`, pairs are lags, which share one null
-    distribution. The influence [n] of each estimate is added to `influences`.
+    `trajectory` [n] numbers the trajectory of each sample, for the noise, and with `exchange` for
+    the tests; `groups` [n] also for the estimates. With `trajectory`, pairs are lags. They share
+    one null distribution, unless what depends on the step makes those of lags differ (`exchange`).
+    The influence [n] of each estimate is added to `influences`.
     """
     as_choice(correction, "correction", CORRECTIONS)
     keys: list[Hashable] = [0] * len(pairs)
-    if trajectory is None:
+    if trajectory is None or exchange:
         keys = null_keys(pairs, time_series or groups is not None)
     # Pairs with a constant side have no null distribution that others could share.
     for i, pair in enumerate(pairs):
@@ -69,8 +79,9 @@ def screen(
     count = as_count(permutations, "permutations", 0, 10**7)
     estimator = as_estimator(estimator)
     first = {key: i for i, key in reversed(list(enumerate(keys)))}
+    exchanged = trajectory if exchange else groups
     jobs = (
-        (*pair, time_series, groups, count, first[key] == i)
+        (*pair, time_series, groups, exchanged, count, first[key] == i)
         for i, (pair, key) in enumerate(zip(pairs, keys, strict=True))
     )
     estimates: list[Estimate] = []
@@ -87,7 +98,11 @@ def screen(
         if progress is not None:
             progress(i + 1, len(pairs))
     drawn = min(null.shape[1] for null in nulls.values())
-    return _values(estimates, p, drawn, correction, estimates[0].how)
+    different = drawn  # pairings that differ from each other
+    if exchanged is not None:
+        different = min(drawn, factorial(min(int(exchanged.max()) + 1, 20)) - 1)
+    method = pairing_method(time_series, exchanged)
+    return _values(estimates, p, different, correction, estimates[0].how, method)
 
 
 def screen_given(
@@ -109,11 +124,17 @@ def screen_given(
         found.append(one)
         if progress is not None:
             progress(len(found), len(pairs))
-    return _values(found, np.array([one.p_value for one in found]), count, correction, "given z")
+    p, method = np.array([one.p_value for one in found]), "permutation"
+    return _values(found, p, count, correction, "given z", method)
 
 
 def _values(
-    found: Sequence[Any], p: NDArray[np.float64], permutations: int, correction: str, how: str
+    found: Sequence[Any],
+    p: NDArray[np.float64],
+    permutations: int,
+    correction: str,
+    how: str,
+    method: str,
 ) -> dict[str, Any]:
     """Values of `Screening` for estimates with their p-values."""
     one, names = found[0], ("mi", "stderr", "noise", *FLAGS)
@@ -128,6 +149,7 @@ def _values(
         "samples": one.samples,
         "permutations": permutations,
         "correction": correction,
+        "method": method,
         "how": f"{how}, {one.model} on {one.provider}, seed {one.seed}",
     }
 
@@ -160,6 +182,7 @@ def _measure(
     y: NDArray[np.float64],
     time_series: bool,
     groups: NDArray[np.int64] | None,
+    exchanged: NDArray[np.int64] | None,
     count: int,
     null: bool,
 ) -> tuple[Estimate, NDArray[np.float64]]:
@@ -172,7 +195,7 @@ def _measure(
     if not count:
         return one, np.zeros((2, 1))
     prepared = estimator.prepare(samples)
-    every = Pairings(prepared, count, time_series, estimator.seed)
+    every = Pairings(prepared, count, time_series, estimator.seed, exchanged)
     pairings: Sequence[NDArray[np.int64]] = every if null else [every[0]]
     if one.degenerate:
         return one, np.zeros((2, len(pairings)))

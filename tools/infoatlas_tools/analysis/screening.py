@@ -26,6 +26,7 @@ def lag_scan(
     lags: Sequence[int],
     estimator: Estimator | str | os.PathLike[str] | None = None,
     *,
+    repeated: bool = True,
     permutations: int | None = None,
     correction: str = "benjamini-hochberg",
     executor: Executor | None = None,
@@ -46,9 +47,14 @@ def lag_scan(
         are used, so the largest lags decide their number.
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
+    repeated : bool
+        Trajectories of a list are executions of one task, so what depends on the step alone (the
+        motion that all share) is no dependence: the tests exchange complete trajectories of y. The
+        steps of one of another length are stretched. G of them have G! pairings, so p is rarely
+        below 1 / G!. False: parts of one recording, which the tests shift as one series.
     permutations : int, optional
-        B, cyclic shifts of the series against each other, at most n - 1; all lags share them. By
-        default 20 for each lag, and at least 199; 0 leaves out the tests.
+        B, exchanges, or cyclic shifts, at most n - 1, which all lags share. By default 40 for each
+        lag, and at least 199; 0 leaves out the tests.
     correction : {"benjamini-hochberg", "holm", "none"}
         "benjamini-hochberg" bounds the share of false discoveries, "holm" the probability of one.
     executor : concurrent.futures.Executor, optional
@@ -87,7 +93,7 @@ def lag_scan(
     estimator, influences = as_estimator(estimator), list[NDArray[np.float64]]()
     found = screen(
         pairs, estimator, True, permutations, correction, executor, progress, trajectory,
-        influences=influences,
+        exchange=as_flag(repeated, "repeated") and bool(trajectory[-1]), influences=influences,
     )  # fmt: skip
     ranked = rank_lags(found["mi"], found["at_least"])
     dims = min(*(side.shape[1] for side in pairs[0]), estimator.k or estimator.model_file.dim)
@@ -136,7 +142,7 @@ def rank_features(
         Trajectory of each row; all have as many rows. The tests exchange complete trajectories of
         y, and the noise is clustered by them. Permutations are not shared then either.
     permutations : int, optional
-        B, permuted pairings of each test; no p-value is below 1 / (1 + B). By default 20 for each
+        B, permuted pairings of each test; no p-value is below 1 / (1 + B). By default 40 for each
         feature, at least 199, and fewer above 20,000 in all if not shared. 0 leaves out the tests.
     correction : {"benjamini-hochberg", "holm", "none"}
         "benjamini-hochberg" bounds the share of false discoveries, "holm" the probability of one.
@@ -231,7 +237,7 @@ def pairwise_mutual_information(
         Trajectory of each row; all have as many rows. The tests exchange complete trajectories of
         one column, and the noise is clustered by them. Permutations are not shared then either.
     permutations : int, optional
-        B, permuted pairings of each test; no p-value is below 1 / (1 + B). By default 20 for each
+        B, permuted pairings of each test; no p-value is below 1 / (1 + B). By default 40 for each
         pair, at least 199, and fewer above 20,000 in all if not shared. 0 leaves out the tests.
     correction : {"benjamini-hochberg", "holm", "none"}
         "benjamini-hochberg" bounds the share of false discoveries, "holm" the probability of one.

@@ -39,9 +39,11 @@ class Screening:
     samples : int
         n, the same for all estimates.
     permutations : int
-        B; no p-value is below 1 / (1 + B).
+        B, different ones; no p-value is below 1 / (1 + B).
     correction : {"benjamini-hochberg", "holm", "none"}
         How `p_adjusted` is corrected.
+    method : {"permutation", "circular shift", "group permutation"}
+        How the tests pair the samples: `IndependenceResult.method`.
     how : str
         Estimator and settings, one line.
     """
@@ -59,6 +61,7 @@ class Screening:
     samples: int
     permutations: int
     correction: str
+    method: str
     how: str
 
     def _columns(self) -> dict[str, NDArray[Any]]:
@@ -106,7 +109,7 @@ class Screening:
         if self.permutations and self.correction != "none":
             more.append(
                 f"corrected p: for {len(self.mi)} tests at once ({self.correction}); with "
-                f"{self.permutations} permutations, a single dependence has "
+                f"{self.permutations} {self.method}s, a single dependence has "
                 f"{self.least_adjusted:.2g} or more"
             )
         more += [f"{name}: {text}" for name, text in FLAGS.items() if getattr(self, name).any()]

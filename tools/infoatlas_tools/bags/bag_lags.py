@@ -112,7 +112,7 @@ def scan_lags(
         def report(done: int, total: int, before: int = number) -> None:
             progress((before + done / total) / len(asked))
 
-        found = lag_scan(x, y, range(-most, most + 1), estimator, progress=report)
+        found = lag_scan(x, y, range(-most, most + 1), estimator, repeated=False, progress=report)
         values = ("mi", "stderr", "noise", "p_adjusted", *FLAGS)
         scan |= {
             "significant": significant(found),
