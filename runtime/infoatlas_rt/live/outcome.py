@@ -119,15 +119,15 @@ class GripperFilter(Stateful):
 
     def __init__(self, gripper: Gripper, rows: int, tool: ProgressFilter | None = None) -> None:
         self.gripper, self._tool = gripper, tool
-        # `made` counts the grasps before the present one. Openings below `low` or above `high`,
-        # and states from `due` on, may change the state.
-        self.state, self.made, self._due = np.empty((3, rows), np.int64)
+        # `made` counts the grasps before the present one, and the last one that was judged has
+        # `failed`. Openings below `low` or above `high`, and steps from `due` on, may change these.
+        self.state, self.made, self._due, self.failed = np.empty((4, rows), np.int64)
         self._low, self._high, self._opening, self._apart = np.empty((4, rows))
         self.reset(np.arange(rows))
 
     def reset(self, rows: Int) -> None:
         """Forget some episodes."""
-        self.state[rows], self.made[rows], self._due[rows] = OPEN, 0, NEVER
+        self.state[rows], self.made[rows], self._due[rows], self.failed[rows] = OPEN, 0, NEVER, 0
         self._low[rows] = self._high[rows] = -np.inf  # the first opening is above
 
     def push(self, path: Float, between: Float, now: Int, rows: Int) -> list[tuple[int, str]]:
@@ -142,6 +142,7 @@ class GripperFilter(Stateful):
             row = int(rows[i])
             reason = self._look(row, float(opening[i]), between[i], int(now[i]))
             if reason is not None:
+                self.failed[row] = reason != ""
                 found.append((row, reason))
         return found
 
@@ -155,7 +156,7 @@ class GripperFilter(Stateful):
             place = 1.0 if self._tool is None else self._tool.task_progress(row)
             if ends and place < own.early[n]:
                 return f"attempt failed: {own.name} opened at {100 * place:.0f}% of the task"
-            self.made[row] += ends
+            self.made[row] += state == HOLDING  # another closing has not settled
             return None
         if state in (OPEN, CLOSING) and opening < self._low[row]:
             more = n < len(own.early)
@@ -221,11 +222,11 @@ class OutcomeFilter(Stateful):
             for row, reason in own.push(path, between, now, rows):
                 if self.state[row] == DONE:
                     continue
-                if self._only is not None:
+                state = FAILED if any(g.failed[row] for g in self._grippers) else RUNNING
+                if self._only is not None and (reason or state == RUNNING):
                     part = int(own.gripper.part[own.made[row]]) if reason else None
                     self._only.keep_back(row, part)
-                if reason or self.state[row] == FAILED:
-                    state = FAILED if reason else RUNNING
+                if reason or state != self.state[row]:
                     self._set(row, state, int(step[rows == row][0]), reason or NOT_ENDED)
         if not model.wait:
             return

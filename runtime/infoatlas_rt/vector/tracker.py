@@ -129,10 +129,8 @@ class VectorTracker(VectorEpisodes):
 
     def infos(self) -> dict[str, NDArray[Any]]:
         """Values for the info of an environment: the newest key state, outcome and sub-task."""
-        if self.task.subtasks is None:
-            return super().infos()
-        own = {"task_done": self.done, "task_failed": self.failed}
-        return super().infos() | own | self.subtask()
+        own = super().infos() | {"task_done": self.done, "task_failed": self.failed}
+        return own if self.task.subtasks is None else own | self.subtask()
 
     def gain(self) -> NDArray[np.float32]:
         """Key states that were reached with the newest state of each environment [E]."""

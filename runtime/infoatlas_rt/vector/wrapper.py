@@ -34,8 +34,8 @@ class KeyStateWrapper:
         E environments.
     *streams : VectorTracker or VectorWindows
         At most one of each. `VectorTracker` adds `info["key_state"]` [E] int64, the column of the
-        newest key state of the running episode, or -1. With sub-tasks, it also adds
-        `info["task_done"]` and "task_failed" [E] bool, its outcome, and
+        newest key state of the running episode, or -1, and `info["task_done"]` and
+        "task_failed" [E] bool, its outcome. With sub-tasks, it also adds
         `info["subtask"]`, "subtask_progress", "task_progress" (for a reward), "subtask_stalled" and
         "subtask_waiting" (`VectorTracker.subtask`). `VectorWindows` adds
         `info["mutual_information"]` [E] float32, nats, NaN before the first estimate. All are torch

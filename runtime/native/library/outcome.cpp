@@ -19,6 +19,7 @@ double length(const double* v) { return std::sqrt(v[0] * v[0] + v[1] * v[1] + v[
 void GripperFilter::reset() {
   state_ = OPEN;
   made = 0;
+  failed = false;
   due_ = NEVER;
   low_ = high_ = -NO_LIMIT;  // the first opening is above
 }
@@ -34,7 +35,7 @@ GripperFilter::Verdict GripperFilter::push(const double* path, const double* bet
   for (size_t i = 0; i < own.columns.size(); ++i) opening += path[own.columns[i]] * own.weights[i];
   opening -= own.zero;
   if (opening > high_) {
-    const bool ends = state_ == CLOSING || state_ == HOLDING;
+    const bool held = state_ == HOLDING, ends = held || state_ == CLOSING;
     state_ = OPEN;
     due_ = NEVER;
     low_ = opening - own.change;
@@ -44,7 +45,7 @@ GripperFilter::Verdict GripperFilter::push(const double* path, const double* bet
       write(why, "attempt failed: %s opened at %.0f%% of the task", place, "");
       return FAILS;
     }
-    made += ends;
+    made += held;  // another closing has not settled
     return NEITHER;
   }
   if ((state_ == OPEN || state_ == CLOSING) && opening < low_) {
@@ -91,10 +92,12 @@ void OutcomeFilter::push(const double* path, const double* between, int64_t now,
     Sentence reason{};
     const auto found = gripper.push(path, between, now, only, reason);
     if (found == GripperFilter::NEITHER || state == INFOATLAS_DONE) continue;
-    const bool fails = found == GripperFilter::FAILS;
-    if (only) fails ? only->keep_back(gripper.own.part[gripper.made]) : only->let_go();
-    if (!fails && state != INFOATLAS_FAILED) continue;
-    state = fails ? INFOATLAS_FAILED : INFOATLAS_RUNNING;
+    bool failed = gripper.failed = found == GripperFilter::FAILS;
+    if (only && failed) only->keep_back(gripper.own.part[gripper.made]);
+    for (const GripperFilter& own : grippers_) failed |= own.failed;
+    if (only && !failed) only->let_go();
+    if (!gripper.failed && failed == (state == INFOATLAS_FAILED)) continue;
+    state = failed ? INFOATLAS_FAILED : INFOATLAS_RUNNING;
     since = step;
     why = reason;
   }

@@ -22,7 +22,8 @@ class GripperFilter {
   bool complete() const { return made + (state_ == HOLDING) >= own.early.size(); }
 
   const Gripper& own;
-  size_t made = 0;  // grasps before the present one
+  size_t made = 0;      // grasps before the present one
+  bool failed = false;  // the last grasp that was judged
 
  private:
   enum State { OPEN, CLOSING, HOLDING, PASSED };

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from episodes import TASKS, pickcube
 from infoatlas_rt import KeyStateTracker, Task
+from infoatlas_rt.live.outcome import Gripper, OutcomeFilter, OutcomeModel
 
 TASK = Task.load(TASKS / "pickcube.json")
 LEFT = "attempt failed: the object does not move with the gripper"
@@ -39,3 +41,20 @@ def test_a_cube_that_stays_behind(after):
         found = follow(tracker, own)
         assert (found.state, found.reason, tracker.subtask.index) == ("failed", LEFT, 0)
         assert 0 <= found.since - max(first, grasp) <= 20
+
+
+def test_a_failed_grasp_is_that_of_its_gripper():
+    """The left gripper opens before it has closed, misses, and grasps; the right one grasps."""
+    left = [1, 0.5, 1, 0, 0, 0, 0, 0, 0, 1, 0.5, 0.5, 0.5, 0.5]
+    right = [1] * 6 + [0.5] * 8
+    one, none = np.ones(1), np.array([-1])
+    grippers = tuple(
+        Gripper("", np.array([c]), one, 0.0, 0.3, 0.05, 2, ("",), 0.3 * one, -one, none, one, none)
+        for c in (0, 1)
+    )
+    model, row, found = OutcomeModel(0.0, 0, "", np.nan, np.nan, "", grippers), np.arange(1), []
+    followed = OutcomeFilter(model, (), 1)
+    for t, openings in enumerate(zip(left, right, strict=True)):
+        followed.push(np.array([openings]), np.empty((1, 0)), row + t, row + t, row)
+        found.append(followed.outcome(0).state)
+    assert found == ["unknown"] * 5 + ["failed"] * 7 + ["unknown"] * 2

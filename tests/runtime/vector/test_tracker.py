@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from episodes import TASKS, places
-from infoatlas_rt import InputError, KeyStateTracker, Task, VectorTracker
+from infoatlas_rt import KeyStateTracker, Task, VectorTracker
 from refusals import refuses
 from regimes import demonstrations
 
@@ -86,8 +86,7 @@ def test_refusals(found):
     refuses(r"states have shape \(3, 6\).*\[2, d\]", tracker.push, np.zeros((3, 6)))
     refuses(r"5 coordinates.*found with 6", tracker.push, np.zeros((2, 5)))
     refuses(r"done has shape \(3,\)", tracker.bonus, np.zeros((2, 6)), np.zeros(3, bool))
-    with pytest.raises(InputError, match=r"done has shape \(2,\), dtype float64: pass booleans"):
-        tracker.bonus(np.zeros((2, 6)), np.full(2, 0.5))
+    refuses("dtype float64: pass booleans", tracker.bonus, np.zeros((2, 6)), np.full(2, 0.5))
     refuses("envs", VectorTracker, 0, found)
     refuses("follow_all is 2", VectorTracker, 1, found, follow_all=2)
 
@@ -132,7 +131,7 @@ def test_sub_tasks_are_those_of_single_trackers(parts, rate):
 
 def test_infos_without_sub_tasks(found):
     tracker = VectorTracker(2, found)
-    assert list(tracker.infos()) == ["key_state"]
+    assert list(tracker.infos()) == ["key_state", "task_done", "task_failed"]
     refuses("no sub-tasks to follow: pass KeyStates", tracker.subtask)
 
 

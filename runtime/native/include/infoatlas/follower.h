@@ -37,7 +37,7 @@ typedef struct infoatlas_outcome {
   int64_t state;      /* one of INFOATLAS_RUNNING and so on */
   int64_t since;      /* step from which it is so; -1 before the first working step */
   const char *reason; /* why; valid until the next push */
-  double false_done;  /* bound of the share of executions that are done before their end; or NaN */
+  double false_done;  /* bound of the share of executions that are done > 0.5 s too early; or NaN */
   double found;       /* share of those that are done within 0.5 s of their end; or NaN */
 } infoatlas_outcome;
 
