@@ -111,10 +111,9 @@ def main(arguments: Sequence[Any] | None = None) -> None:
         names = [given.names[c] for c in kept]
         rows += measure(Path(path).stem, parts, names, float(rate))
     head = ["set", "way", "executions", "borders right", "wrong", "silent", "false", "alone", "s"]
-    keys = (*KEYS[2:], "single")
     cells = [
         [row["set"], row["method"], f"{row['both']} of {row['executions']}"]
-        + [str(row.get(key, "")) for key in keys]
+        + [str(row.get(key, "")) for key in (*KEYS[2:], "single")]
         + [f"{row['seconds']:.1f}" if "seconds" in row else ""]
         for row in rows
     ]

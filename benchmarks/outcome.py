@@ -48,10 +48,8 @@ def follow(task: Any, episodes: list[Array], rate: float) -> tuple[Any, Any]:
     """Steps at which episodes, with the last state held, are first done and failed; -1: never."""
     most = max(map(len, episodes)) + round(HOLD * rate)
     padded = np.stack([np.pad(e, ((0, most - len(e)), (0, 0)), "edge") for e in episodes])
-    tracker, (done, failed) = (
-        VectorTracker(len(episodes), task, rate=rate),
-        np.full((2, len(episodes)), -1),
-    )
+    tracker = VectorTracker(len(episodes), task, rate=rate)
+    done, failed = np.full((2, len(episodes)), -1)
     for t in range(most):
         tracker.push(padded[:, t])
         done[(done < 0) & tracker.done] = t

@@ -1,14 +1,16 @@
 """Executions that one recording contains are found, and only those."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError
 from infoatlas_tools import Trajectories, load_trajectories
 from infoatlas_tools.cut.executions import find_executions, read_cuts
+from infoatlas_tools.plots.cut_plot import cut_figure
 from joined_executions import RATE, STACK, recording
+from refusals import refuses
 
 
 @pytest.mark.parametrize(
@@ -37,6 +39,7 @@ def test_what_does_not_repeat_is_one_execution():
         cuts = find_executions(given)
         assert [own.end - own.start for own in cuts.executions] == given.lengths.tolist()
         assert why in cuts.notes[-1]
+    refuses("b: its 9 steps", find_executions, Trajectories([walk[:9] * 0], episodes=("b",)))
 
 
 def test_a_marked_execution_is_kept_exactly():
@@ -44,8 +47,7 @@ def test_a_marked_execution_is_kept_exactly():
     start, end = (truth[2] + [7, -5]).tolist()
     own = find_executions(given, labels={0: {"start": start, "end": end}}).executions
     assert len(own) == 5 and (own[2].start, own[2].end) == (start, end)
-    with pytest.raises(InputError, match="start and end"):
-        find_executions(given, labels={0: {"grasp": 3}})
+    refuses("start and end", find_executions, given, labels={0: {"grasp": 3}})
 
 
 def test_the_list_is_read_again_and_gives_the_executions(tmp_path):
@@ -57,8 +59,10 @@ def test_the_list_is_read_again_and_gives_the_executions(tmp_path):
     for own, part in zip(cuts.executions, demos.split(), strict=True):
         assert np.array_equal(part, given.states[own.start : own.end])
     assert sum(b - a for _, a, b in cuts.left_out) + demos.lengths.sum() == len(given.states)
-    with pytest.raises(InputError, match="the data are others"):
-        cuts.apply(Trajectories([given.states[1:]]))
+    refuses("the data are others", cuts.apply, Trajectories([given.states[1:]]))
+    other = replace(cuts, lengths={"1": 2, "0": len(given.states)})  # another order
+    refuses("the data are others", other.apply, Trajectories([given.states, given.states[:2]]))
     file.write_text("{}")
-    with pytest.raises(InputError, match="no list of executions"):
-        read_cuts(file)
+    refuses("no list of executions", read_cuts, file)
+    figure = cut_figure(replace(cuts, executions=cuts.executions[:1] * 61), given)
+    assert "the first 60" in " ".join(text.get_text() for text in figure.texts)

@@ -1,21 +1,19 @@
 """Executions are written in the format that came in, and other content comes along."""
 
-from argparse import ArgumentParser
-
 import h5py
 import numpy as np
 import pytest
 
+from command_line import printed
 from hdf5_sets import write_aloha
-from infoatlas_rt import InputError
 from infoatlas_tools import load_trajectories
 from infoatlas_tools.bags.any_recording import open_recording
-from infoatlas_tools.cli import cut, keystates
 from infoatlas_tools.cut.executions import find_executions
 from infoatlas_tools.cut.writing import write_cut
 from infoatlas_tools.files.lerobot.frames import read_parquet
 from joined_executions import RATE, recording
 from lerobot_sets import add_videos, write_lerobot
+from refusals import refuses
 
 GIVEN = recording()[0]
 STATES, NAMES = GIVEN.states.astype(np.float32), list(GIVEN.names)
@@ -70,19 +68,13 @@ def test_other_formats_are_refused_with_the_way_out(tmp_path):
     write_lerobot(tmp_path / "old", [STATES], "v2.1", NAMES)
     write_aloha(tmp_path / "aloha.hdf5")
     for name in ("old", "aloha.hdf5"):
-        with pytest.raises(InputError, match=r"--out FILE\.npz"):
-            write_cut(open_recording(tmp_path / name), None, tmp_path / "cut.hdf5")
+        recording = open_recording(tmp_path / name)
+        refuses(r"--out FILE\.npz", write_cut, recording, None, tmp_path / "cut.hdf5")
 
 
 def test_the_command_writes_a_list_that_keystates_reads(tmp_path, capsys):
-    npz(tmp_path / "long.npz")
-
-    def run(command, *options):
-        parser = ArgumentParser()
-        command.add_arguments(parser)
-        command.run(parser.parse_args([str(tmp_path / "long.npz"), *options]))
-        return capsys.readouterr().out
-
-    run(cut, "--json", str(tmp_path / "cuts.json"), "--plot", str(tmp_path / "cuts.png"))
-    assert "5 executions" in run(cut, "--label", "0:start=5,end=150")
-    assert "of 5 demonstrations" in run(keystates, "--cuts", str(tmp_path / "cuts.json"))
+    long, cuts = tmp_path / "long.npz", tmp_path / "cuts.json"
+    npz(long)
+    printed(capsys, "cut", long, "--json", cuts, "--plot", tmp_path / "cuts.png")
+    assert "5 executions" in printed(capsys, "cut", long, "--label", "0:start=5,end=150")
+    assert "of 5 demonstrations" in printed(capsys, "keystates", long, "--cuts", cuts)

@@ -43,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         ".json file that infoatlas-rt label wrote. Others then begin at its pose",
     )
     add_loading(parser)
-    add_description(parser)
+    add_description(parser, stride=False)
     add_plot(parser, "picture with a row for each execution")
     add_json(parser)
     add_topic(parser.add_argument_group("ROS bags"))

@@ -218,8 +218,8 @@ def add_discovery(parser: ArgumentParser) -> None:
     add_description(parser)
 
 
-def add_description(parser: ArgumentParser) -> None:
-    """--gripper, --ignore, --orientation, --rate, --stride and --resolution."""
+def add_description(parser: ArgumentParser, stride: bool = True) -> None:
+    """--gripper, --ignore, --orientation, --rate and --resolution; `stride`: also --stride."""
     parser.add_argument(
         "--gripper",
         action=Once,
@@ -242,11 +242,9 @@ def add_description(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--rate", type=float, help="recorded steps per second (default: that of the file)"
     )
-    parser.add_argument(
-        "--stride",
-        type=int,
-        help="recorded steps in a working step (default: derived from the rate or the motion)",
-    )
+    if stride:
+        text = "recorded steps in a working step (default: derived from the rate or the motion)"
+        parser.add_argument("--stride", type=int, help=text)
     add_resolution(parser)
 
 

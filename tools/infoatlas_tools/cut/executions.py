@@ -72,7 +72,7 @@ class Cuts:
     def apply(self, given: Trajectories) -> Trajectories:
         """The executions as trajectories; InputError for another recording, or with a camera."""
         lengths = dict(zip(episode_names(given), given.lengths.tolist(), strict=True))
-        if lengths != self.lengths or given.camera is not None:
+        if [*lengths.items()] != [*self.lengths.items()] or given.camera is not None:
             raise InputError(
                 f"the list is of {sum(self.lengths.values())} steps in {len(self.lengths)} "
                 f"demonstrations, without images, and the data are others: {WAY_OUT}, or write the "
@@ -147,12 +147,12 @@ def find_executions(recording: Trajectories | Sequence[Any], *, labels: Any = No
     marked, names = _marked_steps(labels, given), episode_names(given)
     executions, alone_in = list[Execution](), dict[str, list[str]]()
     for i, (name, states) in enumerate(zip(names, given.split(), strict=True)):
-        alone = Trajectories([states], **{field: getattr(given, field) for field in FIELDS})
-        own, why = _cut_one(alone, name, marked.get(i, []))
+        about = {field: getattr(given, field) for field in FIELDS}
+        alone = Trajectories([states], episodes=(name,), **about)
+        own, why = _cut_one(alone, marked.get(i, []))
         executions += own
         alone_in.setdefault(why, []).append(name)
-    alone_in.pop("", None)
-    notes = [f"{first_names(own, SHOWN)}: {why}." for why, own in alone_in.items()]
+    notes = [f"{first_names(own, SHOWN)}: {why}." for why, own in alone_in.items() if why]
     lengths = dict(zip(names, given.lengths.tolist(), strict=True))
     return Cuts(tuple(executions), lengths, given.rate, (*given.notes, *notes))
 
@@ -172,9 +172,7 @@ def _marked_steps(labels: Any, given: Trajectories) -> dict[int, list[tuple[int,
     return found
 
 
-def _cut_one(
-    given: Trajectories, name: str, marked: list[tuple[int, int]]
-) -> tuple[list[Execution], str]:
+def _cut_one(given: Trajectories, marked: list[tuple[int, int]]) -> tuple[list[Execution], str]:
     """Executions of one trajectory, and why there may be others."""
     motion, fixed = read_motion(given, [t for pair in marked for t in pair]), None
     length, stride, rests = int(given.lengths[0]), motion.stride, motion.rests
@@ -200,7 +198,7 @@ def _cut_one(
     kept = [k for k, (i, j) in enumerate(borders) if k not in back and i < j]
     size = np.diff(borders)[:, 0] / np.median(np.diff(borders[kept]))
     alike = alikeness([ways[k] for k in kept if size[k] >= SHORT])
-    if not marked and (alike < ALIKE or recurs[1:, 0].mean() < NEARLY_ALL):
+    if not marked and (not alike >= ALIKE or recurs[1:, 0].mean() < NEARLY_ALL):
         kept, borders, recurs = [0], np.array([[0, length]]), np.ones((1, 2), bool)
         size = np.ones(1)
     at = np.array([event.step for event in motion.events])
@@ -214,7 +212,7 @@ def _cut_one(
         texts += ["cut off?" if k == kept[-1] else "given up?"] * int(size[k] < SHORT)
         texts += [f"{word} {', '.join(w)}" for word, w in (("lacks", lacks), ("again", more)) if w]
         (start, end), sure = borders[k].tolist(), recurs[k].tolist()
-        executions.append(Execution(name, start, end, own, "; ".join(texts), *sure))
+        executions.append(Execution(given.episodes[0], start, end, own, "; ".join(texts), *sure))
     why = "one execution: nothing repeats" if len(kept) == 1 else ""
     most, times = Counter([*names, ""]).most_common(1)[0]
     if why and times >= MANY:

@@ -14,7 +14,7 @@ from ..keystates.contacts.gripper import turning_points
 from ..keystates.coordinates import read_coordinates
 from ..keystates.motion.durations import NOMINAL, gaussian_smooth
 from ..keystates.motion.motion_scales import SLOW
-from ..trajectories import Trajectories
+from ..trajectories import Trajectories, episode_names
 
 FREQUENCY = 10.0  # Hz of the poses: a border is known to 0.1 s
 SMOOTH = 0.1  # s: sensor noise is no motion
@@ -60,7 +60,8 @@ def read_motion(given: Trajectories, marks: list[int]) -> Motion:
     low, high = np.quantile(poses, (0.01, 0.99), axis=0)
     kept, stride = high > low, max(1, round(rate / FREQUENCY))
     if not kept.any() or len(poses) < 3 * stride:
-        raise InputError(f"{len(poses)} steps are too few, or none moves: pass a longer recording")
+        name = episode_names(given)[0]
+        raise InputError(f"{name}: its {len(poses)} steps are too few, or none moves: leave it out")
     poses = gaussian_smooth(poses[:, kept] / (high - low)[kept], max(0.5, SMOOTH * rate))[::stride]
     rests = {*_find_rests(poses), *((m // stride, m // stride + 1) for m in marks)}
     rows, at = np.array(sorted(rests)), [event.step / stride for event in events]

@@ -25,10 +25,7 @@ from ..files.lerobot.written_tables import (
 from ..files.numbers import read_numpy
 from .executions import Cuts
 
-WAY_OUT = (
-    "pass --out FILE.npz for the states, or --json FILE, which keystates and annotate read by "
-    "--cuts"
-)
+WAY_OUT = "pass --out FILE.npz for the states, or --json FILE for keystates and annotate --cuts"
 STAGES = "dense_subtask_"  # of annotate: they are of an episode as one
 
 
@@ -68,7 +65,8 @@ def _write_npz(recording: Recording, cuts: Cuts, out: Path) -> list[str]:
     found |= {"names": np.array(given.names)} if given.names else {}
     found |= {"rate": np.array(given.rate)} if given.rate else {}
     np.savez(out, **found)
-    return [f"arrays without a row for each step: {', '.join(left)}"] * bool(left)
+    notes = [f"arrays without a row for each step: {', '.join(left)}"] * bool(left)
+    return [*notes, *["uneven times of the steps"] * (given.times is not None)]
 
 
 def _write_demos(recording: Recording, cuts: Cuts, out: Path) -> list[str]:
@@ -156,13 +154,11 @@ def _write_lerobot(recording: Recording, cuts: Cuts, out: Path) -> list[str]:
         table = table.set_column(place, "episode_index", pyarrow.array(here, pyarrow.int64()))
         about: dict[int, dict[str, Any]] = {}
         for row, k in enumerate(here):
-            first, last = int(index[k].min()), int(index[k].max())
-            about[k] = {"length": len(times[k]), "dataset_from_index": first}
-            about[k]["dataset_to_index"] = last + 1
+            first, n = int(index[k].min()), len(times[k])
+            about[k] = {"length": n, "dataset_from_index": first, "dataset_to_index": first + n}
             for name in (n for n in table.column_names if n.endswith("/from_timestamp")):
                 start = table.column(name)[row].as_py() + round(float(times[k][0]) * fps) / fps
-                until = start + len(times[k]) / fps
-                about[k] |= {name: start, name.replace("/from_", "/to_"): until}
+                about[k] |= {name: start, name.replace("/from_", "/to_"): start + n / fps}
         stats = {k: {name: summary(v[k]) for name, v in values.items()} for k in here}
         target = out / file.relative_to(path)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -170,6 +166,5 @@ def _write_lerobot(recording: Recording, cuts: Cuts, out: Path) -> list[str]:
     file = out / "meta/stats.json"
     known = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     known |= {name: summary(np.concatenate(v)) for name, v in values.items()}
-    file.unlink(missing_ok=True)  # it may be a link
     file.write_text(json.dumps(known, indent=4), encoding="utf-8")
     return [*notes, *[f"{len(frames.others)} other episodes"] * bool(frames.others)]

@@ -33,5 +33,6 @@ def cut_figure(cuts: Cuts, given: Trajectories, *, title: str = "") -> Figure:
     axes.set(yticks=range(len(shown)), ylabel="execution")
     style_axes(axes)
     note = "All coordinates, each over its usual range. Red: unlike the others."
+    note += f" Rows: the first {MOST}." * (len(cuts.executions) > MOST)
     draw_heading(figure, f"{len(cuts.executions)} executions", note, title=title)
     return figure

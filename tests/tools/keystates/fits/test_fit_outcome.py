@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError, KeyStateTracker
+from infoatlas_rt import KeyStateTracker
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.keystates.fits.fit_outcome import Ending, fit_ends
+from refusals import refuses
 from task_parts import two_picks
 
 
@@ -44,8 +45,7 @@ def test_the_retry_of_the_first_of_two_objects():
     rng = np.random.default_rng(0)
     demos = [two_picks(rng)[0] for _ in range(12)]
     found = discover_keystates(Trajectories(demos, names=("x", "y", "gripper"), rate=20), count=4)
-    with pytest.raises(InputError, match="false_done"):
-        found.follow(false_done=1)
+    refuses("false_done", found.follow, false_done=1)
     task = found.follow(found.subtasks())
     assert task.outcome.grippers[0].part.tolist() == [0, 2]
     right = 0

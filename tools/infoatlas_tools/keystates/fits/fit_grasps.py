@@ -63,7 +63,7 @@ def fit_grippers(
         own = _opening(opening, -sign, columns, recordings.states, float(np.median(sizes)))
         own = replace(own, settle=recordings.timing.steps(PAUSE, 2))
         rows = [_closings(own, states) for states in recordings.states]
-        tests = set()
+        tests = list[str]()
         if len(rows) >= FEWEST and len({len(row) for row in rows}) == 1:
             places: Sequence[Float | None] = [None] * len(rows)
             if followed is not None and followed[0].shape[2] == 1:  # the gripper's tool
@@ -71,14 +71,12 @@ def fit_grippers(
             grasps = zip(*rows, strict=True)
             moment = recordings.timing.steps(MOMENT)
             limits = [_limits(row, apart, places, moment) for row in grasps]
-            tests = {test for test in TESTS for row in limits if row[test] != NEVER[test]}
+            tests = [TESTS[t] for t in TESTS if any(row[t] != NEVER[t] for row in limits)]
         if tests:
             values: dict[str, Any] = {k: np.array([row[k] for row in limits]) for k in limits[0]}
             found.append(replace(own, **values | {"usual": tuple(values["usual"].tolist())}))
-        text = ", ".join(TESTS[test] for test in TESTS if test in tests)
-        lines.append(
-            f"failed: {opening.name} {text or 'is not judged: few or unlike demonstrations'}"
-        )
+        text = ", ".join(tests) or "is not judged: few or unlike demonstrations"
+        lines.append(f"failed: {opening.name} {text}")
     return tuple(found), lines
 
 

@@ -67,15 +67,12 @@ def fit_outcome(
         endings = [Ending(f[0], f[1:, -1], e) for f, e in zip(far, end, strict=True)]
         endings = [own for own in endings if not np.isnan(own.far).any()]  # judged
         near, bound, found, why = fit_ends(endings, wait, timing.steps(ONE_EVENT), level)
-        about = f"done: unknown; {why}"
-        if not why:
-            about = (
-                f"done: within 0.5 s of the end in {found:.0%} of the executions, and before it in "
-                f"at most {bound:.0%}, by {len(endings)} left out and stopped before their ends"
-            )
-        lines.insert(0, about)
-    about = "\n".join(lines)
-    return OutcomeModel(near, 0 if why else wait, why, bound, found, about, grippers)
+        about = (
+            f"within 0.5 s of the end in {found:.0%} of the executions, and before it in "
+            f"at most {bound:.0%}, by {len(endings)} left out and stopped before their ends"
+        )
+        lines.insert(0, f"done: unknown; {why}" if why else f"done: {about}")
+    return OutcomeModel(near, 0 if why else wait, why, bound, found, "\n".join(lines), grippers)
 
 
 def fit_ends(
