@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress
+from infoatlas_rt.cli.latency import processor
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,7 +76,7 @@ def provenance(command: str, *estimators: Estimator) -> dict[str, Any]:
         "date": datetime.now(timezone.utc).date().isoformat(),
         "command": command,
         "machine": {
-            "cpu": cpu(),
+            "cpu": processor(),
             "cores_used": estimators[0].backend.threads if estimators else 1,
             "load_average": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
             "system": f"{platform.system()} {platform.machine()}",
@@ -91,16 +92,6 @@ def provenance(command: str, *estimators: Estimator) -> dict[str, Any]:
         "models": models,
         "units": "nats, seconds",
     }
-
-
-def cpu() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
 
 
 def byline(about: dict[str, Any], nats: bool = True) -> str:

@@ -34,8 +34,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from infoatlas_rt.cli.console import progress
-
-from .report import cpu
+from infoatlas_rt.cli.latency import processor
 
 JOINTS = 7
 PAUSE, REST = 37.0, 40.0  # seconds of a disturbed minute at which they begin
@@ -215,7 +214,7 @@ def main() -> int:
         "slices": status["slices"],
         "provider": status["provider"],
         "warning": status["last warning"],
-        "machine": cpu(),
+        "machine": processor(),
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),
         "date": time.strftime("%Y-%m-%d"),

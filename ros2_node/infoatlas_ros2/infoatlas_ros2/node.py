@@ -248,8 +248,8 @@ class InfoAtlasNode(LifecycleNode):
             )
         dated = receiver.extractor.dated or sample.arrived
         own = sample.stamp if dated and not sample.fault else None
-        if self._camera is not None and not side:
-            self._camera.add(sample)
+        if (camera := self._camera) is not None and not side:  # another thread may remove it
+            camera.add(sample)
         worker.offer(sample, topics.header(message, now, own))
 
     def _fail(self, why: str) -> None:

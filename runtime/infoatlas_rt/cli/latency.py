@@ -182,7 +182,7 @@ def measure(
                 millijoules=None if joules is None else 1e3 * joules / count,
                 load=load,
                 interrupted=interrupted,
-                machine=_machine(),
+                machine=processor(),
                 gpu=board.name,
                 versions=_versions(),
             )
@@ -216,14 +216,12 @@ def _load() -> float | None:
         return None
 
 
-def _machine() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+def processor() -> str:
+    """Name of the processor."""
+    file = Path("/proc/cpuinfo")  # of Linux
+    lines = file.read_text().splitlines() if file.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return [*names, platform.processor() or platform.machine()][0]
 
 
 def _versions() -> dict[str, str]:

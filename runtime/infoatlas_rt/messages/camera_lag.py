@@ -46,7 +46,8 @@ def camera_lag(states: deque[Any], pictures: deque[Any]) -> Offset:
         return unknown(f"there are no {'pictures' if kept[0] else 'states'} with stamps yet")
     same = [[pair for pair in own if pair[1].shape == own[-1][1].shape] for own in kept]
     dated = [np.array([time for time, _ in own]) for own in same]
-    ticks = np.arange(max(t[0] for t in dated), min(t[-1] for t in dated), PERIOD)
+    end = min(t[-1] for t in dated)  # both may pause for hours, or begin at another date
+    ticks = np.arange(max(end - SPAN, *(t[0] for t in dated)), end, PERIOD)
     if len(ticks) * PERIOD < FEWEST:
         return unknown(f"pictures and states share less than {FEWEST:g} s")
     values = [np.stack([value for _, value in own]) for own in same]

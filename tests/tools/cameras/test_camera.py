@@ -10,6 +10,7 @@ import pytest
 
 from infoatlas_rt import InputError
 from infoatlas_tools import Trajectories, load_trajectories
+from infoatlas_tools.cameras.camera import THREADS
 from numbered_videos import numbers, picture, write_video
 from refusals import refuses
 
@@ -74,6 +75,9 @@ def test_steps_and_proportions_are_checked():
     reading = camera.read_each([*[(i % 2, [1, 2]) for i in range(20)], (2, [0])], 32)
     assert [numbers(next(reading))[1] for _ in range(20)] == [2, 22] * 10
     refuses("in demonstration 2, and other proportions before", next, reading)
+    asked = iter(range(99))
+    next(camera.read_each(((0, [1]) for _ in asked), 32))
+    assert next(asked) <= THREADS + 2  # the others are not in memory
     refuses("in demonstration 2, and other proportions before", camera.read, 2, [0], 16)
 
 

@@ -12,7 +12,7 @@ from huggingface_hub import constants
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import InputError
 from infoatlas_tools import load_trajectories
-from infoatlas_tools.files.hub import hub_id
+from infoatlas_tools.files.hub import hub_id, name_of
 
 STACK, SHA = Path(__file__).parents[3] / "examples/data/stack", "a" * 40
 
@@ -121,4 +121,5 @@ def test_what_is_an_id(tmp_path, monkeypatch):
     assert hub_id("hf://datasets/people/stack@v3.0") == ("people/stack", "v3.0")
     for path in ("runs/missing.npz", "a.npz", "/data/stack", "a/b/c", Path("runs") / "stack"):
         assert hub_id(path) is None
+    assert name_of(Path("datasets--people--stack/snapshots") / SHA) == "stack"
     assert hub_id("hf://runs/stack") == ("runs/stack", None)

@@ -96,7 +96,7 @@ def test_the_clock_of_a_camera_is_measured(session, monkeypatch):
     offset = SimpleNamespace(steps=-22.9, apart=True)
     monkeypatch.setattr(module, "camera_clock", lambda *_: SimpleNamespace(offset=offset))
     session.recording.__dict__["cameras"] = {"top": Camera("top", np.ones(6), [])}
-    assert session.clocks() == {"top": -23}
+    assert session.clocks == {"top": -23}
 
 
 def test_the_page_shows_steps_where_rows_are_lost(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -50,12 +51,14 @@ class Camera:
 
     def read_each(self, wanted: Iterable[tuple[int, Sequence[int]]], width: int) -> Iterator[Image]:
         """As `read`, of demonstrations with their steps in turn; the next ones are decoded then."""
-        every, pool = iter(wanted), ThreadPoolExecutor(THREADS)
+        pool, every = ThreadPoolExecutor(THREADS), iter(wanted)
+        coming = ((i, pool.submit(self._decode, i, steps, width)) for i, steps in every)
+        ahead = deque(islice(coming, THREADS + 1))  # no more are in memory
         try:
-            while part := [*islice(every, 4 * THREADS)]:
-                decoded = pool.map(lambda one: self._decode(one[0], one[1], width), part)
-                for (which, _), found in zip(part, decoded, strict=True):
-                    yield self._stacked(which, *found)
+            while ahead:
+                images = self._stacked(*ahead.popleft())
+                ahead.extend(islice(coming, 1))
+                yield images
         finally:  # also if no more are asked for
             pool.shutdown(cancel_futures=True)
 
@@ -68,7 +71,8 @@ class Camera:
         once, places = np.unique(wanted, return_inverse=True)
         return [*self.demonstrations[demonstration].read(once.tolist(), width)], places
 
-    def _stacked(self, demonstration: int, found: list[Image], places: NDArray[np.int64]) -> Image:
+    def _stacked(self, demonstration: int, decoded: Any) -> Image:
+        found, places = decoded.result()
         self._shape = self._shape or found[0].shape
         for image in found:
             if image.shape[:2] != size_at(found[0].shape[1], self._shape)[::-1]:
@@ -78,7 +82,7 @@ class Camera:
                     "recording out"
                 )
         self.on_read()
-        return np.stack(found)[places]
+        return np.stack([found[place] for place in places])
 
     def video(self, demonstration: int) -> tuple[Path, float, float] | None:
         """The video of a demonstration, and the seconds at which it begins and ends there."""

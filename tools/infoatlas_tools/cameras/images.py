@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -11,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
+
+from .. import presentation
 
 Image = NDArray[np.uint8]  # [h, w, 3], RGB
 FEWEST = 8  # demonstrations: fewer have no common background, and a robot passes for an object
@@ -27,14 +28,8 @@ class Images(Protocol):
 
 def require(module: str) -> Any:
     """A package of the extra `camera`; InputError if it is not installed."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        name = {"cv2": "opencv-python-headless"}.get(module, module)
-        raise InputError(
-            f"images of cameras need {name}, which is not installed: pip install "
-            "'infoatlas-rt[camera]'"
-        ) from error
+    name = {"cv2": "opencv-python-headless"}.get(module, module)
+    return presentation.require(module, f"images of cameras need {name}, which", "camera")
 
 
 def size_at(width: int, shape: Sequence[int]) -> tuple[int, int]:

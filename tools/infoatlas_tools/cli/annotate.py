@@ -81,8 +81,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="list unusual episodes with the reasons: failed grasps, missing parts, idle time, "
         "faults of the recording; and write them if the format can store them. Also list by how "
-        "much cameras and commands precede or follow the states; each camera is read for 30 s at "
-        "most",
+        "much cameras and commands precede or follow the states; each camera is read for about "
+        "30 s",
     )
     parser.add_argument(
         "--fix-clock",

@@ -52,35 +52,8 @@ def camera_clock(
     Episodes that are apart are read first, until `budget` seconds have passed. `progress` is called
     with the completed share. The camera keeps the result, which is that of its images as recorded.
     """
-    if camera.clock is None:
-        camera.clock = _measure(camera, states, names, rate, budget, progress)
-    found: CameraClock = camera.clock
-    return found
-
-
-def correct_clock(
-    camera: Camera, states: Sequence[Float], names: Sequence[str], rate: float
-) -> list[str]:
-    """Let the camera return images of the states' times; a note if theirs were others."""
-    offset = camera_clock(camera, states, names, rate).offset
-    if not offset.apart:
-        return []
-    camera.late = round(offset.steps)
-    return [
-        f"Camera {camera.name}: its pictures are {abs(camera.late)} steps "
-        f"{'after' if camera.late > 0 else 'before'} the states, and are used at the time of the "
-        "states."
-    ]
-
-
-def _measure(
-    camera: Camera,
-    states: Sequence[Float],
-    names: Sequence[str],
-    rate: float,
-    budget: float,
-    progress: Callable[[float], object],
-) -> CameraClock:
+    if isinstance(camera.clock, CameraClock):
+        return camera.clock
     window = max(1, round(WINDOW * rate))
     begin, count = monotonic(), len(states)
     read: list[int] = []
@@ -103,11 +76,23 @@ def _measure(
     fast = speeds(used, 1, columns) if used else []
     least = np.log(0.2) + max(float(np.quantile(np.concatenate(fast), 0.9)), -20) if fast else 0.0
     moving = [own > least for own in fast]
-    return CameraClock(
-        find_offset(moved, changed, rate),
-        tuple(read),
-        int(sum(each.sum() for each in moving)),
-        int(sum((a & b).sum() for a, b in zip(moving, equal, strict=True))),
-        moved,
-        changed,
-    )
+    pictures = int(sum(each.sum() for each in moving))
+    same = int(sum((a & b).sum() for a, b in zip(moving, equal, strict=True)))
+    offset = find_offset(moved, changed, rate)
+    camera.clock = found = CameraClock(offset, tuple(read), pictures, same, moved, changed)
+    return found
+
+
+def correct_clock(
+    camera: Camera, states: Sequence[Float], names: Sequence[str], rate: float
+) -> list[str]:
+    """Let the camera return images of the states' times; a note if theirs were others."""
+    offset = camera_clock(camera, states, names, rate).offset
+    if not offset.apart:
+        return []
+    camera.late = round(offset.steps)
+    return [
+        f"Camera {camera.name}: its pictures are {abs(camera.late)} steps "
+        f"{'after' if camera.late > 0 else 'before'} the states, and are used at the time of the "
+        "states."
+    ]

@@ -7,8 +7,11 @@ cache without a network. The id of a dataset is that of its page.
 import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from infoatlas_rt.errors import InputError
+
+from ..presentation import require
 
 ID = re.compile(r"(hf://(?:datasets/)?)?([\w.-]+/[\w.-]+)(?:@([\w./-]+))?")
 PARTS = ("*.json", "*.jsonl", "meta/*", "data/*")  # of a LeRobot data set, without its videos
@@ -25,6 +28,12 @@ def hub_id(path: str | os.PathLike[str]) -> tuple[str, str | None] | None:
     return None if found is None or (here and not found[1]) else (found[2], found[3])
 
 
+def name_of(path: Path) -> str:
+    """Name of a data set: that of its file or folder, or that of its id in the cache."""
+    cached = path.parent.name == "snapshots"
+    return path.parents[1].name.rpartition("--")[2] if cached else path.name
+
+
 def local_path(path: str | os.PathLike[str], cameras: Sequence[str] = ()) -> str | os.PathLike[str]:
     """The path, or the folder of a data set of the Hub, downloaded unless it is in the cache.
 
@@ -35,18 +44,12 @@ def local_path(path: str | os.PathLike[str], cameras: Sequence[str] = ()) -> str
     if named is None:
         return path
     name, revision = named
+    what = f"{path} does not exist. For data sets of the Hugging Face Hub, huggingface-hub"
+    hub = require("huggingface_hub", what, "hub")
+    patterns = [*PARTS, *(f"video*{camera}/*" for camera in cameras)]
+    about = {"repo_type": "dataset", "revision": revision, "allow_patterns": patterns}
     try:
-        from huggingface_hub import snapshot_download
-    except ImportError as error:
-        raise InputError(
-            f"{path} does not exist, and for the data set {name} of the Hugging Face Hub a package "
-            f"is missing ({error}): pip install 'infoatlas-rt[hub]'"
-        ) from error
-    videos = [f"video*{camera}/*" for camera in cameras]
-    try:
-        return snapshot_download(
-            name, repo_type="dataset", revision=revision, allow_patterns=[*PARTS, *videos]
-        )
+        return str(hub.snapshot_download(name, **about))
     except Exception as error:  # those of its HTTP client differ between versions
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise InputError(

@@ -118,7 +118,8 @@ def lie_on_changes(
     labelled = np.flatnonzero((labels >= 0).any(axis=1))[:FEW]
     few = np.unique([*labelled, *np.linspace(0, len(labels) - 1, FEW).astype(int)])
     part = Camera(camera.name, camera.lengths[few], [camera.demonstrations[i] for i in few])
-    part.on_read, own = camera.on_read, [states[i] for i in few]
+    part.episodes, part.on_read = tuple(camera.episodes[i] for i in few), camera.on_read
+    own = [states[i] for i in few]
     correct_clock(part, own, names, frequency)
     return any(
         (np.abs(labels[i] - change.step) <= NEAR * frequency).any()

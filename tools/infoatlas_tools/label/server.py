@@ -135,9 +135,9 @@ class Handler(BaseHTTPRequestHandler):
         if parts[0] == "state":
             self._json(self.server.state())
         elif parts[0] == "work":
-            self._json(vars(session.work) if session.work else {})
+            self._json(vars(work) if (work := session.work) else {})
         elif parts[0] == "clocks":
-            self._json(session.clocks())
+            self._json(session.clocks)
         elif parts[0] == "signals":
             numbers = (int(query[name]) for name in ("episode", "first", "last", "width"))
             self._json(session.signals.piece(*numbers))
@@ -164,10 +164,10 @@ class Handler(BaseHTTPRequestHandler):
         elif what == "/objects":
             said = {"objects": session.objects()}
         elif what == "/names":
-            session.object_names = {int(n): name.strip() for n, name in given.items() if name}
+            session.object_names = {int(n): t for n, name in given.items() if (t := name.strip())}
         elif what == "/cancel":
-            if session.work:
-                session.work.cancelled = True
+            if work := session.work:  # it may end meanwhile
+                work.cancelled = True
         else:
             raise ValueError(what)
         self._json(self.server.state() | said)

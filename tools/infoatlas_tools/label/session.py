@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from threading import RLock
@@ -18,6 +19,7 @@ from ..annotations.written_formats import FORMATS, check_format
 from ..bags.any_recording import Recording
 from ..cameras.camera import Camera
 from ..clocks.pictures import camera_clock
+from ..files.hub import name_of
 from ..keystates.discovery import discover_keystates
 from ..keystates.key_states import KeyStates
 from ..keystates.marks import Marks, read_labels, write_marks
@@ -52,7 +54,8 @@ class Session:
         self.names, self._bodies = episode_names(trajectories), {"tools": tools, "objects": objects}
         target = check_format(recording)
         ending = self.data.suffix if FORMATS[target].in_place else FORMATS[target].suffix
-        self.copy = f"{self.data.stem}_annotated{ending}"  # the name that the page proposes
+        self.title = name_of(self.data)
+        self.copy = f"{Path(self.title).stem}_annotated{ending}"  # the name that the page proposes
         self.signals, self.lock, self.revision = Signals(trajectories), RLock(), 0
         self._marks, self._past = Marks(), list[Marks]()
         self.work: Work | None = None
@@ -75,7 +78,7 @@ class Session:
                 for i, own in enumerate(self._proposals)
             ]
             return {
-                "title": self.data.name,
+                "title": self.title,
                 "labels": str(self.path),
                 "notes": self.trajectories.notes,
                 "copy": self.copy,
@@ -175,6 +178,7 @@ class Session:
         about = {"boxes": seen.boxes.tolist(), "size": seen.images.shape[1:3]}
         return {"numbers": seen.numbers, "names": seen.names, **about}
 
+    @cached_property
     def clocks(self) -> dict[str, int]:
         """Steps by which the pictures of each camera are later than the states; 0 if unknown."""
         given, found = self.trajectories, dict[str, int]()
@@ -213,7 +217,7 @@ class Session:
         self._reread()
         if _stamp(self.data) != self._opened:
             raise InputError(
-                f"{self.data.name} has changed since it was opened: end infoatlas-rt label with "
+                f"{self.title} has changed since it was opened: end infoatlas-rt label with "
                 f"Ctrl-C and start it again. Your marks are in {self.path}."
             )
 

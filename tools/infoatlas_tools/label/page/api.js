@@ -8,14 +8,14 @@ export class Refused extends Error {
 }
 
 async function answer(path, options) {
-  let response;
+  let [response, value] = [];
   try {
     response = await fetch(path, options);
+    value = await response.json();
   } catch {
     const lost = options ? " This change may not be saved; those before it are." : "";
     throw new Refused(`The server does not answer: start infoatlas-rt label again.${lost}`);
   }
-  const value = await response.json();
   if (!response.ok) throw new Refused(value.error, value.state);
   return value;
 }

@@ -41,8 +41,9 @@ function request(path, value) {
       if (!(error instanceof Refused)) throw error;
       take(error.state ?? ui.state, moved);
       say(error.message, true);
+    } finally {
+      wait(-1);
     }
-    wait(-1);
   });
   return busy;
 }
@@ -138,9 +139,9 @@ function go(step, fromVideo = false) {
 }
 
 function toggle() {
-  if (playing()) pause();
-  else play(go);
-  $("play").classList.toggle("on", playing());
+  if (!playing()) return play(go);
+  pause();
+  showPictures(); // exactly those of the step
 }
 
 function preview(kind, step) {
@@ -226,10 +227,6 @@ const actions = {
   speed(factor) {
     ui.speed = clamp(ui.speed * factor, 0.5, 2);
     $("speed").value = ui.speed;
-    if (playing()) {
-      pause();
-      play(go);
-    }
   },
   async rename(kind) {
     const [answer, name] = await ask(`Name of ${kind} in all episodes:`, kind, "Rename", "Remove from all");

@@ -2,7 +2,7 @@
 
 import { $, element } from "./model.js";
 
-export const SHORTCUTS = [
+const SHORTCUTS = [
   [["↑", "↓"], "episode before and after (also K and J)"],
   [["G"], "the episode whose label would help most"],
   [["←", "→"], "one step, or move the selected mark by one; with Shift ten"],
@@ -34,6 +34,8 @@ export function fillHelp() {
 }
 
 export function listen(actions) {
+  // After a choice, keys are those of the page again.
+  addEventListener("change", ({ target }) => target.matches("select, [type=checkbox]") && target.blur());
   addEventListener("keydown", (event) => {
     if (document.querySelector("dialog[open]") || event.altKey || event.metaKey) return;
     const node = event.target;

@@ -97,20 +97,18 @@ let timer = null;
 
 export const playing = () => timer !== null;
 
-// Plays in real time. Videos run by themselves, and the first one leads.
+// Plays in real time. Videos run by themselves, and the first one leads. A video waits where its
+// corrected picture is of before or after the episode, as in `show`.
 export function play(go) {
   const lead = views.find((view) => view.video && view.video.readyState >= 2);
-  const running = views.filter((view) => view.video);
-  const rate = (ui.state.rate ?? 20) * ui.speed;
   if (ui.step >= last()) go(0);
-  const [from, began] = [ui.step, performance.now()];
-  running.forEach((view) => {
-    view.video.playbackRate = ui.speed;
-    view.video.play().catch(() => {});
-  });
+  let [step, before] = [ui.step, performance.now()];
   const tick = () => {
-    let step = from + ((performance.now() - began) / 1000) * rate;
-    if (lead) {
+    const now = performance.now();
+    step += ((now - before) / 1000) * (ui.state.rate ?? 20) * ui.speed;
+    before = now;
+    for (const view of views) if (view.video) run(view, step + late(view));
+    if (lead?.video && !lead.video.paused) {
       const passed = (lead.video.currentTime - lead.begin) / (lead.end - lead.begin);
       step = passed * (last() + 1) - 0.5 - late(lead);
     }
@@ -124,10 +122,18 @@ export function play(go) {
     views.filter((view) => !view.video).forEach(show);
   };
   timer = requestAnimationFrame(tick);
+  $("play").classList.add("on");
+}
+
+function run({ video }, step) {
+  video.playbackRate = ui.speed;
+  if (step < 0 || step > last()) video.pause();
+  else if (video.paused && !video.ended) video.play().catch(() => {});
 }
 
 export function pause() {
   cancelAnimationFrame(timer);
   timer = null;
+  $("play").classList.remove("on");
   views.forEach((view) => view.video?.pause());
 }
