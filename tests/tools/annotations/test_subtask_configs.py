@@ -1,4 +1,4 @@
-"""Task configurations of MimicGen, Isaac Lab Mimic and AutoData."""
+"""Task configurations of MimicGen and Isaac Lab Mimic."""
 
 import json
 from dataclasses import replace
@@ -6,14 +6,12 @@ from dataclasses import replace
 import h5py
 import numpy as np
 import pytest
-from ruamel.yaml import YAML  # a dependency of rosbags
 
 from annotated import annotations
 from hdf5_sets import NAMES, subtasks, two_arms, write_isaac, write_mimicgen
 from infoatlas_rt import InputError
 from infoatlas_tools.annotations.mimicgen import MASK
 from infoatlas_tools.annotations.subtask_configs import (
-    write_autodata,
     write_isaaclab_config,
     write_mimicgen_config,
 )
@@ -65,29 +63,12 @@ def test_isaac_lab(tmp_path):
     assert parts[0]["next_subtask_description"] == "carry cube_1 to cube_2"
 
 
-def test_autodata(tmp_path):
-    path, out = write_isaac(tmp_path / "demo.hdf5"), tmp_path / "task.yaml"
-    own = annotations(replace(subtasks(CUBES), given_names=('a: "b"', "- c #", "ö")), NAMES)
-    write_autodata(own, path, out)
-    task = YAML(typ="safe").load(out.read_text(encoding="utf-8"))
-    assert set(task) == {"name", "algo", "subtasks", "generation_policy"}
-    assert task["name"] == "demo" and task["algo"] == "mimicgen"
-    parts = task["subtasks"]["franka"]
-    assert [part["description"] for part in parts] == ['a: "b"', "- c #", "ö"]
-    assert [part["object_ref"] for part in parts] == [*CUBES, ""]
-    signals = [part["subtask_term_signal"] for part in parts]
-    assert signals == ["a_b", "c", ""]
-    assert parts[0]["selection_strategy_kwargs"] == {"nn_k": 3}
-    assert parts[0]["subtask_term_offset_range"] == [0, 0]
-    assert parts[0]["apply_noise_during_interpolation"] is False
-
-
 def test_two_arms(tmp_path):
-    path, out = write_isaac(tmp_path / "demo.hdf5", ("left", "right")), tmp_path / "task.yaml"
-    write_autodata(annotations(two_arms(), NAMES), path, out)
-    task = YAML(typ="safe").load(out.read_text())
-    assert task["algo"] == "dexmimicgen" and list(task["subtasks"]) == ["left", "right"]
-    assert [part["object_ref"] for part in task["subtasks"]["right"]] == ["cube_2", "cube_1", ""]
+    path, out = write_isaac(tmp_path / "demo.hdf5", ("left", "right")), tmp_path / "task.json"
+    write_isaaclab_config(annotations(two_arms(), NAMES), path, out)
+    parts = json.loads(out.read_text())["subtask_configs"]
+    assert list(parts) == ["left", "right"]
+    assert [part["object_ref"] for part in parts["right"]] == ["cube_2", "cube_1", None]
 
 
 def test_references_have_the_names_of_the_file(tmp_path):
@@ -106,13 +87,14 @@ def test_objects_of_a_camera_have_no_poses(tmp_path):
     none = np.zeros((0, 1))
     seen = SeenObjects("top", (), (), none, none, (), none, none, (), none, none)
     own = annotations(replace(subtasks(), seen=seen), NAMES)
-    for write in (write_mimicgen_config, write_isaaclab_config, write_autodata):
+    for write in (write_mimicgen_config, write_isaaclab_config):
         with pytest.raises(InputError, match="camera top sees, and generation needs their poses"):
             write(own, path, tmp_path / "a.json")
     assert not (tmp_path / "a.json").exists()
 
 
 def test_a_data_set_without_end_effectors(tmp_path):
-    write_autodata(annotations(subtasks(CUBES, "panda"), ("0", "1", "2")), tmp_path, tmp_path / "a")
-    task = YAML(typ="safe").load((tmp_path / "a").read_text())
-    assert [part["object_ref"] for part in task["subtasks"]["panda"]] == [*CUBES, ""]
+    own, out = annotations(subtasks(CUBES, "panda"), ("0", "1", "2")), tmp_path / "a"
+    write_isaaclab_config(own, tmp_path, out)
+    (eef, parts), *_ = json.loads(out.read_text())["subtask_configs"].items()
+    assert eef == "panda" and [part["object_ref"] for part in parts] == [*CUBES, None]

@@ -1,7 +1,7 @@
 """Writes reference objects of sub-tasks as task configurations for data generation.
 
-MimicGen reads JSON, Isaac Lab Mimic has the fields of `SubTaskConfig` in Python, and AutoData (0.1)
-reads YAML. The signals named in them are in the HDF5 file (`mimicgen.py`).
+MimicGen reads JSON, and Isaac Lab Mimic has the fields of `SubTaskConfig` in Python. The signals
+named in them are in the HDF5 file (`mimicgen.py`).
 """
 
 import json
@@ -60,31 +60,10 @@ def write_isaaclab_config(annotations: Annotations, path: Path, out: Path) -> tu
     return _write(out, json.dumps({"subtask_configs": fields}, indent=4))
 
 
-def write_autodata(annotations: Annotations, path: Path, out: Path) -> tuple[str, ...]:
-    """Write a task descriptor of AutoData (0.1), YAML.
-
-    The algorithm is "mimicgen", or "dexmimicgen" with several end effectors.
-    """
-    fields, names = _fields(annotations, path)
-    algorithm = "mimicgen" if len(fields) == 1 else "dexmimicgen"
-    # JSON strings are YAML strings, so no package is needed.
-    lines = [f"name: {json.dumps(path.stem)}", f"algo: {algorithm}", "subtasks:"]
-    for eef, parts in fields.items():
-        lines.append(f"  {json.dumps(eef)}:")
-        for own, name in zip(parts, names[eef], strict=True):
-            row = {"object_ref": own["object_ref"] or "", "description": name}
-            row["subtask_term_signal"] = own["subtask_term_signal"] or ""
-            row.update({key: value for key, value in own.items() if key not in row})
-            texts = [f"{key}: {json.dumps(value)}" for key, value in row.items()]
-            lines += [f"    - {texts[0]}", *(f"      {text}" for text in texts[1:])]
-    lines += ["generation_policy:", "  select_src_per_subtask: true"]
-    return _write(out, "\n".join(lines))
-
-
 def _fields(
     annotations: Annotations, path: Path
 ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, list[str]]]:
-    """Fields that the three programs share, and names of the parts, by end effector."""
+    """Fields that both programs share, and names of the parts, by end effector."""
     subtasks = annotations.subtasks
     if subtasks.seen:
         raise InputError(

@@ -69,11 +69,6 @@ FORMATS = {
         "reference objects of the sub-tasks, JSON of Isaac Lab's SubTaskConfig",
         suffix=".json",
     ),
-    "autodata": WrittenFormat(
-        "subtask_configs.write_autodata",
-        "reference objects and signals of the sub-tasks, YAML of AutoData",
-        suffix=".yaml",
-    ),
     "rerun": WrittenFormat("rerun.write_rerun", "a folder of recordings for Rerun's viewer"),
     "mcap": WrittenFormat(
         "foxglove.write_foxglove", "a folder of .mcap files of foxglove_msgs/Event"

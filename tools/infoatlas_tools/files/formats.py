@@ -67,7 +67,7 @@ def _read_folder(path: Path, **options: Any) -> Trajectories:
     return read_folder(path, lambda file: open_dataset(file).load(**options, only_successful=False))
 
 
-_SUBTASKS = ("mimicgen-config", "isaaclab-config", "autodata")
+_SUBTASKS = ("mimicgen-config", "isaaclab-config")
 FORMATS = (  # in the order of recognition
     Format(
         "LeRobot",

@@ -10,7 +10,6 @@ import pytest
 
 from infoatlas_rt import InputError
 from infoatlas_tools import load_trajectories
-from infoatlas_tools.cli.keystates import parse_groups
 from lerobot_sets import write_lerobot
 from refusals import refuses
 
@@ -31,8 +30,6 @@ def test_episodes_come_out_as_they_went_in(folder, states):
     assert found.names[:2] == ("observation.state.x", "observation.state.y")
     both = load_trajectories(folder, features=["observation.state", "action"])
     assert both.states.shape[1] == 8 and both.names[-1] == "action.1"
-    groups = parse_groups(["left=x,y", "right=observation.state.z"], found)
-    assert groups == {"left": [0, 1], "right": [2]}
 
 
 def change_info(folder, **values):
