@@ -201,9 +201,9 @@ def independence_test(
 class Pairings(Sequence[NDArray[np.int64]]):
     """Pairings of the samples of y with those of x; pairing 0 is the given one.
 
-    Indices are positions in the shuffled samples. With groups, complete groups are permuted, and so
-    are trajectories (`exchanged` [n], of the input): a longer one is thinned to the steps of the
-    other, a shorter one repeats steps. A series is shifted, and continues at its start after a
+    Indices are positions in the shuffled samples. With groups, complete groups are permuted. So are
+    trajectories (`exchanged` [n], of the input): a longer one is thinned to the steps of the other,
+    and a shorter one repeats steps. A series is shifted, and continues at its start after a
     whole number of the period that both sides share. Each pairing is drawn when it is accessed,
     from a random stream of its own, because all of them at once could need much more memory than
     the samples.

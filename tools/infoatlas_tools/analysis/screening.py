@@ -48,9 +48,9 @@ def lag_scan(
     estimator : Estimator or str or path, optional
         The estimator to use, or a model to make one of; the shipped model unless given.
     repeated : bool
-        Trajectories of a list are executions of one task, so what depends on the step alone (the
-        motion that all share) is no dependence: the tests exchange complete trajectories of y. The
-        steps of one of another length are stretched. G of them have G! pairings, so p is rarely
+        Trajectories of a list are executions of one task, so the motion that all share is no
+        dependence: the tests exchange complete trajectories of y. The steps of one of another
+        length are stretched. G of them have G! pairings, so p is rarely
         below 1 / G!. False: parts of one recording, which the tests shift as one series.
     permutations : int, optional
         B, exchanges, or cyclic shifts, at most n - 1, which all lags share. By default 40 for each
