@@ -18,17 +18,7 @@ from scipy.stats import spearmanr
 from infoatlas_rt import Estimator
 
 from . import report
-from .measure import (
-    OURS,
-    Row,
-    as_json,
-    figures,
-    grid,
-    mean_and_spread,
-    mean_time,
-    measure,
-    pick,
-)
+from .measure import OURS, Row, as_json, figures, grid, mean_and_spread, mean_time, measure, pick
 from .peers import KSG, PEERS
 from .report import number
 from .tasks import Case

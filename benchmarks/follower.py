@@ -52,10 +52,7 @@ def in_cpp(folder: Path, pushes: int) -> list[float]:
     build = folder / "build"
     source = ROOT / "examples" / "cpp"
     options = f"-DCMAKE_PREFIX_PATH={PREFIX}", "-DCMAKE_BUILD_TYPE=Release"
-    for command in (
-        ("cmake", "-S", source, "-B", build, *options),
-        ("cmake", "--build", build),
-    ):
+    for command in (("cmake", "-S", source, "-B", build, *options), ("cmake", "--build", build)):
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     program = build / "follow", folder / "task.json", folder / "states.csv", str(RATE), str(pushes)
     printed = subprocess.run(program, check=True, capture_output=True, text=True).stdout

@@ -15,16 +15,7 @@ import numpy as np
 import torch
 
 from . import intervals, report
-from .measure import (
-    Row,
-    as_json,
-    load_models,
-    mean_absolute_bias,
-    mean_time,
-    measure,
-    names,
-    pick,
-)
+from .measure import Row, as_json, load_models, mean_absolute_bias, mean_time, measure, names, pick
 from .peers import CLASSICAL, Score
 from .peers.trained import infonce, knife, mine
 from .report import number, table

@@ -136,12 +136,7 @@ def _info(lengths: Sequence[int]) -> dict[str, Any]:
         "splits": {"train": f"0:{len(lengths)}"},
         "data_path": DATA,
         "video_path": VIDEO,
-        "features": {
-            "observation.state": vector,
-            "action": vector,
-            KEY: video,
-            **scalars,
-        },
+        "features": {"observation.state": vector, "action": vector, KEY: video, **scalars},
     }
 
 

@@ -23,12 +23,7 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / folder) for folder in ("runtime", "tools", "export")]
 
 from infoatlas_rt.cli.arguments import describe_argument  # noqa: E402
-from infoatlas_rt.cli.main import (  # noqa: E402
-    DESCRIPTION,
-    EXIT_CODES,
-    load_commands,
-    make_parser,
-)
+from infoatlas_rt.cli.main import DESCRIPTION, EXIT_CODES, load_commands, make_parser  # noqa: E402
 
 COMMAND_LINE = ROOT / "docs/command-line.md"
 PAGES = tuple(ROOT / f"docs/{page}.md" for page in ("ros2", "ros2-reference"))

@@ -19,10 +19,7 @@ INITIALIZER, DATA_TYPE, FLOAT16 = 5, 2, 10
 # for edge. The backend uses the profile with which a call has the fewest parts, and divides the
 # slices if they are too many. With `control`, 40 slices of 512 samples are ten calls.
 NAMED_PROFILES: dict[str, tuple[tuple[tuple[int, int, int], tuple[int, int, int]], ...]] = {
-    "control": (
-        ((1, 1, 4), (32, 100, 512)),
-        ((5, 40, 64), (32, 100, 256)),
-    ),
+    "control": (((1, 1, 4), (32, 100, 512)), ((5, 40, 64), (32, 100, 256))),
     "batch": (
         ((1, 1, 4), (32, 100, 512)),
         ((5, 40, 64), (32, 100, 256)),

@@ -180,8 +180,8 @@ def test_a_worse_graph_is_refused(exported, monkeypatch, tmp_path):
     content = (exported / "tiny.onnx").read_bytes()
     more = "Sub Div Exp Log Pow Sqrt Reciprocal ReduceSum ReduceMean ReduceLogSumExp Softmax"
     monkeypatch.setattr(fp16, "COMPUTING", fp16.COMPUTING | set(more.split()))
-    wide = partial(fp16.chosen, scopes=("(hypernetwork|critic)(/.*)?",))
-    monkeypatch.setattr(fp16, "chosen", wide)
+    wide = partial(fp16.converted, scopes=("(hypernetwork|critic)(/.*)?",))
+    monkeypatch.setattr(fp16, "converted", wide)
     fails(ModelError, r"FP16 and FP32 differ by", fp16.halved, content)
     monkeypatch.undo()
     monkeypatch.setattr(fp16, "SIZES", ((4, 100, 0),))

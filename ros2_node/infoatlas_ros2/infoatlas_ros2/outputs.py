@@ -28,10 +28,7 @@ TOPICS: dict[str, tuple[Any, str]] = {
         Outcome,
         "whether the episode is done or has failed, since when, and why; with `task_file`",
     ),
-    "couplings": (
-        Coupling,
-        "two topics begin or stop to move together; with `coupling: true`",
-    ),
+    "couplings": (Coupling, "two topics begin or stop to move together; with `coupling: true`"),
     "motion_information": (
         MutualInformation,
         "estimate of the motions of two topics; with `coupling: true`",

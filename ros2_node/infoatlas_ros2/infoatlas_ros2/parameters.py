@@ -12,12 +12,7 @@ from rclpy.exceptions import InvalidTopicNameException
 from rclpy.expand_topic_name import expand_topic_name
 from rclpy.validate_full_topic_name import validate_full_topic_name
 
-from infoatlas_rt import (
-    CouplingDetector,
-    Estimator,
-    ExtremumDetector,
-    KeyStateTracker,
-)
+from infoatlas_rt import CouplingDetector, Estimator, ExtremumDetector, KeyStateTracker
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_resolution
 from infoatlas_rt.streams.sliding_window import SlidingWindow
@@ -62,9 +57,7 @@ class Settings:
     message_type_b: str = setting("", "message type of `topic_b`", live=False)
     fields_b: tuple[str, ...] = setting(("",), "coordinates of `topic_b`", live=False)
     publisher_b: str = setting(
-        "",
-        "node whose messages on `topic_b` are used; if empty, the first publisher",
-        live=False,
+        "", "node whose messages on `topic_b` are used; if empty, the first publisher", live=False
     )
     sync_tolerance: float = setting(
         0.02, "largest difference between stamps of the two topics in a pair, seconds", 1e-6, 10.0
@@ -148,9 +141,7 @@ class Settings:
         live=False,
     )
     follow_all: bool = setting(
-        False,
-        "also report key states and sub-tasks that cannot be followed well",
-        live=False,
+        False, "also report key states and sub-tasks that cannot be followed well", live=False
     )
 
     rate_limit: float = setting(

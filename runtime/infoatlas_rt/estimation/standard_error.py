@@ -76,9 +76,7 @@ def sampling_noise(
 
 
 def noise_of_trajectories(
-    influence: NDArray[np.float64],
-    per_slice: NDArray[np.float64],
-    trajectory: NDArray[np.int64],
+    influence: NDArray[np.float64], per_slice: NDArray[np.float64], trajectory: NDArray[np.int64]
 ) -> SamplingNoise:
     """Standard error from time series that follow each other; the larger one of two.
 

@@ -62,11 +62,7 @@ def plain(value: Any) -> Any:
 
 
 def floats(
-    values: dict[str, Any],
-    name: str,
-    *shape: int,
-    positive: bool = False,
-    gaps: bool = False,
+    values: dict[str, Any], name: str, *shape: int, positive: bool = False, gaps: bool = False
 ) -> NDArray[np.float64]:
     """An array of a file; with `gaps`, null becomes NaN. ValueError if it does not fit."""
     array = np.asarray(values[name], np.float64)

@@ -164,11 +164,7 @@ def _widening(count: int) -> float:
 
 
 def _others(
-    rows: Int,
-    sums: Sequence[Float],
-    best: float,
-    most: float,
-    rng: np.random.Generator,
+    rows: Int, sums: Sequence[Float], best: float, most: float, rng: np.random.Generator
 ) -> tuple[int, ...]:
     """Episodes whose own interval, and both halves, are on one side of the offset of all."""
     found = []

@@ -67,11 +67,7 @@ class Engine:
     """
 
     def __init__(
-        self,
-        model: bytes | str | os.PathLike[str],
-        *,
-        threads: int = 1,
-        interface: int = INTERFACE,
+        self, model: bytes | str | os.PathLike[str], *, threads: int = 1, interface: int = INTERFACE
     ) -> None:
         if interface != INTERFACE:
             raise RuntimeError(

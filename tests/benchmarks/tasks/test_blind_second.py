@@ -43,12 +43,7 @@ def thermostat(x, y):
 
 
 # p(y|x) for lists of coordinates that broadcast, up to a factor that depends on y only.
-GIVEN = {
-    "voltage divider": voltage_divider,
-    "enzyme": enzyme,
-    "rod": rod,
-    "thermostat": thermostat,
-}
+GIVEN = {"voltage divider": voltage_divider, "enzyme": enzyme, "rod": rod, "thermostat": thermostat}
 
 
 def detection_limit(x, y):

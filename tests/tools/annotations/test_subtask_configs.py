@@ -11,10 +11,7 @@ from annotated import annotations
 from hdf5_sets import NAMES, subtasks, two_arms, write_isaac, write_mimicgen
 from infoatlas_rt import InputError
 from infoatlas_tools.annotations.mimicgen import MASK
-from infoatlas_tools.annotations.subtask_configs import (
-    write_isaaclab_config,
-    write_mimicgen_config,
-)
+from infoatlas_tools.annotations.subtask_configs import write_isaaclab_config, write_mimicgen_config
 from infoatlas_tools.keystates.subtasks.subtask_results import SeenObjects
 
 CUBES = ("cube_1", "cube_2")

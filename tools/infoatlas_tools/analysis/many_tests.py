@@ -27,14 +27,7 @@ from infoatlas_rt.inputs.checks import as_choice, as_count
 from .conditional import conditional_mutual_information
 from .conditional_result import ConditionalEstimate
 from .features import feature_correlations
-from .independence import (
-    PERMUTATIONS,
-    Pairings,
-    compare,
-    least_p,
-    pairing_method,
-    rv_coefficients,
-)
+from .independence import PERMUTATIONS, Pairings, compare, least_p, pairing_method, rv_coefficients
 
 # Permutations for each test. The smallest adjusted p-value of a single dependence is 0.025: one of
 # them may exceed it by chance, and it is still significant. Beyond `MOST` evaluations of permuted

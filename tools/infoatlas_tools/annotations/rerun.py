@@ -49,11 +49,7 @@ class Clip(NamedTuple):
 
 
 def write_rerun(
-    annotations: Annotations,
-    path: Path,
-    out: Path,
-    *,
-    episodes: Sequence[str] | None = None,
+    annotations: Annotations, path: Path, out: Path, *, episodes: Sequence[str] | None = None
 ) -> tuple[str, ...]:
     """Write a recording of the Rerun viewer for each demonstration.
 
@@ -137,12 +133,7 @@ def _log(
 
 
 def _lane(
-    rerun: Any,
-    recording: Any,
-    send: Any,
-    entity: str,
-    labels: Sequence[str],
-    active: Int,
+    rerun: Any, recording: Any, send: Any, entity: str, labels: Sequence[str], active: Int
 ) -> None:
     """Write a lane of states; -1 is no state."""
     starts = np.flatnonzero(np.r_[True, active[1:] != active[:-1]])

@@ -268,11 +268,7 @@ def print_annotations(
         if not arguments.plot:
             print("--plot FILE shows these objects, and --object-name 1=bottle names one.")
     found = annotations.keystates
-    for text in (
-        *agreement(found.agreement),
-        *result["notes"],
-        *result["warnings"],
-    ):
+    for text in (*agreement(found.agreement), *result["notes"], *result["warnings"]):
         print(text)
     if arguments.qa or arguments.format == "splits":
         for number, (order, own) in enumerate(list(annotations.orders.items())[:LISTED], start=1):

@@ -21,13 +21,7 @@ from torch import Tensor
 
 from infoatlas_train.data.atlas import Atlas, Datasets
 from infoatlas_train.data.flows import orthogonal, random_flow, uniform
-from infoatlas_train.data.mixtures import (
-    Mixture,
-    centred,
-    component,
-    label,
-    prescribed_correlation,
-)
+from infoatlas_train.data.mixtures import Mixture, centred, component, label, prescribed_correlation
 
 FULL = 0.3  # share of elliptical data and clusters that use all D dimensions, as slices do
 APART = 12.0  # largest distance of a cluster from the origin, in standard deviations

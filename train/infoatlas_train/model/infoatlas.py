@@ -143,13 +143,7 @@ class InfoAtlas(nn.Module):
         return Evaluation(t[:, 0], t[:, 1:], t0[:, 0], t0[:, 1:], counts, solved.elsewhere)
 
     def refined(
-        self,
-        theta: Theta,
-        x: Tensor,
-        y: Tensor,
-        shifts: Tensor,
-        near: Tensor | None,
-        exact: bool,
+        self, theta: Theta, x: Tensor, y: Tensor, shifts: Tensor, near: Tensor | None, exact: bool
     ) -> tuple[Theta, Tensor | None]:
         """Refine the critic in rounds; return it and its last coefficients [B, F+K].
 

@@ -27,15 +27,7 @@ from infoatlas_rt.live.quaternions import (
 
 from ...array_types import Bool, Float
 from ...columns import without_unit
-from .wraps import (
-    TURN,
-    allowed,
-    angles_between,
-    few_values,
-    find_angles,
-    find_last_good,
-    some_rows,
-)
+from .wraps import TURN, allowed, angles_between, few_values, find_angles, find_last_good, some_rows
 
 UNIT = 5e-3  # tolerance of squared norms and products of unit vectors with three decimals
 UNITS = ("deg", 360.0), ("rad", TURN)

@@ -117,10 +117,7 @@ def _closings(gripper: Gripper, states: Float) -> list[Closing]:
 
 
 def _limits(
-    row: Sequence[Closing],
-    apart: Sequence[Float],
-    places: Sequence[Float | None],
-    moment: int,
+    row: Sequence[Closing], apart: Sequence[Float], places: Sequence[Float | None], moment: int
 ) -> dict[str, Any]:
     """Limits of one grasp, by its closings in all demonstrations."""
     openings = np.array([closing.opening for closing in row])

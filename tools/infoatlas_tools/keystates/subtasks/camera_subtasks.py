@@ -273,10 +273,7 @@ def _choose(
 
 
 def _parts(
-    cuts: Cuts,
-    seen: SeenObjects,
-    carried: Sequence[str],
-    called: Mapping[EventKind, EventKind],
+    cuts: Cuts, seen: SeenObjects, carried: Sequence[str], called: Mapping[EventKind, EventKind]
 ) -> list[Subtask]:
     """Parts between cuts."""
     found = []

@@ -47,11 +47,7 @@ class ReferenceInformation:
 
 
 def reference_information(
-    tool: Sequence[Track],
-    objects: Mapping[str, Sequence[Track]],
-    start: Int,
-    end: Int,
-    there: Bool,
+    tool: Sequence[Track], objects: Mapping[str, Sequence[Track]], start: Int, end: Int, there: Bool
 ) -> ReferenceInformation | None:
     """Information between the end of a part and each object's pose at its start.
 
