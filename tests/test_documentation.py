@@ -214,12 +214,11 @@ EXAMPLES = {  # output of each
     "curve.py": r"1\.00: \S+ ± \S+ nats\nmaximum at 0\.\d+",
     "keystates.py": r"key states of 15 demonstrations(.|\n)*unseen episode, step \d+: key state \d",
     "maximise.py": r"step 0: (.|\n)* nats; of the sources themselves: 1\.\d",
-    "minimise.py": r"weight 0\.0: (.|\n)*weight 0\.5: ",
     "bag.py": r"coupled +\d+(.|\n)*201 pairs",
 }
 
 
-LONG = {"maximise.py", "minimise.py"}  # with --quick
+LONG = {"maximise.py"}  # with --quick
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

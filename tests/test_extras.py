@@ -38,7 +38,7 @@ def test_public_names_without_any_extra():
     [
         ("torch", "import infoatlas_train.differentiable", "pip install 'infoatlas-rt[train]'"),
         ("scipy", "import benchmarks.peers", "pip install -e '.[bench]'"),
-        ("torch", "example('minimise')", "pip install '.[train]'"),
+        ("torch", "example('maximise')", "pip install '.[train]'"),
         ("rosbags", "example('make_bag')", "pip install '.[bags]'"),
         (
             "sapien",

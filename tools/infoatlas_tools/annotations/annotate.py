@@ -1,7 +1,5 @@
 """Annotates demonstrations with key states and sub-tasks: from a recording to its annotations."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence

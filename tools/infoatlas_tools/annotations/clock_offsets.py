@@ -1,7 +1,5 @@
 """Clocks of a recording: by how much cameras, grippers and commands are beside the states."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ new file or folder `out` from the data set at `path`. It returns sentences about
 the format has no place for. `out` must not exist: `replacing` moves it to its final place.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

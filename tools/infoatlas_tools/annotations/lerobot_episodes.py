@@ -1,7 +1,5 @@
 """Tables of a LeRobot data set that is annotated: its frames, and what `meta/` has of episodes."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from dataclasses import replace

@@ -10,8 +10,6 @@ What is written, with the software that reads it (huggingface/lerobot unless nam
 - column `key_state`: the newest key state, as in `info["key_state"]` of `KeyStateWrapper`.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterable, Mapping

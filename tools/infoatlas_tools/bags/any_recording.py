@@ -1,7 +1,5 @@
 """Recorded demonstrations, a data set or a folder of ROS bags, decided and opened once."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

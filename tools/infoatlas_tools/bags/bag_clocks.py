@@ -1,7 +1,5 @@
 """Clocks of a bag: by how much one topic follows another, by stamps and by times of arrival."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Images of a camera in ROS bags, by the times at which they and the states arrived."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """`Camera`: the images of one camera, step by step beside the states."""
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Objects of first images: blobs of one colour that lie elsewhere in every demonstration."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Images of a demonstration: arrays and encoded files, in RGB and at the width that is used."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol

@@ -11,8 +11,6 @@ The robot, too, leaves places and arrives. But the colour of an object appears n
 it leaves and after it arrives, and the colours of a robot do so whenever it moves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple

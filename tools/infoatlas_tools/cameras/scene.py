@@ -1,7 +1,5 @@
 """The scene of a camera: first images of all demonstrations, and what all of them share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

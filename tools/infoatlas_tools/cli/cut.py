@@ -1,7 +1,5 @@
 """The command cut: finds the executions in long recordings, and writes them as demonstrations."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 

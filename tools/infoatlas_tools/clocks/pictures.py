@@ -1,7 +1,5 @@
 """The clock of a camera: the change of small grey pictures against the speed of the joints."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from time import monotonic

@@ -1,7 +1,5 @@
 """Executions of one task in long recordings: finds them, prints, stores and applies the list."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

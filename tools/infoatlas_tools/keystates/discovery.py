@@ -14,8 +14,6 @@ maxima of that curve are no nearer to the true events than evenly spaced steps. 
 available for plots only (`mi_curve`, command `curve`).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

@@ -8,8 +8,6 @@ The kinds of a demonstration ascend in an order of the labels, and it may lack s
 Labels are kept exactly, kind by kind, also where other kinds of a demonstration are to be found.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias

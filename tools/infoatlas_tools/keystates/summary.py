@@ -1,7 +1,5 @@
 """Key states as a table: a DataFrame, text, and values for JSON."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

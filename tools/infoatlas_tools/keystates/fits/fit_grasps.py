@@ -3,8 +3,6 @@
 A test of grasps is used only if no demonstration fails it by the limits of the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple

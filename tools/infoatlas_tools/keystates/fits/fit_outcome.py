@@ -6,8 +6,6 @@ further execution falls below the k-th smallest of N values with probability k /
 like the demonstrations (conformal prediction).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

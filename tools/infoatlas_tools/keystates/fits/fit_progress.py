@@ -1,7 +1,5 @@
 """Fits a model of progress (`live/progress_model.py`) to demonstrations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The results of up to ten folds are kept: how often the part is right, the error 
 the longest time without progress in successful demonstrations. So are the distances from the ends.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

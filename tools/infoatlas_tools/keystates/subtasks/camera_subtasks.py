@@ -5,8 +5,6 @@ joints at the part's end. The object is named if points of permuted demonstratio
 as much, and no other informative object comes near it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ is a row of its own, whatever its colours: it joins the blob that lay there, and
 that are parts of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Results: sub-tasks of recorded demonstrations, with their reference objects."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

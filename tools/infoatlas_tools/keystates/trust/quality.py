@@ -1,7 +1,5 @@
 """Unusual properties of demonstrations: grasps, missing events, idle time, faulty recordings."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """How far key states can be trusted: what they meet, and whether other demonstrations have them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
