@@ -55,7 +55,7 @@ class RecordingEstimator:
         self.per_slice = np.array(per_slice)
         self.calls: list[SimpleNamespace] = []
 
-    def estimate_checked(self, samples):
+    def estimate_checked(self, samples, live=False):
         return self.estimate(**vars(samples))
 
     def estimate(self, x, y, **options):

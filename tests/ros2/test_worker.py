@@ -216,7 +216,7 @@ def test_no_pair_across_what_a_full_queue_dropped(work, monkeypatch):
     entered, go_on, pairs = threading.Semaphore(0), threading.Semaphore(0), set()
     real = it.maker.estimator.estimate_checked
 
-    def estimate(samples):
+    def estimate(samples, live=False):
         pairs.update(zip(samples.x[:, 0], samples.y[:, 0], strict=True))
         entered.release()
         assert go_on.acquire(timeout=LIMIT)

@@ -67,12 +67,17 @@ def count_patterns(side: NDArray[np.float64]) -> int:
 
 
 def with_flags(
-    samples: Samples, found: Estimate, prepare: Callable[[Samples], Prepared]
+    samples: Samples, found: Estimate, prepare: Callable[[Samples], Prepared] | None
 ) -> Estimate:
-    """The estimate, flagged, with a bound or a larger error where its kind of data misleads it."""
+    """The estimate, flagged, with a bound or a larger error where its kind of data misleads it.
+
+    Without `prepare`, whether one side is a function of the other is not tested.
+    """
     if found.k is not None:
         return found
-    if found.saturated:
+    if prepare is None:
+        pass
+    elif found.saturated:
         some = prepare(samples.take(np.arange(0, len(samples), -(-len(samples) // MOST))))
         found = replace(found, at_least=max(least_information(some.x, some.y, some.order), 0.0))
     elif found.mi > LEAST:

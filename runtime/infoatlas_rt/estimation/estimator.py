@@ -234,15 +234,18 @@ class Estimator:
         kept = samples.without(*out)
         return estimate_by_patterns(kept, lambda some: self._estimate(some, start), found)
 
-    def estimate_checked(self, samples: Samples) -> Estimate:
+    def estimate_checked(self, samples: Samples, live: bool = False) -> Estimate:
         """`estimate` without checks and without sums over patterns, as of windows.
 
         Parameters
         ----------
         samples : Samples
             The arguments of `estimate`, as arrays of fixed types.
+        live : bool
+            Leave out the test for smooth functions and `at_least`, as slow as an update itself.
         """
-        return with_flags(samples, self._estimate(samples, perf_counter()), self.prepare)
+        found = self._estimate(samples, perf_counter())
+        return with_flags(samples, found, None if live else self.prepare)
 
     def prepare(self, samples: Samples) -> Prepared:
         """Prepare checked samples for one call of the graph, however many they are.

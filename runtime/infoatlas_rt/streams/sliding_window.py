@@ -264,7 +264,7 @@ class SlidingWindow(Stateful):
 
     def evaluate(self, snapshot: Snapshot, estimator: Estimator) -> WindowEstimate:
         """Estimate from a snapshot of this window."""
-        own, found = snapshot, estimator.estimate_checked(snapshot.pairs)
+        own, found = snapshot, estimator.estimate_checked(snapshot.pairs, live=True)
         self.reason = "degenerate" if found.degenerate else "ok"
         local = float(found.pointwise[-1])
         return WindowEstimate(

@@ -17,8 +17,9 @@ def test_softmax_is_flagged(swapped):
     sides = (odds, logits) if swapped else (logits, odds)
     estimator = Estimator(threads=1)
     samples = Samples(*sides, time_series=True)
-    for found in (estimator.estimate(*sides), estimator.estimate_checked(samples)):  # as a window
+    for found in (estimator.estimate(*sides), estimator.estimate_checked(samples)):  # as a point
         assert found.saturated and "saturated" in str(found) and found.at_least is None
+    assert not estimator.estimate_checked(samples, live=True).saturated
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
@@ -29,6 +30,8 @@ def test_a_linear_function_is_printed_as_a_bound(noise):
     assert found.saturated == (found.at_least is not None) == (noise == 0)
     if found.saturated:
         assert 0 <= found.at_least < found.mi + found.stderr
+        live = Estimator(threads=1).estimate_checked(Samples(logits, y), live=True)
+        assert live.saturated and live.at_least is None
         assert str(found).startswith(f"I above {np.floor(10 * found.at_least) / 10} nats (n=400")
 
 

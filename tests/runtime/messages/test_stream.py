@@ -120,10 +120,10 @@ def remembering():
     estimator, known = Estimator(k=2, slices=2, threads=1), {}
     made = estimator.estimate_checked
 
-    def estimate(samples):
+    def estimate(samples, live=False):
         key = samples.x.tobytes(), samples.y.tobytes(), samples.redundant
         if key not in known:
-            known[key] = made(samples)
+            known[key] = made(samples, live)
         return known[key]
 
     estimator.estimate_checked = estimate

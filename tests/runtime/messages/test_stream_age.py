@@ -32,7 +32,7 @@ class Machine:
         window = SlidingWindow(self.estimator.model_file, lag=2, window=WINDOW)
         self.stream = Stream(window, self.estimator, ExtremumDetector(delay=2.0), sparse_rest=True)
 
-    def _estimate(self, samples):
+    def _estimate(self, samples, live=False):
         self.now += self.seconds
         self.inferences += 1
         self.estimator.calls.clear()
