@@ -75,12 +75,10 @@ def with_flags(
     """
     if found.k is not None:
         return found
-    if prepare is None:
-        pass
-    elif found.saturated:
+    if prepare is not None and found.saturated:
         some = prepare(samples.take(np.arange(0, len(samples), -(-len(samples) // MOST))))
         found = replace(found, at_least=max(least_information(some.x, some.y, some.order), 0.0))
-    elif found.mi > LEAST:
+    elif prepare is not None and found.mi > LEAST:
         in_order = samples.time_series or found.autocorrelated
         found = replace(found, saturated=is_determined(samples, in_order))
     if found.patterns or found.mi < LEAST_MI:
