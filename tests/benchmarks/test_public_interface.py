@@ -18,7 +18,8 @@ ALLOWED = {
         "infoatlas_rt.messages.sync": ["Synchroniser"],
         # Offsets are computed from series that are put together here.
         "infoatlas_rt.streams.offsets": ["WINDOW", "Offset", *SERIES],
-        # Times on a GPU need one, and name it.
+        # Times name the processor, or the GPU that they need.
+        "infoatlas_rt.cli.latency": ["processor"],
         "infoatlas_rt.backends.onnxruntime": ["has_cuda"],
         "infoatlas_rt.cli.board": ["Board"],
         # Engines are built as by `infoatlas-rt build`, and their layers are parsed.
