@@ -14,7 +14,6 @@ from infoatlas_rt import Estimator
 from infoatlas_rt.backends.choice import make_backend
 from infoatlas_rt.estimation import slicing
 from infoatlas_rt.estimation.canonical import Canonical, canonicalise, score_table, standardise
-from infoatlas_rt.estimation.prepare import check_samples
 from infoatlas_rt.models import model_file
 from inputs import REGIMES
 from refusals import fails
@@ -205,8 +204,8 @@ def test_the_gil_is_released():
 def test_estimates(regime, model, n):
     """The complete engine compared with its model on samples that Python prepares.
 
-    Several directions of a copy have the correlation 1, so the model gets another basis, as in
-    Python with another seed. The estimates differ within `stderr`.
+    Several directions of a copy have the correlation 1 up to rounding, so the model gets another
+    basis, as in Python with another seed. The estimates, which are bounds, differ within `stderr`.
     """
     rng = np.random.default_rng(n)
     x = rng.standard_normal((n, 3 if model == "edge" else 12))
@@ -218,18 +217,13 @@ def test_estimates(regime, model, n):
     assert backend.provider == "native"
     assert (found.rank_x, found.saturated) == (wanted.rank_x, wanted.saturated)
     assert found.gaussian == pytest.approx(wanted.gaussian, abs=1e-6)
-    prepared = estimator.prepare(check_samples(x, y, "native"))
-    if has_copies(canonicalise(*prepared.slices(slice(0, 1)), estimator.model_file.dim)):
+    assert (found.at_least is None) == (wanted.at_least is None)
+    if found.at_least is not None:  # the estimate is a bound, because rounding decides it
         assert found.mi == pytest.approx(wanted.mi, abs=wanted.stderr)
         return
     assert found.mi == pytest.approx(wanted.mi, abs=1e-3)
     assert found.stderr == pytest.approx(wanted.stderr, rel=0.01)
     np.testing.assert_allclose(found.influence, wanted.influence, atol=5e-3, rtol=2e-3)
-
-
-def has_copies(data):
-    """Whether several correlations are 1, except for rounding."""
-    return data.correlations[0, 1] > 1 - 1e-9
 
 
 class Unprepared:
