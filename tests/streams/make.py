@@ -171,7 +171,8 @@ def streams(made: dict[str, Made]) -> dict[str, dict[str, Any]]:
     pick, closed = made["picks"]
     recorded, missed, retry = made["cube"]
     visit, back = made["places"]
-    turn = made["turns"][0]
+    both, lacking = made["two_tools"][::-1]
+    turn, other = made["turns"][0], made["unknown"][0]
     lost = pick.copy()
     lost[30:34] = np.nan
     lost[77, 1] = np.nan
@@ -181,135 +182,83 @@ def streams(made: dict[str, Made]) -> dict[str, dict[str, Any]]:
     fast = resampled(pick, 2.5)
     again = np.insert(np.arange(len(pick)), [20, 61, 61, 110], [19, 60, 60, 109])
     second = np.concatenate([pick[:150], pick[100:150][::-1], pick[100:]])
+    twice = np.concatenate([pick[:66], pick[54:66][::-1], pick[54:110]])
+    rates = {"detectors.timing.rate": 80.0, "detectors.timing.stride": 4}
+    few = {"detectors.stream.stamps_kept": 3, "detectors.stream.stamps_for_rate": 3}
+    moved = turn + [0, 0, 0, 0, 0, 0, 0, 0.1] * (np.arange(len(turn)) > 40)[:, None]
+    late = 100 + np.arange(len(fast)) / 50 + 0.4 * (np.arange(len(fast)) > 4)
+    jumps = np.r_[100 + np.arange(90) / 20, 50 + np.arange(len(pick)) / 20]
+    some = [None if i == 4 else 100 + i / 50 for i in range(len(pick))]
+    left_out = [*range(0, len(pick), 7), *range(64, 70)]
+    found = {
+        "normal": ("picks", "two objects are picked and placed", stamped(pick)),
+        "recorded": ("cube", "an ordinary episode", stamped(recorded)),
+        "retry": ("cube", "a failed grasp, then another", stamped(retry)),
+        "missed": ("cube", "the cube stays where it is", stamped(missed)),
+        "second_object": ("picks", "the way to the second object is gone twice", stamped(second)),
+        "begins_late": (
+            "picks", "the first state is just before a key state", stamped(pick[54:120])),
+        "twice": (
+            "picks", "the gripper closes twice within a second, and both are reported",
+            {"change": {"detectors.once": [False] * 4}, **stamped(twice)}),
+        "begins_closed": (
+            "picks", "the first opening of the gripper is no release", stamped(closed)),
+        "nan": ("picks", "some states are NaN", stamped(lost)),
+        "lost_frames": (
+            "picks", "each seventh state is lost, and six in a row", without(pick, left_out)),
+        "repeated_stamp": (
+            "picks", "some states arrive twice", {"states": pick[again], "stamps": 100 + again / 20}
+        ),
+        "stamps_jump_back": (
+            "picks", "a recording starts again after 90 states", {"states": jump, "stamps": jumps}),
+        "faster_by_stamps": (
+            "picks", "50 Hz by stamps in milliseconds, with a pause among the first ones",
+            {"states": fast, "stamps": late}),
+        "slower_by_stamps": ("picks", "10 Hz", stamped(pick[::2], 10)),
+        "similar_by_stamps": (
+            "picks", "96 Hz count as the 80 Hz of the demonstrations",
+            {"change": rates, **stamped(resampled(pick[:80], 4.8), 96)}),
+        "faster": ("picks", "33 Hz as argument", {"rate": 33.0, "states": pick}),
+        "slower": ("cube", "6 Hz", {"rate": 6.0, "states": recorded[::3]}),
+        "some_stamps": (
+            "picks", "the fifth state has no stamp, so the rate is that of the demonstrations",
+            {"states": pick, "stamps": some}),
+        "pause": (
+            "places", "a rest of 8 s in the second part is a stall", stamped(rested(visit, 36, 160))
+        ),
+        "back": ("places", "back to the first place, again", stamped(back)),
+        "wrapping": ("turns", "an angle that wraps", stamped(turn)),
+        "signs": ("turns", "signs of a quaternion", stamped(flipped(turn))),
+        "constant": (
+            "turns", "a column changes that never changed in demonstrations", stamped(moved)),
+        "labels_and_one_part": (
+            "alone", "a label's key state, and one sub-task", stamped(made["alone"][0])),
+        "camera": (
+            "camera", "sub-tasks whose objects a camera has seen", stamped(made["camera"][0])),
+        "poses": ("places", "parts by relative positions", stamped(visit)),
+        "two_tools": ("two_tools", "two tools", stamped(both)),
+        "lacking": ("two_tools", "the second part is left out", stamped(lacking)),
+        "reset": (
+            "picks", "an episode ends after 70 states",
+            {**stamped(np.concatenate([pick[:70], pick])), "resets": [70]}),
+        "longer": (
+            "places", "three times as slow as any demonstration", stamped(resampled(visit, 3.0))),
+        "dimension": (
+            "picks", "a state lacks a column",
+            {"states": shorter, "stamps": 100 + np.arange(len(pick)) / 20}),
+        "unknown_rate": (
+            "unknown", "the rate of the demonstrations is not known, so stamps do not matter",
+            stamped(other, 55)),
+        "follow_all": (
+            "unknown", "also key states that are reported falsely too often",
+            {"follow_all": True, "states": other}),
+        "few_stamps_kept": (
+            "picks", "the stamp of an event is gone when it is reported",
+            {"change": few, **stamped(pick)}),
+    }  # fmt: skip
     return {
-        "normal": {"task": "picks", "about": "two objects are picked and placed", **stamped(pick)},
-        "recorded": {"task": "cube", "about": "an ordinary episode", **stamped(recorded)},
-        "retry": {"task": "cube", "about": "a failed grasp, then another", **stamped(retry)},
-        "missed": {"task": "cube", "about": "the cube stays where it is", **stamped(missed)},
-        "second_object": {
-            "task": "picks",
-            "about": "the way to the second object is gone twice",
-            **stamped(second),
-        },
-        "begins_late": {
-            "task": "picks",
-            "about": "the first state is just before a key state",
-            **stamped(pick[54:120]),
-        },
-        "twice": {
-            "task": "picks",
-            "about": "the gripper closes twice within a second, and both are reported",
-            "change": {"detectors.once": [False] * 4},
-            **stamped(np.concatenate([pick[:66], pick[54:66][::-1], pick[54:110]])),
-        },
-        "begins_closed": {
-            "task": "picks",
-            "about": "the first opening of the gripper is no release",
-            **stamped(closed),
-        },
-        "nan": {"task": "picks", "about": "some states are NaN", **stamped(lost)},
-        "lost_frames": {
-            "task": "picks",
-            "about": "each seventh state is lost, and six in a row",
-            **without(pick, [*range(0, len(pick), 7), *range(64, 70)]),
-        },
-        "repeated_stamp": {
-            "task": "picks",
-            "about": "some states arrive twice",
-            "states": pick[again],
-            "stamps": 100 + again / 20,
-        },
-        "stamps_jump_back": {
-            "task": "picks",
-            "about": "a recording starts again after 90 states",
-            "states": jump,
-            "stamps": np.r_[100 + np.arange(90) / 20, 50 + np.arange(len(pick)) / 20],
-        },
-        "faster_by_stamps": {
-            "task": "picks",
-            "about": "50 Hz by stamps in milliseconds, with a pause among the first ones",
-            "states": fast,
-            "stamps": 100 + np.arange(len(fast)) / 50 + 0.4 * (np.arange(len(fast)) > 4),
-        },
-        "slower_by_stamps": {"task": "picks", "about": "10 Hz", **stamped(pick[::2], 10)},
-        "similar_by_stamps": {
-            "task": "picks",
-            "about": "96 Hz count as the 80 Hz of the demonstrations",
-            "change": {"detectors.timing.rate": 80.0, "detectors.timing.stride": 4},
-            **stamped(resampled(pick[:80], 4.8), 96),
-        },
-        "faster": {"task": "picks", "about": "33 Hz as argument", "rate": 33.0, "states": pick},
-        "slower": {"task": "cube", "about": "6 Hz", "rate": 6.0, "states": recorded[::3]},
-        "some_stamps": {
-            "task": "picks",
-            "about": "the fifth state has no stamp, so the rate is that of the demonstrations",
-            "states": pick,
-            "stamps": [None if i == 4 else 100 + i / 50 for i in range(len(pick))],
-        },
-        "pause": {
-            "task": "places",
-            "about": "a rest of 8 s in the second part is a stall",
-            **stamped(rested(visit, 36, 160)),
-        },
-        "back": {"task": "places", "about": "back to the first place, again", **stamped(back)},
-        "wrapping": {"task": "turns", "about": "an angle that wraps", **stamped(turn)},
-        "signs": {"task": "turns", "about": "signs of a quaternion", **stamped(flipped(turn))},
-        "constant": {
-            "task": "turns",
-            "about": "a column changes that never changed in demonstrations",
-            **stamped(turn + [0, 0, 0, 0, 0, 0, 0, 0.1] * (np.arange(len(turn)) > 40)[:, None]),
-        },
-        "labels_and_one_part": {
-            "task": "alone",
-            "about": "a label's key state, and one sub-task",
-            **stamped(made["alone"][0]),
-        },
-        "camera": {
-            "task": "camera",
-            "about": "sub-tasks whose objects a camera has seen",
-            **stamped(made["camera"][0]),
-        },
-        "poses": {"task": "places", "about": "parts by relative positions", **stamped(visit)},
-        "two_tools": {"task": "two_tools", "about": "two tools", **stamped(made["two_tools"][1])},
-        "lacking": {
-            "task": "two_tools",
-            "about": "the second part is left out",
-            **stamped(made["two_tools"][0]),
-        },
-        "reset": {
-            "task": "picks",
-            "about": "an episode ends after 70 states",
-            **stamped(np.concatenate([pick[:70], pick])),
-            "resets": [70],
-        },
-        "longer": {
-            "task": "places",
-            "about": "three times as slow as any demonstration",
-            **stamped(resampled(visit, 3.0)),
-        },
-        "dimension": {
-            "task": "picks",
-            "about": "a state lacks a column",
-            "states": shorter,
-            "stamps": 100 + np.arange(len(pick)) / 20,
-        },
-        "unknown_rate": {
-            "task": "unknown",
-            "about": "the rate of the demonstrations is not known, so stamps do not matter",
-            **stamped(made["unknown"][0], 55),
-        },
-        "follow_all": {
-            "task": "unknown",
-            "about": "also key states that are reported falsely too often",
-            "follow_all": True,
-            "states": made["unknown"][0],
-        },
-        "few_stamps_kept": {
-            "task": "picks",
-            "about": "the stamp of an event is gone when it is reported",
-            "change": {"detectors.stream.stamps_kept": 3, "detectors.stream.stamps_for_rate": 3},
-            **stamped(pick),
-        },
+        name: {"task": task, "about": about, **given}
+        for name, (task, about, given) in found.items()
     }
 
 
