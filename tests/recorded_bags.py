@@ -6,6 +6,13 @@ from pathlib import Path
 import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
 
+from fakes import RecordingEstimator
+from infoatlas_rt.messages.fields import Extractor
+from infoatlas_rt.messages.sync import Synchroniser
+from infoatlas_tools.bags.bag_curve import read
+from infoatlas_tools.bags.states import Bag
+from player import Player
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from make_bag import STORE, TYPES, header, joint_state, make_bag, pose
 
@@ -24,6 +31,17 @@ def write_bag(path, messages, storage=StoragePlugin.MCAP, surplus=b""):
                 topics[name] = bag.add_connection(name, kind, typestore=STORE)
             bag.write(topics[name], time, bytes(STORE.serialize_cdr(message, kind)) + surplus)
     return path
+
+
+def played(path, topics, fields, estimator=None, progress=None, part=None, **options):
+    """The player that has read topics of a bag, with its estimator, and the curve."""
+    estimator = estimator or RecordingEstimator(n_min=8)
+    sync = Synchroniser(0.02) if len(topics) == 2 else None
+    with Bag(path) as bag:
+        extractors = [Extractor(*own) for own in zip(fields, map(bag.schema, topics), strict=True)]
+        player = Player(estimator, *extractors, sync=sync, **options)
+        curve = read(bag, topics, player.receivers, player.stream, progress, part=part)
+    return player, estimator, curve
 
 
 def array(row):

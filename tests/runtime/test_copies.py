@@ -8,21 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import infoatlas_rt
+import infoatlas_rt as rt
 from episodes import TASKS
 from fakes import RecordingEstimator
-from infoatlas_rt import (
-    CouplingDetector,
-    Estimator,
-    ExtremumDetector,
-    KeyStateTracker,
-    KeyStateWrapper,
-    OnlineEstimator,
-    PooledPairs,
-    Task,
-    VectorTracker,
-    VectorWindows,
-)
 from infoatlas_rt.estimation.result import WindowEstimate
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.receiver import Receiver, Sample
@@ -38,20 +26,20 @@ from vector_envs import ReplayEnv
 STEPS = 60
 FAKE = RecordingEstimator(n_min=8)
 FAKE.seed = 0
-ENGINE = Estimator("edge", threads=1)
+ENGINE = rt.Estimator("edge", threads=1)
 EPISODES, _ = demonstrations(count=6, seed=3)
 FIELDS = {"lab_msgs/msg/Value": {"data": FieldType("float64", 0)}}
 
 
 @cache
 def found():
-    return Task.load(TASKS / "phases.json")
+    return rt.Task.load(TASKS / "phases.json")
 
 
 def stream():
     window = SlidingWindow(FAKE.model_file, window=10, two_streams=True)
-    coupling = CouplingDetector(FAKE, window=10)
-    detector = ExtremumDetector(delay=1.0)
+    coupling = rt.CouplingDetector(FAKE, window=10)
+    detector = rt.ExtremumDetector(delay=1.0)
     return Stream(window, FAKE, detector, sync=Synchroniser(0.02), coupling=coupling)
 
 
@@ -104,15 +92,15 @@ def wide(state):
 CASES = {
     SlidingWindow: (lambda: SlidingWindow(FAKE.model_file, window=10), added),
     PairWindow: (lambda: PairWindow(2, None, None, 1, 10, False), pairs),
-    OnlineEstimator: (
-        lambda: OnlineEstimator(FAKE, window=10),
+    rt.OnlineEstimator: (
+        lambda: rt.OnlineEstimator(FAKE, window=10),
         lambda own, state, t: (estimated(own.push(state, t / 10)), own.counts),
     ),
-    CouplingDetector: (
-        lambda: CouplingDetector(FAKE, window=10),
+    rt.CouplingDetector: (
+        lambda: rt.CouplingDetector(FAKE, window=10),
         lambda own, state, t: (own.push(state, state, t), repr(own.resolution), own.window.counts),
     ),
-    ExtremumDetector: (lambda: ExtremumDetector(delay=1.0), extremum),
+    rt.ExtremumDetector: (lambda: rt.ExtremumDetector(delay=1.0), extremum),
     Stream: (stream, take),
     Synchroniser: (
         lambda: Synchroniser(0.2),
@@ -120,20 +108,20 @@ CASES = {
     ),
     Extractor: (extractor, extract),
     Receiver: (lambda: Receiver(extractor()), receive),
-    KeyStateTracker: (
-        lambda: KeyStateTracker(found()),
+    rt.KeyStateTracker: (
+        lambda: rt.KeyStateTracker(found()),
         lambda own, state, t: (own.push(state), own.step),
     ),
-    VectorTracker: (
-        lambda: VectorTracker(2, found()),
+    rt.VectorTracker: (
+        lambda: rt.VectorTracker(2, found()),
         lambda own, state, t: (own.push(wide(state)), own.steps.tolist()),
     ),
-    VectorWindows: (
-        lambda: VectorWindows(2, ENGINE, every=10),
+    rt.VectorWindows: (
+        lambda: rt.VectorWindows(2, ENGINE, every=10),
         lambda own, state, t: (own.push(wide(state[:2])), repr(own.information)),
     ),
-    PooledPairs: (
-        lambda: PooledPairs(2, 5),
+    rt.PooledPairs: (
+        lambda: rt.PooledPairs(2, 5),
         lambda own, state, t: repr(own.push(wide(state), [t % 9 == 0, False])),
     ),
 }
@@ -159,8 +147,8 @@ def test_a_copy_does_not_follow_the_original(kind, fed):
 
 def test_a_wrapper_is_not_copied():
     """Both would step the same environments."""
-    envs = KeyStateWrapper(
-        ReplayEnv([EPISODES[:3], EPISODES[3:6]], "maniskill"), VectorTracker(2, found())
+    envs = rt.KeyStateWrapper(
+        ReplayEnv([EPISODES[:3], EPISODES[3:6]], "maniskill"), rt.VectorTracker(2, found())
     )
     refuses("both would step the same environments", copy.copy, envs)
 
@@ -174,5 +162,5 @@ def test_a_copy_shares_the_estimator():
 
 
 def test_all_that_can_be_pushed_to_is_among_the_cases():
-    public = [getattr(infoatlas_rt, name) for name in infoatlas_rt.__all__ if name[0].isupper()]
+    public = [getattr(rt, name) for name in rt.__all__ if name[0].isupper()]
     assert {own for own in public if hasattr(own, "push") or hasattr(own, "add")} <= {*CASES}

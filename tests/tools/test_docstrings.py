@@ -90,23 +90,3 @@ def test_examples(name):
     runner = doctest.DocTestRunner()
     for test in doctest.DocTestFinder(recurse=False).find(MEMBERS[name], name):
         assert not runner.run(test).failed
-
-
-def test_the_check_finds_missing_texts():
-    docstring = """One line.
-
-    Parameters
-    ----------
-    x, y : array-like [n]
-        Samples.
-    **options
-    z : int, optional
-
-    Returns
-    -------
-    float
-    """
-    assert texts(docstring) == {"x": "Samples.", "y": "Samples.", "options": "", "z": ""}
-    for line in ("    As in `Estimator`.", "Nats; as in `Estimate`: more", "All else: see `x.py`."):
-        assert PLACEHOLDER.search(line)
-    assert not PLACEHOLDER.search("steps, as in 0:75 or in `k`")

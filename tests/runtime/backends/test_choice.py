@@ -127,10 +127,6 @@ def test_native_does_not_fit_into_memory(model, package, monkeypatch):
     fails(ModelError, r"edge\.onnx does not fit into memory", make_backend, model, "native")
 
 
-def test_native_is_not_installed(model, no_package):
-    fails(ProviderError, r"not built .*pip install .*provider='cpu'", make_backend, model, "native")
-
-
 def test_native_has_another_interface(model, package):
     package.INTERFACE += 1
     message = (
@@ -227,12 +223,6 @@ def test_without_any_engine_all_ways_to_get_one_are_named(model, no_package, mon
     found = choice.find_libraries()
     assert found["auto"].startswith("none") and "'.[cpu]'" in found["cpu"]
     assert "not built" in found["native"]
-
-
-def test_without_onnxruntime_the_refusal_of_native_is_kept(model, package, monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    monkeypatch.setattr(Engine, "refuses", RuntimeError("no such readout"))
-    fails(ProviderError, r"infoatlas-rt\[cpu\].*no such readout", make_backend, model)
 
 
 def test_auto_logs_why_cuda_and_native_do_not_start(model, cuda, package, monkeypatch, caplog):

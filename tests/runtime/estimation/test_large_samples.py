@@ -7,12 +7,8 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, InputError
+from infoatlas_rt.estimation import standard_error as errors
 from infoatlas_rt.estimation.large_samples import split
-from infoatlas_rt.estimation.standard_error import (
-    clustered_variance,
-    long_run_variance,
-    standard_error,
-)
 
 MOST = 100
 
@@ -83,7 +79,7 @@ def test_noise_decreases_with_the_parts_and_the_predicted_error_does_not(estimat
     assert all_of_them.noise < one.noise / 3
     assert all_of_them.predicted_error > one.predicted_error / 2
     constants = estimator.model_file.calibration["whole"]
-    assert all_of_them.stderr == standard_error(
+    assert all_of_them.stderr == errors.standard_error(
         constants, all_of_them.noise, all_of_them.predicted_error, all_of_them.rank_noise, 2000.0
     )
 
@@ -91,7 +87,7 @@ def test_noise_decreases_with_the_parts_and_the_predicted_error_does_not(estimat
 def test_noise_of_a_series_is_of_all_influences_in_order_of_time(estimator):
     x, y = (side.cumsum(axis=0)[:300] for side in pairs(300, seed=1))
     result = estimator.estimate(x, y, time_series=True)
-    expected = max(result.influence.var(ddof=1), long_run_variance(result.influence))
+    expected = max(result.influence.var(ddof=1), errors.long_run_variance(result.influence))
     assert result.parts == 3
     assert result.noise == pytest.approx(math.sqrt(expected / 300))
     assert result.effective_samples < 300
@@ -104,8 +100,10 @@ def test_noise_of_groups_is_clustered_over_all_parts(estimator):
     groups = np.repeat(np.arange(10), 30)
     x = x + np.repeat(pairs(10)[0], 30, axis=0)
     result = estimator.estimate(x, y, groups=groups)
-    expected = max(result.influence.var(ddof=1), clustered_variance(result.influence, groups))
-    assert result.noise == pytest.approx(math.sqrt(expected / 300))
+    clustered = errors.clustered_variance(result.influence, groups)
+    assert result.noise == pytest.approx(
+        math.sqrt(max(result.influence.var(ddof=1), clustered) / 300)
+    )
 
 
 def test_flags_and_constants_of_parts(estimator):

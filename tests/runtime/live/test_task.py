@@ -26,80 +26,48 @@ def test_a_loaded_task_is_the_same(task, tmp_path):
     assert (tmp_path / "again.json").read_text() == (tmp_path / "task.json").read_text()
 
 
-DETECTORS, FEATURES = ("detectors",), ("detectors", "features")
-OUTCOME = ("outcome",)
-COORDINATES, TOOL = ("detectors", "coordinates"), ("subtasks", "tools", 0)
+# Values of each key that are refused, by its place in the file.
+DAMAGED = {
+    (): {"format": [7], "keystates": [["first"]], "columns": [["x"]], "detectors": [None]},
+    ("detectors", "timing"): {"stride": [0], "rate": [-1], "frequency": [0]},
+    ("detectors", "stream"): {
+        "stamps_for_rate": [1], "stamps_kept": [9], "usual": [[0.5]], "same": [None],
+        "averaged": [0],
+    },
+    ("detectors",): {
+        "offset": [[]], "followed": [[True]], "threshold": [[None, None]], "gap": [0], "rise": [0],
+        "once": [[True]], "earliest": [[[0]], [[0], [-1]]], "coefficients": [[[1.0], [2.0]]],
+    },
+    ("detectors", "features"): {
+        "columns": [[99]], "windows": [[[0, 2]], []], "scale": [[0.0] * 6], "weight": [["x"] * 6],
+        "clip": [0], "fewest": [-1],
+    },
+    ("detectors", "coordinates"): {
+        "width": [0, 2], "parts": [[[-1, 99]], [[-1, 0]] * 6, []],
+        "groups": [[{"kind": "quaternion", "columns": [3, 4, 5], "turn": 6.28}],
+                   [{"kind": "pose", "columns": [3], "turn": 6.28}]],
+    },
+    ("subtasks", "tools", 0): {"usual": [[1.0, 0.0, 1.0]], "right": [[1.0]], "followed": [[True]]},
+    ("subtasks", "tools", 0, "model"): {
+        "bins": [[8, 0, 8]], "means": [[[1.0]]], "pairs": [[[0, 1, 2, 3, 4, 99]]], "back": [0],
+        "before": [[0.0, 1.0]], "start": [[0.0] * 24], "end": [[0.0]], "moves": [[[0, 99]]],
+        "probabilities": [[0.5]], "anywhere": [1],
+        **{key: [0] for key in ("temper", "certain", "near", "cap", "clip", "resolution")},
+    },
+    ("outcome",): {"near": [None], "wait": [-1], "grippers": [[{}]]},
+    ("subtasks",): {"stalled": [0], "tools": [[]], "parts": [[]]},
+    ("subtasks", "parts", 0): {"grip": [""]},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("where", "key", "value"),
-    [
-        ((), "format", 7),
-        ((), "keystates", ["first"]),
-        ((), "columns", ["x"]),
-        ((), "detectors", None),
-        (("detectors", "timing"), "stride", 0),
-        (("detectors", "timing"), "rate", -1),
-        (("detectors", "timing"), "frequency", 0),
-        (("detectors", "stream"), "stamps_for_rate", 1),
-        (("detectors", "stream"), "stamps_kept", 9),
-        (("detectors", "stream"), "usual", [0.5]),
-        (("detectors", "stream"), "same", None),
-        (("detectors", "stream"), "averaged", 0),
-        (DETECTORS, "offset", []),
-        (DETECTORS, "followed", [True]),
-        (DETECTORS, "threshold", [None, None]),
-        (DETECTORS, "gap", 0),
-        (DETECTORS, "rise", 0),
-        (DETECTORS, "once", [True]),
-        (DETECTORS, "earliest", [[0]]),
-        (DETECTORS, "earliest", [[0], [-1]]),
-        (DETECTORS, "coefficients", [[1.0], [2.0]]),
-        (FEATURES, "columns", [99]),
-        (FEATURES, "windows", [[0, 2]]),
-        (FEATURES, "windows", []),
-        (FEATURES, "scale", [0.0] * 6),
-        (FEATURES, "weight", ["x"] * 6),
-        (FEATURES, "clip", 0),
-        (FEATURES, "fewest", -1),
-        (COORDINATES, "width", 0),
-        (COORDINATES, "width", 2),
-        (COORDINATES, "groups", [{"kind": "quaternion", "columns": [3, 4, 5], "turn": 6.28}]),
-        (COORDINATES, "groups", [{"kind": "pose", "columns": [3], "turn": 6.28}]),
-        (COORDINATES, "parts", [[-1, 99]]),
-        (COORDINATES, "parts", [[-1, 0]] * 6),
-        (COORDINATES, "parts", []),
-        (TOOL, "usual", [1.0, 0.0, 1.0]),
-        (TOOL, "right", [1.0]),
-        ((*TOOL, "model"), "bins", [8, 0, 8]),
-        ((*TOOL, "model"), "means", [[1.0]]),
-        ((*TOOL, "model"), "pairs", [[0, 1, 2, 3, 4, 99]]),
-        ((*TOOL, "model"), "back", 0),
-        ((*TOOL, "model"), "before", [0.0, 1.0]),
-        ((*TOOL, "model"), "start", [0.0] * 24),
-        ((*TOOL, "model"), "moves", [[0, 99]]),
-        ((*TOOL, "model"), "probabilities", [0.5]),
-        ((*TOOL, "model"), "anywhere", 1),
-        *(
-            ((*TOOL, "model"), name, 0)
-            for name in ("temper", "certain", "near", "cap", "clip", "resolution")
-        ),
-        (TOOL, "followed", [True]),
-        (OUTCOME, "near", None),
-        (OUTCOME, "wait", -1),
-        (OUTCOME, "grippers", [{}]),
-        ((*TOOL, "model"), "end", [0.0]),
-        (("subtasks",), "stalled", 0),
-        (("subtasks",), "tools", []),
-        (("subtasks",), "parts", []),
-        (("subtasks", "parts", 0), "grip", ""),
-    ],
+    [(where, k, v) for where, keys in DAMAGED.items() for k, own in keys.items() for v in own],
 )
 def test_a_damaged_file_is_refused(task, tmp_path, where, key, value):
     path = tmp_path / "task.json"
     task.save(path)
-    values = json.loads(path.read_text())
-    at = values
+    at = values = json.loads(path.read_text())
     for step in where:
         at = at[step]
     at[key] = value

@@ -163,8 +163,7 @@ def test_extrema_are_the_same_at_any_rate_of_estimates(swinging, unhurried, rate
     assert len(fewer) == pytest.approx(5.18 * rate, abs=2)
 
 
-def test_a_state_that_the_limit_leaves_out_counts_once(swinging):
-    fake = RecordingEstimator(n_min=8)
+def test_a_state_that_the_limit_leaves_out_counts_once(fake, swinging):
     window = SlidingWindow(fake.model_file, window=20)
     stream = Stream(window, fake, ExtremumDetector(delay=1.0), rate_limit=5)
     shown = 0
@@ -183,9 +182,8 @@ def test_extrema_do_not_depend_on_the_load(swinging, unhurried, every):
     assert estimates.items() <= unhurried[1].items()
 
 
-def test_a_slow_detector_has_fewer_estimates(swinging):
+def test_a_slow_detector_has_fewer_estimates(fake, swinging):
     """As on a machine that is too slow: dates are as coarse as the estimates."""
-    fake = RecordingEstimator(n_min=8)
     detector = ExtremumDetector(delay=1.0)
     stream = Stream(SlidingWindow(fake.model_file, window=20), fake, detector, rate_limit=1e-3)
     for i in range(600):
@@ -204,17 +202,15 @@ def test_memory_of_estimates_in_time():
     assert len(detector._extrema.recent) <= 201 and len(detector._points) <= 42
 
 
-def test_an_invalid_rate_limit():
-    fake = RecordingEstimator(n_min=8)
+def test_an_invalid_rate_limit(fake):
     window = SlidingWindow(fake.model_file, window=20)
     for rate in (-1.0, np.inf, np.nan):
         refuses("rate_limit", Stream, window, fake, ExtremumDetector(delay=1), rate_limit=rate)
 
 
 @pytest.mark.parametrize("tick", [0.01, 0.02, 0.05])
-def test_messages_without_stamps_on_a_coarse_clock(tick):
+def test_messages_without_stamps_on_a_coarse_clock(fake, tick):
     """Half of them or more have equal arrival times: none is a copy, and lags are right."""
-    fake = RecordingEstimator(n_min=8)
 
     def extractor(message):
         return np.array([message.data])

@@ -81,8 +81,11 @@ def test_bonus_counts_each_key_state_once(found):
         assert list(tracker.steps[0]) == [step for step, _ in alone(found, states[1])]
 
 
-def test_refusals(found):
+def test_refusals(found, parts):
     tracker = VectorTracker(2, found)
+    assert list(tracker.infos()) == ["key_state", "task_done", "task_failed"]
+    refuses("no sub-tasks to follow: pass KeyStates", tracker.subtask)
+    refuses("tool is 'left': use one of tool", VectorTracker(2, parts).subtask, "left")
     refuses(r"states have shape \(3, 6\).*\[2, d\]", tracker.push, np.zeros((3, 6)))
     refuses(r"5 coordinates.*found with 6", tracker.push, np.zeros((2, 5)))
     refuses(r"done has shape \(3,\)", tracker.bonus, np.zeros((2, 6)), np.zeros(3, bool))
@@ -127,13 +130,3 @@ def test_sub_tasks_are_those_of_single_trackers(parts, rate):
     tracker.reset([0])
     assert not tracker.done[0] and not tracker.failed.any()
     assert list(tracker.subtask()["subtask"])[:2] == [-1, 2]
-
-
-def test_infos_without_sub_tasks(found):
-    tracker = VectorTracker(2, found)
-    assert list(tracker.infos()) == ["key_state", "task_done", "task_failed"]
-    refuses("no sub-tasks to follow: pass KeyStates", tracker.subtask)
-
-
-def test_sub_tasks_of_another_tool(parts):
-    refuses("tool is 'left': use one of tool", VectorTracker(2, parts).subtask, "left")

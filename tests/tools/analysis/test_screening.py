@@ -8,15 +8,11 @@ import pandas
 import pytest
 
 from infoatlas_rt import InputError
-from infoatlas_tools import (
-    conditional_mutual_information,
-    independence_test,
-    lag_scan,
-    pairwise_mutual_information,
-    rank_features,
-)
+from infoatlas_tools import independence_test, lag_scan, rank_features
+from infoatlas_tools.analysis.conditional import conditional_mutual_information
 from infoatlas_tools.analysis.lagged import peaks
 from infoatlas_tools.analysis.many_tests import adjust_p_values, null_keys
+from infoatlas_tools.analysis.screening import pairwise_mutual_information
 from refusals import refuses
 
 

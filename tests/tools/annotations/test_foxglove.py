@@ -5,16 +5,15 @@ import sys
 import numpy as np
 import pytest
 from rosbags.highlevel import AnyReader
-from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import Stores, get_typestore
+from rosbags.rosbag2 import StoragePlugin
 
 from annotated import annotations
 from hdf5_sets import LENGTHS, NAMES, subtasks
 from infoatlas_rt import InputError
 from infoatlas_tools.annotations.foxglove import EVENT, TOPIC, write_foxglove
 from mcap_files import write_channels
+from recorded_bags import TYPES, write_bag
 
-STORE = get_typestore(Stores.LATEST)
 BEGIN = 1_790_000_000_123_456_789  # too precise for a float64 of seconds or nanoseconds
 BAGS = ("run 1", "run_2", "run_3.mcap")
 
@@ -25,19 +24,16 @@ def clock(i):
     return BEGIN + i * 10**12 + np.cumsum(steps)
 
 
-def write_bags(folder, lengths=LENGTHS, plugin=StoragePlugin.MCAP):
-    """A bag per demonstration: states, a topic of another rate, and an empty topic."""
-    kind, types = "std_msgs/msg/Float64", STORE.types
-    for i, (name, length) in enumerate(zip(BAGS, lengths, strict=True)):
-        with Writer(folder / "bag", version=9, storage_plugin=plugin) as bag:
-            state = bag.add_connection("/state", kind, typestore=STORE)
-            slow = bag.add_connection("/slow", kind, typestore=STORE)
-            bag.add_connection("/empty", kind, typestore=STORE)
-            for step, time in enumerate(clock(i)[:length].tolist()):
-                raw = STORE.serialize_cdr(types[kind](data=float(step)), kind)
-                bag.write(state, time, raw)
-                if step % 5 == 0:
-                    bag.write(slow, time + 1, raw)
+def write_bags(folder, plugin=StoragePlugin.MCAP):
+    """A bag per demonstration: states, and a topic of another rate."""
+    for i, name in enumerate(BAGS):
+        messages = []
+        for step, time in enumerate(clock(i).tolist()):
+            message = TYPES["std_msgs/msg/Float64"](float(step))
+            messages.append(("/state", time, message))
+            if step % 5 == 0:
+                messages.append(("/slow", time + 1, message))
+        write_bag(folder / "bag", messages, plugin)
         if name.endswith(".mcap"):
             next((folder / "bag").glob("*.mcap")).rename(folder / name)
             (folder / "bag" / "metadata.yaml").unlink()
@@ -176,9 +172,3 @@ def test_the_topic_has_to_fit(tmp_path):
     (folder / "run_3.mcap").write_bytes(content[: len(content) // 2])
     with pytest.raises(InputError, match=r"run_3.mcap cannot be read as a bag"):
         write_foxglove(found, folder, tmp_path / "e", topic="/state")
-
-
-def test_without_rosbags(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "rosbags.typesys", None)
-    with pytest.raises(InputError, match=r"pip install 'infoatlas-rt\[bags\]'"):
-        write_foxglove(own_annotations(episodes=NAMES), tmp_path / "demo.hdf5", tmp_path / "e")

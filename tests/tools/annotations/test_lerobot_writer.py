@@ -370,8 +370,7 @@ def test_rows_of_an_episode_that_is_left_out_are_refused(folder, found, annotati
         own |= np.array(table["frame_index"].to_pylist()) < 9
         pq.write_table(table.filter(pa.array(own)), file)
     kept = [0, 1, 2, 3, 4, 6, 7]
-    found_names = load_trajectories(part)
-    assert found_names.episodes == tuple(map(str, kept))
+    assert load_trajectories(part).episodes == tuple(map(str, kept))
     with pytest.raises(InputError, match=r"has episode 5, which has no annotation .* delete it"):
         write_lerobot(part_of(annotations, found, kept), part, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
@@ -453,8 +452,6 @@ def test_a_copy_without_ends_at_rest(states, tmp_path, version):
         assert json.loads(lines[0])["stats"]["index"]["mean"] == [(len(states[0]) - 1) / 2]
         return
     # Rows of a language that are kept begin earlier by the frames that are cut.
-    other = [np.pad(s, ((REST, REST), (0, 0)), mode="edge") for s in states]
-    folder = write_set(tmp_path / "other", other, version, None, per_file=3)
     write_lerobot(made, folder, tmp_path / "spoken", style="subtask")
     write_lerobot(made, tmp_path / "spoken", tmp_path / "kept", trim=True)
     rows, kept = (

@@ -11,13 +11,8 @@ import hdf5_sets
 from annotated import annotations
 from hdf5_sets import LENGTHS, NAMES, signals, subtasks, write_isaac
 from infoatlas_rt import InputError
-from infoatlas_tools.annotations.mimicgen import (
-    MASK,
-    incomplete,
-    signal_names,
-    write_isaaclab,
-    write_mimicgen,
-)
+from infoatlas_tools.annotations import mimicgen
+from infoatlas_tools.annotations.mimicgen import MASK, signal_names, write_isaaclab, write_mimicgen
 from refusals import refuses
 
 ISAAC = "obs/datagen_info"
@@ -231,7 +226,7 @@ def test_parts_in_another_order_are_no_source(path, out):
     first, second, _ = found.parts
     first.start[1], first.end[1], second.start[1], second.end[1] = 12, 20, 0, 12
     own = annotations(found, NAMES)
-    assert incomplete(own) == {"demo_2": "'reach cubeA' comes in another order"}
+    assert mimicgen.incomplete(own) == {"demo_2": "'reach cubeA' comes in another order"}
     notes = write_mimicgen(own, path, out)
     assert notes == (f"demo_2 is not in mask/{MASK}: 'reach cubeA' comes in another order",)
 

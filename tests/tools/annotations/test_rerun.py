@@ -12,8 +12,7 @@ from infoatlas_rt import InputError
 from infoatlas_tools.annotations.rerun import write_rerun
 from lerobot_sets import add_videos, write_lerobot
 
-rerun = pytest.importorskip("rerun", reason="the extra 'view' is not installed")
-LANES = hasattr(rerun, "StateChange")
+reader = pytest.importorskip("rerun.chunk", reason="the extra 'view' is not installed")
 COLUMNS = ("joint1.pos", "cubeA.x", "cubeA.y", "cubeA.z", "joint2.pos", "cubeA.qw")
 
 
@@ -28,41 +27,12 @@ def own_annotations(found=None, **kwargs):
 
 def read(file):
     """Columns of lists by entity of a recording, and the values of `step` and `time`."""
-    try:
-        from rerun.chunk import RrdReader
-    except ImportError:
-        if not hasattr(rerun, "dataframe"):
-            from rerun.experimental import RrdReader
-        else:
-            return read_dataframe(file)
     found = {}
-    for chunk in RrdReader(file).store().stream():
+    for chunk in reader.RrdReader(file).store().stream():
         batch = chunk.to_record_batch()
         own = found.setdefault(str(chunk.entity_path).lstrip("/"), {})
         for name in batch.schema.names:
             own.setdefault(name, []).extend(batch.column(name).to_pylist())
-    return found
-
-
-def read_dataframe(file):
-    """The same with the reader of releases before 0.30."""
-    recording = rerun.dataframe.load_recording(file)
-    found = {}
-    for index, static in (("step", False), ("step", True)):
-        view = recording.view(index=index, contents="/**")
-        table = (view.select_static() if static else view.select()).read_all()
-        for name in table.column_names:
-            if name.startswith("/"):
-                entity, _, component = name.lstrip("/").partition(":")
-                rows = table.column(name).to_pylist()
-                keep = [i for i, row in enumerate(rows) if row is not None]
-                own = found.setdefault(entity, {})
-                if keep and component not in own:
-                    own[component] = [rows[i] for i in keep]
-                    axes = () if static else {"step", "time"} & set(table.column_names)
-                    for axis in axes:
-                        values = table.column(axis).to_pylist()
-                        own[axis] = [values[i] for i in keep]
     return found
 
 
@@ -91,10 +61,6 @@ def test_signals_lanes_and_events(tmp_path):
         steps = [part.end[i] - 1 for part in parts[:-1]]
         assert events["step"] == steps
         assert [text[0] for text in events["TextLog:text"]] == ["grasp", "release"][: len(steps)]
-        if not LANES:
-            numbers = [row[0] for row in own["subtasks/tool"]["Scalars:scalars"]]
-            assert numbers == found.subtasks.active(i).tolist()
-            continue
         lane = own["subtasks/tool"]
         assert lane["step"] == [part.start[i] for part in parts]
         names = zip(found.subtasks.parts, found.subtasks.names, strict=True)
@@ -118,8 +84,7 @@ def test_two_tools_and_coordinates_without_names(tmp_path):
     write_rerun(found, tmp_path / "demo.hdf5", tmp_path / "view")
     own = read(tmp_path / "view" / "demo_0.rrd")
     assert {"subtasks/left", "subtasks/right_2", "signals/coordinate"} <= set(own)
-    if LANES:
-        assert own["subtasks/right_2"]["step"] == [0, 5, 9]
+    assert own["subtasks/right_2"]["step"] == [0, 5, 9]
 
 
 @pytest.mark.parametrize("version", ["v2.1", "v3.0"])

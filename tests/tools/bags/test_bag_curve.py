@@ -7,20 +7,19 @@ import pytest
 
 from fakes import RecordingEstimator
 from infoatlas_rt.cli import main
-from infoatlas_rt.errors import InputError
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.receiver import Receiver
 from infoatlas_rt.streams.extrema import ExtremumDetector
 from infoatlas_tools.bags import bag_curve
-from infoatlas_tools.bags.bag_curve import choose_grid, read, survey
+from infoatlas_tools.bags.bag_curve import choose_grid, survey
 from infoatlas_tools.bags.demonstrations import load_demonstrations
 from infoatlas_tools.bags.part_samples import Part, PartSamples
 from infoatlas_tools.bags.states import Bag
 from player import Player
-from recorded_bags import arrays, joint_state, pose, write_bag
+from recorded_bags import arrays, joint_state, played, pose, write_bag
 from refusals import refuses
 
-STEP = 0.01
+STEP, JOINTS = 0.01, (["/joints"], [["position"]])
 
 
 @pytest.fixture(scope="module")
@@ -76,14 +75,11 @@ def test_the_grid_has_the_estimates_of_the_detector():
 
 
 def test_a_part_is_read_as_if_there_was_nothing_else(path):
-    rows, shares = [], []
-    with Bag(path) as bag:
-        for part in (None, Part(1.0, 2.0)):
-            fake = RecordingEstimator(n_min=8)
-            player = Player(fake, Extractor(None, bag.schema("/array")), window=20)
-            curve = read(bag, ["/array"], player.receivers, player.stream, shares.append, part=part)
-            rows.append(np.concatenate([fake.calls[0].y[:1], fake.calls[-1].x[-1:]]))
-        states = np.random.default_rng(0).standard_normal((400, 2)).cumsum(axis=0)
+    rows, shares, topic = [], [], (["/array"], [None])
+    for part in (None, Part(1.0, 2.0)):
+        player, fake, curve = played(path, *topic, None, shares.append, part, window=20)
+        rows.append(np.concatenate([fake.calls[0].y[:1], fake.calls[-1].x[-1:]]))
+    states = np.random.default_rng(0).standard_normal((400, 2)).cumsum(axis=0)
     np.testing.assert_array_equal(rows[0], states[[0, 399]])
     np.testing.assert_array_equal(rows[1], states[[100, 299]])
     assert player.stream.counts["accepted"] == 200
@@ -95,10 +91,8 @@ def test_a_part_is_read_as_if_there_was_nothing_else(path):
 def test_invalid_parts_are_refused(path):
     for wrong in ((-1.0, None), (np.nan, None), (0.0, 0.0)):
         refuses(r"start|duration", Part, *wrong)
-    with Bag(path) as bag:
-        player = Player(RecordingEstimator(n_min=8), Extractor(None, bag.schema("/array")))
-        with pytest.raises(InputError, match=r"start is 9 s, but /array .* ends 3.99 s after"):
-            read(bag, ["/array"], player.receivers, player.stream, part=Part(9.0))
+    why = r"start is 9 s, but /array .* ends 3.99 s after"
+    refuses(why, played, path, ["/array"], [None], part=Part(9.0))
 
 
 def test_explicit_settings_win_over_the_grid(path, tmp_path, monkeypatch, capsys):
@@ -148,10 +142,8 @@ def test_swapped_stamps_are_put_in_order(tmp_path):
     swapped = np.arange(200).reshape(-1, 2)[:, ::-1].ravel()
     curves = {}
     for name, order in {"right": range(200), "swapped": swapped}.items():
-        with Bag(joint_bag(tmp_path / name, rows, order)) as bag:
-            fake = RecordingEstimator(n_min=8)
-            player = Player(fake, Extractor(["position"], bag.schema("/joints")), window=20)
-            curve = read(bag, ["/joints"], player.receivers, player.stream)
+        path = joint_bag(tmp_path / name, rows, order)
+        player, fake, curve = played(path, *JOINTS, window=20)
         assert player.stream.counts["accepted"] == 200
         curves[name] = fake.calls[-1].x, curve.notices
     np.testing.assert_array_equal(curves["swapped"][0], curves["right"][0])
@@ -170,10 +162,8 @@ def test_messages_without_a_stamp_among_stamped_ones(tmp_path, lacking):
     rows = np.random.default_rng(0).standard_normal((400, 2)).cumsum(axis=0)
     path = joint_bag(tmp_path / "mixed", rows, range(400), lacking=lacking, ahead=10**9)
     joint_bag(tmp_path / "right", rows, range(400), ahead=10**9)
+    player, fake, curve = played(path, *JOINTS, part=Part(0.0, 3.5), window=300)
     with Bag(path) as bag:
-        fake = RecordingEstimator(n_min=8)
-        player = Player(fake, Extractor(["position"], bag.schema("/joints")), window=300)
-        curve = read(bag, ["/joints"], player.receivers, player.stream, part=Part(0.0, 3.5))
         assert survey(bag, "/joints", player.receivers[0].extractor)[0] == pytest.approx(0.01)
     np.testing.assert_array_equal(fake.calls[-1].x, rows[50:350])
     assert curve.start == 10**9 and curve.stamp[-1] == pytest.approx(10**9 + 3.49)
@@ -190,11 +180,9 @@ def test_messages_without_a_stamp_among_stamped_ones(tmp_path, lacking):
 
 def test_coordinates_without_values_are_the_reason(tmp_path):
     """As the velocities of drivers that do not measure them."""
-    rows = np.full((80, 2), 0.5) * (1, np.nan)
-    with Bag(joint_bag(tmp_path / "nan", rows, range(80))) as bag:
-        player = Player(RecordingEstimator(), Extractor(["position"], bag.schema("/joints")))
-        why = r"estimate of /joints: position\[b\] is NaN: choose others with --field or --joints"
-        refuses(why, read, bag, ["/joints"], player.receivers, player.stream)
+    path = joint_bag(tmp_path / "nan", np.full((80, 2), 0.5) * (1, np.nan), range(80))
+    why = r"estimate of /joints: position\[b\] is NaN: choose others with --field or --joints"
+    refuses(why, played, path, *JOINTS)
 
 
 @pytest.mark.parametrize(
@@ -236,9 +224,8 @@ def test_a_robot_with_a_quantised_yaw_is_one_robot(tmp_path):
     rows = np.c_[-0.95 * x, 0.31 * x, 0 * x, np.cos(half), 0 * x, 0 * x, np.sin(half)]
     times = [10**18 + i * step for i in range(len(rows))]
     messages = [("/odometry", t, pose(t, row)) for t, row in zip(times, rows, strict=True)]
-    with Bag(write_bag(tmp_path / "odometry", messages)) as bag:
-        player = Player(RecordingEstimator(n_min=8), Extractor(None, bag.schema("/odometry")))
-        curve = read(bag, ["/odometry"], player.receivers, player.stream)
+    path = write_bag(tmp_path / "odometry", messages)
+    player, _, curve = played(path, ["/odometry"], [None])
     assert player.stream.counts["accepted"] == 400 and curve.notices == []
 
 

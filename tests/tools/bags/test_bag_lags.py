@@ -12,14 +12,9 @@ from episodes import pickcube
 from infoatlas_rt import Estimator
 from infoatlas_rt.messages.sync import Synchroniser
 from infoatlas_tools import lag_scan
+from infoatlas_tools.bags import bag_lags
 from infoatlas_tools.bags.bag_curve import _why_no_estimate
-from infoatlas_tools.bags.bag_lags import (
-    INDEPENDENT,
-    _on_grid,
-    independent_pairs,
-    moving,
-    significant,
-)  # fmt: skip
+from infoatlas_tools.bags.bag_lags import INDEPENDENT, independent_pairs, moving, significant
 from infoatlas_tools.bags.part_samples import Part, far_partners
 from infoatlas_tools.cli import bag_text
 from recorded_bags import START, TYPES, header, pose, write_bag
@@ -57,7 +52,7 @@ def test_each_topic_has_its_own_times(offset, jitter):
     for first, second in zip(*times, strict=True):
         for side, stamp in enumerate((first, second)):
             pairs += sync.push(np.array([np.sin(4 * stamp), stamp]), stamp, side)
-    ((one, other),) = _on_grid(pairs, 0.05, 1.0)
+    ((one, other),) = bag_lags._on_grid(pairs, 0.05, 1.0)
     assert len(one) >= 95 and np.abs(one - other)[1:-1].max() < 0.01
 
 

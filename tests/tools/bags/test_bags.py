@@ -11,7 +11,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from rosbags import rosbag1
-from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from command_line import answer, complaint, printed
@@ -28,21 +28,11 @@ from infoatlas_rt.streams.online import OnlineEstimator
 from infoatlas_rt.streams.sliding_window import SlidingWindow
 from infoatlas_tools.bags import bag_curve
 from infoatlas_tools.bags.bag_analysis import analyse_bag
-from infoatlas_tools.bags.bag_curve import read
 from infoatlas_tools.bags.part_samples import Part
 from infoatlas_tools.bags.states import Bag
 from pictures import drawn, series, words
 from player import Player
-from recorded_bags import (
-    ARRAY,
-    START,
-    STORE,
-    TYPES,
-    arrays,
-    header,
-    make_bag,
-    write_bag,
-)  # fmt: skip
+from recorded_bags import ARRAY, START, STORE, TYPES, arrays, header, make_bag, played, write_bag
 from refusals import refuses
 
 STORAGES = {"mcap": StoragePlugin.MCAP, "db3": StoragePlugin.SQLITE3}
@@ -66,16 +56,6 @@ def recorded():
     return states, nanoseconds // 10**9 + 1e-9 * (nanoseconds % 10**9)
 
 
-def stream_of(bag, topics, fields, estimator, delay=1.0, **options):
-    two = len(topics) == 2
-    extractors = [
-        Extractor(some, bag.schema(topic)) for topic, some in zip(topics, fields, strict=True)
-    ]
-    sync = Synchroniser(0.02) if two else None
-    player = Player(estimator, *extractors, delay=delay, sync=sync, **options)
-    return player.receivers, player.stream
-
-
 @pytest.mark.parametrize("storage", STORAGES)
 def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, storage):
     """Estimates, standard errors and extrema, bit for bit.
@@ -95,12 +75,8 @@ def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, s
     options |= {"every": 6, "detector": ExtremumDetector(delay=1.0, z=1.5)}
     assert len(estimates) > 15
 
-    with Bag(bags / storage) as bag:
-        receivers, stream = stream_of(
-            bag, ["/joint_states"], [["position[0:3]"]], estimator, **options
-        )
-        shares = []
-        curve = read(bag, ["/joint_states"], receivers, stream, shares.append)
+    shares, topic = [], (["/joint_states"], [["position[0:3]"]])
+    player, _, curve = played(bags / storage, *topic, estimator, shares.append, **options)
     assert curve.stamp.tolist() == [update.stamp for update in estimates]
     assert curve.mi.tolist() == [update.estimate.mi for update in estimates]
     for name in ("stderr", "noise"):
@@ -108,7 +84,7 @@ def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, s
     assert curve.local.tolist() == [update.local for update in estimates]
     assert curve.fill.tolist() == [update.fill for update in estimates]
     assert found and curve.extrema == sorted(found, key=lambda extremum: extremum.stamp)
-    assert stream.counts == online.counts and stream.counts["accepted"] == len(states)
+    assert player.stream.counts == online.counts and online.counts["accepted"] == len(states)
     assert shares[-1] == 1.0 and (np.diff(shares) > 0).all()
     np.testing.assert_array_equal(curve.states[0][1], states[:, :3])
     (topic,) = curve.topics
@@ -116,26 +92,24 @@ def test_same_numbers_as_the_estimator_fed_directly(bags, recorded, estimator, s
 
 
 def test_two_topics_are_the_pairs_of_their_states(bags, recorded):
-    fake = RecordingEstimator(n_min=8)
-    topics = ["/cube_pose", "/joint_states"]
-    with Bag(bags / "mcap") as bag:
-        fields = [["pose.position"], ["position[0:4]"]]
-        receivers, stream = stream_of(bag, topics, fields, fake, window=20, lag=0)
-        curve = read(bag, topics, receivers, stream)
+    topics = ["/cube_pose", "/joint_states"], [["pose.position"], ["position[0:4]"]]
+    player, fake, curve = played(bags / "mcap", *topics, window=20, lag=0)
     states, stamps = recorded
     assert curve.stamp.tolist() == stamps[19:].tolist()
     for i, call in enumerate(fake.calls):
         np.testing.assert_array_equal(call.x, states[i : i + 20, 28:31])
         np.testing.assert_array_equal(call.y, states[i : i + 20, :4])
-    assert stream.counts["paired"] == len(states) and stream.counts["unpaired"] == 0
+    assert player.stream.counts["paired"] == len(states) and player.stream.counts["unpaired"] == 0
 
 
 def test_two_topics_catch_up_on_a_pair_that_was_not_read(bags):
     fake = RecordingEstimator(n_min=8)
     topics = ["/tool_pose", "/cube_pose"]
     with Bag(bags / "mcap") as bag:
-        receivers, stream = stream_of(bag, topics, [None, None], fake, delay=1e9, window=8, lag=0)
-        samples = [receivers[side].receive(m, t) for side, t, m in bag.messages(*topics)]
+        extractors = [Extractor(None, bag.schema(topic)) for topic in topics]
+        player = Player(fake, *extractors, delay=1e9, sync=Synchroniser(0.02), window=8, lag=0)
+        stream = player.stream
+        samples = [player.receivers[side].receive(m, t) for side, t, m in bag.messages(*topics)]
         assert not any(stream.add(sample) for sample in samples[:40])
         shown = [output.estimate.stamp for output in stream.take(samples[40])]
         assert samples[38].stamp in shown  # half a pair: the one before is estimated
@@ -144,9 +118,8 @@ def test_two_topics_catch_up_on_a_pair_that_was_not_read(bags):
 
 def test_messages_without_a_header_have_the_time_of_their_arrival(tmp_path):
     rows = np.random.default_rng(0).standard_normal((30, 3))
-    with Bag(write_bag(tmp_path / "bag", arrays(rows))) as bag:
-        fake = RecordingEstimator(n_min=8)
-        curve = read(bag, ["/array"], *stream_of(bag, ["/array"], [None], fake, window=10))
+    path = write_bag(tmp_path / "bag", arrays(rows))
+    _, fake, curve = played(path, ["/array"], [None], window=10)
     assert curve.notices == ["/array has no stamps: times are those of arrival in the bag"]
     assert curve.start == START / 1e9
     np.testing.assert_allclose(curve.stamp - curve.start, np.arange(11, 30) / 100, atol=3e-7)
@@ -160,10 +133,9 @@ def test_a_bag_that_loops_starts_anew_even_as_another_robot(tmp_path):
         time, d = START + (i % 30) * 10**8, 2 if i < 30 else 3
         message = kind(header(time), [], np.full(d, float(i)), np.zeros(0), np.zeros(0))
         messages.append(("/j", START + i * 10**8, message))
-    with Bag(write_bag(tmp_path / "bag", messages)) as bag:
-        fake = RecordingEstimator(n_min=8)
-        receivers, stream = stream_of(bag, ["/j"], [["position"]], fake, window=10, lag=2)
-        curve = read(bag, ["/j"], receivers, stream)
+    path = write_bag(tmp_path / "bag", messages)
+    player, fake, curve = played(path, ["/j"], [["position"]], window=10, lag=2)
+    stream = player.stream
     assert stream.counts["resets"] == 1 and stream.counts["accepted"] == 60
     assert [call.x.shape[1] for call in fake.calls] == [2] * 19 + [3] * 19
     assert (fake.calls[19].x[:, 0] >= 30).all()
@@ -182,32 +154,15 @@ def test_memory_is_that_of_the_curve(tmp_path, monkeypatch):
     """Messages of 3 MB go through the window one by one; test_bag_files has those of MCAP."""
     monkeypatch.setattr(bag_curve, "KEPT", 10)
     rows = np.random.default_rng(0).standard_normal((1500, 250))
-    with Bag(write_bag(tmp_path / "bag", arrays(rows), STORAGES["db3"])) as bag:
-        for start in (lambda: None, tracemalloc.start):  # without imports of the first update
-            gc.collect()
-            fake = RecordingEstimator(n_min=8)
-            receivers, stream = stream_of(
-                bag, ["/array"], [None], fake, delay=1e9, window=20, every=500
-            )
-            start()
-            curve = read(bag, ["/array"], receivers, stream)
-            peak = tracemalloc.get_traced_memory()[1]
-            tracemalloc.stop()
+    path = write_bag(tmp_path / "bag", arrays(rows), STORAGES["db3"])
+    for start in (lambda: None, tracemalloc.start):  # without imports of the first update
+        gc.collect()
+        start()
+        curve = played(path, ["/array"], [None], delay=1e9, window=20, every=500)[-1]
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
     assert len(curve.mi) == 2 and 10 <= len(curve.states[0][0]) <= 20
     assert peak < 2e6  # a third of it: noise at rest of 250 coordinates
-
-
-@pytest.mark.parametrize("mode", [CompressionMode.MESSAGE, CompressionMode.FILE])
-def test_compressed_bags(tmp_path, mode):
-    writer = Writer(tmp_path / "bag", version=9)
-    writer.set_compression(mode, CompressionFormat.ZSTD)
-    with writer as bag:
-        kind = "geometry_msgs/msg/Point"
-        topic = bag.add_connection("/point", kind, typestore=STORE)
-        for i in range(5):
-            bag.write(topic, i, STORE.serialize_cdr(TYPES[kind](float(i), 0.0, 0.0), kind))
-    with Bag(tmp_path / "bag") as bag:
-        assert [message.x for _, _, message in bag.messages("/point")] == [0, 1, 2, 3, 4]
 
 
 def test_a_bag_without_definitions_is_read_by_the_types_that_everybody_has(bags, tmp_path):
@@ -251,9 +206,7 @@ def test_a_bag_of_ros_1(tmp_path):
             head = store.types["std_msgs/msg/Header"](i, time, "")
             message = store.types[kind](head, store.types["geometry_msgs/msg/Point"](i, 1.0, 2.0))
             bag.write(topic, START + i * 10**7, store.serialize_ros1(message, kind))
-    with Bag(path) as bag:
-        fake = RecordingEstimator(n_min=8)
-        curve = read(bag, ["/point"], *stream_of(bag, ["/point"], [None], fake, window=10))
+    _, fake, curve = played(path, ["/point"], [None], window=10)
     assert curve.stamp[-1] == 5 + 1e-9 * 190_000_000
     np.testing.assert_array_equal(fake.calls[-1].x[:, 0], range(10, 20))
 

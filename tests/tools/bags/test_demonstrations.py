@@ -35,15 +35,6 @@ def write_messages(path, messages, steps=None):
     write_bag(path, [("/joint_states", *own) for own in zip(times, messages, strict=True)])
 
 
-def test_each_bag_is_a_trajectory(folder):
-    path, states = folder
-    found = load_demonstrations(path, "/joint_states")
-    np.testing.assert_array_equal(found.states, np.concatenate(states))
-    assert found.lengths.tolist() == [len(rows) for rows in states]
-    assert found.rate == pytest.approx(20.0)
-    assert found.names[0].endswith("joint1]") or "joint1" in found.names[0]
-
-
 def test_seconds_after_lost_messages_are_those_of_the_stamps(tmp_path):
     for name, lost in (("demo_0", ()), ("demo_1", (20, 41, 77))):
         steps = sorted(set(range(120)) - set(lost))

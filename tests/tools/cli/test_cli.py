@@ -229,13 +229,7 @@ def test_info(capsys):
         (["keystates", "no.npz"], 2, "no.npz does not exist"),
         (["curve", str(PICKCUBE), "--z", "-1"], 2, "z is -1.0"),
         (["curve", str(PICKCUBE), "--k", "99"], 2, "k is 99"),
-        (["keystates", str(PICKCUBE), "--plot", "a.bmp"], 2, "end its name in one of"),
-        (
-            ["keystates", str(PICKCUBE), "--plot", "none/a.png"],
-            2,
-            "none/a.png cannot be written (its folder is missing)",
-        ),
-        (["keystates", str(PICKCUBE), "--json", "none/a.json"], 2, "its folder is missing"),
+        (["keystates", str(PICKCUBE), "--plot", "none/a.png"], 2, "(its folder is missing)"),
         (["keystates", str(PICKCUBE), "--save", "."], 2, ". cannot be written (it is a folder)"),
         (["annotate", str(PICKCUBE), "--out", "."], 2, ". exists: choose a name that does not"),
         (["build", "edge", "--out", "none/a.engine"], 2, "its folder is missing"),
@@ -249,7 +243,6 @@ def test_info(capsys):
         (["bench", "--duration", "0"], 2, "duration is 0.0"),
         (["bench", "--samples", "3"], 2, "3 samples are fewer"),
         (["info", "--model", "no.onnx"], 3, "no.onnx"),
-        (["bench", "--provider", "abacus"], 3, "abacus"),
     ],
 )
 def test_failures_have_a_reason_and_a_code(arguments, code, message, capsys, tmp_path, monkeypatch):

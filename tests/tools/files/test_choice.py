@@ -107,15 +107,3 @@ def test_commands_choose_a_task(tmp_path, capsys, command):
     path = lerobot(tmp_path / "set")
     assert "--task is '9', and" in complaint(capsys, command, path, "--task", "9")
     assert open_recording(path, task="3").trajectories.episodes == ("0",)
-
-
-def test_other_rates_in_one_data_set_are_named(tmp_path):
-    path = lerobot(tmp_path / "set")
-    (file,) = (path / "data").rglob("*.parquet")
-    table = pq.read_table(file)
-    slow = table.column("episode_index").to_numpy() == 2
-    put(file, "timestamp", table.column("timestamp").to_numpy() * np.where(slow, 20 / 25, 1))
-    found = load_trajectories(path, only_successful=False)
-    said = "Episodes of other rates than 20 Hz, whose steps would be wrong in seconds: 2 (25 Hz)"
-    assert found.rate is None and any(note.startswith(said) for note in found.notes)
-    assert load_trajectories(path).rate == 20  # without that episode

@@ -49,16 +49,6 @@ def test_arrow_and_feather(tmp_path, monkeypatch):
     check_rows("x.parquet")
 
 
-def test_zarr(tmp_path, monkeypatch):
-    zarr = pytest.importorskip("zarr")
-    monkeypatch.chdir(tmp_path)
-    root = zarr.open("a.zarr", mode="w")
-    root["data/state"], root["meta/episode_ends"] = ROWS, np.array([20, 30])
-    code = refused(tmp_path / "a.zarr").partition("a replay buffer by ")[2]
-    exec(code, {"zarr": zarr, "numpy": np})
-    check_rows("demos.npz")
-
-
 @pytest.mark.parametrize(
     ("header", "row"),
     [

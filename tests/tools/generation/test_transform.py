@@ -29,16 +29,11 @@ def test_rotation_vectors():
         np.testing.assert_allclose(transform.rotation(vector), turn, atol=1e-9)
 
 
-def test_a_pose_is_followed_whole():
+def test_a_pose_is_followed_whole_and_a_position_without_a_turn():
     rng = np.random.default_rng(1)
     before, now, tool = (random_pose(rng) for _ in range(3))
     moved = transform.motion("pose", before, now, tool, tool)
     np.testing.assert_allclose(moved @ before, now, atol=1e-12)
-
-
-def test_a_position_moves_without_a_turn():
-    rng = np.random.default_rng(2)
-    before, now, tool = (random_pose(rng) for _ in range(3))
     moved = transform.motion("position", before, now, tool, tool)
     np.testing.assert_array_equal(moved[:3, :3], np.eye(3))
     np.testing.assert_allclose(moved[:3, 3], now[:3, 3] - before[:3, 3])
@@ -137,10 +132,7 @@ def test_a_warped_path_has_the_given_ends():
     # In between, each step is moved by its share: no jump.
     steps = np.linalg.norm(np.diff([pose[:3, 3] for pose in bent], axis=0), axis=1)
     assert steps.max() < 3 * np.mean(steps) + 0.1
-
-
-def test_progress_of_a_tool_that_rests():
-    still = np.tile(np.eye(4), (5, 1, 1))
+    still = np.tile(np.eye(4), (5, 1, 1))  # the tool rests
     assert transform.progress(still)[0] == 0 and transform.progress(still)[-1] == 1
     np.testing.assert_array_equal(transform.progress(still[:1]), [0])
 

@@ -6,20 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-from hdf5_sets import (
-    LENGTHS,
-    NAMES,
-    observations,
-    pose,
-    walk,
-    write_aloha,
-    write_aloha_folder,
-    write_d4rl,
-    write_isaac,
-    write_mimicgen,
-    write_minari,
-    write_robosuite,
-)
+import hdf5_sets as sets
 from infoatlas_rt import InputError
 from infoatlas_tools import load_trajectories
 from infoatlas_tools.files.formats import open_dataset
@@ -44,11 +31,12 @@ def replaced(name, values):
 
 
 def test_features_of_robomimic(tmp_path):
-    path = write_mimicgen(tmp_path / "demo.hdf5")
+    path = sets.write_mimicgen(tmp_path / "demo.hdf5")
     found = load_trajectories(path, features=["robot0_joint_pos", "cubeB"])
     assert found.names[:3] == ("robot0_joint_pos.0", "robot0_joint_pos.1", "cubeB.x")
-    np.testing.assert_array_equal(found.states[40:70, :2], observations(30, 1)["robot0_joint_pos"])
-    np.testing.assert_allclose(found.states[40:70, 2:5], pose(30, 31)[0][:, :3, 3])
+    expected = sets.observations(30, 1)["robot0_joint_pos"]
+    np.testing.assert_array_equal(found.states[40:70, :2], expected)
+    np.testing.assert_allclose(found.states[40:70, 2:5], sets.pose(30, 31)[0][:, :3, 3])
     assert load_trajectories(path, features=["actions"]).names == tuple(
         f"actions.{i}" for i in range(7)
     )
@@ -67,11 +55,11 @@ def test_features_of_robomimic(tmp_path):
 
 def test_observations_in_groups(tmp_path):
     def nest(file):
-        for name, length in zip(NAMES, LENGTHS, strict=True):
+        for name, length in zip(sets.NAMES, sets.LENGTHS, strict=True):
             file.move(f"data/{name}/obs/joint_pos", f"data/{name}/obs/policy/joint_pos")
             file[f"data/{name}/obs/actions"] = np.ones((length, 2))
 
-    path = changed(write_isaac(tmp_path / "a.hdf5"), nest)
+    path = changed(sets.write_isaac(tmp_path / "a.hdf5"), nest)
     found = load_trajectories(path)
     assert found.names[:4] == ("actions.0", "actions.1", "policy.joint_pos.0", "policy.joint_pos.1")
     with pytest.raises(InputError, match=r"two arrays actions: pass obs/actions or /actions"):
@@ -81,12 +69,12 @@ def test_observations_in_groups(tmp_path):
 
 
 def test_robosuite(tmp_path):
-    path = write_robosuite(tmp_path / "demo.hdf5")
+    path = sets.write_robosuite(tmp_path / "demo.hdf5")
     refuses(r"no observations.*actions \(40, 3\).*--features states", load_trajectories, path)
     found = load_trajectories(path, features=["states"])
     assert found.episodes == ("demo_1", "demo_2") and found.rate == 20.0
     assert found.names == tuple(f"states.{i}" for i in (1, 2, 3, 4))
-    np.testing.assert_array_equal(found.states[40:], walk(30, 4, 1))
+    np.testing.assert_array_equal(found.states[40:], sets.walk(30, 4, 1))
     assert any("states.0, the simulator's time" in note for note in found.notes)
 
     def back(file):
@@ -121,64 +109,64 @@ def test_lists_of_demonstrations(values, expected, tmp_path):
     def change(file):
         file["mask/own"] = values
 
-    path = changed(write_mimicgen(tmp_path / "a.hdf5"), change)
+    path = changed(sets.write_mimicgen(tmp_path / "a.hdf5"), change)
     assert load_trajectories(path, split="own").episodes == expected
 
 
 def test_aloha(tmp_path):
-    folder = write_aloha_folder(tmp_path / "aloha")
+    folder = sets.write_aloha_folder(tmp_path / "aloha")
     assert open_dataset(folder).format.name == "folder"
     assert open_dataset(folder / "episode_0.hdf5").format.name == "ALOHA"
     found = load_trajectories(folder)
     assert found.episodes == ("episode_0", "episode_2", "episode_10") and found.rate is None
     np.testing.assert_array_equal(found.lengths, (30, 20, 25))
     assert found.names == tuple(f"qpos.{i}" for i in range(14))
-    np.testing.assert_array_equal(found.states[50:], walk(25, 14, 2))
+    np.testing.assert_array_equal(found.states[50:], sets.walk(25, 14, 2))
     assert found.notes == (
         "Read: qpos. The file has effort, qvel, action, base_action too (--features).",
         "Set aside, because they are of another kind: dataset_stats.pkl.",
     )
     one = load_trajectories(folder / "episode_2.hdf5", features=["qvel", "action"])
-    np.testing.assert_array_equal(one.states, np.c_[walk(20, 14, 101), walk(20, 14, 301)])
-    write_aloha(folder / "episode_3.hdf5", joints=7)
+    np.testing.assert_array_equal(one.states, np.c_[sets.walk(20, 14, 101), sets.walk(20, 14, 301)])
+    sets.write_aloha(folder / "episode_3.hdf5", joints=7)
     refuses(
         r"episode_3.hdf5 has 7 columns and .*0.hdf5 14 \(it lacks qpos.7", load_trajectories, folder
     )
-    write_minari(tmp_path / "minari")
+    sets.write_minari(tmp_path / "minari")
     (tmp_path / "minari/data/main_data.hdf5").rename(folder / "episode_3.hdf5")
     refuses(r"episode_3.hdf5 contains 3 demonstrations: pass that file", load_trajectories, folder)
     (folder / "episode_3.hdf5").write_bytes((folder / "episode_2.hdf5").read_bytes()[:3000])
     refuses(r"episode_3.hdf5 cannot be read.*its end is missing", load_trajectories, folder)
     (folder / "episode_3.hdf5").unlink()
-    write_aloha(folder / "episode_2.h5")
+    sets.write_aloha(folder / "episode_2.h5")
     refuses("two files episode_2", load_trajectories, folder)
 
 
 def test_d4rl(tmp_path):
-    found = load_trajectories(write_d4rl(tmp_path / "a.hdf5"))
+    found = load_trajectories(sets.write_d4rl(tmp_path / "a.hdf5"))
     np.testing.assert_array_equal(found.lengths, (10, 15, 15, 5))
-    np.testing.assert_array_equal(found.states, walk(45, 3, 0, np.float32))
+    np.testing.assert_array_equal(found.states, sets.walk(45, 3, 0, np.float32))
     assert found.notes == ("The last 5 rows are an episode without an end.",)
     qpos = load_trajectories(tmp_path / "a.hdf5", features=["infos.qpos", "actions"])
     assert qpos.names[0] == "infos.qpos.0" and qpos.states.shape == (45, 6)
-    bare = load_trajectories(write_d4rl(tmp_path / "b.hdf5", timeouts=False))
+    bare = load_trajectories(sets.write_d4rl(tmp_path / "b.hdf5", timeouts=False))
     np.testing.assert_array_equal(bare.lengths, (25, 20))
     assert "no timeouts" in bare.notes[0]
     with pytest.raises(InputError, match="the ends of episodes are unknown"):
-        load_trajectories(write_d4rl(tmp_path / "c.hdf5", terminal=(), timeouts=False))
+        load_trajectories(sets.write_d4rl(tmp_path / "c.hdf5", terminal=(), timeouts=False))
     for i, values in enumerate((np.zeros(44), np.full(45, 2), np.zeros((45, 2)))):
-        path = changed(write_d4rl(tmp_path / f"{i}.hdf5"), replaced("terminals", values))
+        path = changed(sets.write_d4rl(tmp_path / f"{i}.hdf5"), replaced("terminals", values))
         refuses("terminals", load_trajectories, path)
 
 
 def test_minari(tmp_path):
-    folder = write_minari(tmp_path / "set")
+    folder = sets.write_minari(tmp_path / "set")
     for path in (folder, folder / "data", folder / "data/main_data.hdf5"):
         found = load_trajectories(path)
         assert open_dataset(path).format.name == "Minari"
         assert found.episodes == ("episode_0", "episode_1", "episode_10")
         np.testing.assert_array_equal(found.lengths, (13, 10, 16))
-        np.testing.assert_array_equal(found.states[13:23], walk(10, 5, 1))
+        np.testing.assert_array_equal(found.states[13:23], sets.walk(10, 5, 1))
     assert load_trajectories(folder, features=["actions"]).states.shape == (36, 2)
     with pytest.raises(InputError, match=r"actions of episode_0 .*\(12, 2\).*observations has 13"):
         load_trajectories(folder, features=["observations", "actions"])
@@ -187,7 +175,7 @@ def test_minari(tmp_path):
     refuses("observations of episode_1 has 10 rows, and total_steps 8", load_trajectories, folder)
     changed(file, replaced("episode_0/actions", np.zeros((13, 2))))
     refuses("of episode_0 has 13 rows, and actions 13", load_trajectories, folder)
-    found = load_trajectories(write_minari(tmp_path / "dictionary", dictionary=True))
+    found = load_trajectories(sets.write_minari(tmp_path / "dictionary", dictionary=True))
     assert found.names[1:3] == ("achieved_goal.1", "observation.0")
     assert "Left out: observations/mission (|S4, no number)." in found.notes
 
@@ -218,7 +206,7 @@ def test_demonstrations_without_steps_are_named(tmp_path):
             replaced(f"data/demo_2/obs/{key}", np.zeros((0, 2)))(file)
         file["data/demo_2"].attrs["num_samples"] = 0
 
-    found = load_trajectories(changed(write_mimicgen(tmp_path / "a.hdf5"), empty))
+    found = load_trajectories(changed(sets.write_mimicgen(tmp_path / "a.hdf5"), empty))
     assert found.episodes == ("demo_0", "demo_10")
     assert "Left out: data/demo_2 (it has no steps)." in found.notes
 
@@ -234,11 +222,11 @@ def test_a_wrong_number_of_steps_is_the_reason(tmp_path, value, why):
     def change(file):
         file["data/demo_0"].attrs["num_samples"] = value
 
-    refuses(why, load_trajectories, changed(write_mimicgen(tmp_path / "a.hdf5"), change))
+    refuses(why, load_trajectories, changed(sets.write_mimicgen(tmp_path / "a.hdf5"), change))
 
 
 @pytest.mark.parametrize("name", ["demo.hdf5", "trajectory.h5"])
 def test_without_h5py(name, tmp_path, monkeypatch):
-    path = write_mimicgen(tmp_path / name)
+    path = sets.write_mimicgen(tmp_path / name)
     monkeypatch.setitem(sys.modules, "h5py", None)
     refuses(r"pip install 'infoatlas-rt\[datasets\]'", load_trajectories, path)

@@ -116,14 +116,6 @@ def test_a_rate_that_is_not_recorded_is_unknown(tmp_path, content):
     assert load_trajectories(path).rate is None
 
 
-def test_all_episodes_are_read_if_none_succeeds(tmp_path):
-    found = load_trajectories(write(tmp_path / "t.h5", "flat", success=(False, False, False)))
-    np.testing.assert_array_equal(found.lengths, LENGTHS)
-    assert found.notes[0] == "None of 3 episodes ends in success: all of them are read."
-    notes = load_trajectories(write(tmp_path / "t.h5", "flat")).notes
-    assert notes[0].startswith("Left out: 1 of 3 episodes, which do not end in success. In Python")
-
-
 def test_unreadable_files(tmp_path):
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["data"] = np.zeros(3)

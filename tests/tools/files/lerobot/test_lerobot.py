@@ -130,42 +130,23 @@ def add_feature(folder, name, about, column):
         pq.write_table(table.append_column(name, column(table)), file)
 
 
-def drop_state(folder):
-    info = json.loads((folder / "meta" / "info.json").read_text())
-    change_info(
-        folder, features={n: f for n, f in info["features"].items() if n != "observation.state"}
-    )
-
-
 def test_features_of_other_shapes(states, tmp_path):
-    folder = write_lerobot(tmp_path / "set", states[:3], "v3.0", None)
+    folder = write_lerobot(tmp_path / "set", states[:1], "v3.0", None)
     own = np.arange(6.0).reshape(2, 3)
     about = {"dtype": "float32", "shape": [2, 3], "names": [["left", "right"], ["x", "y", "z"]]}
     add_feature(folder, "arms", about, lambda t: pa.array([own.tolist()] * len(t)))
     one = {"dtype": "float32", "shape": [1], "names": ["width"]}
     add_feature(folder, "gripper", one, lambda t: pa.array([[0.5]] * len(t)))
-    scalar = {"dtype": "float32", "shape": [1], "names": None}
-    add_feature(folder, "force", scalar, lambda t: pa.array([2.0] * len(t)))
-    change_info(folder, total_frames=None)
-    for file in (folder / "data").glob("*/*.parquet"):  # counters of shape (N, 1)
-        table = pq.read_table(file)
-        for name in ("frame_index", "episode_index"):
-            column = pa.array([[value] for value in table[name].to_pylist()])
-            table = table.set_column(table.column_names.index(name), name, column)
-        pq.write_table(table, file)
-    found = load_trajectories(folder, features=["arms", "gripper", "force"])
-    assert found.names == (
-        *(f"arms.{side}.{axis}" for side in ("left", "right") for axis in "xyz"),
-        "gripper.width",
-        "force",
-    )
-    np.testing.assert_array_equal(found.states, [[0, 1, 2, 3, 4, 5, 0.5, 2]] * len(found.states))
-    np.testing.assert_array_equal(load_trajectories(folder).states, np.concatenate(states[:3]))
+    found = load_trajectories(folder, features=["arms", "gripper"])
+    arms = (f"arms.{side}.{axis}" for side in ("left", "right") for axis in "xyz")
+    assert found.names == (*arms, "gripper.width")
+    np.testing.assert_array_equal(found.states, [[0, 1, 2, 3, 4, 5, 0.5]] * len(found.states))
 
 
 def test_without_a_state(states, tmp_path):
     folder = write_lerobot(tmp_path / "set", states[:2], "v2.1", None)
-    drop_state(folder)
+    features = json.loads((folder / "meta" / "info.json").read_text())["features"]
+    change_info(folder, features={n: f for n, f in features.items() if n != "observation.state"})
     with pytest.raises(InputError) as error:  # and not the action
         load_trajectories(folder)
     assert "pass --features NAME" in str(error.value)

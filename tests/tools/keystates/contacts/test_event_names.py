@@ -12,17 +12,7 @@ from infoatlas_tools.annotations.csv_and_json import write_csv
 from infoatlas_tools.annotations.quality_flags import missing_parts
 from infoatlas_tools.cameras import scene
 from infoatlas_tools.keystates.contacts.event_names import EventKind, What, label_kind
-from painted_scenes import (
-    BLUE,
-    GREEN,
-    JOINTS,
-    RATE as FILMED,
-    RED,
-    demonstrations,
-    films,
-    paint,
-    places,
-)
+from painted_scenes import BLUE, GREEN, JOINTS, RED, demonstrations, films, paint, places
 
 CLOSES, OPENS = "release the button", "grasp of the idea"  # labels that mean the opposite
 
@@ -56,7 +46,7 @@ def test_labels_stay_labels_before_a_camera(monkeypatch):
     where = places(20, 3)
     states, steps = demonstrations(where)
     images = [paint(own, (RED, GREEN, BLUE), seed=i) for i, own in enumerate(where)]
-    demos = Trajectories(states, rate=FILMED, names=JOINTS, camera=films(images, states))
+    demos = Trajectories(states, rate=10.0, names=JOINTS, camera=films(images, states))
     labels = {i: {CLOSES: steps[i, 0], OPENS: steps[i, 1]} for i in (0, 1)}
     found = discover_keystates(demos, labels=labels)
     parts = found.subtasks()

@@ -5,24 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from infoatlas_rt import InputError
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.cameras import scene
-from infoatlas_tools.cameras.camera import as_camera
+from infoatlas_tools.cameras.camera import Camera, as_camera
 from infoatlas_tools.keystates.contacts.event_names import EventKind, What
 from infoatlas_tools.keystates.subtasks.camera_subtasks import Measured, _choose, camera_subtasks
 from infoatlas_tools.keystates.subtasks.cuts import make_cuts
-from painted_scenes import (
-    BLUE,
-    GREEN,
-    JOINTS,
-    RATE,
-    RED,
-    demonstrations,
-    films,
-    paint,
-    places,
-)  # fmt: skip
+from painted_scenes import BLUE, GREEN, JOINTS, RATE, RED, demonstrations, films, paint, places
 from refusals import refuses
 
 COUNT = 20
@@ -36,10 +25,14 @@ def few_images(monkeypatch):
     monkeypatch.setattr(scene, "EACH", 3)
 
 
-def find(images, states, steps, names=None):
-    lengths = np.array([len(own) for own in states])
-    camera = as_camera(films(images, states), lengths)
-    cuts = make_cuts(np.ma.masked_less(steps, 0), SWITCHES, lengths, 0.0)
+def camera_of(images, states):
+    """It keeps what it shows of the same states."""
+    return as_camera(films(images, states), np.array([len(own) for own in states]))
+
+
+def find(camera, states, steps, names=None, events=SWITCHES):
+    camera = camera if isinstance(camera, Camera) else camera_of(camera, states)
+    cuts = make_cuts(np.ma.masked_less(steps, 0), events, camera.lengths, 0.0)
     return camera_subtasks(camera, states, range(4), cuts, RATE, names or {})
 
 
@@ -57,6 +50,11 @@ def demos(where):
     return demonstrations(where)
 
 
+@pytest.fixture(scope="module")
+def camera(where, demos):
+    return camera_of(painted(where), demos[0])
+
+
 def nearest(seen, truth):
     """Name of the object whose boxes are nearest to true places."""
     middle = seen.boxes[..., :2] + seen.boxes[..., 2:] / 2 - 0.5
@@ -65,8 +63,8 @@ def nearest(seen, truth):
     return seen.names[off.argmin()]
 
 
-def test_right_references(where, demos):
-    found = find(painted(where), *demos)
+def test_right_references(where, demos, camera):
+    found = find(camera, *demos)
     first, second = (nearest(found.seen, where[:, k]) for k in range(2))
     assert found.seen.references == (first, second)
     assert {found.seen.names[o] for o in found.seen.informative} == {first, second}
@@ -97,15 +95,12 @@ def test_from_demonstrations_to_references(where, demos):
     assert found.seen.names[:2] == ("red", "green")
 
 
-def test_numbers_do_not_depend_on_the_cuts(where, demos):
+def test_numbers_do_not_depend_on_the_cuts(demos, camera):
     """Places of each number, with both cuts and with one of them."""
     states, steps = demos
-    lengths = np.array([len(s) for s in states])
-    both = find(painted(where), states, steps).seen
+    both = find(camera, states, steps).seen
     for c in (0, 1):
-        one = make_cuts(np.ma.array(steps[:, [c]]), SWITCHES[c : c + 1], lengths, 0.0)
-        camera = films(painted(where), states)
-        seen = camera_subtasks(as_camera(camera, lengths), states, range(4), one, RATE, {}).seen
+        seen = find(camera, states, steps[:, [c]], events=SWITCHES[c : c + 1]).seen
         assert seen.numbers == both.numbers == tuple(range(1, len(both.names) + 1))
         assert np.array_equal(seen.boxes, both.boxes)
 
@@ -202,16 +197,13 @@ def test_an_absent_object_is_still_a_reference(where, demos):
 
 
 def test_names_of_objects_are_checked(where, demos):
-    states, steps = demos[0][:8], demos[1][:8]
-    images = painted(where[:8])
-    with pytest.raises(InputError, match=r"object_names has 9: the objects have the numbers 1, 2"):
-        find(images, states, steps, names={9: "x"})
+    given = camera_of(painted(where[:8]), demos[0][:8]), demos[0][:8], demos[1][:8]
+    refuses("object_names has 9: the objects have the numbers 1, 2", find, *given, {9: "x"})
     for names in ({1: "cup", 2: "cup"}, {1: "object 2"}, {1: "world"}, {1: ""}):
-        refuses("give each object a name of its own", find, images, states, steps, names=names)
-    blind = discover_keystates(Trajectories(states, rate=RATE, names=JOINTS))
+        refuses("give each object a name of its own", find, *given, names)
+    blind = discover_keystates(Trajectories(given[1], rate=RATE, names=JOINTS))
     refuses("it names objects of a camera", blind.subtasks, object_names={1: "cup"})
-    with pytest.raises(InputError, match=r"object_names is \['cup'\]: pass names by numbers"):
-        blind.subtasks(object_names=["cup"])
+    refuses(r"is \['cup'\]: pass names by numbers", blind.subtasks, object_names=["cup"])
 
 
 def test_an_object_that_is_pulled_is_not_put_on_itself(where):
@@ -224,11 +216,8 @@ def test_an_object_that_is_pulled_is_not_put_on_itself(where):
         for own, place, random in zip(states, where, noise, strict=True)
     ]
     last = [len(own) - 5 for own in states]
-    lengths = np.array([len(own) for own in states])
-    camera = as_camera(films(painted(where), states), lengths)
     events = (*SWITCHES, replace(SWITCHES[0], occurrence=2))
-    cuts = make_cuts(np.ma.array(np.c_[steps, last]), events, lengths, 0.0)
-    found = camera_subtasks(camera, states, range(4), cuts, RATE, {})
+    found = find(painted(where), states, np.c_[steps, last], events=events)
     red = nearest(found.seen, where[:, 0])
     assert found.seen.references == (red, red, "world")
     assert "cannot be distinguished" in found.notes[-1]

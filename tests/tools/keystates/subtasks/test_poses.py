@@ -20,16 +20,12 @@ def read(values, names=(), where=None):
 @pytest.mark.parametrize(
     ("orientation", "values"),
     [
-        ("quaternion_wxyz", [HALF, 0, 0, HALF]),
-        ("quaternion_wxyz", [-HALF, 0, 0, -HALF]),
-        ("quaternion_xyzw", [0, 0, HALF, HALF]),
-        ("rotation_vector", [0, 0, np.pi / 2]),
-        ("euler", [0, 0, np.pi / 2]),
-        ("euler_degrees", [0, 0, 90]),
-        ("matrix", ROTATION.ravel()),
-        ("rotation_6d", ROTATION[:, :2].T.ravel()),
+        ("quaternion_wxyz", [HALF, 0, 0, HALF]), ("quaternion_wxyz", [-HALF, 0, 0, -HALF]),
+        ("quaternion_xyzw", [0, 0, HALF, HALF]), ("rotation_vector", [0, 0, np.pi / 2]),
+        ("euler", [0, 0, np.pi / 2]), ("euler_degrees", [0, 0, 90]),
+        ("matrix", ROTATION.ravel()), ("rotation_6d", ROTATION[:, :2].T.ravel()),
     ],
-)
+)  # fmt: skip
 def test_every_orientation_gives_the_same_matrix(orientation, values):
     found = read(values, where=Pose(range(3 + len(values)), orientation))
     np.testing.assert_allclose(found.position, [PLACE] * 2)

@@ -8,12 +8,8 @@ import pytest
 from infoatlas_tools import discover_keystates
 from infoatlas_tools.keystates.contacts.contact_events import Event
 from infoatlas_tools.keystates.contacts.event_names import EventKind, What
-from infoatlas_tools.keystates.trust.trust import (
-    has_bursts,
-    measure_met,
-    measure_reproduced,
-    reasons,
-)
+from infoatlas_tools.keystates.trust import trust
+from infoatlas_tools.keystates.trust.trust import has_bursts, measure_met, measure_reproduced
 from regimes import demonstrations
 
 LENGTHS = np.full(8, 400)
@@ -89,11 +85,11 @@ def test_kinds_that_do_not_repeat_by_motion_have_a_warning():
     kinds = (EventKind(What.CLOSES, gripper="gripper"),)
     evidence = replace(found.evidence, events=events(cuts[:, :1]), grippers={"gripper": (0,)})
     one = replace(found.found, events=kinds, shared=np.ones(1, bool))
-    assert not reasons(one, evidence, np.array([0.8]))
-    (text,) = reasons(one, evidence, np.array([-0.1]))
+    assert not trust.reasons(one, evidence, np.array([0.8]))
+    (text,) = trust.reasons(one, evidence, np.array([-0.1]))
     assert text.startswith(
         "By their motion, other demonstrations find the key states again no more"
     )
     moves = replace(one, events=(EventKind(What.BEGINS, "cube"),))
-    (text,) = reasons(moves, evidence, np.array([0.8]))
+    (text,) = trust.reasons(moves, evidence, np.array([0.8]))
     assert text.startswith("All key states are of one kind, cube begins to move")
