@@ -4,8 +4,11 @@ import threading
 
 import numpy as np
 import pytest
+from action_msgs.msg import GoalStatus
 from harness import LIMIT, START, feed, joint_states, seconds
+from infoatlas_msgs.action import WaitFor
 from infoatlas_msgs.msg import Subtask
+from rclpy.action import ActionClient
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from episodes import RATE, pickcube
@@ -15,6 +18,8 @@ from infoatlas_tools import Trajectories, discover_keystates
 from task_parts import reach_and_carry
 
 STEP = 50_000_000
+SUCCEEDED, ABORTED = GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_ABORTED
+CANCELED = GoalStatus.STATUS_CANCELED
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -101,3 +106,44 @@ def test_a_robot_that_stops_is_stalled(bench, file):
     # While the node is inactive there is no episode; the next one starts from the beginning.
     assert bench.transition("deactivate")
     bench.wait(lambda: bench.subtasks[-1].index == -1)
+
+
+def test_a_goal_waits_for_a_sub_task_or_an_outcome(bench, file):
+    client = ActionClient(bench.node, WaitFor, "/infoatlas/wait_for")
+
+    def get(future):
+        arrived = threading.Event()
+        future.add_done_callback(lambda _: arrived.set())
+        assert arrived.wait(LIMIT), "no answer"
+        return future.result()
+
+    def ask(*until, timeout=0.0):
+        goal = get(client.send_goal_async(WaitFor.Goal(until=until, timeout=timeout)))
+        return goal, goal.get_result_async()
+
+    def answer(goal_and_result):
+        found = get(goal_and_result[1])
+        return found.status, found.result.reached, found.result.reason
+
+    states, _, _ = pickcube()
+    bench.up(lag_seconds=0.0, task_file=str(file))
+    assert client.wait_for_server(LIMIT)
+    status, _, reason = answer(ask("carry"))
+    assert status == ABORTED and "choose of ['carry cube to goal', 'done'" in reason
+    assert answer(ask(timeout=0.05)) == (ABORTED, "", "not within 0.05 s")
+    carried, done, left = ask("carry cube to goal"), ask(), ask("failed")
+    publisher = bench.publisher()
+    held = np.concatenate([states[40], np.repeat(states[40][-1:], 20, axis=0)])
+    feed(publisher, joint_states(held, START, STEP))
+    assert answer(carried)[:2] == (SUCCEEDED, "carry cube to goal")
+    assert answer(done) == (SUCCEEDED, "done", "the state is that of the end of the task")
+    assert answer(ask("done"))[1] == "done"
+    get(left[0].cancel_goal_async())
+    assert answer(left)[:2] == (CANCELED, "")
+    # The next episode is not done because the last one was.
+    assert bench.reset().success
+    assert answer(ask(timeout=0.05))[0] == ABORTED
+    left = ask()
+    assert bench.transition("deactivate")
+    assert answer(left) == answer(ask()) == (ABORTED, "", "the node is not active")
+    client.destroy()

@@ -23,8 +23,10 @@ from infoatlas_ros2.maker import Maker
 from infoatlas_ros2.message_thread import MessageThread
 from infoatlas_ros2.outputs import Outputs
 from infoatlas_ros2.present import Present
+from infoatlas_ros2.waits import Waits
 from infoatlas_ros2.worker import WARM_UP, Published, Worker
 from infoatlas_rt.errors import InfoAtlasError
+from infoatlas_rt.live.tracker import KeyStateTracker
 
 INVALID = (InvalidParameterTypeException, InvalidParameterValueException)
 DONE, REFUSED = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
@@ -40,6 +42,7 @@ class InfoAtlasNode(LifecycleNode):
     def __init__(self, **options: Any) -> None:
         super().__init__("infoatlas", **options)
         self._maker: Maker | None = None
+        self._tracker: KeyStateTracker | None = None  # of the task; the stream has its own
         self._worker: Worker | None = None
         self._misfits: dict[str, str] = {}  # topic -> entry of the last report
         self._newest: Any = None  # stamp of the newest estimate since the node was activated
@@ -58,6 +61,7 @@ class InfoAtlasNode(LifecycleNode):
         self.add_on_set_parameters_callback(self._on_parameters)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_service(Trigger, "~/reset", self._on_reset)
+        self._waits = Waits(self)
         # A steady clock, so that reports continue while a simulation is paused.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         period = self._settings().diagnostics_period
@@ -89,6 +93,7 @@ class InfoAtlasNode(LifecycleNode):
                     extractor.forget()  # the next messages may be of another robot
                 for chosen in self._chosen:
                     chosen.forget()
+                self._waits.start(self._tracker)
                 self._named.clear()
                 self._worker = Worker(
                     maker, self._settings, self._publish, self._health, self._warn
@@ -134,7 +139,7 @@ class InfoAtlasNode(LifecycleNode):
         self._maker = Maker(settings, extractors)
         settings.check(self._maker.estimator)
         self._warm_up(self._maker, settings)
-        tracker = settings.tracker()
+        tracker = self._tracker = settings.tracker()
         self._outputs.open(settings, tracker)
         self._chosen = publishers.of_topics(self, self._settings)
         self._inputs = [
@@ -193,6 +198,7 @@ class InfoAtlasNode(LifecycleNode):
             self._counts = self._worker.counts
             with self._taking:
                 self._worker = None
+            self._waits.stop()
 
     def _release(self) -> None:
         if self._messages is not None:
@@ -211,6 +217,7 @@ class InfoAtlasNode(LifecycleNode):
             for chosen in self._chosen:
                 chosen.forget()
             self._worker.reset()
+            self._waits.reset()
         response.success = True
         return response
 
@@ -265,6 +272,7 @@ class InfoAtlasNode(LifecycleNode):
         """Publish estimates and detections; runs in the worker's thread."""
         header = batch.header
         self._outputs.publish_latched(batch)
+        self._waits.take(batch)
         if batch.outcome is not None:
             self._health.outcome = f"{batch.outcome.state}: {batch.outcome.reason}"
         if header is None:
