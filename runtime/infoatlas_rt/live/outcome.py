@@ -122,7 +122,7 @@ class GripperFilter(Stateful):
         # `made` counts the grasps before the present one, and the last one that was judged has
         # `failed`. Openings below `low` or above `high`, and steps from `due` on, may change these.
         self.state, self.made, self._due, self.failed = np.empty((4, rows), np.int64)
-        self._low, self._high, self._opening, self._apart = np.empty((4, rows))
+        self._low, self._high, self._apart = np.empty((3, rows))
         self.reset(np.arange(rows))
 
     def reset(self, rows: Int) -> None:
@@ -161,7 +161,7 @@ class GripperFilter(Stateful):
         if state in (OPEN, CLOSING) and opening < self._low[row]:
             more = n < len(own.early)
             self.state[row] = CLOSING if more else PASSED
-            self._opening[row], self._due[row] = opening, now + own.settle if more else NEVER
+            self._due[row] = now + own.settle if more else NEVER
             self._low[row] = opening - own.jitter if more else -np.inf
             self._high[row] = opening + own.change
             return None
@@ -170,7 +170,6 @@ class GripperFilter(Stateful):
         if state == CLOSING:
             self._due[row], self._apart[row], reason = 0 if own.pair[n] >= 0 else NEVER, apart, ""
             self.state[row], self._low[row] = HOLDING, own.least[n]
-            opening = float(self._opening[row])
         if opening < own.least[n]:
             reason = f"{own.name} closed to {100 * opening:.0f}%, usually {own.usual[n]}"
         elif abs(apart - self._apart[row]) > own.slip[n]:

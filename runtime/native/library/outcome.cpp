@@ -51,7 +51,6 @@ GripperFilter::Verdict GripperFilter::push(const double* path, const double* bet
   if ((state_ == OPEN || state_ == CLOSING) && opening < low_) {
     const bool more = made < own.early.size();
     state_ = more ? CLOSING : PASSED;
-    level_ = opening;
     due_ = more ? now + own.settle : NEVER;
     low_ = more ? opening - own.jitter : -NO_LIMIT;
     high_ = opening + own.change;
@@ -64,7 +63,6 @@ GripperFilter::Verdict GripperFilter::push(const double* path, const double* bet
     due_ = NEVER;
     apart_ = apart;
     state_ = HOLDING;
-    opening = level_;
   }
   if (opening < own.least[made])
     write(why, "attempt failed: %s closed to %.0f%%, usually %s", opening,

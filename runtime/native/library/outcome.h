@@ -32,7 +32,7 @@ class GripperFilter {
 
   State state_ = OPEN;
   int64_t due_ = 0;
-  double low_ = 0, high_ = 0, level_ = 0, apart_ = 0;
+  double low_ = 0, high_ = 0, apart_ = 0;
 };
 
 class OutcomeFilter {
