@@ -39,7 +39,8 @@ BODIES = "cube", "goal", "cube_a", "cube_b", "object"
 STOPS = 0.3, 0.5, 0.7, 0.9, 1.0  # of the time until 0.5 s before the end
 HOLD, SOON, BACK, SPLITS = 2.0, 0.5, 0.25, 20
 COLUMNS = {
-    "known": "`done` known", "bound": "bound", "wrong": "too early, or after a stop", "holds": "holds",
+    "known": "`done` known", "bound": "bound", "wrong": "too early, or after a stop",
+    "holds": "the bound holds",
     "in_time": "within 0.5 s", "time_out": "time-out within 0.5 s", "false_failed": "false failed",
     "missed_failed": "missed: failed", "missed_done": "missed: done",
 }  # fmt: skip
@@ -119,8 +120,9 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     text = (
         f"Means over {SPLITS} splits, of constructed failures. What is about `done` is that of the "
         "splits in which it is known. The bound holds in a split if no more are wrong than in 90% "
-        "of the samples of as many with this probability. A time-out at the 95% quantile of the durations, one second "
-        "at rest, and both together are done after each stop. The last two are never within 0.5 s."
+        "of the samples of as many with this probability. A time-out at the 95% quantile of the "
+        "durations, one second at rest, and both together are done after each stop. The last two "
+        "are never within 0.5 s."
     )
     table = report.table(["set", *COLUMNS.values()], lines)
     return "\n\n".join(["# Done and failed", text, report.byline(about, nats=False), table])
