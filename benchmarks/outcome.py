@@ -40,7 +40,7 @@ STOPS = 0.3, 0.5, 0.7, 0.9, 1.0  # of the time until 0.5 s before the end
 HOLD, SOON, BACK, SPLITS = 2.0, 0.5, 0.25, 20
 COLUMNS = {
     "known": "`done` known", "bound": "bound", "wrong": "too early, or after a stop",
-    "holds": "the bound holds",
+    "within": "within the bound",
     "in_time": "within 0.5 s", "time_out": "time-out within 0.5 s", "false_failed": "false failed",
     "missed_failed": "missed: failed", "missed_done": "missed: done",
 }  # fmt: skip
@@ -102,7 +102,7 @@ def split(title: str, seed: int) -> dict[str, Any]:
     if result["known"]:
         in_time = (done >= 0) & (np.abs(done - ends) <= soon)
         result |= {"bound": task.outcome.false_done, "wrong": wrong, "in_time": in_time}
-        result["holds"] = wrong.sum() <= binom.ppf(0.9, len(wrong), task.outcome.false_done)
+        result["within"] = wrong.sum() <= binom.ppf(0.9, len(wrong), task.outcome.false_done)
     if "grasp" in demos.events:
         grasps = demos.times[unseen[:20], demos.events.index("grasp")].tolist()
         made = [missed(s, names, t) for s, t in zip(tests, grasps, strict=True) if t > 0]
@@ -119,8 +119,8 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
         lines.append([title, *(report.number(float(np.mean(v)), 2) if v else "-" for v in own)])
     text = (
         f"Means over {SPLITS} splits, of constructed failures. What is about `done` is that of the "
-        "splits in which it is known. The bound holds in a split if no more are wrong than in 90% "
-        "of the samples of as many with this probability. A time-out at the 95% quantile of the "
+        "splits in which it is known. A split is within the bound if no more are wrong than in "
+        "90% of the samples of as many with this probability. A time-out at the 95% quantile of the "
         "durations, one second at rest, and both together are done after each stop. The last two "
         "are never within 0.5 s."
     )
