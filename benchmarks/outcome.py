@@ -120,9 +120,9 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     text = (
         f"Means over {SPLITS} splits, of constructed failures. What is about `done` is that of the "
         "splits in which it is known. A split is within the bound if no more are wrong than in "
-        "90% of the samples of as many with this probability. A time-out at the 95% quantile of the "
-        "durations, one second at rest, and both together are done after each stop. The last two "
-        "are never within 0.5 s."
+        "90% of the samples of as many with this probability. A time-out at the 95% quantile of "
+        "the durations, one second at rest, and both together are done after each stop. The last "
+        "two are never within 0.5 s."
     )
     table = report.table(["set", *COLUMNS.values()], lines)
     return "\n\n".join(["# Done and failed", text, report.byline(about, nats=False), table])
