@@ -102,7 +102,14 @@ def test_many_unusual_episodes_are_grouped_by_reason(capsys):
 def test_references_names_and_quality(twelve, tmp_path, capsys, figures):
     out, picture, target = tmp_path / "a.csv", tmp_path / "a.png", tmp_path / "all.json"
     command = ["annotate", str(twelve), *BODIES, "--qa", "--out", str(out), "--plot", str(picture)]
-    text = printed(capsys, *command, "--episode", "0", "--episode", "5", "--json", target)
+    report = tmp_path / "a.html"
+    command += ["--report", str(report), "--episode", "0", "--episode", "5"]
+    text = printed(capsys, *command, "--json", target)
+    assert f"Report: {report}\n" in text
+    page = report.read_text(encoding="utf-8")
+    assert "carry cube to goal" in page and page.count('src="data:image/png;base64,iVBOR') == 3
+    unusual = dict(re.findall("<h2>Episode (.*?)</h2><p>(.*?)</p>", page))
+    assert [*unusual] == ["3", "5"] and "idle 67% (usual 0%" in unusual["5"]
     assert "reach cube" in text and "carry cube to goal" in text
     assert "Quality: 2 of 12 episodes are unusual" in text and "Look at first: [3, 5]" in text
     lacks = "lacks grasp cube, carry cube to goal"
@@ -122,7 +129,8 @@ def test_references_names_and_quality(twelve, tmp_path, capsys, figures):
     closing = [[int(r[key]) for key in ("begins", "start", "ends")] for r in events]
     assert all(a < b == c for a, b, c in closing)  # a closing is dated at its end
     assert {r["episode"] for r in rows if r["reasons"]} == {"3", "5"}
-    (figure,) = figures
+    figure, *reported = figures
+    assert len(reported) == 3
     first, second = (axes for axes in figure.axes if "episode" in axes.get_xlabel())
     assert (first.get_xlabel()[-9:], second.get_xlabel()[-9:]) == ("episode 0", "episode 5")
     assert first.get_xlim() == (0.0, load_trajectories(twelve).lengths[0] / 20)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from argparse import ArgumentParser, Namespace
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infoatlas_rt.cli.arguments import add_json
+from infoatlas_rt.cli.arguments import Target, add_json
 from infoatlas_rt.cli.console import progress, table, write_json
 from infoatlas_rt.errors import InputError
 
@@ -108,6 +110,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_save(parser)
     add_plot(parser)
     parser.add_argument(
+        "--report",
+        action=Target,
+        metavar="FILE",
+        help="page of one file (.html) with the table and the pictures; with --qa also of unusual "
+        "episodes, with --camera their first and last frames",
+    )
+    parser.add_argument(
         "--episode",
         action="append",
         metavar="NAME",
@@ -183,8 +192,18 @@ def run(arguments: Namespace) -> None:
         "clocks": clocks and clocks.to_dict(),
         "moved": shifts,
     }
-    if not write_json(arguments.json, result):
+    said = io.StringIO()
+    with redirect_stdout(said):
         print_annotations(annotations, result, arguments, FORMATS[name].written, live)
+    if arguments.report:
+        from ..plots.report import write_report
+
+        unusual = unusual_episodes(result) if arguments.qa else {}
+        title = Path(arguments.data).name
+        write_report(arguments.report, title, said.getvalue(), annotations, unusual)
+        print(f"Report: {arguments.report}", file=said)
+    if not write_json(arguments.json, result):
+        print(said.getvalue(), end="")
 
 
 def check_options(arguments: Namespace, recording: Recording) -> str:
@@ -296,14 +315,19 @@ def print_annotations(
         print(f"Picture: {arguments.plot}")
 
 
+def unusual_episodes(result: dict[str, Any]) -> dict[str, str]:
+    """Reasons to look at an episode, by its name."""
+    own = {one["episode"]: one["quality"]["reasons"] for one in result["episodes"]}
+    return {episode: reasons for episode, reasons in own.items() if reasons}
+
+
 def print_quality(result: dict[str, Any]) -> None:
     """Print the episodes to look at first, with the reasons; if they are many, by reason."""
     first, total = result["look_at_first"], len(result["episodes"])
     if first is None:
         print("Quality: episodes are not compared without the rate: pass --rate HZ.")
         return
-    own = {one["episode"]: one["quality"]["reasons"] for one in result["episodes"]}
-    own = {episode: reasons for episode, reasons in own.items() if reasons}
+    own = unusual_episodes(result)
     columns: tuple[str, ...] = ("episode", "why")
     rows: list[tuple[str, ...]] = list(own.items())
     if len(first) > SHOWN:

@@ -1,0 +1,104 @@
+"""A page of annotations in one file: the printed table, pictures, and the episodes to look at."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from infoatlas_rt.errors import OutputError
+
+from ..annotations.content import Annotations
+from ..presentation import require_matplotlib
+from .annotation_plot import annotation_figure
+from .contact_sheet import contact_sheet
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SHOWN = 15  # unusual episodes with pictures, at most
+WIDTH = 320  # pixels of a frame
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:1000px;margin:2em auto;padding:0 1em}"
+    "pre{white-space:pre-wrap;font-size:14px}img{max-width:100%}img.frame{width:320px;margin-right:8px}"
+)
+
+
+def write_report(
+    path: str, title: str, text: str, annotations: Annotations, unusual: Mapping[str, str]
+) -> None:
+    """Write the page.
+
+    Parameters
+    ----------
+    path : str
+        HTML file, which is replaced.
+    title, text : str
+        Heading, and what the command printed.
+    annotations : Annotations
+        What the pictures show. If a camera was read, unusual episodes have their first and last
+        frames.
+    unusual : dict of str to str
+        Reasons to look at an episode, by its name. The first 15 episodes are shown.
+
+    Raises
+    ------
+    InputError
+        matplotlib is not installed, or a frame cannot be decoded.
+    OutputError
+        The file cannot be written.
+    """
+    require_matplotlib("--report")
+    order = annotations.lengths.argsort(kind="stable")
+    figure = annotation_figure(annotations, [int(order[len(order) // 2])], title=title)
+    parts = [f"<pre>{html.escape(text)}</pre>", _picture(figure)]
+    if annotations.subtasks.seen:
+        sheet = contact_sheet(annotations.subtasks.seen, title=title, episodes=annotations.episodes)
+        parts.insert(1, _picture(sheet))
+    for name in list(unusual)[:SHOWN]:
+        episode = annotations.episodes.index(name)
+        parts.append(f"<h2>Episode {html.escape(name)}</h2><p>{html.escape(unusual[name])}</p>")
+        parts += [
+            *_frames(annotations, episode),
+            _picture(annotation_figure(annotations, [episode])),
+        ]
+    if len(unusual) > SHOWN:
+        parts.append(f"<p>{len(unusual) - SHOWN} more unusual episodes are not shown.</p>")
+    heading = html.escape(title)
+    page = (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{heading}</title>'
+        f"<style>{STYLE}</style><h1>{heading}</h1>\n" + "\n".join(parts) + "\n</html>\n"
+    )
+    try:
+        Path(path).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written ({error})") from error
+
+
+def _frames(annotations: Annotations, episode: int) -> list[str]:
+    """The first and the last frame of an episode."""
+    from matplotlib.image import imsave
+
+    camera = annotations.keystates.trajectories.camera
+    if camera is None:
+        return []
+    found = []
+    for image in camera.read(episode, [0, int(annotations.lengths[episode]) - 1], WIDTH):
+        file = BytesIO()
+        imsave(file, image, format="jpg")
+        found.append(_image(file, "jpeg", "frame"))
+    return found
+
+
+def _picture(figure: Figure) -> str:
+    file = BytesIO()
+    figure.savefig(file, format="png", dpi=100)
+    return _image(file, "png")
+
+
+def _image(file: BytesIO, kind: str, style: Any = "") -> str:
+    data = base64.b64encode(file.getvalue()).decode()
+    return f'<img class="{style}" alt="" src="data:image/{kind};base64,{data}">'
