@@ -1,4 +1,4 @@
-"""Level and power of the conditional independence test on fourteen null models.
+"""Level and power of the conditional independence test on fifteen null models.
 
     python -m benchmarks.levels        # -> benchmarks/results/levels.*
 

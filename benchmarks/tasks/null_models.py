@@ -138,6 +138,16 @@ class Classes(Model):
         return x.astype(float), y.astype(float), z.astype(float)
 
 
+@dataclass(frozen=True)
+class Regimes(Model):
+    """x and y have another level where the first coordinate of z [n, 2] is positive."""
+
+    def draw(self, rng: np.random.Generator) -> Triplet:
+        z = rng.standard_normal((self.n, 2))
+        x, y = rng.standard_normal((2, self.n)) + 2 * np.sign(z[:, 0])
+        return x[:, None], y[:, None], z
+
+
 CHOSEN: tuple[Model, ...] = (
     Transfer("white", 300, kind="white"),
     Transfer("AR(0.9)", 400, kind="AR"),
@@ -148,6 +158,7 @@ CHOSEN: tuple[Model, ...] = (
     Curved("curved z, 4 dimensions", 500, dz=4),
     Transfer("switches in time", 400, kind="switches"),
     Bumps("bumps of z, 4 dimensions", 500),
+    Regimes("regimes", 400),
 )
 KEPT: tuple[Model, ...] = (
     Transfer("smooth", 800, kind="smooth"),

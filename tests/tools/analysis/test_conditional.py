@@ -151,7 +151,12 @@ def classes(rng):
     return *rng.binomial(2, (1 + z) / 4, (2, 120)), z
 
 
-@pytest.mark.parametrize("draw", [curved, past_of_smooth_series, classes])
+def regimes(rng):
+    z = rng.standard_normal(200)
+    return *(rng.standard_normal((2, 200)) + 2 * np.sign(z)), z
+
+
+@pytest.mark.parametrize("draw", [curved, past_of_smooth_series, classes, regimes])
 def test_level(draw):
     p = [p_value(*draw(np.random.default_rng(i)), seed=i) for i in range(60)]
     assert np.mean(np.array(p) <= 0.1) <= 0.2  # (0.1 with a deviation of 0.04)

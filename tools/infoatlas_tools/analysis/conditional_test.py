@@ -39,6 +39,7 @@ PENALTIES = 10.0 ** np.arange(-4, 4.1, 0.5)
 # bias, which would count as dependence, and more variance, which permutations have as well.
 UNDERSMOOTHED = 0.1
 ROUNDS = 2  # of metrics from the gradient of the regression before
+STEP, STEPS = 12.0, 3  # chi-square from which a side has a step in z; steps of a side, at most
 Z_FREQUENCY = 0.5  # of the features of z
 LINEAR = 3.0  # weight of linear terms beside bumps: the penalty hardly reaches them
 FIRST = 60  # the test may end after the draws of a multiple
@@ -115,11 +116,16 @@ def conditional_statistics(
     scores, values = forms(given)
     linear = LINEAR * np.c_[scores, values]
     alike = np.eye(given.shape[1])
-    spaces = _spaces(values, alike, linear, rng) + _spaces(scores, alike, linear, rng)
-    sides = [_fit_regression(spaces, linear, side, rng) for side in (x, y)]
+    for last in range(STEPS + 1):
+        spaces = _spaces(values, alike, linear, rng) + _spaces(scores, alike, linear, rng)
+        sides = [_fit_regression(spaces, linear, side, rng) for side in (x, y)]
+        steps = [_find_step(*own) for own in sides] if last < STEPS else []
+        if not any(step.size for step in steps):
+            break
+        linear = np.c_[linear, LINEAR * standardise(np.concatenate(steps, axis=1))]
     if trajectory is not None:
         sides.sort(key=lambda own: _persistence(own[0].left(own[1]), trajectory))
-    (first, fixed), (second, side) = sides
+    (first, fixed, _), (second, side, _) = sides
     residuals = _scores(first.left(fixed))
     of_fixed, of_moved = (frequencies(s.shape[1], rng) for s in (fixed, side))
     of_z = Z_FREQUENCY * spread(given.shape[1], rng) / np.sqrt(given.shape[1])
@@ -173,8 +179,10 @@ def _spaces(form: Matrix, metric: Matrix, linear: Matrix, rng: np.random.Generat
 
 def _fit_regression(
     spaces: list[Space], linear: Matrix, side: Matrix, rng: np.random.Generator
-) -> tuple[Regression, Matrix]:
+) -> tuple[Regression, Matrix, Matrix]:
     """The regression of a side [n, d], and its values or normal scores: what z predicts better.
+
+    The third result is z [n, dz] in the coordinates of the regression.
 
     If z has several coordinates, spaces with metrics of the side are added to `spaces`.
     """
@@ -190,7 +198,7 @@ def _fit_regression(
         former, (_, regression, space) = space, _best(spaces, side)
         if space is former:
             break
-    return regression, side
+    return regression, side, space.form @ space.metric
 
 
 def _best(spaces: list[Space], side: Matrix) -> tuple[float, Regression, Space]:
@@ -206,6 +214,28 @@ def _best(spaces: list[Space], side: Matrix) -> tuple[float, Regression, Space]:
             best, chosen, softer = errors.min(), space, UNDERSMOOTHED * PENALTIES[errors.argmin()]
     factors = chosen.strengths / (chosen.strengths + softer)
     return best, Regression(chosen.basis, factors), chosen
+
+
+def _find_step(regression: Regression, side: Matrix, places: Matrix) -> Matrix:
+    """The step [n, 1] in `places` [n, dz] that predicts most of what is left of a side; or [n, 0].
+
+    Smooth functions miss a step of both sides at the same z, as between two regimes.
+    """
+    n, left = len(side), regression.left(side)
+    largest, found = STEP, np.empty((n, 0))
+    for column in places.T:
+        ascending = np.sort(column)
+        cuts = np.unique(np.linspace(CELL, n - CELL, LANDMARKS).astype(int))
+        for apart in (n // LANDMARKS + 1, 0):  # then all cuts near the best one
+            above = (column[:, None] >= ascending[cuts]).astype(float)
+            away = above - above.mean(axis=0)
+            away -= regression.fitted(away)
+            gains = ((left.T @ away) ** 2).max(axis=0) / np.maximum((away**2).sum(axis=0), 1e-9)
+            best = int(gains.argmax())
+            if gains[best] > largest:
+                largest, found = gains[best], above[:, best : best + 1]
+            cuts = np.clip(np.arange(cuts[best] - apart, cuts[best] + apart + 1), CELL, n - CELL)
+    return found
 
 
 def _orders(
