@@ -116,10 +116,10 @@ def conditional_statistics(
     scores, values = forms(given)
     linear = LINEAR * np.c_[scores, values]
     alike = np.eye(given.shape[1])
-    for last in range(STEPS + 1):
+    for rounds in range(STEPS + 1):
         spaces = _spaces(values, alike, linear, rng) + _spaces(scores, alike, linear, rng)
         sides = [_fit_regression(spaces, linear, side, rng) for side in (x, y)]
-        steps = [_find_step(*own) for own in sides] if last < STEPS else []
+        steps = [_find_step(*own) for own in sides] if rounds < STEPS else []
         if not any(step.size for step in steps):
             break
         linear = np.c_[linear, LINEAR * standardise(np.concatenate(steps, axis=1))]
