@@ -2,12 +2,15 @@
 
 import numpy as np
 
+from infoatlas_rt.live.timing import Timing
 from infoatlas_tools import Trajectories
 from infoatlas_tools.annotations.content import Annotations
 from infoatlas_tools.keystates.contacts.contact_events import find_evidence
 from infoatlas_tools.keystates.contacts.event_names import label_kind
 from infoatlas_tools.keystates.contacts.keystate_steps import Steps
+from infoatlas_tools.keystates.coordinates import read_coordinates
 from infoatlas_tools.keystates.key_states import KeyStates
+from infoatlas_tools.keystates.motion.motion_scales import Recordings, fit_scales
 from infoatlas_tools.keystates.trust.quality import Quality
 
 
@@ -22,8 +25,11 @@ def without_evidence(found, recorded, labels=()):
     """Key states of demonstrations that show no contact."""
     none = find_evidence((), recorded.split(), 20.0)
     again = np.full(found.steps.shape[1], np.nan)
+    coordinates, _, paths, _ = read_coordinates(recorded)
+    scales = fit_scales(paths, Timing(1, 20.0, 20.0), coordinates.scale, coordinates.least)
     usual = (Quality((), (), (), "", 0.0, (), ()),) * len(recorded.lengths)
-    return KeyStates(found, recorded, None, none, usual, tuple(labels), again, float("nan"))
+    recordings = Recordings(coordinates, scales, paths)
+    return KeyStates(found, recorded, recordings, none, usual, tuple(labels), again, float("nan"))
 
 
 def annotations(subtasks, episodes, states=(), names=(), labels=("grasp", "release")):

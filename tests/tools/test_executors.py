@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from infoatlas_rt import Estimator, InputError
-from infoatlas_tools import Trajectories, independence_test, mi_curve
+from infoatlas_tools import Trajectories, discover_keystates, independence_test, mi_curve
+from infoatlas_tools.annotations.clock_offsets import clock_offsets
+from infoatlas_tools.each_episode import workers
+from infoatlas_tools.files.load import load_trajectories
 from regimes import demonstrations
 
 
@@ -66,6 +69,24 @@ def test_pairings_have_the_same_bits(executor):
         expected = independence_test(x, y, estimator, **options)
         np.testing.assert_array_equal(found.null, expected.null)
         assert (found.mi, found.p_value) == (expected.mi, expected.p_value)
+
+
+def test_key_states_and_clocks_have_the_same_bits(executor):
+    data = load_trajectories("examples/data/pickcube.npz")
+    data = Trajectories(data.split()[:20], names=data.names, rate=20.0)
+    actions = [np.roll(own[:, :9], -2, axis=0) for own in data.split()]
+    before = executor.jobs
+    found = discover_keystates(data, executor=executor)
+    clocks = clock_offsets(data, actions=actions, executor=executor)
+    assert executor.jobs >= before + 8  # two pieces of each function
+    expected = discover_keystates(data)
+    assert found.to_dict() == expected.to_dict()
+    assert clocks.to_dict() == clock_offsets(data, actions=actions).to_dict()
+
+
+def test_processes_for_many_episodes_only():
+    with workers(None, 10) as none, workers(1, 10**6) as one, workers(2, 10) as two:
+        assert none is one is None and isinstance(two, ProcessPoolExecutor)
 
 
 def test_something_else_is_no_executor():

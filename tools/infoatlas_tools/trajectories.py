@@ -19,6 +19,26 @@ from .columns import as_columns, as_grippers, as_orientation
 from .presentation import first_names, shift_notes, with_count
 
 
+class Doubles(Sequence[NDArray[np.float64]]):
+    """Rows [n, d] by trajectory: N arrays [T_i, d] float64, each made when it is used."""
+
+    def __init__(self, rows: NDArray[Any], lengths: NDArray[np.int64]) -> None:
+        ends = np.cumsum(lengths).tolist()
+        self.rows = rows
+        self._slices = [*map(slice, [0, *ends[:-1]], ends)]
+
+    def __len__(self) -> int:
+        return len(self._slices)
+
+    def __getitem__(self, trajectory: Any) -> Any:
+        return np.asarray(self.rows[self._slices[trajectory]], np.float64)
+
+
+def end_to_end(states: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """States [T_i, d] of all trajectories [n, d], without a copy of `Doubles`."""
+    return states.rows if isinstance(states, Doubles) else np.concatenate(states)
+
+
 class Stated(NamedTuple):
     """What a file states of a trajectory."""
 
@@ -119,10 +139,10 @@ class Trajectories:
             given, lengths, names = _join(self.states)
         else:
             given, lengths, names = self.states, self.lengths, column_names(self.states)
-        states, origins = as_shifted(given, "states")
+        short = type(given) is np.ndarray and given.dtype in (np.float16, np.float32)
+        states, origins = (given, {}) if short else as_shifted(given, "states")
         if states.ndim != 2 or states.size == 0:
             raise InputError(f"states have shape {states.shape}: store numbers [n, d]")
-        short = type(given) is np.ndarray and given.dtype in (np.float16, np.float32)
         labels = [column_label(given, column) for column in range(states.shape[1])]
         if isinstance(self.names, list | tuple) and len(self.names) == states.shape[1]:
             labels = [repr(name) for name in self.names]
@@ -131,7 +151,7 @@ class Trajectories:
         if empty.any() and not empty.all():
             found = first_names((labels[c] for c in np.flatnonzero(empty)), EMPTY_SHOWN)
             notes.append(f"Left out, as it has no values (they are read as 0): column {found}.")
-            given = states = np.array(given if short else states)
+            states = np.array(states)
             states[:, empty], finite[:, empty] = 0, True
         if not finite.all():
             bad = np.argwhere(~finite)
@@ -158,7 +178,7 @@ class Trajectories:
             )
         ignore = as_columns(self.ignore, names, d, "ignore")
         for name, value in {
-            "states": given if short else states,
+            "states": states,
             "lengths": checked,
             "names": tuple(names),
             "rate": None if self.rate is None else as_rate(self.rate, "rate"),
@@ -221,6 +241,10 @@ class Trajectories:
             usable = [c for c in (own if isinstance(own, tuple) else (own,)) if c in moving]
             found += [tuple(usable)] if len(usable) > 1 else usable
         return found
+
+    def doubles(self) -> Doubles:
+        """The states of each trajectory, N arrays [T_i, d] float64, made when they are used."""
+        return Doubles(self.states, self.lengths)
 
     def split(self) -> list[NDArray[Any]]:
         """The states of each trajectory, N views [T_i, d]."""

@@ -7,7 +7,7 @@ parabola. The mutual information of `lag_scan` has no smaller errors, and needs 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,9 +52,9 @@ def unknown(why: str) -> Offset:
     return Offset(np.nan, (np.nan, np.nan), np.nan, why, np.zeros(0), (), 0.0)
 
 
-def speeds(values: Sequence[Float], window: int, columns: Sequence[int]) -> list[Float]:
+def speeds(values: Iterable[Any], window: int, columns: Sequence[int]) -> list[Float]:
     """Logarithms of the motion within `window` steps, [T - window] of values [T, d]."""
-    own = [np.asarray(each, np.float64)[:, list(columns)] for each in values]
+    own = (np.asarray(each, np.float64)[:, list(columns)] for each in values)
     sizes = [np.linalg.norm(each[window:] - each[:-window], axis=1) for each in own]
     least = REST * np.sqrt(np.mean(np.concatenate(sizes) ** 2))
     return [np.log(size + max(least, 1e-12)) for size in sizes]
@@ -169,8 +169,11 @@ def _others(
     """Episodes whose own interval, and both halves, are on one side of the offset of all."""
     found = []
     for i, own in zip(rows.tolist(), sums, strict=True):
-        low, high = np.quantile(_peaks(_drawn([own], own.sum(axis=0)[None], rng))[0], (0.05, 0.95))
+        drawn = _drawn([own], own.sum(axis=0)[None], rng)
         halves = [_peaks(half.sum(axis=0)[None])[0][0] for half in np.array_split(own, 2)]
+        if -APART <= max(halves) - best and min(halves) - best <= APART:
+            continue
+        low, high = np.quantile(_peaks(drawn)[0], (0.05, 0.95))
         ends = np.array([low, high, *halves]) - best
         if (ends.min() > APART or ends.max() < -APART) and high - low <= 2 * most:
             found.append(i)

@@ -3,6 +3,7 @@
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +29,7 @@ def annotate(
     names: Sequence[str] | None = None,
     labels: Any = None,
     date: str = "contact",
+    executor: Executor | None = None,
     progress: Callable[[float], object] = lambda share: None,
 ) -> Annotations:
     """Find the key states and the sub-tasks of demonstrations; `Annotations.write` writes them.
@@ -53,6 +55,8 @@ def annotate(
         Known key states, which `discover_keystates` describes, or a file of `infoatlas-rt label`.
     date : "contact" or "command"
         Date of a switch of a gripper, as `discover_keystates` describes.
+    executor : concurrent.futures.Executor, optional
+        Runs what is done for each demonstration, as `discover_keystates` describes.
     progress : callable
         Is called with the share of the work that is done, from 0 to 1.
 
@@ -96,7 +100,7 @@ def annotate(
         )
     if given.camera is not None:
         follow_reading(given.camera, progress)
-    found = discover_keystates(given, count, labels=labels, date=date)
+    found = discover_keystates(given, count, labels=labels, date=date, executor=executor)
     if given.camera is None:
         progress(0.6)
     subtasks = found.subtasks(tools or None, objects or None, object_names=object_names)

@@ -3,7 +3,9 @@
 import os
 import re
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from ..bags.any_recording import Recording, open_recording
 from ..cameras.camera import Camera
 from ..clocks.pictures import BUDGET, arm_columns, camera_clock
 from ..columns import GRIPPER
+from ..each_episode import each
 from ..presentation import axes_of
 from ..trajectories import Trajectories, as_trajectories, episode_names
 
@@ -128,6 +131,7 @@ def clock_offsets(
     *,
     actions: Sequence[Any] | None = None,
     budget: float = BUDGET,
+    executor: Executor | None = None,
     progress: Callable[[float], object] = lambda share: None,
 ) -> Clocks:
     """By how much the pictures of cameras and the commands are before or after the states.
@@ -142,6 +146,8 @@ def clock_offsets(
         arms and grippers are compared by the names of the columns; otherwise all are one.
     budget : float
         Seconds for the images of each camera: then the episodes that were read are compared.
+    executor : concurrent.futures.Executor, optional
+        Compares groups of commands at once; in this process unless given.
     progress : callable, optional
         Called with the completed share of a camera, 0 to 1.
 
@@ -186,7 +192,7 @@ def clock_offsets(
         except InputError as error:  # an extra is not installed, or files are absent
             found.append(Clock(f"camera {name}", unknown(str(error))))
     if actions is not None:
-        found += _of_commands(given, [np.asarray(own, np.float64) for own in actions])
+        found += _of_commands(given, [np.asarray(own) for own in actions], executor)
     return Clocks(tuple(_find_cause(row, found) for row in found))
 
 
@@ -216,21 +222,26 @@ def _find_cause(row: Clock, rows: Sequence[Clock]) -> Clock:
     return replace(row, cause=text)
 
 
-def _of_commands(given: Trajectories, actions: Sequence[Float]) -> list[Clock]:
+def _of_commands(
+    given: Trajectories, actions: Sequence[Float], executor: Executor | None
+) -> list[Clock]:
     """Offsets of commands: of each arm and each gripper, or of all as one."""
     states, rate, names = given.split(), given.rate or 20.0, episode_names(given)
     window, width = max(1, round(WINDOW * rate)), states[0].shape[1]
     groups = {"commands": (arm_columns(given.names, width), [*range(actions[0].shape[1])])}
     if actions[0].shape[1] == width and given.names:
         groups = {name: (own, own) for name, own in command_groups(given.names).items()}
-    summed = [own.cumsum(axis=0) for own in actions]  # a relative command is an increment
-    found = []
-    for name, (own, commanded) in groups.items():
+    pairs = list[tuple[list[Float], list[Float]]]()
+    for own, commanded in groups.values():
         moved = speeds(states, window, own)
-        ways = [speeds(values, window, commanded) for values in (actions, summed)]
-        offsets = [find_offset(moved, way, rate) for way in ways]
-        best = int(np.argmax([np.nan_to_num(one.correlation, nan=-1.0) for one in offsets]))
-        found.append(Clock(name, offsets[best], given.rate, names, len(names), moved, ways[best]))
+        summed = (a.cumsum(axis=0, dtype=np.float64) for a in actions)  # relative: increments
+        pairs += [(moved, speeds(values, window, commanded)) for values in (actions, summed)]
+    compare, both = partial(find_offset, rate=rate), zip(*pairs, strict=True)
+    offsets, found = each(compare, *both, executor=executor, piece=1), []
+    for k, name in enumerate(groups):
+        ways = [*zip(offsets, pairs, strict=True)][2 * k : 2 * k + 2]
+        best, pair = max(ways, key=lambda way: np.nan_to_num(way[0].correlation, nan=-1.0))
+        found.append(Clock(name, best, given.rate, names, len(names), *pair))
     return found
 
 

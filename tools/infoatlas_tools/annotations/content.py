@@ -78,7 +78,10 @@ class Annotations:
     @cached_property
     def review(self) -> Review:
         """Measures by which demonstrations are ranked for review."""
-        paths = read_coordinates(self.keystates.trajectories)[2]
+        found, own = self.keystates, self.keystates.recordings
+        replaced = own.coordinates.dropouts or any(q.outliers for q in found.quality)
+        again = replaced or own.timing.stride > 1
+        paths = read_coordinates(found.trajectories)[2] if again else own.states
         idle = np.array([quality.idle for quality in self.keystates.quality])
         return review(paths, self.actions, idle, self.rate)
 
@@ -86,7 +89,7 @@ class Annotations:
     def elsewhere(self) -> list[list[str]]:
         """Texts about parts that end far from their usual place beside the reference object."""
         found: list[list[str]] = [[] for _ in self.episodes]
-        states, places = self.keystates.trajectories.split(), self.subtasks.places
+        states, places = self.keystates.trajectories.doubles(), self.subtasks.places
         for part, name in zip(self.subtasks.parts, self.subtasks.names, strict=True):
             rows = np.flatnonzero(part.end > part.start)
             if part.reference not in places or len(rows) < ENOUGH:
@@ -251,16 +254,20 @@ class Annotations:
 
     def events(self, demonstration: int | None = None) -> list[KeyStateStep]:
         """Key states of all demonstrations, or of one, in order of time."""
-        steps = self.keystates.steps
-        which, columns = np.nonzero(~np.ma.getmaskarray(steps))
+        if demonstration is not None:
+            return self._events[demonstration]
+        return [event for row in self._events for event in row]
+
+    @cached_property
+    def _events(self) -> list[list[KeyStateStep]]:
+        """Key states of each demonstration, in order of time."""
+        steps, names = self.keystates.steps, self.keystates.found.names
         if self.first is not None:
             steps = (steps - self.first[:, None]).clip(0, self.lengths[:, None] - 1)
-        found = [
-            KeyStateStep(i, int(steps[i, j]), self.keystates.name(j), j)
-            for i, j in zip(which.tolist(), columns.tolist(), strict=True)
-            if demonstration in (None, i)
-        ]
-        return sorted(found, key=lambda event: event[:2])
+        found: list[list[KeyStateStep]] = [[] for _ in self.episodes]
+        for i, j in np.argwhere(~np.ma.getmaskarray(steps)).tolist():
+            found[i].append(KeyStateStep(i, int(steps.data[i, j]), names[j], j))
+        return [sorted(row, key=lambda event: event.step) for row in found]
 
     def newest(self, demonstration: int) -> Int:
         """Column of the newest key state at each step [T]; -1 before the first."""
@@ -271,14 +278,20 @@ class Annotations:
 
     def idle(self, demonstration: int) -> Bool:
         """Whether every coordinate is at rest at each step [T]."""
-        recordings = self.keystates.recordings
-        still = at_rest(recordings.scales, recordings.states[demonstration])
-        length = int(self.keystates.trajectories.lengths[demonstration])
-        found = np.zeros(length, bool)
-        own = np.repeat(np.r_[still, still[-1:]], recordings.timing.stride)[:length]
-        found[: len(own)] = own
-        found[len(own) :] = own[-1:].any()
-        return found[self.kept(demonstration)]
+        return self._idle[demonstration][self.kept(demonstration)]
+
+    @cached_property
+    def _idle(self) -> list[Bool]:
+        """The same of all demonstrations and steps."""
+        recordings, rows = self.keystates.recordings, list[Bool]()
+        lengths = self.keystates.trajectories.lengths.tolist()
+        for states, length in zip(recordings.states, lengths, strict=True):
+            still, found = at_rest(recordings.scales, states), np.zeros(length, bool)
+            own = np.repeat(np.r_[still, still[-1:]], recordings.timing.stride)[:length]
+            found[: len(own)] = own
+            found[len(own) :] = own[-1:].any()
+            rows.append(found)
+        return rows
 
     def outliers(self, demonstration: int) -> Bool:
         """Whether a step was an outlier, and was replaced before the search [T]."""

@@ -15,7 +15,7 @@ from ..array_types import Int
 from ..files.lerobot.features import NUMBERS, kind_of_feature, shape_of
 from ..files.lerobot.frames import TIME, counters, read_parquet, require_pyarrow, scalars
 from ..files.lerobot.meta import COUNTERS, LeRobotFolder
-from ..files.lerobot.written_tables import LANGUAGE, summary, with_columns
+from ..files.lerobot.written_tables import LANGUAGE, places_of, summary, with_columns
 from ..files.numbers import LARGEST
 from ..keystates.motion.durations import NOMINAL
 from ..keystates.motion.motion_scales import quanta
@@ -43,14 +43,15 @@ class DatasetFrames:
         self.notes: list[str] = []
         self._rows: dict[Path, tuple[Int, Int]] = {}
         for file in folder.files:
-            table = folder.counters(file, COUNTERS)
+            table = read_parquet(file, COUNTERS)
             given, frame, index = (counters(table, COUNTERS[i], file) for i in (0, 1, 3))
             time = scalars(table, TIME, file)
-            own = [row_of.setdefault(episode, len(row_of)) for episode in given.tolist()]
-            rows = np.array(own, np.int64)
+            numbers, at, which = np.unique(given, return_index=True, return_inverse=True)
+            for episode in numbers[np.argsort(at)].tolist():
+                row_of.setdefault(episode, len(row_of))
+            rows = np.array([row_of[episode] for episode in numbers.tolist()], np.int64)[which]
             self._rows[file] = rows, frame
-            for row in np.unique(rows).tolist():
-                here = rows == row
+            for row, here in places_of(rows):
                 frames[row].append(np.stack([frame[here], index[here]]).astype(np.int64))
                 frames[row].append(time[here].astype(np.float32))
         self.others = [*row_of][len(episodes) :]
@@ -103,9 +104,9 @@ class DatasetFrames:
         """Demonstration and step of each row of a file [n]; the step is -1 if it is cut."""
         rows, frame = self._rows[file]
         steps = np.zeros(len(rows), np.int64)
-        for row in np.unique(rows).tolist():
-            own = np.searchsorted(self._order[row], frame[rows == row]) - self._first[row]
-            steps[rows == row] = np.where(own < len(self.times[row]), own.clip(-1), -1)
+        for row, here in places_of(rows):
+            own = np.searchsorted(self._order[row], frame[here]) - self._first[row]
+            steps[here] = np.where(own < len(self.times[row]), own.clip(-1), -1)
         return rows, steps
 
 
@@ -115,7 +116,7 @@ def moving_bounds(annotations: Annotations) -> Int:
     if actions is not None:
         steps = [np.diff(own, axis=0) for own in actions]
         limit = IDLE * np.sqrt((np.concatenate(steps) ** 2).mean(axis=0))
-        quantum = quanta(steps)
+        quantum = quanta(actions)
         spread = np.ptp(np.concatenate(actions), axis=0)
         quantum[spread < 2.5 * quantum] = 0.0  # a switch
     for i, length in enumerate(annotations.lengths.tolist()):
@@ -202,7 +203,8 @@ def _cut_videos(
     fps: float,
 ) -> None:
     """New times of the episodes in the videos, from a table of episodes."""
-    own = [episodes.index(episode) for episode in table.column("episode_index").to_pylist()]
+    place = {episode: i for i, episode in enumerate(episodes)}
+    own = [place[episode] for episode in table.column("episode_index").to_pylist()]
     for name in (n for n in table.column_names if n.endswith("/from_timestamp")):
         for i, begins in zip(own, table.column(name).to_pylist(), strict=True):
             start = begins + round(float(frames.starts[i]) * fps) / fps
@@ -253,10 +255,10 @@ def feature_values(
     named = [n for n in named if len(shape_of(every[n]) or (1,)) == 1]
     copy = LeRobotFolder(out)
     parts = [copy.read_frames(file, named, False, LARGEST) for file in copy.data_files]
-    which = np.concatenate([part.episodes for part in parts])
+    here = dict(places_of(np.concatenate([part.episodes for part in parts])))
     found = dict(new)
     for i, name in enumerate(named):
         values = np.concatenate([part.values[i] for part in parts])
-        found[name] = [values[which == episode] for episode in episodes]
+        found[name] = [values[here[episode]] for episode in episodes]
     kept = sorted(set(every) - set(found) - {LANGUAGE})
     return found, [f"new statistics of {', '.join(kept)}"] * bool(kept)

@@ -63,7 +63,7 @@ def write_rerun(
     if not rows:
         raise InputError(f"no demonstration is chosen: pass some of {', '.join(every[:5])}")
     chosen = [every[i] for i in rows]
-    states = annotations.keystates.trajectories.split()
+    states = annotations.keystates.trajectories.doubles()
     clips: dict[int, list[Clip]] = {i: [] for i in rows}
     notes: list[str] = []
     if annotations.rate is not None and is_lerobot(path):

@@ -3,13 +3,14 @@
 They describe what is unusual in a data set. None of them predicts the success of a policy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..array_types import Float
 from ..keystates.contacts.keystate_steps import ENOUGH
+from ..keystates.motion.motion_scales import root_mean_square
 from ..keystates.trust.quality import UNLIKE
 
 REACH = 1.0  # seconds of the largest lag
@@ -65,16 +66,15 @@ def review(
     `idle` [N] is the share of the time at rest, and `rate` is in Hz; 20 unless given.
     """
     count, nothing = len(paths), np.full(len(paths), np.nan)
-    motion = _scale([np.diff(path, axis=0) for path in paths])
-    third = [np.diff(own, 2, axis=0) for own in motion]
+    third = (np.diff(own, 2, axis=0) for own in _scaled(paths))
     jerk = np.array([np.sqrt((own**2).mean()) if own.size else 0.0 for own in third])
     set_lag, correlation, lag, surprise = np.nan, np.nan, nothing, nothing
     apart = np.zeros(count)
     if actions is not None and count >= ENOUGH:
         surprise = _surprise(paths, actions)
-        reach = min(round((rate or 20) * REACH), min(map(len, motion)) // 4 - 1)
+        reach = min(round((rate or 20) * REACH), (min(map(len, paths)) - 1) // 4 - 1)
         if reach > 0:
-            set_lag, correlation, lag, apart = _lags(motion, actions, reach)
+            set_lag, correlation, lag, apart = _lags(_speeds(_scaled(paths)), actions, reach)
     measures = {
         "length": np.log([len(path) for path in paths]),
         "idle": idle,
@@ -103,50 +103,54 @@ def review(
     )
 
 
-def _scale(values: Sequence[Float]) -> list[Float]:
-    """Columns with a root mean square of 1 over all arrays; constant ones stay 0."""
-    scale = np.sqrt(np.mean(np.concatenate(values) ** 2, axis=0))
-    return [own / np.where(scale > 0, scale, 1.0) for own in values]
+def _scaled(values: Sequence[Float], order: int = 1) -> Iterator[Float]:
+    """Differences of arrays [T, p], or at order 0 the arrays, with scaled columns.
+
+    These have a root mean square of 1 over all arrays; constant ones stay 0.
+    """
+    scale = root_mean_square(values, order)
+    return (np.diff(own, order, axis=0) / np.where(scale > 0, scale, 1.0) for own in values)
 
 
 def _lags(
-    motion: Sequence[Float], actions: Sequence[Float], reach: int
+    states: Sequence[Float], actions: Sequence[Float], reach: int
 ) -> tuple[float, float, Float, Float]:
     """Lag and correlation of the set, and lag of each demonstration.
 
-    The last array has the distance of a demonstration's lag from that of the set. It is 0 unless it
-    is more than a step and both halves differ to the same side.
+    `states` are speeds [T - 1]. The last array has the distance of a demonstration's lag from that
+    of the set. It is 0 unless it is more than a step and both halves differ to the same side.
     """
-    states = _speeds(motion)
-    best: tuple[float, Float, list[Float]] = (-np.inf, np.zeros(1), [])
+    best: tuple[float, Float, Float, list[Float]] = (-np.inf, np.zeros(1), np.zeros(1), [])
     # An absolute action moves by its increments, and a relative one is an increment.
-    for steps in ([np.diff(own, axis=0) for own in actions], list(actions)):
-        speeds = _speeds(_scale(steps))
+    for order in (1, 0):
+        speeds = _speeds(_scaled(actions, order))
         both = zip(speeds, states, strict=True)
         curves = np.array([_correlations(*pair, reach) for pair in both])
         pooled = np.median(curves, axis=0)  # one jump decides the correlation of an episode
         if pooled.max() > best[0]:
-            best = float(pooled.max()), pooled, speeds
-    correlation, pooled, speeds = best
-    lag, apart = np.full(len(motion), np.nan), np.zeros(len(motion))
+            best = float(pooled.max()), pooled, curves, speeds
+    correlation, pooled, curves, speeds = best
+    lag, apart = np.full(len(states), np.nan), np.zeros(len(states))
     if correlation < CORRELATED:
         return np.nan, correlation, lag, apart
     common = int(pooled.argmax()) - reach
+    lag = curves.argmax(axis=1) - float(reach)
     for i, (commanded, moved) in enumerate(zip(speeds, states, strict=True)):
-        lag[i] = int(_correlations(commanded, moved, reach).argmax()) - reach
+        # A lag between two steps is measured as either of them.
+        if abs(lag[i] - common) <= 1:
+            continue
         half = min(len(commanded), len(moved)) // 2
         halves = [
             int(_correlations(commanded[part], moved[part], reach).argmax()) - reach
             for part in (slice(half), slice(half, None))
         ]
         sides = np.sign(np.array([lag[i], *halves]) - common)
-        # A lag between two steps is measured as either of them.
-        if abs(sides.sum()) == 3 and abs(lag[i] - common) > 1:
+        if abs(sides.sum()) == 3:
             apart[i] = abs(lag[i] - common)
     return float(common), correlation, lag, apart
 
 
-def _speeds(steps: Sequence[Float]) -> list[Float]:
+def _speeds(steps: Iterable[Float]) -> list[Float]:
     """Lengths [T] of increments, at most the usual greatest, so that jumps decide less."""
     speeds = [np.linalg.norm(own, axis=1) for own in steps]
     most = np.median([own.max(initial=0.0) for own in speeds])
@@ -158,8 +162,8 @@ def _correlations(commanded: Float, moved: Float, reach: int) -> Float:
     length, found = min(len(commanded), len(moved)), np.zeros(2 * reach + 1)
     for k in range(-reach, reach + 1):
         both = commanded[max(0, -k) : length - max(0, k)], moved[max(0, k) : length - max(0, -k)]
-        one, two = (own - own.mean() for own in both)
-        scale = float(np.linalg.norm(one) * np.linalg.norm(two))
+        one, two = (own - np.add.reduce(own) / len(own) for own in both)
+        scale = float(np.sqrt(one @ one) * np.sqrt(two @ two))
         found[k + reach] = one @ two / max(scale, 1e-300)
     return found
 
@@ -171,27 +175,38 @@ def _surprise(paths: Sequence[Float], actions: Sequence[Float]) -> Float:
     """
     pairs = list(zip(paths, actions, strict=True))
     lengths = np.array([min(len(path), len(own)) for path, own in pairs])
-    x = _standard(np.concatenate([p[:n] for (p, _), n in zip(pairs, lengths, strict=True)]))
-    y = _standard(np.concatenate([a[:n] for (_, a), n in zip(pairs, lengths, strict=True)]))
-    joint = np.column_stack([np.ones(len(x)), x, y])
-    width = 1 + x.shape[1]
-    rows = np.split(joint, np.cumsum(lengths)[:-1])
-    squares = np.array([own.T @ own for own in rows])
-    total, found = squares.sum(axis=0), np.zeros(len(rows))
-    for i, own in enumerate(rows):
-        others, n = total - squares[i], len(joint) - len(own)
+    both = [[own[side][:n] for own, n in zip(pairs, lengths, strict=True)] for side in (0, 1)]
+    usual = [_standard(values) for values in both]
+    width = 1 + len(usual[0][0])
+
+    def rows() -> Iterator[Float]:
+        for sides in zip(*both, strict=True):
+            scaled = [
+                (own[:, columns] - middle) / scale
+                for own, (columns, middle, scale) in zip(sides, usual, strict=True)
+            ]
+            yield np.column_stack([np.ones(len(sides[0])), *scaled])
+
+    squares = np.array([own.T @ own for own in rows()])
+    total, found = squares.sum(axis=0), np.zeros(len(pairs))
+    for i, own in enumerate(rows()):
+        others, n = total - squares[i], int(lengths.sum()) - len(own)
         ridge = RIDGE * n * np.eye(width)
         weights = np.linalg.solve(others[:width, :width] + ridge, others[:width, width:])
-        left = np.vstack([-weights, np.eye(y.shape[1])])
-        covariance = left.T @ others @ left / n + EXACT**2 * np.eye(y.shape[1])
+        left = np.vstack([-weights, np.eye(weights.shape[1])])
+        covariance = left.T @ others @ left / n + EXACT**2 * np.eye(weights.shape[1])
         error = own @ left
         distance = (error * np.linalg.solve(covariance, error.T).T).sum(axis=1)
         found[i] = 0.5 * (distance.mean() + np.linalg.slogdet(covariance)[1])
     return np.asarray(found - np.median(found))
 
 
-def _standard(values: Float) -> Float:
-    """Columns that vary, with mean 0 and standard deviation 1."""
-    moving = np.ptp(values, axis=0) > 0
-    own = values[:, moving] - values[:, moving].mean(axis=0)
-    return np.asarray(own / own.std(axis=0))
+def _standard(values: Sequence[Float]) -> tuple[list[int], Float, Float]:
+    """Columns of arrays [T, d] that vary, and the mean and standard deviation of each."""
+    found = []
+    for c in range(values[0].shape[1]):
+        column = np.concatenate([own[:, c] for own in values])
+        if np.ptp(column) > 0:
+            found.append((c, column.mean(), (column - column.mean()).std()))
+    middle, scale = (np.array([one[k] for one in found]) for k in (1, 2))
+    return [c for c, *_ in found], middle, scale

@@ -6,7 +6,7 @@ import io
 import json
 import re
 from argparse import ArgumentParser, Namespace
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from .recording_arguments import (
     add_bodies,
     add_camera,
     add_discovery,
+    add_jobs,
     add_loading,
     add_plot,
     add_save,
@@ -124,6 +125,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "given several times. Default: the one of median length in the picture, all for Rerun. "
         "With --camera, the picture shows the objects unless this is given",
     )
+    add_jobs(parser)
     add_json(parser)
     add_topic(parser.add_argument_group("a folder of ROS bags"))
 
@@ -132,29 +134,33 @@ def run(arguments: Namespace) -> None:
     from ..annotations.annotate import annotate
     from ..annotations.clock_offsets import clock_offsets
     from ..annotations.csv_and_json import as_tree
+    from ..each_episode import workers
     from ..keystates.subtasks.poses import parse_bodies
     from ..trajectories import episode_names
 
     count, names = parse_count(arguments.count), arguments.names
-    with options_named(), progress("annotations") as advance:
-        recording = opened(arguments)
-        name = check_options(arguments, recording)
-        given = recording.trajectories
-        annotations = annotate(
-            recording,
-            count,
-            tools=parse_bodies("--tool", arguments.tool or [], given.names),
-            objects=parse_bodies("--object", arguments.object or [], given.names),
-            object_names=parse_object_names(arguments.object_name or []),
-            names=names and [part.strip() for part in names.split(",")],
-            labels=parse_labels(arguments.label or [], episode_names(given)),
-            date=arguments.date,
-            progress=advance,
-        )
-    clocks = None
-    if arguments.qa or arguments.fix_clock:
-        with progress("clocks") as advance:
-            clocks = clock_offsets(recording, progress=advance)
+    with options_named(), ExitStack() as running:
+        with progress("annotations") as advance:
+            recording = opened(arguments)
+            name = check_options(arguments, recording)
+            given = recording.trajectories
+            executor = running.enter_context(workers(arguments.jobs, len(given.lengths)))
+            annotations = annotate(
+                recording,
+                count,
+                tools=parse_bodies("--tool", arguments.tool or [], given.names),
+                objects=parse_bodies("--object", arguments.object or [], given.names),
+                object_names=parse_object_names(arguments.object_name or []),
+                names=names and [part.strip() for part in names.split(",")],
+                labels=parse_labels(arguments.label or [], episode_names(given)),
+                date=arguments.date,
+                executor=executor,
+                progress=advance,
+            )
+        clocks = None
+        if arguments.qa or arguments.fix_clock:
+            with progress("clocks") as advance:
+                clocks = clock_offsets(recording, executor=executor, progress=advance)
     shifts = find_shifts(clocks) if arguments.fix_clock and clocks else None
     picture = draw(annotations, arguments)
     live = ""

@@ -13,6 +13,7 @@ from .recording_arguments import (
     DEMONSTRATIONS,
     add_camera,
     add_discovery,
+    add_jobs,
     add_loading,
     add_plot,
     add_save,
@@ -48,11 +49,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add_plot(parser)
     add_save(parser)
+    add_jobs(parser)
     add_json(parser)
     add_topic(parser.add_argument_group("a folder of ROS bags"))
 
 
 def run(arguments: Namespace) -> None:
+    from ..each_episode import workers
     from ..keystates.discovery import discover_keystates
     from ..keystates.summary import finite
     from ..trajectories import episode_names
@@ -61,8 +64,10 @@ def run(arguments: Namespace) -> None:
     with options_named():
         trajectories = opened(arguments).trajectories
     labels = parse_labels(arguments.label or [], episode_names(trajectories))
-    with progress("key states"):
-        found = discover_keystates(trajectories, count, labels=labels, date=arguments.date)
+    with progress("key states"), workers(arguments.jobs, len(trajectories.lengths)) as executor:
+        found = discover_keystates(
+            trajectories, count, labels=labels, date=arguments.date, executor=executor
+        )
     if arguments.save:
         found.save(arguments.save)
     if arguments.plot:

@@ -73,6 +73,12 @@ def add_save(parser: ArgumentParser) -> None:
     parser.add_argument("--save", action=Target, metavar="FILE", help=text)
 
 
+def add_jobs(parser: ArgumentParser) -> None:
+    """--jobs."""
+    text = "processes at once; the result is the same (default: all cores, of 200 episodes on)"
+    parser.add_argument("--jobs", type=int, metavar="N", help=text)
+
+
 def add_topic(group: Any) -> None:
     """--topic, --field and --joints: the states in the messages of a bag."""
     group.add_argument(

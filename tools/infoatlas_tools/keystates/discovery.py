@@ -16,6 +16,7 @@ available for plots only (`mi_curve`, command `curve`).
 
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
@@ -26,8 +27,9 @@ from infoatlas_rt.inputs.checks import as_count
 from infoatlas_rt.live.timing import Timing
 
 from ..array_types import Float, Int
+from ..each_episode import each
 from ..presentation import with_count
-from ..trajectories import Trajectories, as_trajectories, episode_names
+from ..trajectories import Doubles, Trajectories, as_trajectories, episode_names
 from .contacts.bodies import unnamed_positions
 from .contacts.contact_events import Event, Evidence, add_changes, chosen_events, find_evidence
 from .contacts.event_names import MOTION, EventKind, What, label_kind
@@ -52,6 +54,7 @@ def discover_keystates(
     *,
     labels: Labels | None = None,
     date: str = "contact",
+    executor: Executor | None = None,
 ) -> KeyStates:
     """Find key states of demonstrations of one task.
 
@@ -84,6 +87,9 @@ def discover_keystates(
         Date of a switch of a gripper. "contact": the end of a closing, the begin of an opening.
         "command": the begin of either, which follows the command at once. Labels keep their own
         distance from the switches.
+    executor : concurrent.futures.Executor, optional
+        Runs what is done for each demonstration: a process pool, dask's `client.get_executor()`,
+        an MPI pool. The result has the same bits. In this process unless given.
 
     Raises
     ------
@@ -115,10 +121,10 @@ def discover_keystates(
     working = [timing.average(s) for s in paths]
     scales = fit_scales(working, timing, coordinates.scale, coordinates.least)
     recordings = Recordings(coordinates, scales, working)
-    states = np.split(repaired, np.cumsum(lengths)[:-1])
+    states = Doubles(repaired, lengths)
     rotations = [column for turned in coordinates.groups for column in turned.columns]
     evidence = find_evidence(
-        given.names, states, frequency, _gripper(given), given.ignore, rotations
+        given.names, states, frequency, _gripper(given), given.ignore, rotations, executor
     )
     if date == "command":
         evidence = evidence.by_command()
@@ -139,24 +145,24 @@ def discover_keystates(
             np.array([t for t in own.tolist() if not _is_hidden(dropouts, i, t, t)], np.int64)
             for i, own in enumerate(_others(recordings, evidence, paths, states, frequency))
         ]
-        found = _columns(recordings, evidence, others, lengths, most, frequency)
+        found = _columns(recordings, evidence, others, lengths, most, frequency, executor)
         if count == "auto":
             found, rest = _automatic(found, recordings)
             seen += [*rest, *_beyond(evidence.events)]
     notes = (*coordinates.notes, *_gripper_notes(given.names, coordinates, evidence), *seen)
     found = found.take(order_in_time(found.steps, lengths))
     reached = recordings.reached(found.steps, found.shared)
-    kept = np.delete(repaired, coordinates.left_out, axis=1)
+    kept = np.delete(np.arange(repaired.shape[1]), coordinates.left_out)
     faults = (
         recording_faults(coordinates, paths),
-        equal_frames(np.split(kept, np.cumsum(lengths)[:-1]), episode_names(given)),
+        equal_frames(repaired, kept, lengths, episode_names(given)),
     )
     return KeyStates(
         found,
-        trajectories=replace(given, states=repaired),
+        trajectories=given if repaired is given.states else replace(given, states=repaired),
         recordings=recordings,
         evidence=evidence,
-        quality=assess(scales, working, evidence, found, outliers, *faults),
+        quality=assess(scales, working, evidence, found, outliers, *faults, executor),
         labels=labelled,
         reproduced=measure_reproduced(scales, working, reached),
         met=measure_met(evidence.events, found.steps, lengths, frequency, bool(labelled)),
@@ -270,13 +276,14 @@ def _columns(
     lengths: Int,
     count: int,
     frequency: float,
+    executor: Executor | None = None,
 ) -> Steps:
     """Up to `count` key states of each demonstration: events first, then other changes."""
     total, timing = len(lengths), recordings.timing
     apart = APART * tempo(lengths, frequency) * frequency
     entries: dict[EventKind, dict[int, int]] = {}
     strength: dict[EventKind, list[float]] = {}
-    filled: list[Others] = []
+    filled, at = list[tuple[Int, Float]](), list[Int]()
     for i, row in enumerate(chosen_events(evidence.events, count)):
         for event, column in row:
             entries.setdefault(column, {})[i] = event.step
@@ -288,10 +295,10 @@ def _columns(
                 taken.append(step)
                 free.append(step)
         steps = np.array(free, np.int64)
-        at = np.minimum(steps // timing.stride, recordings.lengths[i] - 1)
-        signature = recordings.scales.signatures(recordings.states[i], at)
-        filled.append(Others(steps, 1 / np.arange(1.0, len(steps) + 1), signature))
-    kinds = group(filled, lengths)
+        at.append(np.minimum(steps // timing.stride, len(recordings.states[i]) - 1))
+        filled.append((steps, 1 / np.arange(1.0, len(steps) + 1)))
+    signatures = each(recordings.scales.signatures, recordings.states, at, executor=executor)
+    kinds = group([Others(*o, s) for o, s in zip(filled, signatures, strict=True)], lengths)
     columns = list(entries)
     firsts = [column.first for column in columns]
     changes, seen = list[EventKind](), Counter[int]()

@@ -58,12 +58,14 @@ def group(chosen: Sequence[Others], lengths: Int) -> list[Kind]:
         kinds.append(Kind(members, strength, shared, signature[which].mean(axis=0)))
 
     seeds = np.random.default_rng(0).permutation(len(owner))[:SEEDS]
-    cosine = np.maximum(signature[seeds] @ signature.T, 0.0)
-    similarity = np.where(cosine >= ONE_KIND, cosine**2, 0.0)
+    similarity = signature[seeds] @ signature.T  # changed in place, as it is large
+    similarity[similarity < ONE_KIND] = 0.0
+    similarity *= similarity
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
     while total > 1 and free[seeds].any():
+        similarity[:, ~free] = 0.0
         value = np.zeros((len(seeds), total))
-        usable = np.flatnonzero(free)
-        np.maximum.at(value.T, owner[usable], similarity[:, usable].T)
+        value[:, owner[starts]] = np.maximum.reduceat(similarity, starts, axis=1)
         value = value.mean(axis=1) * score[seeds] * free[seeds]
         best = int(value.argmax())
         which = _best_of_each(owner, np.where(free, similarity[best], 0.0), 1e-9)

@@ -42,7 +42,7 @@ def annotation_figure(
     in all demonstrations. Parts are coloured bands with their names above, one row of bands for
     each tool; key states are vertical lines.
     """
-    states = annotations.keystates.trajectories.split()
+    states = annotations.keystates.trajectories.doubles()
     lanes = _lanes(annotations)
     tools = annotations.subtasks.tools
     lane = max(LANE, FEW / max(len(lanes), 1))
@@ -80,7 +80,7 @@ def _lanes(annotations: Annotations) -> dict[str, dict[int, str]]:
     """
     states = annotations.keystates.trajectories
     names = states.names or [str(c) for c in range(states.states.shape[1])]
-    motion = np.concatenate([np.abs(np.diff(s, axis=0)) for s in states.split()])
+    motion = np.concatenate([np.abs(np.diff(s, axis=0)) for s in states.doubles()])
     total = motion.sum(axis=0)
     share = motion / np.where(total > 0, total, 1.0)
     burst = (share * np.log(np.maximum(share, 1e-300))).sum(axis=0)  # minus its entropy

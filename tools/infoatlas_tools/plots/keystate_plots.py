@@ -136,7 +136,7 @@ def _draw_strip(
     colours: dict[int, str],
 ) -> None:
     """Side view of one demonstration at each key state: bodies, and their paths since the last."""
-    states, columns_of = found.trajectories.split()[which], found.steps[which]
+    states, columns_of = found.trajectories.doubles()[which], found.steps[which]
     own = [*(int(columns_of[j]) for j in there), len(states) - 1]
     columns = [c for triple in bodies.values() for c in triple]
     points = states[:, columns].reshape(len(states), -1, 3)

@@ -18,7 +18,7 @@ from ...cameras.videos import Video, video_faults
 from ..numbers import is_pointer
 from ..rates import stated_rate
 from .features import PICTURES, kind_of_feature
-from .frames import EPISODE, FRAME, Int, counters, opened_parquet, scalars
+from .frames import EPISODE, FRAME, Int, counters, opened_parquet, read_parquet, scalars
 from .meta import VIDEO_PLACES, LeRobotFolder
 
 OLD_PATH = "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4"
@@ -142,7 +142,7 @@ def _in_tables(folder: LeRobotFolder, camera: str) -> tuple[dict[int, Images], d
     found: dict[int, Images] = {}
     lost: dict[int, str] = {}
     for file in folder.files:
-        table = folder.counters(file, [EPISODE, FRAME])
+        table = read_parquet(file, [EPISODE, FRAME])
         episodes, frames = (counters(table, name, file) for name in (EPISODE, FRAME))
         for episode in np.unique(episodes).tolist():
             rows = np.flatnonzero(episodes == episode)

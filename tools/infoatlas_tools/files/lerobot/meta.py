@@ -34,15 +34,13 @@ DAMAGES = (OSError, ValueError, LookupError, TypeError, AttributeError, Recursio
 class LeRobotFolder:
     """A LeRobot data set, opened once for all that reads it or writes a copy.
 
-    `info` is `meta/info.json`. Tables of episodes are read once. Of tables of frames, the columns
-    in `COUNTERS` are kept when features are read.
+    `info` is `meta/info.json`. Tables of episodes are read once.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.info = read_info(self.path)
         self._tables: dict[Path, Any] = {}
-        self._kept: dict[Path, tuple[int, Any]] = {}
 
     @property
     def is_new(self) -> bool:
@@ -167,18 +165,8 @@ class LeRobotFolder:
     def read_frames(self, file: Path, features: Sequence[str], timed: bool, most: int) -> Frames:
         """Features of numbers of at most `most` rows; `timed` is for `timestamp`, too."""
         own = dict.fromkeys([*features, EPISODE, FRAME, *([TIME] if timed else [])])
-        table = read_parquet(file, list(own), most, also=(*COUNTERS, TASK, *SUCCESS))
-        kept = [name for name in table.column_names if name in COUNTERS]
-        self._kept[file] = file.stat().st_mtime_ns, table.select(kept)
+        table = read_parquet(file, list(own), most, also=(TASK, *SUCCESS))
         return as_frames(table, features, timed, file)
-
-    def counters(self, file: Path, columns: Sequence[str]) -> Any:
-        """Some of `COUNTERS`, as they were read with features unless the file has changed."""
-        kept = self._kept.get(file)
-        if kept is None or kept[0] != file.stat().st_mtime_ns:
-            return read_parquet(file, columns)
-        check_columns(kept[1].column_names, columns, file)
-        return kept[1]
 
 
 def info_file(folder: Path) -> Path:

@@ -27,7 +27,7 @@ from ..choice import choose_episodes
 from ..numbers import LARGEST
 from ..rates import EVEN, other_rates, rates_of, real_seconds, stated_rate, time_faults
 from .features import choose_features, column_names, shape_of
-from .frames import Frames, Int
+from .frames import Frames, Int, require_pyarrow
 from .images import choose_camera, images_of_episodes
 from .meta import LeRobotFolder, info_file, is_others, lance_tables
 
@@ -189,6 +189,10 @@ def _read_files(opened: LeRobotFolder, features: list[str]) -> Frames:
         values.append(
             np.concatenate([v if v.size else np.zeros((len(v), width), v.dtype) for v in each])
         )
+        for part in parts:  # the values of all files are there once
+            part.values[i] = values[i][:0]
+        del each, filled
+    require_pyarrow(files[0])[0].default_memory_pool().release_unused()
     missing, episodes, frames, *others = (
         np.concatenate([part[place] for part in parts]) for place in range(1, 7)
     )
@@ -294,7 +298,8 @@ def _rate(
     note = f"In the time stamps, {faults}: the rate is that of most steps." if faults else ""
     if rate is None or not len(steps):
         return rate, note
-    _, far = other_rates(rates_of(times, lengths, episodes))
+    even = np.abs(steps * rate - 1).max() < EVEN / 10  # then no episode has another rate
+    _, far = (None, "") if even else other_rates(rates_of(times, lengths, episodes))
     if far:
         way = "delete them with LeRobot's delete_episodes, or give the rate (--rate)"
         return None, f"Episodes {far}: {way}. {note}".strip()

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,14 @@ def link_or_copy(source: str, target: str) -> str:
     return str(shutil.copy2(real, target))
 
 
+def places_of(numbers: Int) -> Iterator[tuple[int, Int]]:
+    """Each of the numbers [n], and the places [m] where it is."""
+    order = np.argsort(numbers, kind="stable")
+    for own in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
+        if len(own):
+            yield int(numbers[own[0]]), own
+
+
 def rewrite_frames(
     file: Path, target: Path, places: tuple[Int, Int], numbers: Columns, language: list[Any] | None
 ) -> None:
@@ -58,11 +66,12 @@ def rewrite_frames(
                 first += len(table)
                 table = table.filter(pyarrow.array(steps[own] >= 0))
                 which, at = (values[own][steps[own] >= 0] for values in (rows, steps))
+                own_rows = [*places_of(which)]
                 described: dict[str, Any] = {}
                 for name, columns in numbers.items():
                     values = np.zeros(len(table), columns[0].dtype)
-                    for i in np.unique(which).tolist():
-                        values[which == i] = columns[i][at[which == i]]
+                    for i, here in own_rows:
+                        values[here] = columns[i][at[here]]
                     table = _put(table, name, pyarrow.array(values))
                     described[name] = {"dtype": str(values.dtype), "_type": "Value"}
                 if lists is not None:
@@ -112,8 +121,8 @@ def summary(values: NDArray[Any]) -> dict[str, list[float]]:
     """Statistics of a column [T] or of columns [T, d], as LeRobot has them."""
     values = values.reshape(len(values), -1)
     found = {name: getattr(values, name)(axis=0).tolist() for name in ("min", "max", "mean", "std")}
-    quantiles = {name: np.quantile(values, q, axis=0).tolist() for name, q in QUANTILES.items()}
-    return {**found, "count": [len(values)], **quantiles}
+    levels = np.quantile(values, [*QUANTILES.values()], axis=0).tolist()
+    return {**found, "count": [len(values)], **dict(zip(QUANTILES, levels, strict=True))}
 
 
 def names_table(labels: Sequence[str], what: str = "subtask") -> Any:

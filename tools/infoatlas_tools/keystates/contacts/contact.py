@@ -7,7 +7,7 @@ Without the position of any tool, what rests, moves and rests again is moved, to
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, takewhile
 
@@ -61,7 +61,7 @@ def find_motions(
         for body in bodies
     }
     spans = {
-        body: _spans([s[:, list(body.columns)] for s in states], own, rest)
+        body: _spans((s[:, list(body.columns)] for s in states), own, rest)
         for body, own in paths.items()
     }
     length = {
@@ -116,10 +116,10 @@ def running_median(values: Float, window: float) -> Float:
         return values
     padded = np.pad(values, ((half, half), (0, 0)), mode="edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1, axis=0)
-    return np.asarray(np.partition(windows, half, axis=-1)[..., half])
+    return np.array(np.partition(windows, half, axis=-1)[..., half])  # no view of all windows
 
 
-def _spans(raw: Sequence[Float], paths: Sequence[Float], rest: int) -> list[list[Span]]:
+def _spans(raw: Iterable[Float], paths: Sequence[Float], rest: int) -> list[list[Span]]:
     """(begin, end, size) of the motions of one body, by demonstration."""
     extent = float(np.median([np.linalg.norm(np.ptp(p, axis=0)) for p in paths]))
     extent = extent or max(float(np.linalg.norm(np.ptp(p, axis=0))) for p in paths)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -22,6 +23,7 @@ from ...array_types import Float
 from ...cameras.camera import Camera
 from ...cameras.leave_and_arrive import find_changes
 from ...clocks.pictures import correct_clock
+from ...trajectories import end_to_end
 from ..motion.durations import APART, ONE_EVENT, tempo
 from .bodies import find_bodies
 from .contact import Motion, find_motions
@@ -127,18 +129,19 @@ def find_evidence(
     gripper: Sequence[int | tuple[int, ...]] = (),
     ignored: Sequence[int] = (),
     rotations: Sequence[int] = (),
+    executor: Executor | None = None,
 ) -> Evidence:
     """Contacts of bodies and switches of grippers.
 
     `gripper`, `ignored` and `rotations` are columns: those of the gripper, those that are ignored,
     and those of orientations. The frequency (Hz) is of recorded steps.
     """
-    bodies = find_bodies(names, np.concatenate(states), [*ignored, *rotations])
+    bodies = find_bodies(names, end_to_end(states), [*ignored, *rotations])
     places = [column for body in bodies for column in body.columns]
     taken = {*ignored, *places, *rotations}
     grippers = find_grippers(names, states, frequency, gripper, sorted(taken))
     motions = find_motions(bodies, states, frequency)
-    switches = find_switches(grippers, states, frequency)
+    switches = find_switches(grippers, states, frequency, executor=executor)
     lengths = [len(s) for s in states]
     events = join(motions, switches, lengths, frequency)
     every = [motion for row in motions for motion in row]

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...array_types import Float
 from ...columns import GRIPPER, short_name
+from ...trajectories import end_to_end
 from ..motion.durations import ONE_EVENT, tempo
 from .gripper import CHANGES, JITTER, Gripper, find_switches, fit_gripper
 from .keystate_steps import COMMON, MOST
@@ -41,7 +42,7 @@ def find_grippers(
     numbers. `taken` are columns that are ignored, or belong to bodies and orientations. The
     frequency (Hz) is of recorded steps.
     """
-    pooled = np.concatenate(states)
+    pooled = end_to_end(states)
     lower = [name.lower() for name in names] or [""] * pooled.shape[1]
     able = [c for c in np.flatnonzero(np.ptp(pooled, axis=0)).tolist() if c not in taken]
     able = [c for c in able if not NO_OPENING.search(lower[c])]
@@ -157,11 +158,12 @@ def _flickers(states: Sequence[Float], pooled: Float, column: int) -> bool:
 
     Half of the demonstrations have the same number of changes only if it is a switch.
     """
-    own = np.unique(pooled[:, column])
+    own = np.unique(pooled[:, column]).astype(np.float64)
     if len(own) > FEW:
         return False
-    step, wide = np.diff(own).min(), np.ptp(pooled, axis=0) * JITTER > np.ptp(own)
-    steps = [np.diff(np.unique(pooled[:, c])).min() for c in np.flatnonzero(wide).tolist()]
+    span = np.subtract(pooled.max(axis=0), pooled.min(axis=0), dtype=np.float64)
+    step, wide = np.diff(own).min(), np.flatnonzero(span * JITTER > np.ptp(own)).tolist()
+    steps = [np.diff(np.unique(pooled[:, c]).astype(np.float64)).min() for c in wide]
     times = Counter(int(np.count_nonzero(np.diff(s[:, column]))) for s in states)
     alike = max(times.values()) >= COMMON * len(states)
     return not alike and bool(np.isclose(steps, step, rtol=0.01).any())

@@ -2,12 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from ...array_types import Float
+from ...each_episode import each
 from ..motion.durations import MOMENT, ONE_EVENT, gaussian_smooth
 from .keystate_steps import ENOUGH, MOST
 
@@ -43,7 +46,7 @@ def fit_gripper(columns: Sequence[int], pooled: Float) -> Gripper:
     Two fingers count the same, with their signs; the joints of a hand by their first principal
     component.
     """
-    values = pooled[:, columns]
+    values = pooled[:, columns].astype(np.float64)
     low, high = _limits(values)
     covariance = np.atleast_2d(np.cov(values / (high - low), rowvar=False))
     weights = np.linalg.eigh(covariance)[1][:, -1]
@@ -77,6 +80,7 @@ def find_switches(
     states: Sequence[Float],
     frequency: float,
     changes: Sequence[float] = CHANGES,
+    executor: Executor | None = None,
 ) -> list[list[Switch]]:
     """Switches of all grippers in order of time, by demonstration.
 
@@ -86,7 +90,7 @@ def find_switches(
     for gripper in grippers:
         smoothed = [gripper.smoothed(s, frequency) for s in states]
         choices = [
-            [_switches(gripper.name, smooth, least, frequency) for smooth in smoothed]
+            each(partial(_switches, gripper.name, least, frequency), smoothed, executor=executor)
             for least in (changes if len(states) >= ENOUGH else changes[:1])
         ]
         for row, own in zip(found, max(choices, key=_shared), strict=True):
@@ -101,7 +105,7 @@ def _shared(rows: Iterable[Sequence[Switch]]) -> int:
     return number if times >= MOST * numbers.total() else 0
 
 
-def _switches(name: str, smooth: Float, least: float, frequency: float) -> list[Switch]:
+def _switches(name: str, least: float, frequency: float, smooth: Float) -> list[Switch]:
     """Switches in a smoothed opening [T] that change it by more than `least`.
 
     The opening rests before and after those of unusual size: fingers bounce after a switch.

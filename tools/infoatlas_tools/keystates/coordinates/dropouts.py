@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...array_types import Bool, Float, Int
-from .outliers import FAULT_FRAMES, JUMP
+from .outliers import FAULT_FRAMES, JUMP, equal_columns, jumps
 from .wraps import few_values
 
 NEARLY = 0.9  # share of the columns that are nearly all of them
@@ -62,34 +62,37 @@ def find_dropouts(columns: Float, first: Bool, looked: Bool) -> tuple[Bool, tupl
 
     `first` [n] begins demonstrations; `looked` [d] are the columns in which dropouts are searched.
     """
-    jump = np.abs(np.diff(columns, axis=1, prepend=columns[:, :1]))
-    jump[:, first] = 0.0
+    still = np.ones(columns.shape, bool)
+    np.equal(columns[:, 1:], columns[:, :-1], out=still[:, 1:])
+    still[:, first] = True
     gone = np.zeros(columns.shape, bool)
-    moving = np.flatnonzero(looked & jump.any(axis=1))
+    moving = np.flatnonzero(looked & ~still.all(axis=1))
     free = np.array([c for c in moving.tolist() if not few_values(columns[c])], np.int64)
     if len(free) < 2:
         return gone, ()
     bound = np.append(np.flatnonzero(first), len(first))
-    regular, values = jump[free], columns[free]
-    runs, edges = [*_equal_runs(values, first, bound)], {*bound.tolist()}
-    for start, stop, own, _ in runs:
-        for row in {start, stop} - edges:
-            regular[own, row] = 0.0
+    runs, edges = [*_equal_runs(columns, free, first, bound)], {*bound.tolist()}
     kth = max(0, len(first) - 1 - 4 * (1 + (len(bound) - 1) // 10))
-    usual = np.partition(regular, kth, axis=1)[:, kth]
+    usual = np.zeros(len(free))
+    for place, c in enumerate(free.tolist()):
+        regular = jumps(columns[c], first)
+        for start, stop, own, _ in runs:
+            if place in own:
+                regular[[*{start, stop} - edges]] = 0.0
+        usual[place] = np.partition(regular, kth)[kth]
     found, parts = list[tuple[int, int, str]](), list[tuple[int, int, Int, float]]()
     for start, stop, own, value in runs:
-        whole = bool((values[:, start:stop] == value).all(axis=1).mean() >= NEARLY)
+        whole = bool((columns[free, start:stop] == value).all(axis=1).mean() >= NEARLY)
         sides = [row for row in (start, stop) if row not in edges]
         if not sides or not (whole or len(sides) == 2):
             continue
         clear = whole and len(sides) == 2 and len(free) >= LEAST
-        if not _jumps_off(values[own], usual[own], sides, 1.0 if clear else JUMP):
+        if not _jumps_off(columns, free[own], usual[own], sides, 1.0 if clear else JUMP):
             continue
         if not whole:
             parts.append((start, stop, free[own], value))
             continue
-        changes = looked & jump[:, sides].any(axis=1)
+        changes = looked & ~still[:, sides].all(axis=1)
         gone[changes & (columns[:, start:stop] == value).all(axis=1), start:stop] = True
         found.append((start, stop, f"{value:g}"))
     having = {int(np.searchsorted(bound, start, side="right")) for start, *_ in parts}
@@ -97,12 +100,13 @@ def find_dropouts(columns: Float, first: Bool, looked: Bool) -> tuple[Bool, tupl
         gone[rows, start:stop] = True
         found.append((start, stop, f"{value:g}"))
     known = np.asarray(gone.any(axis=0))
-    for start, stop, own in _held_runs(jump[free], known, bound):
-        after, before = jump[free[own], stop], jump[free[own], start - 1]
-        jumps = (after > HELD_JUMP * usual[own]) & (after <= (stop - start + 1) * usual[own])
-        if jumps.mean() >= 0.5 and (before > 0).mean() >= 0.5:
-            still = looked & ~jump[:, start:stop].any(axis=1) & (jump[:, stop] > 0)
-            gone[still, start:stop] = True
+    for start, stop, own in _held_runs(still, free, known, bound):
+        at = columns[np.ix_(free[own], np.array([start - 2, start - 1, stop - 1, stop]))]
+        before, _, after = np.abs(np.diff(at.astype(np.float64), axis=1)).T
+        large = (after > HELD_JUMP * usual[own]) & (after <= (stop - start + 1) * usual[own])
+        if large.mean() >= 0.5 and (before > 0).mean() >= 0.5:
+            held = looked & still[:, start:stop].all(axis=1) & ~still[:, stop]
+            gone[held, start:stop] = True
             found.append((start, stop, "the last values"))
     which = np.searchsorted(bound, [start for start, *_ in found], side="right") - 1
     return gone, tuple(
@@ -111,47 +115,55 @@ def find_dropouts(columns: Float, first: Bool, looked: Bool) -> tuple[Bool, tupl
     )
 
 
-def _jumps_off(values: Float, usual: Float, sides: Sequence[int], factor: float) -> bool:
-    """Whether half of m columns [m, n] jump at the rows `sides` and, after two, go on as before.
+def _jumps_off(columns: Float, own: Int, usual: Float, sides: Sequence[int], factor: float) -> bool:
+    """Whether half of the columns `own` [m] of [d, n] jump at the rows `sides`.
 
-    Jumps are larger than `factor` times the usual increments [m].
+    After two jumps, they also go on as before. Jumps are larger than `factor` times the usual
+    increments [m].
     """
-    jumps = np.abs(values[:, sides] - values[:, [row - 1 for row in sides]])
-    if (jumps.min(axis=1) > factor * usual).mean() < 0.5:
+    rows = np.array(sides)
+    before, after = (columns[np.ix_(own, rows - k)].astype(np.float64) for k in (1, 0))
+    if (np.abs(after - before).min(axis=1) > factor * usual).mean() < 0.5:
         return False
-    before, after = values[:, sides[0] - 1], values[:, sides[-1]]
+    before, after = before[:, 0], after[:, -1]
     most = (sides[-1] - sides[0] + 1) * usual
     return bool(len(sides) < 2 or (np.abs(after - before) <= most).mean() >= NEARLY)
 
 
-def _equal_runs(values: Float, first: Bool, bound: Int) -> Iterator[tuple[int, int, Int, float]]:
-    """Rows `start` to `stop` - 1 of values [m, n] in which some of m get and leave one value."""
-    m, least = len(values), min(LEAST, len(values))
+def _equal_runs(
+    columns: Float, free: Int, first: Bool, bound: Int
+) -> Iterator[tuple[int, int, Int, float]]:
+    """Rows `start` to `stop` - 1 in which some of the columns `free` get and leave one value."""
+    m, least = len(free), min(LEAST, len(free))
     common = {0.0}
-    for reference in {0, m // 2, m - 1}:
-        rows = (values == values[reference]).sum(axis=0) >= np.ceil(NEARLY * m)
-        common |= {*np.unique(values[reference, rows])[:8].tolist()}
+    for reference in {*free[[0, m // 2, m - 1]].tolist()}:
+        rows = equal_columns(columns, free, reference) >= np.ceil(NEARLY * m)
+        common |= {*np.unique(columns[reference, rows])[:8].tolist()}
     for value in sorted(common):
-        there = values == value
-        before = np.roll(there, 1, axis=1) & ~first
-        begins, ends = there & ~before, before & ~there
-        leaves = np.flatnonzero(ends.sum(axis=0) >= least)
-        leaves = np.union1d(leaves, bound[1:])
-        for start in np.flatnonzero(begins.sum(axis=0) >= least).tolist():
+        begins, ends = np.zeros((2, len(first)), np.int64)
+        for c in free.tolist():
+            there = columns[c] == value
+            before = np.roll(there, 1) & ~first
+            begins += there & ~before
+            ends += before & ~there
+        leaves = np.union1d(np.flatnonzero(ends >= least), bound[1:])
+        for start in np.flatnonzero(begins >= least).tolist():
             stop = int(leaves[np.searchsorted(leaves, start, side="right")])
-            own = begins[:, start] & there[:, start:stop].all(axis=1)
-            own &= ends[:, stop] if stop not in bound else True
+            own = (columns[free, start:stop] == value).all(axis=1)
+            own &= first[start] | (columns[free, start - 1] != value)
+            own &= columns[free, stop] != value if stop not in bound else True
             if stop - start > FAULT_FRAMES and own.sum() >= least:
                 yield start, stop, np.flatnonzero(own), value
 
 
-def _held_runs(jump: Float, gone: Bool, bound: Int) -> Iterator[tuple[int, int, Int]]:
-    """Rows `start` to `stop` - 1 in which nearly all of m columns repeat the row before."""
-    still = (jump == 0).mean(axis=0) >= NEARLY
-    still[gone] = still[bound[:-1]] = False
-    edge = np.diff(still.astype(np.int8), prepend=0, append=0)
+def _held_runs(still: Bool, free: Int, gone: Bool, bound: Int) -> Iterator[tuple[int, int, Int]]:
+    """Rows `start` to `stop` - 1 in which nearly all of the columns `free` are `still` [d, n]."""
+    still = still[free]
+    held = still.mean(axis=0) >= NEARLY
+    held[gone] = held[bound[:-1]] = False
+    edge = np.diff(held.astype(np.int8), prepend=0, append=0)
     for start, stop in zip(np.flatnonzero(edge > 0), np.flatnonzero(edge < 0), strict=True):
         if stop - start > FAULT_FRAMES and stop not in bound and start - 1 not in bound:
-            own = ~jump[:, start:stop].any(axis=1) & (jump[:, stop] > 0)
+            own = still[:, start:stop].all(axis=1) & ~still[:, stop]
             if own.mean() >= 0.5 and own.sum() >= LEAST:
                 yield int(start), int(stop), np.flatnonzero(own)

@@ -9,8 +9,10 @@ import numpy as np
 from infoatlas_rt.live.quaternions import ANGLE, EULER, Group, quaternions, valid
 
 from ...array_types import Bool, Float, Int
-from .outliers import FAR_OUT, JUMP, dropped_frames, far_out
+from .outliers import FAR_OUT, JUMP, dropped_frames, far_out, jumps
 from .wraps import angles_between, between_ends, few_values, find_last_good
+
+BLOCK = 10**5  # rows whose turns are computed at once: bounds the memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,9 +24,10 @@ class Faults:
     of_groups: Bool  # [G, n], rows in which each rotation or angle is an outlier
 
     def held(self, columns: Float, first: Bool) -> Float:
-        """Columns [d, n], each fault replaced by the value before it."""
-        made: Float = columns.copy()
-        for at, bad in self._places():
+        """Columns [d, n], each fault replaced by the value before it; as given without faults."""
+        places = self._places()
+        made: Float = columns.astype(np.float64) if places else columns
+        for at, bad in places:
             made[at] = columns[at][:, find_last_good(~bad, first)]
         return made
 
@@ -84,48 +87,49 @@ def find_faults(columns: Float, first: Bool, groups: Sequence[Group], plain: Boo
     `plain` [d] are the columns outside of the groups that are searched.
     """
     d, n = columns.shape
-    jump = np.abs(np.diff(columns, axis=1, prepend=columns[:, :1]))
-    for group in groups:
-        if group.kind in (ANGLE, EULER):
-            at = list(group.columns)
-            jump[at] = np.abs(jump[at] - group.turn * np.rint(jump[at] / group.turn))
-    jump[:, first] = 0.0
+    turns = {
+        c: group.turn for group in groups if group.kind in (ANGLE, EULER) for c in group.columns
+    }
     kth = max(0, n - 1 - 4 * (1 + int(first.sum()) // 10))
-    usual = np.partition(jump, kth, axis=1)[:, kth]  # as many larger jumps as there may be faults
-    top = jump.max(axis=1)
+    usual, top, steady = np.zeros(d), np.zeros(d), np.zeros(d, bool)
+    for c, column in enumerate(columns):
+        jump = jumps(column, first, turns.get(c))
+        usual[c] = np.partition(jump, kth)[kth]  # as many larger jumps as there may be faults
+        top[c] = jump.max()
+        steady[c] = (np.diff(column) > 0).sum() >= 0.95 * (n - 1)  # as in clocks
     of_columns, of_groups = np.zeros((d, n), bool), np.zeros((len(groups), n), bool)
     looked = plain.copy()
     looked[[c for group in groups for c in group.columns]] = True
-    steady = (np.diff(columns, axis=1) > 0).sum(axis=1) >= 0.95 * (n - 1)  # as in clocks
     switch = np.array([few_values(column) for column in columns])
     free = np.flatnonzero(looked & (top > 0) & ~steady & ~switch)
-    dropped = dropped_frames(columns[free], first, jump[free], usual[free])
+    dropped = dropped_frames(columns, free, first, turns, usual[free])
+    beside = dropped | np.append(False, dropped[:-1])
     if dropped.any():
         for row in np.flatnonzero(dropped):
-            value = np.median(columns[free, row])
+            value = np.median(columns[free, row].astype(np.float64))
             of_columns[:, row] = plain & (top > 0) & (columns[:, row] == value)
         of_groups |= dropped
-        jump[:, dropped | np.append(False, dropped[:-1])] = 0.0
-    some = columns[:, np.unique(np.linspace(0, n - 1, min(n, 512)).astype(np.int64))]
+    some = columns[:, np.linspace(0, n - 1, min(n, 512)).astype(np.int64)].astype(np.float64)
     size = np.quantile(np.abs(some), 0.9, axis=1)
     span = np.diff(np.quantile(some, [0.1, 0.9], axis=1), axis=0)[0]
     least = 8 * np.spacing(size.astype(np.float32)).astype(np.float64)
-    for c in np.flatnonzero(plain & (top > np.minimum(JUMP * usual, FAR_OUT / 2 * span))):
-        column = columns[c]
+    far = np.flatnonzero(plain & (top > np.minimum(JUMP * usual, FAR_OUT / 2 * span)))
+    for c in far.tolist():
+        column = columns[c].astype(np.float64)
         two = bool(switch[c]) and len(np.unique(column)) == 2
         distance, spread = _plain(column)
-        of_columns[c] |= far_out(
-            distance, spread, jump[c], first, column == 0, two, float(least[c])
-        )
+        jump = np.where(beside, 0.0, jumps(column, first, turns.get(c)))
+        of_columns[c] |= far_out(distance, spread, jump, first, column == 0, two, float(least[c]))
     for g, group in enumerate(groups):
-        values = columns[list(group.columns)].T
+        values = columns[list(group.columns)].T.astype(np.float64)
         of_groups[g] |= ~valid(group, values)
         if group.kind == ANGLE:
             of_groups[g] |= between_ends(values[:, 0], first)
         values = values[find_last_good(~of_groups[g], first)]
         distance, spread = _turn(group, values)
-        rows = np.arange(1, n)
-        own = np.append(0.0, distance(rows, rows - 1))
+        del values
+        blocks = np.array_split(np.arange(1, n), 1 + n // BLOCK)
+        own = np.concatenate([[0.0], *(distance(rows, rows - 1) for rows in blocks)])
         own[first | of_groups[g]] = 0.0
         limit = 8 * float(np.finfo(np.float32).eps) * (group.turn if group.kind == ANGLE else 1.0)
         if own.max() > JUMP * np.partition(own, kth)[kth]:

@@ -16,7 +16,7 @@ a burst of force, or a gripper that opens for one step, is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from ...array_types import Bool, Float, Int
 FAULT_FRAMES = 3  # frames of one fault, at most: a robot leaves a place and returns more slowly
 JUMP = 10.0  # times the largest regular increment
 FAR_OUT = 1000.0  # times the range of the regular values
+AFTER = np.array([True, False])  # of two rows, the second one is not the first of a demonstration
 CODE = 900.0  # codes of missing values (-999, 9999, 1e4) are as far away; motions are not
 
 
@@ -47,19 +48,38 @@ class _Runs:
         ).astype(np.int64)
 
 
-def dropped_frames(columns: Float, first: Bool, jump: Float, usual: Float) -> Bool:
+def jumps(column: Float, first: Bool, turn: float | None = None) -> Float:
+    """Absolute increments [n] of a column [n], modulo a turn if given; 0 at first rows."""
+    jump = np.abs(np.diff(column.astype(np.float64), prepend=column[:1]))
+    if turn is not None:
+        jump = np.abs(jump - turn * np.rint(jump / turn))
+    jump[first] = 0.0
+    return jump
+
+
+def equal_columns(columns: Float, of: Int, reference: int) -> Int:
+    """How many of the columns `of` [m] of [d, n] are equal to another one, in each row [n]."""
+    found = np.zeros(columns.shape[1], np.int64)
+    for c in of.tolist():
+        found += columns[c] == columns[reference]
+    return found
+
+
+def dropped_frames(
+    columns: Float, free: Int, first: Bool, turns: Mapping[int, float], usual: Float
+) -> Bool:
     """Frames [n] in which nearly all columns have one value, unlike in the frames around them.
 
-    The columns [m, n] vary and are not switches; all demonstrations are end to end, and `first` [n]
-    are the first rows of each. `jump` [m, n] are absolute increments that end at each row, 0 at
-    first rows; `usual` [m] is the largest regular increment of each column.
+    The columns `free` [m] of [d, n] vary and are not switches; all demonstrations are end to end,
+    and `first` [n] are the first rows of each. `turns` are those of angles, and `usual` [m] is the
+    largest regular increment of each column.
     """
-    m, n = columns.shape
+    m, n = len(free), columns.shape[1]
     dropped = np.zeros(n, bool)
     if m < 3:
         return dropped
     for reference in {0, m // 2, m - 1}:
-        dropped |= (columns == columns[reference]).sum(axis=0) >= np.ceil(0.9 * m)  # nearly all
+        dropped |= equal_columns(columns, free, free[reference]) >= np.ceil(0.9 * m)  # nearly all
     if not dropped.any():
         return dropped
     found = np.zeros(n, bool)
@@ -70,7 +90,11 @@ def dropped_frames(columns: Float, first: Bool, jump: Float, usual: Float) -> Bo
         while stop < end and dropped[stop]:
             stop += 1
         inside, outside = not first[start], stop < end
-        sides = [jump[:, row] for row, there in ((start, inside), (stop, outside)) if there]
+        sides = [
+            np.array([jumps(columns[c, row - 1 : row + 1], AFTER, turns.get(c))[1] for c in free])
+            for row, there in ((start, inside), (stop, outside))
+            if there
+        ]
         if stop - start > FAULT_FRAMES or not sides:
             continue
         far = np.minimum(*sides) > usual if len(sides) == 2 else sides[0] > JUMP * usual

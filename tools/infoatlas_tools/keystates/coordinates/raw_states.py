@@ -32,6 +32,7 @@ from .faults import Faults, find_faults
 from .recognition import anonymous, label, recognise, turn_of
 from .wraps import allowed, few_values, find_last_good, may_wrap, named_turn, some_rows
 
+AT_ONCE = 200  # episodes whose rotations are converted at once: bounds the memory
 REST_SHARE = 1e-4  # of a coordinate's scale: a smaller increment is rest
 CLOCKS = {"time", "timestamp", "timestamps", "stamp", "t", "index", "frame_index", "step", "frame"}
 
@@ -77,12 +78,13 @@ def read_coordinates(
     (demonstration, step). InputError if values cannot be of the given kind of orientation.
     """
     names, orientation = trajectories.names, trajectories.orientation
-    values = np.asarray(trajectories.states, np.float64)
+    values = trajectories.states
     d = values.shape[1]
     bound = np.append(0, np.cumsum(trajectories.lengths))
     first = np.zeros(len(values), bool)
     first[bound[:-1]] = True
-    columns = np.ascontiguousarray(values.T)
+    # As they are stored: what computes with a column makes it float64 first.
+    columns = recorded = np.ascontiguousarray(values.T)
     ignored = np.zeros(d, bool)
     ignored[list(trajectories.ignore)] = True
     lost, dropouts = find_dropouts(columns, first, ~ignored)
@@ -97,17 +99,21 @@ def read_coordinates(
     faults = find_faults(columns, first, groups, plain)
     apart, least = roundings(faults.held(columns, first))
     columns = faults.filled(columns, first)
-    inner = np.diff(columns, axis=1)[:, ~first[1:]]
-    clock, still = plain & _clocks(inner, apart, least, names), plain & ~inner.any(axis=1)
+    low, high = _increments(columns, first)
+    clock, still = plain & _clocks(low, high, apart, least, names), plain & (low == 0) & (high == 0)
+    clock &= (~first).sum() >= 8  # fewer increments may be equal by chance
     layout = _layout(groups, plain & ~clock & ~still)
-    path = paths(groups, layout, np.ascontiguousarray(columns.T), first)
+    # Most recordings have no faults: then the given states need no copy.
+    repaired = values if columns is recorded else np.ascontiguousarray(columns.T)
+    del columns, recorded
+    path = paths(groups, layout, repaired, first)
     faults.fill_rotations(path, layout, first)
     if dropouts:
         turned = np.array([lost[list(group.columns)].any(axis=0) for group in groups], bool)
         Faults(groups, lost, turned).fill_rotations(path, layout, first)
     # An axis about which nothing turns is a constant coordinate.
     moves = (path[1:] != path[:-1])[~first[1:]].any(axis=0)
-    path = np.ascontiguousarray(path[:, moves])
+    path = path if moves.all() else np.ascontiguousarray(path[:, moves])
     parts = tuple(part for part, moving in zip(layout, moves, strict=True) if moving)
     kept = sorted({g for g, _ in parts if g >= 0})
     parts = tuple((kept.index(g) if g >= 0 else g, axis) for g, axis in parts)
@@ -132,11 +138,10 @@ def read_coordinates(
         {
             c: _columns([c], names)
             for g, c in parts
-            if orientation is None and g < 0 and may_wrap(columns[c], first)
+            if orientation is None and g < 0 and may_wrap(repaired[:, c].astype(np.float64), first)
         },
         dropouts,
     )
-    repaired = np.ascontiguousarray(columns.T)
     return made, repaired, np.split(path, bound[1:-1]), faults.frames(bound)
 
 
@@ -147,7 +152,7 @@ def _given_groups(
     found = []
     for at, kind in orientation.items():
         base, order, turn = KINDS[kind]
-        values = columns[list(at)].T
+        values = columns[list(at)].T.astype(np.float64)
         if base == ANGLE and turn is None:
             turn = named_turn(columns[at[0]], first)
         if base in MOST_TURNS and turn is None:
@@ -174,11 +179,20 @@ def _layout(groups: Sequence[Group], plain: Bool) -> list[tuple[int, int]]:
     return [(g, axis) for _, g, axis in sorted(places)]
 
 
-def _clocks(inner: Float, apart: Float, least: Float, names: Sequence[str]) -> Bool:
-    """Columns [d] whose increments [d, m] are equal and above 0; by name, clocks may jitter."""
-    if inner.shape[1] < 8:  # so few increments may be equal by chance
-        return np.zeros(len(inner), bool)
-    low, high = inner.min(axis=1), inner.max(axis=1)
+def _increments(columns: Float, first: Bool) -> Float:
+    """Smallest and largest increment of columns [d, n] within episodes, [2, d]; 0 without any."""
+    inner, found = ~first[1:], np.zeros((2, len(columns)))
+    for c, column in enumerate(columns if inner.any() else ()):
+        step = np.diff(column.astype(np.float64))[inner]
+        found[:, c] = step.min(), step.max()
+    return found
+
+
+def _clocks(low: Float, high: Float, apart: Float, least: Float, names: Sequence[str]) -> Bool:
+    """Columns [d] whose increments, from low to high [d], are equal and above 0.
+
+    By name, clocks may jitter.
+    """
     even = high - low <= np.minimum(1.01 * np.maximum(apart, least), 0.5 * high)
     named = [re.split(r"[._/ ]", name.lower())[-1] in CLOCKS for name in names]
     if names:
@@ -192,8 +206,10 @@ def _scales(path: Float, bound: np.ndarray[Any, np.dtype[np.int64]]) -> Float:
     if not p:
         return np.empty(0)
     low = int(0.01 * (n - 1))  # the scale leaves out a tail on either side
-    ordered = np.partition(np.ascontiguousarray(path.T), (low, n - 1 - low), axis=1)
-    pooled = ordered[:, n - 1 - low] - ordered[:, low]
+    pooled = np.empty(p)
+    for j in range(p):  # one at a time, because a copy of all would double the memory
+        ordered = np.partition(path[:, j], (low, n - 1 - low))
+        pooled[j] = ordered[n - 1 - low] - ordered[low]
     start = bound[:-1]
     ranges = np.maximum.reduceat(path, start, axis=0) - np.minimum.reduceat(path, start, axis=0)
     # Quantiles miss an object that moves at the end of a few demonstrations.
@@ -265,28 +281,30 @@ def paths(
     groups: Sequence[Group], parts: Sequence[tuple[int, int]], states: Float, first: Bool
 ) -> Float:
     """Coordinates [n, p] of states [n, d]; `first` [n] marks the first row of each episode."""
-    turned: dict[int, Float] = {}
-    bound = np.append(np.flatnonzero(first), len(first))
-    for g in {g for g, _ in parts if g >= 0}:
-        group = groups[g]
-        values = states[:, group.columns]
-        values = values[find_last_good(valid(group, values), first)]
-        if group.kind == ANGLE:
-            turns = np.rint(np.diff(values[:, 0], prepend=values[0, 0]) / group.turn)
-            turns = np.cumsum(turns)
-            turns -= np.repeat(turns[bound[:-1]], np.diff(bound))
-            turned[g] = values - group.turn * turns[:, None]
-        else:
-            q = quaternions(group, values)
-            steps = np.zeros((len(q), 3))
-            steps[1:] = between(q[:-1], q[1:])
-            steps[first] = 0.0
-            for start, end in pairwise(bound):
-                np.cumsum(steps[start:end], axis=0, out=steps[start:end])
-            turned[g] = steps
-    made = np.empty((len(states), len(parts)))
-    for j, (g, axis) in enumerate(parts):
-        made[:, j] = states[:, axis] if g < 0 else turned[g][:, axis]
+    made, bound = np.empty((len(states), len(parts))), np.append(np.flatnonzero(first), len(first))
+    for block in range(0, len(bound) - 1, AT_ONCE):
+        ends = bound[block : block + AT_ONCE + 1] - bound[block]
+        rows = slice(bound[block], bound[block] + ends[-1])
+        turned: dict[int, Float] = {}
+        for g in {g for g, _ in parts if g >= 0}:
+            group = groups[g]
+            values = states[rows, group.columns].astype(np.float64)
+            values = values[find_last_good(valid(group, values), first[rows])]
+            if group.kind == ANGLE:
+                turns = np.rint(np.diff(values[:, 0], prepend=values[0, 0]) / group.turn)
+                turns = np.cumsum(turns)
+                turns -= np.repeat(turns[ends[:-1]], np.diff(ends))
+                turned[g] = values - group.turn * turns[:, None]
+            else:
+                q = quaternions(group, values)
+                steps = np.zeros((len(q), 3))
+                steps[1:] = between(q[:-1], q[1:])
+                steps[ends[:-1]] = 0.0
+                for start, end in pairwise(ends):
+                    np.cumsum(steps[start:end], axis=0, out=steps[start:end])
+                turned[g] = steps
+        for j, (g, axis) in enumerate(parts):
+            made[rows, j] = states[rows, axis] if g < 0 else turned[g][:, axis]
     return made
 
 
@@ -301,10 +319,9 @@ def roundings(columns: Float) -> tuple[Float, Float]:
     for columns of few different values, such as switches: these are exact. Increments below `rest`
     count as 0: four units in the last place, or half a grid step.
     """
-    largest = np.abs(columns).max(axis=1)
+    largest = np.maximum(columns.max(axis=1), -columns.min(axis=1)).astype(np.float64)
     with np.errstate(over="ignore"):
-        short = columns.astype(np.float32)
-    single = (short == columns).all(axis=1)
+        single = np.array([(column.astype(np.float32) == column).all() for column in columns])
     with np.errstate(over="ignore", invalid="ignore"):
         float32 = np.spacing(largest.astype(np.float32)).astype(np.float64)
         ulp = 4 * np.where(single, float32, np.spacing(largest))
@@ -326,7 +343,7 @@ def _grids(columns: Float, ulp: Float) -> Float:
         for c in np.flatnonzero((found == 0) & (error < 0.05)):
             if all(
                 (np.abs(v * scale - np.rint(v * scale)) <= error[c]).all()
-                for v in (some[c], columns[c])
+                for v in (some[c].astype(np.float64), columns[c].astype(np.float64))
             ):
                 found[c] = 1 / scale
     return found

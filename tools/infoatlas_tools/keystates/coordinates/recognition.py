@@ -27,6 +27,7 @@ from infoatlas_rt.live.quaternions import (
 
 from ...array_types import Bool, Float
 from ...columns import without_unit
+from .outliers import jumps
 from .wraps import TURN, allowed, angles_between, few_values, find_angles, find_last_good, some_rows
 
 UNIT = 5e-3  # tolerance of squared norms and products of unit vectors with three decimals
@@ -49,7 +50,8 @@ def recognise(columns: Float, first: Bool, names: Sequence[str], free: Bool) -> 
     There are d names, or none. `free` [d] are the columns that may be used.
     """
     free = free.copy()
-    columns = np.clip(columns, -1e30, 1e30)  # squares of larger values overflow
+    if max(columns.max(), -columns.min()) > 1e30:
+        columns = columns.astype(np.float64).clip(-1e30, 1e30)  # squares of others overflow
     varying = (columns != columns[:, :1]).any(axis=1)
     lower = [name.lower() for name in names]
     found: list[Group] = []
@@ -65,17 +67,16 @@ def recognise(columns: Float, first: Bool, names: Sequence[str], free: Bool) -> 
     take(_matrices(columns))
     take(_quaternions(columns, first, lower))
     take(_named_triples(columns, first, lower))
-    jump = np.abs(np.diff(columns, axis=1, prepend=columns[:, :1]))
-    jump[:, first] = 0.0
+    top = np.array([jumps(column, first).max() for column in columns])
     apart = np.array([bool(JOINTS.search(name) or NO_ANGLES.search(name)) for name in lower])
-    take(_jumping_triples(columns, jump, first, free & ~apart if names else free))
+    take(_jumping_triples(columns, top, first, free & ~apart if names else free))
     take(find_angles(columns, first, free))
     return sorted(found, key=lambda group: min(group.columns))
 
 
 def turn_of(values: Float) -> float:
     """A full turn of angles [m, n]: degrees are above a turn in radians, and at most 720."""
-    size = np.abs(values).max(axis=0)
+    size = np.abs(values).max(axis=0).astype(np.float64)
     return 360.0 if (size[size <= 720.0] > 2.1 * np.pi).sum() > allowed(values.shape[1]) else TURN
 
 
@@ -126,7 +127,7 @@ def _matrices(columns: Float) -> list[Group]:
 
 
 def _orthonormal(values: Float, rows: int) -> bool:
-    m = values.reshape(rows, 3, -1)
+    m = values.astype(np.float64).reshape(rows, 3, -1)
     products = np.einsum("ijn,kjn->ikn", m, m)
     error = np.abs(products - np.eye(rows)[..., None]).max(axis=(0, 1))
     if rows == 3:
@@ -140,7 +141,7 @@ def _orthonormal(values: Float, rows: int) -> bool:
 
 
 def _quaternions(columns: Float, first: Bool, names: Sequence[str]) -> list[Group]:
-    d, few = len(columns), some_rows(columns)
+    d, few = len(columns), some_rows(columns).astype(np.float64)
     found: list[tuple[int, float, Group]] = []
     for c in range(d - 3):
         order = _letters(names[c : c + 4]) if names else None
@@ -150,7 +151,7 @@ def _quaternions(columns: Float, first: Bool, names: Sequence[str]) -> list[Grou
             continue
         if _near(np.abs((few[c : c + 4] ** 2).sum(axis=0) - 1), tolerance) is None:
             continue
-        values = columns[c : c + 4]
+        values = columns[c : c + 4].astype(np.float64)
         error = np.abs((values**2).sum(axis=0) - 1)
         near = _near(error, tolerance)
         if near is None or _has_few_values(values):
@@ -194,7 +195,7 @@ def _named_triples(columns: Float, first: Bool, names: Sequence[str]) -> list[Gr
             units = [name[len(without_unit(name)) :] for name in own]
             stated = [size for unit, size in UNITS if all(unit in text for text in units)]
             group = Group(kind, at, stated[0] if stated else turn_of(columns[list(at)]))
-            values = columns[list(at)].T
+            values = columns[list(at)].T.astype(np.float64)
             good = valid(group, values)
             if (~good).sum() <= allowed(len(good)):
                 pair = good[1:] & good[:-1] & ~first[1:]
@@ -229,10 +230,12 @@ def _kinds(names: Sequence[str]) -> list[tuple[str, tuple[int, ...]]]:
     return []
 
 
-def _jumping_triples(columns: Float, jump: Float, first: Bool, free: Bool) -> list[Group]:
-    """Triples that jump to other numbers of the same rotation: rotation vectors, Euler angles."""
+def _jumping_triples(columns: Float, top: Float, first: Bool, free: Bool) -> list[Group]:
+    """Triples that jump to other numbers of the same rotation: rotation vectors, Euler angles.
+
+    `top` [d] are the largest increments of the columns [d, n].
+    """
     found = []
-    top = jump.max(axis=1)
     for c in range(len(columns) - 2):
         at = [c, c + 1, c + 2]
         if not free[at].all() or np.sort(top[at])[1:].sum() < 2.0:
@@ -250,6 +253,7 @@ def _jumps_explained(group: Group, columns: Float, first: Bool) -> float | None:
 
     None if there are no such jumps, or if others are not few.
     """
+    columns = columns.astype(np.float64)
     good = valid(group, columns.T)
     if (~good).sum() > allowed(len(good)):
         return None

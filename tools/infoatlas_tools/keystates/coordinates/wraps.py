@@ -123,10 +123,11 @@ def between_ends(column: Float, first: Bool) -> Bool:
 
 
 def _span(column: Float) -> float:
-    return float(np.subtract(*np.quantile(column, (0.99, 0.01))))
+    return float(np.subtract(*np.quantile(column.astype(np.float64), (0.99, 0.01))))
 
 
 def _jumps(column: Float, first: Bool) -> Jumps:
+    column = column.astype(np.float64)
     middle = between_ends(column, first)
     column = column[find_last_good(~middle, first)]
     step = np.diff(column, prepend=column[:1])

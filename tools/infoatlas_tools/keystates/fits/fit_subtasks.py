@@ -40,7 +40,7 @@ def fit_subtasks(
 
     InputError for sub-tasks of other demonstrations, or none.
     """
-    states, lengths = trajectories.split(), trajectories.lengths.tolist()
+    states, lengths = trajectories.doubles(), trajectories.lengths.tolist()
     if subtasks.lengths.tolist() != lengths:
         raise InputError(
             f"the sub-tasks are of {len(subtasks.lengths)} demonstrations with "

@@ -9,7 +9,7 @@ The sensor noise of each coordinate is estimated from third differences, which a
 motion. It is subtracted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,16 +57,16 @@ class MotionScales:
         """
         found = np.zeros((len(steps), 3 * states.shape[1]))
         motion, side = np.diff(states, axis=0), self.timing.steps(APART, 2)
-        root = np.sqrt(self.weight)
+        root, rest = np.sqrt(self.weight), self.rest_energy
         for row, t in zip(found, steps.tolist(), strict=True):
             first, last = max(0, t - side), min(len(states) - 1, t + side)
             before = motion[first:t] if t > first else motion[:1]
             after = motion[t:last] if last > t else motion[-1:]
             energy = (before**2).mean(axis=0), (after**2).mean(axis=0)
-            e = 0.5 * np.log((energy[1] + self.rest_energy) / (energy[0] + self.rest_energy))
+            e = 0.5 * np.log((energy[1] + rest) / (energy[0] + rest))
             e = e.clip(-3.0, 3.0)
             turn = after.mean(axis=0) - before.mean(axis=0)
-            turn /= np.sqrt(sum(energy) / 2 + np.maximum(self.rest_energy, 1e-300))
+            turn /= np.sqrt(sum(energy) / 2 + np.maximum(rest, 1e-300))
             moved = (states[last] - states[first]) / np.maximum(self.spread, 1e-300)
             row[:] = np.concatenate(
                 [e * root, turn * np.sqrt(np.log(np.cosh(e))) * root, 3 * moved * root]
@@ -105,25 +105,40 @@ def fit_scales(
 
     `spread` [p] is the range of each coordinate. Increments below `least` [p] are rest.
     """
-    motion = [np.diff(s, axis=0) for s in states if len(s) > 1] or [np.zeros((1, len(spread)))]
-    noise = sensor_noise(states, len(spread))
-    rms = np.sqrt(np.mean(np.concatenate(motion) ** 2, axis=0))
+    some = [s for s in states if len(s) > 1] or [np.zeros((2, len(spread)))]
+    noise, rms = sensor_noise(states, len(spread)), root_mean_square(some)
     quiet = 4 * noise**2 + least**2
-    burst = np.where(rms**2 > quiet, bursts(motion, quiet), 0.0)  # else it is noise alone
-    return MotionScales(timing, spread, rms, noise, burst, least, timing.stride * quanta(motion))
+    moves = bursts((np.diff(s, axis=0) for s in some), quiet)
+    burst = np.where(rms**2 > quiet, moves, 0.0)  # else it is noise alone
+    return MotionScales(timing, spread, rms, noise, burst, least, timing.stride * quanta(some))
+
+
+def increments(states: Sequence[Float], column: int, order: int = 1) -> Float:
+    """Differences [n] of a column within arrays [T, p], end to end: a copy of all is large."""
+    return np.concatenate([np.diff(s[:, column], order) for s in states])
+
+
+def root_mean_square(states: Sequence[Float], order: int = 1) -> Float:
+    """Root mean square [p] of the differences within arrays [T, p]; those themselves at order 0."""
+    total = np.zeros((1, states[0].shape[1]), states[0].dtype)
+    for s in states:
+        own = np.diff(s, order, axis=0) ** 2
+        total = np.add.reduce(np.vstack([total, own]), axis=0, keepdims=True)
+    return np.asarray(np.sqrt(total[0] / sum(max(len(s) - order, 0) for s in states)))
 
 
 def sensor_noise(states: Sequence[Float], width: int) -> Float:
     """Standard deviation of the sensor noise of each coordinate [p]."""
-    third = [np.diff(s, 3, axis=0) for s in states if len(s) > 3] or [np.zeros((1, width))]
-    return np.asarray(np.median(np.abs(np.concatenate(third)), axis=0) / 0.6745 / np.sqrt(20))
+    some = [s for s in states if len(s) > 3] or [np.zeros((4, width))]
+    size = [np.median(np.abs(increments(some, column, 3))) for column in range(width)]
+    return np.asarray(np.array(size, np.float64) / 0.6745 / np.sqrt(20))
 
 
-def quanta(motion: Sequence[Float]) -> Float:
-    """Step of each quantised coordinate [p]: increments [T, p] are multiples of it; else 0."""
-    size = np.abs(np.concatenate(motion))
-    found = np.zeros(size.shape[1])
-    for c, column in enumerate(size.T):
+def quanta(states: Sequence[Float]) -> Float:
+    """Step of each quantised coordinate [p]: increments of [T, p] are multiples of it; else 0."""
+    found = np.zeros(states[0].shape[1])
+    for c in range(len(found)):
+        column = np.abs(increments(states, c))
         moved = column[column > 0]
         if len(moved) >= 8:  # fewer may be multiples by chance
             step = np.sort(moved)[len(moved) // 20]
@@ -133,7 +148,7 @@ def quanta(motion: Sequence[Float]) -> Float:
     return found
 
 
-def bursts(motion: Sequence[Float], quiet: Float) -> Float:
+def bursts(motion: Iterable[Float], quiet: Float) -> Float:
     """b of each coordinate, nats [p]: mean over demonstrations in which it moves.
 
     `motion` [T, p] are increments. The energy of those at rest, `quiet` [p], is subtracted.

@@ -48,16 +48,16 @@ def subtasks_of(
     if tool is None and not objects and data.camera is not None:
         shows = np.flatnonzero([source != MOTION for source in shared.source])
         some = shared.take(shows) if len(shows) else shared  # contacts, switches and labels
-        late = correct_clock(data.camera, data.split(), data.names, frequency)
+        late = correct_clock(data.camera, data.doubles(), data.names, frequency)
         seen = camera_subtasks(
-            data.camera, data.split(), evidence.columns,
+            data.camera, data.doubles(), evidence.columns,
             make_cuts(some.steps, some.events, data.lengths, 0.0), frequency, object_names,
             evidence.switches, evidence.closing,
         )  # fmt: skip
         notes = *seen.notes, *late
         return replace(seen, rate=data.rate, notes=notes, times=data.split_times())
     parts, places, said = find_subtasks(
-        data.split(), data.names, shared.steps, shared.events, frequency, tool, objects,
+        data.doubles(), data.names, shared.steps, shared.events, frequency, tool, objects,
         evidence.switches, estimator, LABEL in found.source,
     )  # fmt: skip
     if data.rate is None:

@@ -2,11 +2,14 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from ...array_types import Bool, Float
+from ...each_episode import each
 from ..contacts.contact_events import Event, Evidence
 from ..contacts.event_names import LABEL, EventKind, What
 from ..contacts.gripper import JITTER, Switch
@@ -79,6 +82,7 @@ def assess(
     outliers: Sequence[tuple[int, int]],
     faults: Sequence[Sequence[str]],
     equal: Sequence[Sequence[str]],
+    executor: Executor | None = None,
 ) -> tuple[Quality, ...]:
     """Quality of each demonstration, from its working steps [T, p].
 
@@ -110,8 +114,7 @@ def assess(
     ]
     attempts = find_attempts(evidence)
     assessed = []
-    for i, s in enumerate(states):
-        still = at_rest(scales, s)
+    for i, still in enumerate(each(partial(at_rest, scales), states, executor=executor)):
         assessed.append(
             Quality(
                 () if faults[i] else attempts[i],

@@ -14,7 +14,7 @@ import numpy as np
 from ...array_types import Bool, Float, Int
 from ..contacts.keystate_steps import ENOUGH, SHARED
 from ..coordinates import ReadCoordinates
-from ..motion.motion_scales import AT_REST
+from ..motion.motion_scales import AT_REST, root_mean_square
 
 LONG = 0.1  # of a demonstration: what is frozen, or equal to another one, for so long is a fault
 TIMES = 5.0  # the longest time in the others: a coordinate that keeps its value longer freezes
@@ -33,13 +33,12 @@ def recording_faults(coordinates: ReadCoordinates, paths: Sequence[Float]) -> li
         return found
     other, names = max(int(len(paths) * SHARED), 1), coordinates.names
     plain = np.array([group < 0 for group, _ in coordinates.parts])
-    motion = [np.diff(path, axis=0) for path in paths]
-    rms = np.sqrt(np.mean(np.concatenate(motion) ** 2, axis=0))
+    rms = root_mean_square(paths)
     moves = np.maximum(AT_REST * rms, coordinates.least)
-    rests = np.median([_frozen(own, np.full(len(rms), -1.0))[1] for own in motion], axis=0)
+    rests = np.median([_frozen(own, np.full(len(rms), -1.0))[1] for own in paths], axis=0)
     moves[plain & (rests <= 1)] = -1.0
-    rows = [_frozen(own, moves) for own in motion]
-    frozen = np.array([row[1] / max(len(own), 1) for row, own in zip(rows, motion, strict=True)])
+    rows = [_frozen(own, moves) for own in paths]
+    frozen = np.array([row[1] / max(len(o) - 1, 1) for row, o in zip(rows, paths, strict=True)])
     bad = (frozen >= LONG) & (frozen > TIMES * np.sort(frozen, axis=0)[-1 - other])
     for i in np.flatnonzero(bad.any(axis=1)).tolist():
         (begin, length), column = rows[i], int((frozen[i] * bad[i]).argmax())
@@ -59,28 +58,43 @@ def recording_faults(coordinates: ReadCoordinates, paths: Sequence[Float]) -> li
     return found
 
 
-def equal_frames(states: Sequence[Float], episodes: Sequence[str]) -> list[list[str]]:
-    """Texts about demonstrations that share a tenth of their states [T, d] with another one."""
-    rows = [{hash(row.tobytes()) for row in own} for own in states]  # rest counts once
-    seen: dict[int, list[int]] = {}
-    for i, own in enumerate(rows):
-        for row in own:
-            seen.setdefault(row, []).append(i)
-    found: list[list[str]] = [[] for _ in states]
-    for i, own in enumerate(rows):
-        shared = np.bincount([j for row in own for j in seen[row]], minlength=len(rows))
-        shared[i] = 0
-        if shared.max() >= max(LONG * len(own), 2):
-            j = int(shared.argmax())
-            found[i].append(f"{shared[j]} of {len(own)} frames equal to those of {episodes[j]}")
+def equal_frames(
+    states: Float, columns: Int, lengths: Int, episodes: Sequence[str]
+) -> list[list[str]]:
+    """Texts about demonstrations that share a tenth of their frames with another one.
+
+    Their states [n, d] are end to end, and those of the `columns` are compared, by a hash.
+    """
+    value = np.zeros(len(states), np.uint64)
+    for c in columns.tolist():
+        value ^= states[:, c].astype(np.float64).view(np.uint64)
+        value *= np.uint64(0x9E3779B97F4A7C15)
+        value ^= value >> np.uint64(32)
+    rows = [np.unique(own) for own in np.split(value, np.cumsum(lengths)[:-1])]  # rest counts once
+    every, times = np.unique(np.concatenate(rows), return_counts=True)
+    seen: dict[int, list[int]] = {one: [] for one in every[times > 1].tolist()}
+    several = [[one for one in own.tolist() if one in seen] for own in rows]
+    for i, own in enumerate(several):
+        for one in own:
+            seen[one].append(i)
+    found: list[list[str]] = [[] for _ in rows]
+    for i, own in enumerate(several):
+        count = len(rows[i])
+        if len(own) >= max(LONG * count, 2):
+            shared = np.bincount([j for one in own for j in seen[one]], minlength=len(rows))
+            shared[i] = 0
+            if shared.max() >= max(LONG * count, 2):
+                j = int(shared.argmax())
+                found[i].append(f"{shared[j]} of {count} frames equal to those of {episodes[j]}")
     return found
 
 
-def _frozen(motion: Float, moves: Float) -> tuple[Int, Int]:
+def _frozen(path: Float, moves: Float) -> tuple[Int, Int]:
     """Begin and length, steps, of the longest time [p] in which each coordinate is frozen.
 
-    `motion` [T - 1, p] are increments, and one above `moves` [p] precedes such a time.
+    An increment of the path [T, p] that is above `moves` [p] precedes such a time.
     """
+    motion = np.diff(path, axis=0)
     step = np.arange(len(motion) + 1)[:, None]
     still = np.zeros((1, motion.shape[1]), bool)
     begin = np.maximum.accumulate(np.where(np.r_[still, motion != 0], step, 0), axis=0)
