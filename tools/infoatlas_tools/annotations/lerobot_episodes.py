@@ -18,7 +18,7 @@ from ..files.lerobot.meta import COUNTERS, LeRobotFolder
 from ..files.lerobot.written_tables import LANGUAGE, places_of, summary, with_columns
 from ..files.numbers import LARGEST
 from ..keystates.motion.durations import NOMINAL
-from ..keystates.motion.motion_scales import quanta
+from ..keystates.motion.motion_scales import quanta, root_mean_square
 from ..keystates.trust.quality import IDLE, dithers
 from .content import Annotations
 from .quality_flags import episode_reasons
@@ -114,11 +114,9 @@ def moving_bounds(annotations: Annotations) -> Int:
     """First step, and end [N, 2], between which something moves or an action changes."""
     bounds, actions = [], annotations.actions
     if actions is not None:
-        steps = [np.diff(own, axis=0) for own in actions]
-        limit = IDLE * np.sqrt((np.concatenate(steps) ** 2).mean(axis=0))
-        quantum = quanta(actions)
-        spread = np.ptp(np.concatenate(actions), axis=0)
-        quantum[spread < 2.5 * quantum] = 0.0  # a switch
+        limit, quantum = IDLE * root_mean_square(actions), quanta(actions)
+        low, high = (f([f(own, axis=0) for own in actions], axis=0) for f in (np.min, np.max))
+        quantum[high - low < 2.5 * quantum] = 0.0  # a switch
     for i, length in enumerate(annotations.lengths.tolist()):
         moving = ~annotations.idle(i)
         if actions is not None:

@@ -68,6 +68,7 @@ def read_lerobot(
         others = [str(file.relative_to(folder)) for file in left]
         notes.append(f"Set aside, because meta/ does not name it: {first_names(others, NAMED)}.")
     read = _read_files(opened, chosen)
+    require_pyarrow(folder)[0].default_memory_pool().release_unused()
     names: list[str] = []
     for feature, values in zip(chosen, read.values, strict=True):
         found, note = column_names(feature, info["features"][feature], values.shape[1])
@@ -192,7 +193,6 @@ def _read_files(opened: LeRobotFolder, features: list[str]) -> Frames:
         for part in parts:  # the values of all files are there once
             part.values[i] = values[i][:0]
         del each, filled
-    require_pyarrow(files[0])[0].default_memory_pool().release_unused()
     missing, episodes, frames, *others = (
         np.concatenate([part[place] for part in parts]) for place in range(1, 7)
     )

@@ -214,8 +214,8 @@ def find_pauses(
     second; fewer in quick demonstrations (`tempo`). From `apart` steps on, the begin and
     the end of a pause are two events.
     """
-    ways = [np.diff(s[:, list(columns)], axis=0) for s in states]
-    scale = np.maximum(np.concatenate(ways).std(axis=0), 1e-300)
+    scale = np.maximum([increments(states, column).std() for column in columns], 1e-300)
+    ways = (np.diff(s[:, list(columns)], axis=0) for s in states)
     speed = [np.linalg.norm(way / scale, axis=1) for way in ways]
     slow = SLOW * np.quantile(np.concatenate(speed), 0.9)
     found = []
