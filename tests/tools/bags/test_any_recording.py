@@ -59,7 +59,7 @@ def test_states_are_read_once_and_described(tmp_path, monkeypatch):
 
 
 def test_two_cameras_of_one_reading(tmp_path, monkeypatch):
-    """The tables are opened once, although the images of both cameras are in them."""
+    """States are read once; of each camera, only where its images are."""
     states = [np.arange(6 * n, dtype=np.float32).reshape(n, 6) for n in (9, 12)]
     folder = write_lerobot(tmp_path / "set", states, "v3.0", None)
     info, (file,) = folder / "meta" / "info.json", (folder / "data").glob("*/*.parquet")
@@ -76,6 +76,6 @@ def test_two_cameras_of_one_reading(tmp_path, monkeypatch):
     )
     recording = open_recording(folder, camera=["top", "side"])
     cameras = recording.cameras
-    assert [len(recording.trajectories.states), opened.count(file)] == [21, 1]
+    assert [len(recording.trajectories.states), opened.count(file)] == [21, 3]
     greys = {name: camera.read(1, [11], 8)[0, 0, 0, 0] for name, camera in cameras.items()}
     assert greys == {"top": 50, "side": 200} and recording.trajectories.camera is cameras["top"]

@@ -31,6 +31,7 @@ from ..files.lerobot.written_tables import (
     Columns,
     link_or_copy,
     names_table,
+    places_of,
     rewrite_frames,
 )
 from .content import Annotations
@@ -231,8 +232,8 @@ def _language(
         for file in folder.files:
             rows, _ = frames.places(file)
             column = read_parquet(file, [LANGUAGE]).column(LANGUAGE)
-            for row in np.unique(rows).tolist():
-                old = column[int((rows == row).argmax())].as_py() or []
+            for row, here in places_of(rows):
+                old = column[int(here[0])].as_py() or []
                 before = len(old)
                 old = [one for one in old if style is None or one["style"] != style]
                 kept[row] = [_plain(one, frames.starts[row]) for one in old]

@@ -20,6 +20,7 @@ from ..rates import stated_rate
 from .features import PICTURES, kind_of_feature
 from .frames import EPISODE, FRAME, Int, counters, opened_parquet, read_parquet, scalars
 from .meta import VIDEO_PLACES, LeRobotFolder
+from .written_tables import places_of
 
 OLD_PATH = "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4"
 NEW_PATH = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
@@ -144,8 +145,7 @@ def _in_tables(folder: LeRobotFolder, camera: str) -> tuple[dict[int, Images], d
     for file in folder.files:
         table = read_parquet(file, [EPISODE, FRAME])
         episodes, frames = (counters(table, name, file) for name in (EPISODE, FRAME))
-        for episode in np.unique(episodes).tolist():
-            rows = np.flatnonzero(episodes == episode)
+        for episode, rows in places_of(episodes):
             if episode in found:
                 lost[episode] = "has its images in two files"
             found[episode] = TableImages(file, camera, rows[np.argsort(frames[rows])], folder.path)
