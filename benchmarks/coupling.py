@@ -278,10 +278,10 @@ def score(detect: Detect, pair: Pair, kind: str, most: int | None) -> dict[str, 
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "3 episodes of each of 2 tasks")
+    parser = report.Options(__spec__.name, __doc__, "2 episodes of each of 2 tasks")
     chosen = parser.parse_args(arguments)
     estimator = Estimator(chosen.model, threads=1, provider="auto")
-    few = 3 if chosen.quick else FEW
+    few = 2 if chosen.quick else FEW
     given = dict.fromkeys((*KINDS, "holds"), 1e-5)
     given["sensor noise"] = (NOISE["tool"], NOISE["object"])
     detectors = {

@@ -175,14 +175,14 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
-    parser = report.Options(__spec__.name, __doc__, "4 trials, d = 16, n = 100 and 300, 8 slices")
+    parser = report.Options(__spec__.name, __doc__, "2 trials, d = 16, n = 100 and 300, 8 slices")
     parser.add_argument("--trials", type=int, default=24, help="of each kind (%(default)s)")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     chosen = parser.parse_args(arguments)
     dims, sizes, trials = DIMS, sorted(chosen.sizes), chosen.trials
     slices, permutations = SLICES, PERMUTATIONS
     if chosen.quick:
-        dims, sizes, trials, slices, permutations = (16,), (100, 300), 4, 8, 5
+        dims, sizes, trials, slices, permutations = (16,), (100, 300), 2, 8, 5
     estimator = Estimator(chosen.model, k=K, slices=slices, provider="auto")
     about = report.provenance(chosen.command, estimator)
     about |= {"slices": slices, "permutations": permutations}

@@ -136,12 +136,12 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]], recordings: list[Rec
 
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(
-        __spec__.name, __doc__, "one recording of each scene, 100 frames, 3 points on each body"
+        __spec__.name, __doc__, "one recording of each scene, 100 frames, 2 points on each body"
     )
     chosen = parser.parse_args(arguments)
     repeats, frames, points = 2, FRAMES, POINTS
     if chosen.quick:
-        repeats, frames, points = 1, 100, 3
+        repeats, frames, points = 1, 100, 2
     estimator = Estimator(chosen.model, provider="auto")
     about = report.provenance(chosen.command, estimator)
     recordings = [record(s, frames, points, seed) for seed in range(repeats) for s in SCENES]

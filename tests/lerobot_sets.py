@@ -87,18 +87,11 @@ def _write_files(folder, tables, lengths, per_file):
         path = folder / SHAPES["v3.0"].format(chunk_index=chunk, file_index=file)
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.concat_tables(tables[first : first + per_file]), path)
-        rows += [
-            {
-                "episode_index": episode,
-                "data/chunk_index": chunk,
-                "data/file_index": file,
-                "dataset_from_index": int(ends[episode] - lengths[episode]),
-                "dataset_to_index": int(ends[episode]),
-                "tasks": ["pick"],
-                "length": lengths[episode],
-            }
-            for episode in range(first, min(first + per_file, len(tables)))
-        ]
+        for episode in range(first, min(first + per_file, len(tables))):
+            end, length = int(ends[episode]), lengths[episode]
+            row = {"episode_index": episode, "data/chunk_index": chunk, "data/file_index": file}
+            row |= {"dataset_from_index": end - length, "dataset_to_index": end}
+            rows.append(row | {"tasks": ["pick"], "length": length})
     path = folder / "meta" / "episodes" / "chunk-000" / "file-000.parquet"
     path.parent.mkdir(parents=True)
     pq.write_table(pa.Table.from_pylist(rows), path)
@@ -118,13 +111,10 @@ def add_videos(folder, version, lengths, key="observation.images.top", fps=20):
     file = folder / "meta/episodes/chunk-000/file-000.parquet"
     begins = np.array([0 if e % 2 == 0 else lengths[e - 1] / fps for e in range(len(lengths))])
     table = pq.read_table(file)
-    for name, own in (
-        ("chunk_index", np.zeros(len(lengths), int)),
-        ("file_index", np.arange(len(lengths)) // 2),
-        ("from_timestamp", begins),
-        ("to_timestamp", begins + np.divide(lengths, fps)),
-    ):
-        table = table.append_column(f"videos/{key}/{name}", pa.array(own))
+    files, ends = np.arange(len(lengths)) // 2, begins + np.divide(lengths, fps)
+    own = {"chunk_index": 0 * files, "file_index": files}
+    for name, values in (own | {"from_timestamp": begins, "to_timestamp": ends}).items():
+        table = table.append_column(f"videos/{key}/{name}", pa.array(values))
     pq.write_table(table, file)
     return {
         folder / f"videos/{key}/chunk-000/file-{e // 2:03d}.mp4": [*range(e, len(lengths))][:2]

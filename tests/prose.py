@@ -29,39 +29,19 @@ PACKAGES = (*DOCUMENTED, "train", "export", "ros2_node", "benchmarks", "examples
 LONGEST = 30  # words of a sentence
 
 # Words to avoid, with replacements.
-WORDS = {
-    "reading": "estimate",
-    "readings": "estimates",
-    "gap": "bias correction, hole, distance",
-    "gaps": "holes, distances",
-    "whole": "unsliced, entire, all",
-    "straight": "elliptical, directly",
-    "doubt": "predicted error",
-    "alike": "similar, autocorrelated, both",
-    "limited": "clipped, at most",
-    "holds": "is, contains, applies",
-    "takes": "needs, lasts, accepts",
-    "tells": "reports, indicates",
-    "tell": "report, indicate",
-    "told": "reported, given",
-    "says": "reports, gives, states",
-    "said": "reported, given",
-    "knows": "is informative about, contains",
-    "nobody": "none",
-    "wants": "needs",
-    "pays": "reduces the error",
-    "likes": "prefers",
-    "evidence": "diagnostic features, score",
-    "has a value": "is",
-    "gets a value": "is",
-    "what is read": "the estimate",
-    "what is seen": "the estimate",
-    "what moves": "non-constant coordinates",
-    "but for": "except",
-    "of which": "(two sentences)",
-    "for that is": "because",
-    "dealt out": "permuted",
-}
+LISTED_WORDS = """
+    reading: estimate; readings: estimates; gap: bias correction, hole, distance;
+    gaps: holes, distances; whole: unsliced, entire, all; straight: elliptical, directly;
+    doubt: predicted error; alike: similar, autocorrelated, both; limited: clipped, at most;
+    holds: is, contains, applies; takes: needs, lasts, accepts; tells: reports, indicates;
+    tell: report, indicate; told: reported, given; says: reports, gives, states;
+    said: reported, given; knows: is informative about, contains; nobody: none; wants: needs;
+    pays: reduces the error; likes: prefers; evidence: diagnostic features, score;
+    has a value: is; gets a value: is; what is read: the estimate; what is seen: the estimate;
+    what moves: non-constant coordinates; but for: except; of which: (two sentences);
+    for that is: because; dealt out: permuted
+"""
+WORDS = dict(entry.split(": ") for entry in re.split(r";\s+", LISTED_WORDS.strip()))
 ALLOWED = re.compile(r"\bwhole (numbers?|seconds?|steps?)\b|\breading (an?|of) ", re.IGNORECASE)
 LISTED = re.compile(rf"\b({'|'.join(map(re.escape, WORDS))})\b", re.IGNORECASE)
 WORD = re.compile(r"[^\W_][\w'’.,/-]*")

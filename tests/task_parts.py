@@ -11,15 +11,10 @@ from infoatlas_tools.keystates.subtasks import Subtask, Subtasks
 def reach_and_carry(states, grasps):
     """Reach the cube until the grasp, then carry it to the goal."""
     lengths = np.array([len(s) for s in states])
-    zero = np.zeros_like(lengths)
-    return Subtasks(
-        (
-            Subtask("tool", zero, np.asarray(grasps), reference="cube"),
-            Subtask("tool", np.asarray(grasps), lengths, reference="goal", held="cube"),
-        ),
-        lengths,
-        RATE,
-    )
+    grasps = np.asarray(grasps)
+    reach = Subtask("tool", np.zeros_like(lengths), grasps, reference="cube")
+    carry = Subtask("tool", grasps, lengths, reference="goal", held="cube")
+    return Subtasks((reach, carry), lengths, RATE)
 
 
 def visits(count=12, seed=0, lacking=0.0):

@@ -41,9 +41,7 @@ class ReplayEnv:
     def step(self, actions):
         over = self._done()
         self.at[~over] += 1
-        for row in np.flatnonzero(
-            over
-        ):  # environments that ended in the step before, if not yet reset
+        for row in np.flatnonzero(over):  # those that ended in the step before, if not yet reset
             self._next_episode(row)
         done, final, info = self._done(), self._obs(), {}
         if done.any() and self.layout != "next step":

@@ -52,10 +52,10 @@ def studies(tasks: dict[str, Demonstrations], quick: bool) -> Iterator[Job]:
     for task, demos in tasks.items():
         if task not in TASKS or SETS[task].people:
             continue  # too few demonstrations
-        variants = {name: make(demos) for name, make in changed.VARIANTS.items()}
-        for name in ("time-warped",) if quick else variants:
+        for name in ("time-warped",) if quick else changed.VARIANTS:
+            made = changed.VARIANTS[name](demos)
             for method in FEW:
-                yield name, task, method, 5, variants[name]
+                yield name, task, method, 5, made
         for seed in range(1 if quick else changed.SUBSETS):
             few = changed.sample(demos, changed.OF, seed)
             for method in FEW:

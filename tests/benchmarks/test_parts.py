@@ -1,4 +1,4 @@
-"""Parts of the benchmarks: intervals, tables of devices, flags of a simulator, times of a push."""
+"""Parts of benchmarks: intervals, a camera, tables of devices, flags, times of a push."""
 
 import json
 import subprocess
@@ -11,6 +11,7 @@ import pytest
 from benchmarks import devices, follower, intervals
 from benchmarks.keystates import flags
 from benchmarks.measure import OURS, Row
+from benchmarks.tasks import scenes
 from infoatlas_rt.cli.main import main
 
 
@@ -50,6 +51,13 @@ def test_a_row_for_each_provider_of_a_file(tmp_path):
     assert [line.split("|")[1].split()[0] for line in rows] == ["one", "two", "two"]
     assert len({line.count("|") for line in rows}) == 1
     assert "| Orin | edge | cuda |" in rows[2]
+
+
+def test_camera():
+    """Its target, a point above it, and one half-way, with an axis that points up."""
+    ahead = np.array([[[0, 0, 0.15], [0, 0, 0.5], [0.8, -1.1, 0.825]]])
+    image = scenes.camera(ahead)[0]
+    assert image[0] == pytest.approx([320, 240]) == image[2] and image[1][1] < 240
 
 
 PICKCUBE = Path(__file__).parents[2] / "examples/data/pickcube.npz"

@@ -1,4 +1,4 @@
-"""The follower of libinfoatlas reports what the cases of tests/streams have, in C and in C++."""
+"""The follower of libinfoatlas reports what the cases of tests/streams have."""
 
 import json
 import subprocess
@@ -61,12 +61,6 @@ def program(tmp_path_factory):
     subprocess.run(["cmake", "-S", HERE / "consumer", "-B", build, *options], check=True)
     subprocess.run(["cmake", "--build", build, "--target", "follow"], check=True)
     return build / "follow"
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_a_stream_in_c(library, name, tmp_path):
-    case = read(name)
-    check(case, run(case, Follower(library, case.save(tmp_path), **case.options)))
 
 
 CHANGED = {  # values of a task file, each far from what the fit writes

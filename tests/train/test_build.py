@@ -13,8 +13,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from exporting import traced_once
-from infoatlas_export import onnx as export_module
+import exporting
 from infoatlas_rt import Estimator
 from infoatlas_rt.models import model_file
 from infoatlas_train import build, calibrate, pretrain, stages
@@ -27,37 +26,24 @@ from refusals import fails
 RECIPES = Path(__file__).parents[2] / "recipes"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def short():
-    """A recipe of tiny for seconds, with a network that can be traced quickly."""
-    recipe = read_recipe(RECIPES / "tiny.toml")
-    recipe["network"] |= {"width": 8, "joint_latents": 2, "units": 4, "features": 4}
-    recipe["network"] |= {"rounds": 0, "readout": "generated"}
-    recipe["pretrain"] |= {"steps": 4, "tokens": 512, "batch": 8, "evaluate": 2, "warmup": 1}
-    recipe["pretrain"] |= {"sizes": {"32": 1, "64": 1}, "held_out": {"50": 8}}
-    recipe["examples"] |= {"batches": 20, "largest": 60, "up_to": 40}
-    recipe["correction"] |= {"steps": 8}
-    recipe["calibration"] |= {"draws": 3, "wide": 1}
-    recipe["evaluation"] |= {"draws": 3, "sizes": [50, 100]}
-    return recipe
+    """A recipe of tiny for seconds."""
+    return copy.deepcopy(exporting.SHORT)
 
 
 @pytest.fixture(scope="module")
-def built(short, tmp_path_factory):
-    """Folders of an uninterrupted build and of one in pieces, on one thread."""
-    threads, folder = torch.get_num_threads(), tmp_path_factory.mktemp("build")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(export_module, "traced", traced_once)
-        patch.setattr(export_module, "PARITY_SIZES", ((1, 64, 0), (3, 100, 0)))
-        torch.set_num_threads(1)
-        Build(short, folder / "whole", 1).run()
-        Build(short, folder / "parts", 1).run(until="pretrain")
+def built():
+    """Folders of an uninterrupted build and of one in pieces."""
+    whole = exporting.built()
+    parts = whole.with_name("parts")
+    with exporting.tracing_once((1, 64, 0), (3, 100, 0)):
+        Build(exporting.SHORT, parts, 1).run(until="pretrain")
         for i in (1, 0):
-            Build(short, folder / "parts", 1).run(shard=(i, 2))
-        Build(short, folder / "parts", 1).run(until="correction")
-        Build(short, folder / "parts", 1).run()
-        torch.set_num_threads(threads)
-    return folder
+            Build(exporting.SHORT, parts, 1).run(shard=(i, 2))
+        Build(exporting.SHORT, parts, 1).run(until="correction")
+        Build(exporting.SHORT, parts, 1).run()
+    return whole.parent
 
 
 def test_the_same_recipe_gives_the_same_bits(built):
@@ -99,7 +85,7 @@ def test_complete_files_are_unchanged(built, short):
 
 def test_a_recipe_can_start_with_a_smaller_network(short, tmp_path):
     """With two dimensions first; the larger network starts from its weights."""
-    recipe = copy.deepcopy(short)
+    recipe = short
     recipe["start"] = {"network": {"dim": 2}, "pretrain": {"steps": 2, "seed": 3}}
     recipe["pretrain"] |= {"steps": 1, "lr": 1e-300}
     Build(recipe, tmp_path, 1).run(until="pretrain")
@@ -144,16 +130,14 @@ def test_a_recipe_can_start_with_the_network_of_another(built, short, tmp_path):
      ("calibration", "draws", "calibrate")],
 )  # fmt: skip
 def test_another_recipe_is_refused_where_it_differs(built, short, section, option, stage):
-    other = copy.deepcopy(short)
-    other[section][option] *= 2
+    short[section][option] *= 2
     with pytest.raises(RecipeError, match=f"has the stage '{stage}' of another recipe"):
-        Build(other, built / "whole").run()
+        Build(short, built / "whole").run()
 
 
 def test_a_stage_without_output_starts_again(built, short, tmp_path):
     """After an interrupted export, the recipe of the export may change."""
-    other = copy.deepcopy(short)
-    other["version"] = "9.9.9"
+    short["version"] = "9.9.9"
     shutil.copytree(built / "whole", tmp_path / "whole")
     file = tmp_path / "whole" / "manifest.json"
     manifest = json.loads(file.read_text())
@@ -166,7 +150,7 @@ def test_a_stage_without_output_starts_again(built, short, tmp_path):
             exported.append(self.recipe["version"])
             return 0
 
-    Exporting(other, tmp_path / "whole").run(until="export")
+    Exporting(short, tmp_path / "whole").run(until="export")
     assert exported == ["9.9.9"]
 
 

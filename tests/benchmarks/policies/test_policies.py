@@ -85,18 +85,15 @@ def test_rates():
 
 def runs(**rates):
     rng = np.random.default_rng(0)
+    costs = {"train_cpu_seconds": 60.0, "evaluate_cpu_seconds": 30.0, "wall_seconds": 100.0}
+    costs |= {"demonstrations": 300, "limit": 150, "settings": Settings().__dict__}
     return [
         {
             "task": "pick",
             "arm": arm,
             "seed": seed,
             **{kind: (rng.permutation(100) < 100 * rate).tolist() for kind in page.KINDS},
-            "demonstrations": 300,
-            "limit": 150,
-            "settings": Settings().__dict__,
-            "train_cpu_seconds": 60.0,
-            "evaluate_cpu_seconds": 30.0,
-            "wall_seconds": 100.0,
+            **costs,
         }
         for arm, rate in rates.items()
         for seed in range(3)
@@ -126,14 +123,8 @@ def test_arms_of_a_file(tmp_path):
     path = np.stack([np.interp(at, np.arange(8), goal) for goal in goals.T], axis=1)
     states = (path + 0.01 * rng.standard_normal(path.shape)).astype(np.float32)
     grasped = np.concatenate([np.arange(n) >= 20 for n in lengths])
-    np.savez(
-        tmp_path / "pick.npz",
-        states=states,
-        lengths=lengths,
-        names=names,
-        seeds=np.arange(6),
-        is_grasped=grasped,
-    )
+    about = {"names": names, "seeds": np.arange(6), "is_grasped": grasped}
+    np.savez(tmp_path / "pick.npz", states=states, lengths=lengths, **about)
     with np.load(arms.write("pick", tmp_path, ARMS)) as file:
         steps = {name: file[name] for name in file.files}
     assert set(steps) == set(ARMS) and steps[arms.NONE].size == 0

@@ -39,17 +39,11 @@ def test_demonstrations(task):
 
 def test_events_that_a_file_lists(tmp_path):
     path = tmp_path / "listed.npz"
-    np.savez(
-        path,
-        states=np.arange(10, dtype=np.float32).reshape(5, 2),
-        lengths=np.array([2, 3]),
-        names=np.array(["a", "b"]),
-        event_names=np.array(["grasp"]),
-        event_times=np.array([[1], [np.nan]]),
-        box_names=np.array(["begins"]),
-        box_times=np.array([[0], [1]]),
-        rate=np.float64(30),
-    )
+    states = np.arange(10, dtype=np.float32).reshape(5, 2)
+    events = {"event_names": ["grasp"], "event_times": [[1], [np.nan]]}
+    boxes = {"box_names": ["begins"], "box_times": [[0], [1]]}
+    about = {"lengths": [2, 3], "names": ["a", "b"], "rate": np.float64(30)}
+    np.savez(path, states=states, **events, **boxes, **about)
     demos = tasks.read(path, truth="box")
     assert demos.events == ("begins",) and demos.times.tolist() == [[0], [1]]
     demos = tasks.read(path)
