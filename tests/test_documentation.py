@@ -286,20 +286,16 @@ def test_help_has_what_the_page_of_commands_has():
 
 
 def test_one_version_everywhere():
+    version = infoatlas_rt.__version__
     for file, line in [
-        ("pyproject.toml", f'version = "{infoatlas_rt.__version__}"'),
-        ("CITATION.cff", f"version: {infoatlas_rt.__version__}"),
-        ("packaging/recipe.yaml", f'version: "{infoatlas_rt.__version__}"'),
-        (
-            "runtime/native/include/infoatlas/infoatlas.h",
-            f'INFOATLAS_VERSION "{infoatlas_rt.__version__}"',
-        ),
-        *(
-            (f"ros2_node/{package}/package.xml", f"<version>{infoatlas_rt.__version__}</version>")
-            for package in ("infoatlas_msgs", "infoatlas_ros2")
-        ),
-        ("ros2_node/infoatlas_ros2/setup.py", f'version="{infoatlas_rt.__version__}"'),
-        ("CHANGELOG.md", f"## {infoatlas_rt.__version__}"),
+        ("pyproject.toml", f'version = "{version}"'),
+        ("CITATION.cff", f"version: {version}"),
+        ("packaging/recipe.yaml", f'version: "{version}"'),
+        ("runtime/native/include/infoatlas/infoatlas.h", f'INFOATLAS_VERSION "{version}"'),
+        ("ros2_node/infoatlas_msgs/package.xml", f"<version>{version}</version>"),
+        ("ros2_node/infoatlas_ros2/package.xml", f"<version>{version}</version>"),
+        ("ros2_node/infoatlas_ros2/setup.py", f'version="{version}"'),
+        ("CHANGELOG.md", f"## {version}"),
     ]:
         assert line in (ROOT / file).read_text(encoding="utf-8"), file
 

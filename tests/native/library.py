@@ -46,19 +46,15 @@ class WindowSettings(Sized):
 
 class Estimate(Sized):
     _fields_ = (
-        *(
-            (name, F64)
-            for name in (
-                "mi", "stderr", "noise", "predicted_error", "gaussian", "beyond_gaussian",
-                "rank_noise", "effective_samples", "rank_x", "rank_y",
-            )
-        ),
+        *(("mi", F64), ("stderr", F64), ("noise", F64), ("predicted_error", F64)),
+        *((name, F64) for name in ("gaussian", "beyond_gaussian", "rank_noise")),
+        *((name, F64) for name in ("effective_samples", "rank_x", "rank_y")),
         *((name, I64) for name in ("samples", "slices", "k", "constant_x", "constant_y")),
         *((name, I64) for name in ("redundant_x", "redundant_y")),
         *((name, ctypes.c_int) for name in ("saturated", "degenerate", "clipped")),
         ("autocorrelated", ctypes.c_int),
         *((name, POINTER(F64)) for name in ("per_slice", "pointwise", "influence")),
-    )  # fmt: skip
+    )
 
 
 class Library:

@@ -19,13 +19,10 @@ def task(rng):
     width = plain + sum(SIZES[kind] for kind in kinds)
     columns = iter(rng.permutation(width).tolist())
     groups = [
-        {
-            "kind": kind,
-            "columns": [next(columns) for _ in range(SIZES[kind])],
-            "turn": float(rng.choice(TURNS)),
-        }
+        {"kind": kind, "columns": [next(columns) for _ in range(SIZES[kind])],
+         "turn": float(rng.choice(TURNS))}
         for kind in kinds
-    ]
+    ]  # fmt: skip
     axes = [(g, a) for g, kind in enumerate(kinds) for a in range(1 if kind == "angle" else 3)]
     parts = rng.permutation([*axes, *((-1, c) for c in columns)])
     parts = parts[: rng.integers(1, len(parts) + 1)]
@@ -52,26 +49,20 @@ def _detectors(rng, p, count, subtasks):
     q = int(rng.integers(1, p + 1))
     windows = rng.integers(1, 9, (rng.integers(1, 3), 2)).tolist()
     features = {
-        "columns": np.sort(rng.permutation(p)[:q]).tolist(),
-        "windows": windows,
-        "scale": _positive(rng, q, 0.1),
-        "rest": _positive(rng, q, 1e-4),
+        "columns": np.sort(rng.permutation(p)[:q]).tolist(), "windows": windows,
+        "scale": _positive(rng, q, 0.1), "rest": _positive(rng, q, 1e-4),
         **{name: rng.standard_normal(q).tolist() for name in ("centre", "gain", "weight")},
-        "clip": _about(rng, 3),
-        "fewest": int(rng.integers(0, 4)),
-    }
+        "clip": _about(rng, 3), "fewest": int(rng.integers(0, 4)),
+    }  # fmt: skip
     threshold = [_or_none(rng, rng.uniform(0, 1)) for _ in range(count)]
     first = int(rng.integers(2, 20))
     size = q * (3 * len(windows) + 1)
+    stream = {"stamps_kept": int(rng.integers(first, 200)), "stamps_for_rate": first}
+    stream |= {"usual": [0.5, _about(rng, 1.5)], "same": [0.8, _about(rng, 1.25)]}
+    stream["averaged"] = _about(rng, 0.75)
     return {
         "features": features,
-        "stream": {
-            "stamps_kept": int(rng.integers(first, 200)),
-            "stamps_for_rate": first,
-            "usual": [0.5, _about(rng, 1.5)],
-            "same": [0.8, _about(rng, 1.25)],
-            "averaged": _about(rng, 0.75),
-        },
+        "stream": stream,
         "coefficients": (rng.standard_normal((count, size)) / size**0.5).tolist(),
         "offset": rng.uniform(0, 0.5, count).tolist(),
         "threshold": threshold,
@@ -123,31 +114,23 @@ def _tool(rng, width, p, parts):
     bins = rng.integers(1, 9, len(parts))
     m, q, count = int(rng.integers(0, 4)), int(rng.integers(1, 7)), int(bins.sum())
     model = {
-        "parts": parts,
-        "bins": bins.tolist(),
-        "pairs": rng.integers(0, width, (m, 6)).tolist(),
-        "back": int(rng.integers(1, 7)),
+        "parts": parts, "bins": bins.tolist(),
+        "pairs": rng.integers(0, width, (m, 6)).tolist(), "back": int(rng.integers(1, 7)),
         "centre": rng.standard_normal(p).tolist(),
-        "scale": _positive(rng, p, 1),
-        "rms": _positive(rng, p, 0.3),
+        "scale": _positive(rng, p, 1), "rms": _positive(rng, p, 0.3),
         "centre_between": rng.standard_normal(5 * m).tolist(),
         "scale_between": _positive(rng, 5 * m, 1),
         "projection": (rng.standard_normal((2 * p + 5 * m, q)) / p**0.5).tolist(),
-        "offset": rng.standard_normal(q).tolist(),
-        "end": rng.standard_normal(q).tolist(),
+        "offset": rng.standard_normal(q).tolist(), "end": rng.standard_normal(q).tolist(),
         "means": (2 * rng.standard_normal((count, q))).tolist(),
         "before": np.linspace(0, 1, len(parts) + 1).tolist(),
         "start": rng.dirichlet(np.ones(count)).tolist(),
         "moves": rng.integers(0, count, (3 * count, 2)).tolist(),
         "probabilities": rng.uniform(0.01, 0.9, 3 * count).tolist(),
-        "anywhere": _about(rng, 1e-6),
-        "temper": _about(rng, 0.15),
-        "certain": rng.uniform(0.3, 1),
-        "near": _about(rng, 0.5),
-        "cap": _about(rng, 8),
-        "clip": _about(rng, 6),
-        "resolution": _about(rng, 0.002),
-    }
+        "anywhere": _about(rng, 1e-6), "temper": _about(rng, 0.15),
+        "certain": rng.uniform(0.3, 1), "near": _about(rng, 0.5), "cap": _about(rng, 8),
+        "clip": _about(rng, 6), "resolution": _about(rng, 0.002),
+    }  # fmt: skip
     return {
         "model": model,
         "right": [_or_none(rng, rng.uniform(0.6, 1)) for _ in parts],

@@ -48,18 +48,10 @@ SMALL: dict[str, Any] = {
     name: list(value) if isinstance(value, tuple) else value
     for name, value in vars(Settings()).items()
 } | {
-    "topic": TOPIC,
-    "fields": ["position[:]"],
-    "lag": 2,
-    "lag_seconds": 0.02,
-    "window": 48,
-    "k": 2,
-    "slices": 4,
-    "threads": 1,
-    "extremum_delay": 20.0,
-    "use_sim_time": False,
+    "topic": TOPIC, "fields": ["position[:]"], "lag": 2, "lag_seconds": 0.02, "window": 48,
+    "k": 2, "slices": 4, "threads": 1, "extremum_delay": 20.0, "use_sim_time": False,
     "diagnostics_period": 0.2,
-}
+}  # fmt: skip
 
 
 class NodeProcess:
@@ -101,11 +93,9 @@ class Bench:
         self.statuses: list[Any] = []
         self._news = threading.Condition()
         node, base = self.node, f"/{name}"
+        at, topic = self.estimates, f"{base}/mutual_information"
         node.create_subscription(
-            MutualInformation,
-            f"{base}/mutual_information",
-            lambda m: self._add(self.estimates, (time.time(), m)),
-            RELIABLE,
+            MutualInformation, topic, lambda m: self._add(at, (time.time(), m)), RELIABLE
         )
         for kind, topic, where in (
             (Extremum, "extrema", self.extrema),

@@ -15,16 +15,9 @@ from infoatlas_tools import discover_keystates
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
-POSES = {
-    "message_type": "geometry_msgs/msg/PoseStamped",
-    "fields": ["pose.position"],
-    "topic_b": BASE,
-    "message_type_b": "geometry_msgs/msg/PoseStamped",
-    "fields_b": ["pose.position"],
-    "lag": 0,
-    "k": 0,
-    "slices": 0,
-}
+POSE = {"message_type": "geometry_msgs/msg/PoseStamped", "fields": ["pose.position"]}
+POSES = POSE | {f"{name}_b": value for name, value in POSE.items()}
+POSES |= {"topic_b": BASE, "lag": 0, "k": 0, "slices": 0}
 STEP = 50_000_000
 
 
@@ -38,11 +31,9 @@ def demonstrations():
 def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
     """Events and estimates equal those of the library; a reset restarts everything."""
     motions = []
+    topic = "/infoatlas/motion_information"
     subscription = bench.node.create_subscription(
-        MutualInformation,
-        "/infoatlas/motion_information",
-        lambda m: bench._add(motions, m),
-        RELIABLE,
+        MutualInformation, topic, lambda m: bench._add(motions, m), RELIABLE
     )
     bench.up(**POSES, coupling=True, window=32)
     tool, cube = (bench.publisher(PoseStamped, topic) for topic in (TOPIC, BASE))
@@ -72,9 +63,9 @@ def test_the_grasp_couples_tool_and_cube(bench, demonstrations):
         reported = bench.wait(lambda: bench.couplings)
         assert [event.kind for event in found] == ["coupled"]
         for message, event in zip(reported, found, strict=True):
-            assert (message.kind, message.value, message.z) == (event.kind, event.value, event.z)
+            for name in ("kind", "value", "z", "step", "detected_step"):
+                assert getattr(message, name) == getattr(event, name), name
             assert message.standard_error == event.stderr
-            assert (message.step, message.detected_step) == (event.step, event.detected_step)
             assert seconds(message.header.stamp) == event.stamp
             assert seconds(message.detected_stamp) == event.detected_stamp
             assert message.header.frame_id == "world"

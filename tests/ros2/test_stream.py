@@ -167,15 +167,10 @@ def seconds_of(message):
 
 def test_two_topics(bench):
     """I(A; B): joints at 100 Hz, and a base at 50 Hz with stamps that differ by 2 ms."""
-    bench.up(
-        topic_b=BASE,
-        message_type_b="geometry_msgs/msg/TwistStamped",
-        fields_b=["twist.linear.x", "twist.angular.z"],
-        sync_tolerance=0.004,
-        lag=0,
-        lag_seconds=0.1,  # has no effect at lag 0
-        window=64,
-    )
+    fields = ["twist.linear.x", "twist.angular.z"]
+    base = {"message_type_b": "geometry_msgs/msg/TwistStamped", "fields_b": fields}
+    # A lag in seconds has no effect at lag 0.
+    bench.up(topic_b=BASE, **base, sync_tolerance=0.004, lag=0, lag_seconds=0.1, window=64)
     arm, wheels = bench.publisher(), bench.publisher(TwistStamped, BASE)
     states = walk(400, dim=4, seed=3)
     joints = joint_states(states)
@@ -189,10 +184,8 @@ def test_two_topics(bench):
     player = Player(
         Estimator(k=2, slices=4, threads=1),
         Extractor(["position[:]"], Schema.of_class(JointState)),
-        Extractor(["twist.linear.x", "twist.angular.z"], Schema.of_class(TwistStamped)),
-        sync=Synchroniser(0.004),
-        lag=0,
-        window=64,
+        Extractor(fields, Schema.of_class(TwistStamped)),
+        **{"sync": Synchroniser(0.004), "lag": 0, "window": 64},
     )
     for i, joint in enumerate(joints):
         outputs = player.push(joint, side=0)
