@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+PREFIX = Path(__file__).parents[2] / "build/native/prefix"  # make build/native/ready
 I64, F64, POINTER = ctypes.c_int64, ctypes.c_double, ctypes.POINTER
 INPUT_ERROR, FILE_ERROR = 2, 3
 

@@ -13,21 +13,12 @@ import random_tasks
 from episodes import resampled
 from follower import Follower, load
 from infoatlas_rt import InputError, KeyStateTracker, Task
-from library import Library
+from library import PREFIX
 from refusals import fails
 from stream_cases import read
 
 ROOT = Path(__file__).parents[2]
-PREFIX = ROOT / "build/native/prefix"  # make build/native/ready
-LIBRARY = PREFIX / "lib/libinfoatlas.so"
 BOUND = 1e-9  # relative; 3e-14 is the largest difference that was seen
-
-pytestmark = pytest.mark.skipif(not PREFIX.exists(), reason="libinfoatlas is not installed there")
-
-
-@pytest.fixture(scope="module")
-def library():
-    return Library(LIBRARY)
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +188,7 @@ def built(*command):
     return done.stdout
 
 
-def test_the_example_of_an_installed_library(recorded, tmp_path):
+def test_the_example_of_an_installed_library(library, recorded, tmp_path):
     path, episode = recorded
     states = resampled(episode, 50)
     names = ",".join(Task.load(path).columns)
@@ -218,10 +209,10 @@ def test_the_example_of_an_installed_library(recorded, tmp_path):
     assert f"{len(states)} pushes, microseconds: median" in printed
 
 
-def test_damaged_files_and_memory_of_pushes(tmp_path):
+def test_damaged_files_and_memory_of_pushes(library, tmp_path):
     """More of them: make native-sanitize."""
     random_tasks.main(tmp_path)
     program, source = tmp_path / "fuzz_task", ROOT / "tests" / "native" / "fuzz_task.cpp"
     options = "-std=c++20", "-O1", f"-I{PREFIX}/include", f"-Wl,-rpath,{PREFIX}/lib"
-    built("c++", *options, source, "-o", program, LIBRARY)
+    built("c++", *options, source, "-o", program, PREFIX / "lib/libinfoatlas.so")
     assert "nothing found" in built(program, 2, 1, *sorted(tmp_path.glob("task*.json")))

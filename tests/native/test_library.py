@@ -15,12 +15,10 @@ from infoatlas_rt import Estimator, OnlineEstimator
 from infoatlas_rt.estimation.prepare import Samples
 from infoatlas_rt.models.model_file import MODELS
 from infoatlas_rt.streams.sliding_window import SlidingWindow
-from library import FILE_ERROR, INPUT_ERROR, Estimate, GivenSamples, Library, Settings
+from library import FILE_ERROR, INPUT_ERROR, PREFIX, Estimate, GivenSamples, Settings
 from parity import compare
 
 ROOT = Path(__file__).parents[2]
-PREFIX = ROOT / "build/native/prefix"  # make build/native/ready
-PAGE = (ROOT / "docs/cpp.md").read_text(encoding="utf-8")
 HEADERS = ROOT / "runtime/native/include/infoatlas"
 C_HEADERS = {name: (HEADERS / name).read_text() for name in ("infoatlas.h", "follower.h")}
 TOLERANCE = 1e-6  # nats
@@ -30,34 +28,8 @@ pytestmark = pytest.mark.skipif(not PREFIX.exists(), reason="libinfoatlas is not
 
 
 @pytest.fixture(scope="module")
-def library():
-    return Library(PREFIX / "lib/libinfoatlas.so")
-
-
-@pytest.fixture(scope="module")
 def edge(library):
     return library.load(EDGE)
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory):
-    """The folder of the consumers, and of the page's program."""
-    build = tmp_path_factory.mktemp("consumer")
-    page = tmp_path_factory.mktemp("page")
-    (page / "main.cpp").write_text(block("cpp"), encoding="utf-8")
-    (page / "CMakeLists.txt").write_text(block("cmake"), encoding="utf-8")
-    for source, to in ((Path(__file__).parent / "consumer", build), (page, page / "build")):
-        options = f"-DCMAKE_PREFIX_PATH={PREFIX}", "-DCMAKE_BUILD_TYPE=Debug"
-        run("cmake", "-S", source, "-B", to, *options)
-        run("cmake", "--build", to, "--parallel", "2")
-    return build, page / "build"
-
-
-def block(language):
-    """The first block of a language on the page."""
-    found = re.search(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
-    assert found
-    return found[1]
 
 
 def run(*command, **options):

@@ -4,14 +4,14 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import random_tasks
+from library import PREFIX
 
-LIBRARY = Path(__file__).parents[2] / "build/native/prefix/lib/libinfoatlas.so"
+LIBRARY = PREFIX / "lib/libinfoatlas.so"
 PROGRAM = """
 import locale, sys
 import numpy as np
@@ -31,8 +31,7 @@ print(found["mi"], found["stderr"], [follower.push(s) for s in states], follower
 """
 
 
-@pytest.mark.skipif(not LIBRARY.exists(), reason="libinfoatlas is not installed there")
-def test_a_decimal_comma_changes_nothing(tmp_path):
+def test_a_decimal_comma_changes_nothing(library, tmp_path):
     made = subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", tmp_path / "de_DE.UTF-8"])
     if made.returncode > 1:  # 1: with warnings
         pytest.skip("localedef has no definition of de_DE")

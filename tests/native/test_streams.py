@@ -2,18 +2,11 @@
 
 import json
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from follower import Follower
-from library import Library
 from stream_cases import CASES, change, check, read, run
-
-HERE = Path(__file__).parent
-PREFIX = HERE.parents[1] / "build/native/prefix"  # make build/native/ready
-
-pytestmark = pytest.mark.skipif(not PREFIX.exists(), reason="libinfoatlas is not installed there")
 
 
 class Program:
@@ -49,50 +42,21 @@ class Program:
         return found["events"]
 
 
-@pytest.fixture(scope="module")
-def library():
-    return Library(PREFIX / "lib/libinfoatlas.so")
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    build = tmp_path_factory.mktemp("consumer")
-    options = f"-DCMAKE_PREFIX_PATH={PREFIX}", "-DCMAKE_BUILD_TYPE=Debug"
-    subprocess.run(["cmake", "-S", HERE / "consumer", "-B", build, *options], check=True)
-    subprocess.run(["cmake", "--build", build, "--target", "follow"], check=True)
-    return build / "follow"
-
-
 CHANGED = {  # values of a task file, each far from what the fit writes
-    "detectors.gap": 40,
-    "detectors.rise": 0.02,
-    "detectors.timing.frequency": 17.0,
-    "detectors.timing.rate": 10.0,
-    "detectors.timing.stride": 2,
-    "detectors.stream.stamps_kept": 12,
-    "detectors.stream.stamps_for_rate": 12,
-    "detectors.stream.usual": [0.5, 30.0],
-    "detectors.stream.same": [0.9, 1.1],
-    "detectors.stream.averaged": 2.0,
-    "detectors.features.clip": 1.5,
-    "detectors.features.fewest": 5,
-    "outcome.wait": 20,
-    "outcome.near": 0.01,
-    "outcome.grippers.0.zero": 0.9,
-    "outcome.grippers.0.change": 2.0,
-    "outcome.grippers.0.jitter": 0.5,
-    "outcome.grippers.0.settle": 9,
-    "subtasks.stalled": 1.0,
-    "subtasks.tools.0.limit": 0.5,
-    "subtasks.tools.0.model.anywhere": 1e-3,
-    "subtasks.tools.0.model.back": 2,
-    "subtasks.tools.0.model.cap": 2.0,
-    "subtasks.tools.0.model.certain": 0.5,
-    "subtasks.tools.0.model.clip": 2.0,
-    "subtasks.tools.0.model.near": 5.0,
-    "subtasks.tools.0.model.resolution": 0.1,
+    "detectors.gap": 40, "detectors.rise": 0.02, "detectors.timing.frequency": 17.0,
+    "detectors.timing.rate": 10.0, "detectors.timing.stride": 2,
+    "detectors.stream.stamps_kept": 12, "detectors.stream.stamps_for_rate": 12,
+    "detectors.stream.usual": [0.5, 30.0], "detectors.stream.same": [0.9, 1.1],
+    "detectors.stream.averaged": 2.0, "detectors.features.clip": 1.5,
+    "detectors.features.fewest": 5, "outcome.wait": 20, "outcome.near": 0.01,
+    "outcome.grippers.0.zero": 0.9, "outcome.grippers.0.change": 2.0,
+    "outcome.grippers.0.jitter": 0.5, "outcome.grippers.0.settle": 9, "subtasks.stalled": 1.0,
+    "subtasks.tools.0.limit": 0.5, "subtasks.tools.0.model.anywhere": 1e-3,
+    "subtasks.tools.0.model.back": 2, "subtasks.tools.0.model.cap": 2.0,
+    "subtasks.tools.0.model.certain": 0.5, "subtasks.tools.0.model.clip": 2.0,
+    "subtasks.tools.0.model.near": 5.0, "subtasks.tools.0.model.resolution": 0.1,
     "subtasks.tools.0.model.temper": 0.3,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("where", CHANGED)
@@ -112,8 +76,8 @@ def test_some_stream_shows_each_number_of_a_task_file(library, where, tmp_path):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_stream_in_cpp(program, name, tmp_path):
+def test_a_stream_in_cpp(programs, name, tmp_path):
     case = read(name)
-    follower = Program(program, case.save(tmp_path), **case.options)
+    follower = Program(programs[0] / "follow", case.save(tmp_path), **case.options)
     check(case, run(case, follower))
     follower.close()
