@@ -33,12 +33,9 @@ class OnDevice:
         self.values = values  # keeps the memory alive
         self.shape, self.dtype, self.nbytes = values.shape, values.dtype, values.nbytes
         self.__cuda_array_interface__ = {
-            "shape": values.shape,
-            "typestr": values.dtype.str,
-            "data": (values.ctypes.data, False),
-            "strides": None if values.flags.c_contiguous else values.strides,
-            "version": 3,
-        }
+            "shape": values.shape, "typestr": values.dtype.str, "data": (values.ctypes.data, False),
+            "strides": None if values.flags.c_contiguous else values.strides, "version": 3,
+        }  # fmt: skip
 
     def __getitem__(self, part):
         return OnDevice(self.values[part])

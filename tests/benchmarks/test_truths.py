@@ -98,14 +98,10 @@ def plug_in(x, y):
 @pytest.mark.parametrize(
     "kind",
     [
-        "rare flag",
-        "rare events",
-        "independent flags",
-        "few levels",
-        "copied levels",
+        "rare flag", "rare events", "independent flags", "few levels", "copied levels",
         "tied normals",
     ],
-)
+)  # fmt: skip
 def test_truths_of_tables(kind):
     for seed in range(2):
         rng = np.random.default_rng([seed, *kind.encode()])

@@ -53,13 +53,10 @@ def test_every_node_of_a_graph_has_a_name_of_its_own(exported):
     assert len(set(names)) == len(names)
     of = {name.rsplit("/", 1)[0] for name in names}
     assert {
-        "hypernetwork/joint_reading/attention",
-        "critic/solve_readout/inverse/block_inverse",
-        "critic/refined/critic/side/affine",
-        "critic/donsker_varadhan",
-        "bias_correction/diagnostics/persistence",
-        "bias_correction/missing/first",
-    } <= of
+        "hypernetwork/joint_reading/attention", "critic/solve_readout/inverse/block_inverse",
+        "critic/refined/critic/side/affine", "critic/donsker_varadhan",
+        "bias_correction/diagnostics/persistence", "bias_correction/missing/first",
+    } <= of  # fmt: skip
     # Almost all nodes have a scope.
     assert sum(name.startswith(graph_names.SHAPES) for name in names) < 0.03 * len(names)
 

@@ -243,28 +243,18 @@ def test_nodes_of_one_name_are_not_compared(rtx):
 # unchanged, others with the tested type.
 ZERO, ONES = np.array(0), np.array([1])
 FORMS = {
-    "Concat": (["t", "t"], {"axis": 0}),
-    "ConstantOfShape": (["shape"], {}),
-    "CumSum": (["t", ZERO], {}),
-    "Einsum": (["t", "t"], {"equation": "abc,abd->acd"}),
-    "Expand": (["t", ONES], {}),
-    "Gather": (["t", ZERO], {}),
-    "GatherElements": (["t", np.array([[[0]]])], {}),
-    "GatherND": (["t", np.array([[0, 0]])], {}),
-    "Gemm": (["t", "t"], {"transB": 1}),
-    "LayerNormalization": (["t", np.ones(2)], {}),
+    "Concat": (["t", "t"], {"axis": 0}), "ConstantOfShape": (["shape"], {}),
+    "CumSum": (["t", ZERO], {}), "Einsum": (["t", "t"], {"equation": "abc,abd->acd"}),
+    "Expand": (["t", ONES], {}), "Gather": (["t", ZERO], {}),
+    "GatherElements": (["t", np.array([[[0]]])], {}), "GatherND": (["t", np.array([[0, 0]])], {}),
+    "Gemm": (["t", "t"], {"transB": 1}), "LayerNormalization": (["t", np.ones(2)], {}),
     "MatMul": (["t", np.ones((2, 2))], {}),
     "Range": ([np.zeros(()), np.full((), 4.0), np.ones(())], {}),
-    "Reshape": (["t", np.array([0, -1])], {}),
-    "Slice": (["t", np.array([0]), ONES, ONES], {}),
-    "Split": (["t"], {"axis": 2, "num_outputs": 1}),
-    "Squeeze": (["t", np.array([2])], {}),
-    "Tile": (["t", np.array([1, 2, 1])], {}),
-    "TopK": (["t", ONES], {}),
-    "Trilu": (["t", ZERO], {}),
-    "Unsqueeze": (["t", ONES], {}),
-    "Where": (["mask", "t", "t"], {}),
-} | {name: (["t", ONES], {}) for name in limits.OPERATORS if name.startswith("Reduce")}
+    "Reshape": (["t", np.array([0, -1])], {}), "Slice": (["t", np.array([0]), ONES, ONES], {}),
+    "Split": (["t"], {"axis": 2, "num_outputs": 1}), "Squeeze": (["t", np.array([2])], {}),
+    "Tile": (["t", np.array([1, 2, 1])], {}), "TopK": (["t", ONES], {}), "Trilu": (["t", ZERO], {}),
+    "Unsqueeze": (["t", ONES], {}), "Where": (["mask", "t", "t"], {}),
+} | {name: (["t", ONES], {}) for name in limits.OPERATORS if name.startswith("Reduce")}  # fmt: skip
 SHAPES = {"EyeLike": (3, 3), "Gemm": ("samples", 2), "Squeeze": ("slices", "samples", 1)}
 # What the parser of 1.7.1 refuses, although ONNX and the table accept it.
 PARSER_REFUSES = {

@@ -61,11 +61,9 @@ class DataSet:
             **{n: {"dtype": "int64", **one} for n in ("frame_index", "episode_index", "index")},
         }
         self.info: dict[str, Any] = {
-            "codebase_version": self.version,
-            "fps": self.fps,
-            "total_frames": sum(sizes.values()),
+            "codebase_version": self.version, "fps": self.fps, "total_frames": sum(sizes.values()),
             "features": self.features,
-        }
+        }  # fmt: skip
         if draw(st.booleans()):
             self.info["data_path"] = PLACES[self.version == "v3.0"]
         self.lengths = [(e, len(own)) for e, own in self.states.items()]
@@ -254,11 +252,9 @@ def test_sound_data_sets_are_read_as_recorded(data, harmless, junk):
 
 
 STRAYS = {
-    "other columns": {"episode": [65, 65], "t": [0.0, 0.05]},
-    "no columns": {},
-    "text": {"episode_index": ["a"], "frame_index": ["b"]},
-    "same numbers": None,
-}
+    "other columns": {"episode": [65, 65], "t": [0.0, 0.05]}, "no columns": {},
+    "text": {"episode_index": ["a"], "frame_index": ["b"]}, "same numbers": None,
+}  # fmt: skip
 
 
 @fuzzed(40)

@@ -41,12 +41,9 @@ def test_simulation_repeats_a_demonstration(folder, task):
 def test_runs_are_resumed(folder, monkeypatch, capsys):
     np.savez(folder / "pick.arms.npz", none=np.empty((0, 0)), even=np.array([[20.0]]))
     plan = {
-        "tasks": {"pick": ["none", "even"]},
-        "settings": {"steps": 50, "batch": 16, "width": 16},
-        "seeds": 1,
-        "episodes": 1,
-        "limit": {"pick": 10},
-    }
+        "tasks": {"pick": ["none", "even"]}, "settings": {"steps": 50, "batch": 16, "width": 16},
+        "seeds": 1, "episodes": 1, "limit": {"pick": 10},
+    }  # fmt: skip
     (folder / "plan.json").write_text(json.dumps(plan))
     monkeypatch.setattr("sys.argv", ["run", str(folder), str(folder / "plan.json")])
     run.main()

@@ -21,11 +21,9 @@ class Sized(ctypes.Structure):
 
 class Settings(Sized):
     _fields_ = (
-        *((name, I64) for name in ("threads", "k", "slices")),
-        ("sides", ctypes.c_int),
-        ("shifts", I64),
-        ("seed", ctypes.c_uint64),
-    )
+        *((name, I64) for name in ("threads", "k", "slices")), ("sides", ctypes.c_int),
+        ("shifts", I64), ("seed", ctypes.c_uint64),
+    )  # fmt: skip
 
 
 class GivenSamples(Sized):

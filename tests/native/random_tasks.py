@@ -132,13 +132,11 @@ def _tool(rng, width, p, parts):
         "clip": _about(rng, 6), "resolution": _about(rng, 0.002),
     }  # fmt: skip
     return {
-        "model": model,
-        "right": [_or_none(rng, rng.uniform(0.6, 1)) for _ in parts],
-        "error": [_or_none(rng, 0.1) for _ in parts],
-        "usual": _positive(rng, len(parts), 10),
+        "model": model, "right": [_or_none(rng, rng.uniform(0.6, 1)) for _ in parts],
+        "error": [_or_none(rng, 0.1) for _ in parts], "usual": _positive(rng, len(parts), 10),
         "limit": _or_none(rng, rng.uniform(0.5, 5)),
         "followed": (rng.random(len(parts)) < 0.7).tolist(),
-    }
+    }  # fmt: skip
 
 
 def _positive(rng, count, size):

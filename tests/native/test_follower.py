@@ -147,19 +147,14 @@ def test_what_python_refuses_is_refused(library, recorded, tmp_path):
 def test_texts_that_are_no_task(library, tmp_path):
     path = tmp_path / "task.json"
     cases = {
-        b"": "no JSON at byte 0",
-        b"[" * 100: "too many levels",
-        b'{"a": 1, "a": 2}': "occurs twice",
-        b"[1e999]": "beyond those of 64 bits",
-        b"[01]": "no JSON at byte 2",
-        b'["\\ud800"]': "no JSON",
-        b"{} {}": "text after the end",
-        b'["\xc3\xa9"]': "beyond ASCII",
-        b"{}": '"format" is missing',
+        b"": "no JSON at byte 0", b"[" * 100: "too many levels",
+        b'{"a": 1, "a": 2}': "occurs twice", b"[1e999]": "beyond those of 64 bits",
+        b"[01]": "no JSON at byte 2", b'["\\ud800"]': "no JSON", b"{} {}": "text after the end",
+        b'["\xc3\xa9"]': "beyond ASCII", b"{}": '"format" is missing',
         b'{"format": 7}': "format: an integer from 8 to 8",
         b"[" + b"0," * 2**20: "more than a million values",
         b" " * (2**24 + 1): "larger than 16 MiB",
-    }
+    }  # fmt: skip
     for content, message in cases.items():
         path.write_bytes(content)
         fails(RuntimeError, message, load, library, path)

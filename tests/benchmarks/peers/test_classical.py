@@ -43,14 +43,10 @@ def test_gaussian_copula_sees_ranks_alone():
 @pytest.mark.parametrize(
     ("truth", "d", "tolerance"),
     [
-        (0.0, 1, 0.02),
-        (0.5, 1, 0.03),
-        (2.0, 1, 0.05),
-        (0.0, 3, 0.02),
-        (0.3, 2, 0.03),
+        (0.0, 1, 0.02), (0.5, 1, 0.03), (2.0, 1, 0.05), (0.0, 3, 0.02), (0.3, 2, 0.03),
         (0.3, 3, 0.06),
     ],
-)
+)  # fmt: skip
 def test_ksg(truth, d, tolerance):
     assert mean_over_draws(ksg, truth, d, 1000) == pytest.approx(truth, abs=tolerance)
 
