@@ -151,6 +151,9 @@ def test_values_at_the_start(session, tmp_path, given):
         if reason:
             assert reason in bench.diagnosis(lambda s: "configure: " in s.message).message
             assert "diagnostics_period" not in node.log.read_text()
+        else:
+            assert bench.transition("activate") and bench.transition("active_shutdown")
+            assert bench.state() == "finalized"
     finally:
         bench.close()
         assert node.alive() and node.stop() == 0, node.log.read_text()
@@ -225,15 +228,6 @@ def test_parameters_are_described(bench):
     assert lag.integer_range[0].from_value == 0
     assert timed.floating_point_range[0].to_value == 3600.0
     assert "fixed while configured" in path.description
-
-
-def test_shutdown_from_active_and_the_end_of_the_process(session, tmp_path):
-    node = NodeProcess(tmp_path / "log.txt", "--ros-args", "-r", "__node:=other")
-    bench = Bench("other")
-    assert bench.transition("configure") and bench.transition("activate")
-    assert bench.transition("active_shutdown") and bench.state() == "finalized"
-    bench.close()
-    assert node.alive() and node.stop() == 0, node.log.read_text()
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,6 @@
 """A robot over DDS: stamps, values, drops and latency."""
 
-import json
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -34,11 +30,7 @@ from infoatlas_rt import Estimator, ExtremumDetector
 from infoatlas_rt.messages.fields import Extractor
 from infoatlas_rt.messages.schema import Schema
 from infoatlas_rt.messages.sync import Synchroniser
-from infoatlas_tools.bags.states import Bag
 from player import Player
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-from make_bag import STORE, make_bag
 
 RATE, LAG, WINDOW = 100, 2, 100
 
@@ -120,49 +112,6 @@ def test_every_estimate_and_extremum_is_the_library_s(bench):
         assert seconds(reported.header.stamp) == state.stamp
         assert seconds(reported.detected_stamp) == state.detected_stamp
     assert Extremum.MAXIMUM == "maximum"
-
-
-def test_a_bag_gives_the_same_numbers(bench, tmp_path):
-    """Recorded demonstrations: read as a bag without ROS, and played over DDS into the node.
-
-    The node has to estimate each state; test_worker.py has the extrema of superseded ones.
-    """
-    make_bag(tmp_path / "bag", 4)
-    command = [Path(sys.executable).with_name("infoatlas-rt"), "bag", tmp_path / "bag"]
-    options = "--topic /joint_states --lag-seconds 0.1 --window 40 --slices 8 --threads 1 --json"
-    done = subprocess.run(
-        [*command, *options.split(), "--delay", "20", "--z", "1"], capture_output=True, check=True
-    )
-    result = json.loads(done.stdout)
-    curve = dict(zip(result["curve"]["stamp"], result["curve"]["mi"], strict=True))
-    names = "kind value prominence z index detected_at stamp detected_stamp".split()
-    expected = sorted(tuple(state[name] for name in names) for state in result["extrema"])
-    assert len(curve) > 50 and expected, "nothing stands out: let it stand out more"
-
-    kind = "sensor_msgs/msg/JointState"
-    with Bag(tmp_path / "bag") as bag:
-        messages = [
-            (seconds_of(m), bytes(STORE.serialize_cdr(m, kind)))  # as in the bag
-            for _, _, m in bag.messages("/joint_states")
-        ]
-    fields = ["position[:]", "velocity[:]"]
-    bench.up(fields=fields, lag_seconds=0.1, window=40, k=0, slices=8, extremum_z=1.0)
-    publisher = bench.publisher()
-    for stamp, message in messages:
-        publisher.publish(message)
-        if stamp in curve:
-            bench.read(stamp)
-    assert {seconds_of(m): m.value for _, m in bench.estimates} == curve
-    bench.wait(lambda: len(bench.extrema) >= len(expected))
-    reported = [
-        (*(getattr(m, name) for name in names[:6]), seconds_of(m), seconds(m.detected_stamp))
-        for m in bench.extrema
-    ]
-    assert sorted(reported) == expected
-
-
-def seconds_of(message):
-    return seconds(message.header.stamp)
 
 
 def test_two_topics(bench):
