@@ -85,13 +85,9 @@ def tensorrt_api(version: str) -> dict:
     folders = (FOLDER, FOLDER) if version == RTX else tensorrt(version)
     paths = dict(zip(("PYTHONPATH", "LD_LIBRARY_PATH"), map(str, folders), strict=True))
     answer = subprocess.run(
-        [sys.executable, "-c", DESCRIBE],
-        env={**os.environ, **paths},
-        input=json.dumps([module, CLASSES, ENUMS]),
-        text=True,
-        stdout=subprocess.PIPE,
-        check=True,
-    ).stdout
+        [sys.executable, "-c", DESCRIBE], env={**os.environ, **paths},
+        input=json.dumps([module, CLASSES, ENUMS]), text=True, stdout=subprocess.PIPE, check=True,
+    ).stdout  # fmt: skip
     return json.loads(answer.replace(f"{module}.{module.removesuffix('_bindings')}.", ""))
 
 

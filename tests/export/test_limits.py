@@ -329,11 +329,9 @@ def test_the_parser_accepts_faults_of_the_table(parsed):
 @pytest.mark.parametrize(("k", "builds"), [(limits.LARGEST_K, True), (limits.LARGEST_K + 1, False)])
 def test_the_largest_sort_that_the_builder_takes(rtx, parsed, k, builds):
     proto = graph(
-        [("TopK", ["x", "k"], ["y", "i"], {"axis": 1})],
-        constants=[("k", np.array([k]))],
-        shape=("slices", 5000),
-        y=(FLOAT, ["slices", k]),
-    )
+        [("TopK", ["x", "k"], ["y", "i"], {"axis": 1})], constants=[("k", np.array([k]))],
+        shape=("slices", 5000), y=(FLOAT, ["slices", k]),
+    )  # fmt: skip
     builder, network = parsed(proto.SerializeToString())
     config = builder.create_builder_config()
     config.num_compute_capabilities = 1

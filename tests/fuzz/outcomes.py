@@ -22,12 +22,9 @@ def fuzzed(examples: int) -> Callable[[Any], Any]:
     ones and 20 times as many as `examples`."""
     percent = settings().max_examples
     return settings(
-        max_examples=max(1, examples * percent // (3 * ORDINARY)),
-        derandomize=percent <= ORDINARY,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
+        max_examples=max(1, examples * percent // (3 * ORDINARY)), derandomize=percent <= ORDINARY,
+        database=None, deadline=None, suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
 
 
 def outcome(call: Callable[[], Any], *named: object) -> Any:

@@ -45,12 +45,9 @@ def test_a_demonstration_again(found, estimator, demonstrations):
     with h5py.File(demonstrations) as file:
         actions = torch.from_numpy(file["traj_0/actions"][()])
     env = gymnasium.make(
-        "PickCube-v1",
-        obs_mode="state",
-        control_mode="pd_joint_pos",
-        max_episode_steps=len(actions),
-        **headless.OPTIONS,
-    )
+        "PickCube-v1", obs_mode="state", control_mode="pd_joint_pos",
+        max_episode_steps=len(actions), **headless.OPTIONS,
+    )  # fmt: skip
     envs = ManiSkillVectorEnv(env, ignore_terminations=True, record_metrics=True)
     windows = VectorWindows(1, estimator)
     wrapped = KeyStateWrapper(

@@ -127,13 +127,9 @@ def test_a_result_that_is_not_used_is_a_warning(standard, tmp_path):
     )
     compiler = "c++" if in_cpp else "cc"
     options = (
-        f"-std={standard}",
-        f"-I{PREFIX}/include",
-        "-c",
-        "-o",
-        tmp_path / "dropped.o",
+        f"-std={standard}", f"-I{PREFIX}/include", "-c", "-o", tmp_path / "dropped.o",
         "-Werror=unused-result",
-    )
+    )  # fmt: skip
     done = subprocess.run([compiler, *options, source], capture_output=True, text=True)
     lines = re.findall(r"dropped\.c\w*:(\d+):\d+: error: ignoring", done.stderr)
     assert sorted({int(line) for line in lines}) == [*range(4, 4 + len(calls))], done.stderr

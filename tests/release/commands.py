@@ -18,13 +18,9 @@ def run(*command: str | Path, where: Path, code: int = 0, **environment: str) ->
     """Output of a command, including standard error; SystemExit if it ends with another code."""
     print("$", *command, flush=True)
     done = subprocess.run(
-        list(map(str, command)),
-        cwd=where,
-        env={**ENVIRONMENT, **environment},
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+        list(map(str, command)), cwd=where, env={**ENVIRONMENT, **environment}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
     if done.returncode != code:
         raise SystemExit(f"{done.stdout}\nended with {done.returncode} instead of {code}")
     return done.stdout

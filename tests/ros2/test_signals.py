@@ -43,13 +43,10 @@ def stopped(code, number, hangup=signal.SIG_DFL):
     words = ["--ros-args", "-r", "__node:=signalled", "-p", "topic:=/signalled/value"]
     words += ["-p", "message_type:=sensor_msgs/msg/JointState", "-p", "slices:=2"]
     done = subprocess.run(
-        [sys.executable, "-c", code + START, *words],
-        capture_output=True,
-        text=True,
-        timeout=2 * LIMIT,
-        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        [sys.executable, "-c", code + START, *words], capture_output=True, text=True,
+        timeout=2 * LIMIT, env=os.environ | {"PYTHONUNBUFFERED": "1"},
         preexec_fn=lambda: signal.signal(signal.SIGHUP, hangup),
-    )
+    )  # fmt: skip
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
     lines = [line for line in done.stderr.splitlines() if not line.startswith(("[INFO]", "[WARN]"))]
     assert lines == [f"infoatlas_node: stopped by {number.name}"], done.stderr

@@ -7,12 +7,9 @@ from benchmarks.generation.tasks import Task
 from infoatlas_tools import Pose, Position
 
 TASK = Task(
-    "Invented",
-    {"cube": Pose("cube"), "goal": Position("goal")},
-    (("cube",), ("goal",)),
-    (("grasp", "cube"),),
-    held=("", "cube"),
-)
+    "Invented", {"cube": Pose("cube"), "goal": Position("goal")}, (("cube",), ("goal",)),
+    (("grasp", "cube"),), held=("", "cube"),
+)  # fmt: skip
 POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
 NAMES = (
     *("joint1.position", "finger1.position", "joint1.velocity"),

@@ -117,14 +117,9 @@ def coefficient(scale, natural):
     torch.manual_seed(0)
     product = scale * torch.randn(1, 400, 1)
     return solve_readout(
-        torch.cat([product[:, :100] + 0.5, product], 1),
-        torch.zeros(1, 500),
-        torch.full((1, 1), 0.1),
-        100,
-        newton_steps=3,
-        exact=True,
-        natural=natural,
-    ).item()
+        torch.cat([product[:, :100] + 0.5, product], 1), torch.zeros(1, 500),
+        torch.full((1, 1), 0.1), 100, newton_steps=3, exact=True, natural=natural,
+    ).item()  # fmt: skip
 
 
 def test_natural_features_keep_their_scale():
