@@ -24,7 +24,7 @@ INSTALL = install --quiet --disable-pip-version-check --no-compile
 SIMULATED := $(shell $(PYTHON) -c 'import sys; print(int(sys.version_info < (3, 13)))')
 
 .DEFAULT_GOAL := help
-.PHONY: accuracy applications bench cameras-data clean demo dist docs engines environments fuzz generation gpu help keystates keystates-data lint native-aarch64 native-sanitize policies pretrain remake ros-demo ship summary test test-avx2 test-benchmarks test-core test-fast test-lerobot test-maniskill test-native test-rest test-ros2 test-train
+.PHONY: accuracy applications bench cameras-data clean demo dist docs engines environments fuzz generation gpu help keystates keystates-data lint native-aarch64 native-sanitize policies pretrain remake ros-demo ship summary test test-avx2 test-benchmarks test-core test-fast test-lerobot test-maniskill test-native test-rest test-ros2 test-runtime test-tools test-train
 help: ## this list
 	@sed -nE 's/^([a-z][a-z0-9 -]*):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{printf "%-22s %s\n", $$1, $$2}'
 
@@ -54,9 +54,10 @@ PROCESSES ?= 2
 PYTEST = $(1)/python -m pytest -n $(PROCESSES) --dist loadfile --durations 10 --durations-min 10
 
 # In the environment of the runtime, to show that the core needs no other package.
-test-fast: .venv/tests ## tests of the runtime and the tools, in a few minutes (no torch, no C++ engine, no simulator)
+test-fast: test-runtime test-tools ## tests of the runtime and the tools, in a few minutes (no torch, no C++ engine, no simulator)
+test-runtime test-tools: .venv/tests
 	$(RUN)/python -c "from importlib.util import find_spec as f; assert not any(map(f, ('torch', 'mujoco', 'infoatlas_native')))"
-	$(call PYTEST,$(RUN)) tests/runtime tests/tools
+	$(call PYTEST,$(RUN)) tests/$(@:test-%=%)
 
 # In one process, because files share a traced model.
 test-train: PROCESSES = 0
