@@ -143,12 +143,6 @@ def test_gradients_page():
     assert last > first + 0.3 and after > 0.9 > before
 
 
-def test_the_tutorial_is_one_page():
-    assert len((ROOT / "docs/tutorial.md").read_text(encoding="utf-8").splitlines()) <= 300
-    for picture in (ROOT / "docs").glob("tutorial_*.png"):
-        assert picture.stat().st_size < 160_000, picture.name
-
-
 def test_outputs_that_differ_are_found_and_written(tmp_path, capsys):
     module, page = script("outputs"), tmp_path / "page.md"
     module.PAGES = (page,)
@@ -307,6 +301,8 @@ def test_versions_of_the_models_in_the_changelog():
     assert row in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
-def test_the_readme_and_the_concepts_are_short():
-    assert len((ROOT / "docs/concepts.md").read_text(encoding="utf-8").splitlines()) <= 60
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 80
+def test_pages_are_short():
+    for name, most in {"README.md": 80, "docs/concepts.md": 60, "docs/tutorial.md": 300}.items():
+        assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) <= most, name
+    for picture in (ROOT / "docs").glob("tutorial_*.png"):
+        assert picture.stat().st_size < 160_000, picture.name

@@ -6,7 +6,6 @@ import mani_skill.envs  # noqa: F401
 import numpy as np
 from mani_skill.utils.wrappers import RecordEpisode
 
-from infoatlas_rt.cli.main import main
 from infoatlas_tools import load_trajectories
 from infoatlas_tools.generation import headless
 
@@ -30,11 +29,6 @@ def test_states_of_the_simulation(demonstrations):
     np.testing.assert_array_equal(found.lengths, observed.lengths)
     height = found.states[:, found.names.index("actors.cube.2")]
     np.testing.assert_allclose(height, observed.states[:, observed.names.index("obs.31")])
-
-
-def test_key_states_from_the_command_line(demonstrations, tmp_path, capsys):
-    assert main(["keystates", str(demonstrations), "--count", "2"]) == 0
-    assert "key states of 10 demonstrations" in capsys.readouterr().out
 
 
 def test_an_episode_that_fails_without_observations(tmp_path):

@@ -99,9 +99,6 @@ def test_no_slices(engine):
     assert [value.shape for value in found] == [(0,), (0, 60), (0, 60), (0,)]
 
 
-# -- Arrays that are refused ---------------------------------------------------------------------
-
-
 @given(st.data())
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_any_arrays_are_taken_or_refused(data):
@@ -203,9 +200,6 @@ def test_denormal_numbers_stay_as_they_are(engine):
     assert tiny * np.float32(0.5) > 0
 
 
-# -- Files that are refused ----------------------------------------------------------------------
-
-
 def test_weights_of_other_names():
     """A valid file without the weights that the engine needs."""
     whole = content("edge")
@@ -217,9 +211,6 @@ def test_weights_of_other_names():
 def test_another_interface():
     with pytest.raises(RuntimeError, match=r"interface 99.*install infoatlas-rt again"):
         Engine(content("edge"), interface=99)
-
-
-# -- Threads and processes -----------------------------------------------------------------------
 
 
 def test_the_gil_is_released(engine):

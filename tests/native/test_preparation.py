@@ -235,8 +235,6 @@ class Unprepared:
         self.run = backend.run
 
 
-# -- Arrays that are refused ---------------------------------------------------------------------
-
 ENGINE = Engine(inputs.content("edge"))
 N, D = 40, 6
 GIVEN = {

@@ -22,9 +22,6 @@ from infoatlas_train.data.mixtures import Mixture
 CONSTANTS = {"noise": 1.4, "spread": 1.2, "ceiling": 2.0, "few": 3.0} | module.PLAIN
 
 
-# ---- labels --------------------------------------------------------------------------------------
-
-
 def test_unsliced_draws_are_the_atlas_and_elliptical_ones():
     draws = list(module.unsliced(6, seed=1, samples=40))
     assert [d.family == "elliptical" for d in draws] == [False, False, True] * 2
@@ -137,9 +134,6 @@ def test_labels_of_sliced_mixtures():
     assert mi == pytest.approx(2 * entropy(k) - entropy(2 * k), abs=5 * error)
 
 
-# ---- diagnostics and law ----------------------------------------------------------------------
-
-
 def test_gaussian_part_takes_its_bias_off():
     rng = np.random.default_rng(0)
     found = []
@@ -230,9 +224,6 @@ def test_fit_of_slices_covers_each_kind():
         share = module.coverage(part, module.standard_errors(part, found))
         assert share > module.EACH - 0.04 and (family == "hard" or share > 0.85)
     assert found["beyond"] == pytest.approx(1.2, abs=0.3)
-
-
-# ---- end to end ----------------------------------------------------------------------------------
 
 
 def test_read_goes_through_the_public_estimator():

@@ -227,9 +227,6 @@ def test_copies_and_constants_stay_finite(model):
             )
 
 
-# ---- fit -----------------------------------------------------------------------------------------
-
-
 def batch_of(count):
     return torch.arange(count) // fit_correction.TOGETHER
 
