@@ -272,11 +272,15 @@ def make_pycuda(world: World) -> types.ModuleType:
         if not world.gpus:
             raise LogicError("cuInit failed: no CUDA-capable device is detected")
 
-    module = types.ModuleType("pycuda.driver")
-    for value in (Error, MemoryError, LogicError, Context, Device, Stream, Event, mem_alloc,
-                  pagelocked_empty, memcpy_htod_async, memcpy_dtoh_async, memcpy_dtod_async,
-                  init):  # fmt: skip
-        setattr(module, value.__name__, value)
+    copies = memcpy_htod_async, memcpy_dtoh_async, memcpy_dtod_async
+    classes = Error, MemoryError, LogicError, Context, Device, Stream, Event
+    return named("pycuda.driver", *classes, mem_alloc, pagelocked_empty, *copies, init)
+
+
+def named(name: str, *values: Any) -> types.ModuleType:
+    """A module with these classes and functions."""
+    module = types.ModuleType(name)
+    vars(module).update({value.__name__: value for value in values})
     return module
 
 
@@ -333,13 +337,9 @@ def make_driver(world: World) -> types.ModuleType:
         world.counts["executables alive"] -= 1
         return (CUresult.CUDA_SUCCESS,)
 
-    module = types.ModuleType("cuda.bindings.driver")
-    for value in (
-        CUresult, CUstreamCaptureMode, CUstream, cuStreamBeginCapture, cuStreamEndCapture,
-        cuGraphDestroy, cuGraphInstantiate, cuGraphLaunch, cuGraphExecDestroy,
-    ):  # fmt: skip
-        setattr(module, value.__name__, value)
-    return module
+    classes = CUresult, CUstreamCaptureMode, CUstream
+    calls = cuStreamBeginCapture, cuStreamEndCapture, cuGraphDestroy, cuGraphInstantiate
+    return named("cuda.bindings.driver", *classes, *calls, cuGraphLaunch, cuGraphExecDestroy)
 
 
 # --------------------------------------------------------------------------------------- tensorrt

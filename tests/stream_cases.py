@@ -9,7 +9,6 @@ case has
 - "rate" and "follow_all" of the tracker
 - "states": [n, d], null for NaN; "stamps": [n], seconds, or null
 - "resets": states before which the episode is said to end
-- "node": whether the node is to report the same
 - "events": for each key state the number of the state with which it is reported, and the fields
   keystate, step, detected_step, stamp, detected_stamp, score, subtask
 - "outcomes": [number, state, since, reason] of the states with which the outcome changes
@@ -48,7 +47,6 @@ class Case:
     states: list[list[float]]
     stamps: list[float | None]
     resets: list[int]
-    node: bool
     expected: dict[str, Any]
 
     @property
@@ -83,7 +81,7 @@ def read(name: str) -> Case:
     states = [[np.nan if v is None else v for v in state] for state in values["states"]]
     stamps = values["stamps"] or [None] * len(states)
     options = {"rate": values["rate"], "follow_all": values["follow_all"]}
-    return Case(task, options, states, stamps, values["resets"], values["node"], values)
+    return Case(task, options, states, stamps, values["resets"], values)
 
 
 def change(task: Any, where: str, value: Any) -> None:

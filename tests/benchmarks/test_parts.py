@@ -29,9 +29,7 @@ def test_a_family_that_misses_is_silent_though_most_draws_are_inside():
     assert f"| 100 | {OURS} | 2 | 62% | 1 of 2 |" in text
     assert f"Silent: {OURS}, n = 100: missed." in text
     assert "peer" not in text
-
-
-def test_half_inside_is_not_silent():
+    # Half of them inside is not silent.
     found = intervals.judge({"half": ((1.0, 3.0), 1.0, (0.1, 0.3))})
     assert (found.inside, found.silent) == (0.5, ())
     assert found.half_width == pytest.approx(1.645 * 0.2)

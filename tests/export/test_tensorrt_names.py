@@ -17,26 +17,17 @@ import pytest
 
 import tensorrt_bindings as bindings
 from fake_gpu import World, make_tensorrt
-from infoatlas_export import build_progress, engine_builder, engine_layers, inspection, parser_check
+from infoatlas_export import engine_layers
 from infoatlas_export.build_cli import BACKENDS
-from infoatlas_rt.backends import (
-    cuda_device,
-    tensorrt,
-    tensorrt_checks,
-    tensorrt_contexts,
-    tensorrt_libraries,
-)
+from infoatlas_rt.backends import tensorrt
 from infoatlas_rt.backends.choice import PROVIDERS
 from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES
 from infoatlas_rt.models.engine_file import BUILDERS
 
 RECORD = json.loads(bindings.RECORD.read_text())
-MODULES = [
-    Path(module.__file__) for module in (
-        engine_builder, tensorrt, cuda_device, inspection, tensorrt_libraries, tensorrt_checks,
-        tensorrt_contexts, build_progress, parser_check,
-    )
-]  # fmt: skip
+OURS, EXPORT = (Path(module.__file__).parent for module in (tensorrt, engine_layers))
+PARTS = ("engine_builder.py", "inspection.py", "build_progress.py", "parser_check.py")
+MODULES = [*OURS.glob("tensorrt*.py"), OURS / "cuda_device.py", *(EXPORT / part for part in PARTS)]
 # Names of TensorRT-RTX only; the code first checks `Library.compiles` or `anywhere`.
 RTX_ALONE = {
     "BuilderFlag": {"REQUIRE_USER_ALLOCATION"},

@@ -156,27 +156,17 @@ def names_of(draw: Any, shape: tuple[int, ...], width: int) -> tuple[Any, tuple[
     """Names in one of the forms of data sets, and the names of the coordinates."""
     plain, half = [f"n{i}" for i in range(width)], width // 2
     flat = tuple(f"{FEATURE}.{name}" for name in plain)
-    numbered = (
-        None if width == 1 or len(shape) > 1 else tuple(f"{FEATURE}.{i}" for i in range(width))
-    )
+    counted = tuple(f"{FEATURE}.{i}" for i in range(width))
+    numbered = None if width == 1 or len(shape) > 1 else counted
+    nested = {"arm": {"left": plain[:half], "right": {"x": plain[half:]}}}
+    numbers = {n: i for i, n in reversed(list(enumerate(plain)))}
+    motors = {n: [7 + i, "model"] for i, n in enumerate(plain)}
     both = {"left": plain[:half], "right": plain[half:]}
-    return draw(
-        chosen(
-            (
-                (plain, flat),
-                ([plain], flat),
-                ({"motors": plain}, flat),
-                (both, flat),
-                ({"arm": {"left": plain[:half], "right": {"x": plain[half:]}}}, flat),
-                ({n: i for i, n in reversed(list(enumerate(plain)))}, flat),
-                ({n: [7 + i, "model"] for i, n in enumerate(plain)}, flat),
-                (list(range(width)), tuple(f"{FEATURE}.{i}" for i in range(width))),
-                ([f"n{i}" for i in range(width + 3)], numbered),
-                (None, numbered),
-                (draw(chosen(JUNK)), None),
-            )
-        )
-    )
+    known = (plain, [plain], {"motors": plain}, both, nested, numbers, motors)
+    more = ([f"n{i}" for i in range(width + 3)], numbered), (None, numbered)
+    junk = draw(chosen(JUNK)), None
+    forms = *((names, flat) for names in known), ([*range(width)], counted), *more, junk
+    return draw(chosen(forms))
 
 
 def cut(data: DataSet, episode: int) -> None:

@@ -20,7 +20,7 @@ from parity import compare
 
 ROOT = Path(__file__).parents[2]
 HEADERS = ROOT / "runtime/native/include/infoatlas"
-C_HEADERS = {name: (HEADERS / name).read_text() for name in ("infoatlas.h", "follower.h")}
+C_HEADERS = "".join((HEADERS / name).read_text() for name in ("infoatlas.h", "follower.h"))
 TOLERANCE = 1e-6  # nats
 EDGE = MODELS / "edge.onnx"
 
@@ -81,22 +81,9 @@ def test_calls_in_real_time_and_refusals(programs, tmp_path):
     assert re.fullmatch(r"\d+ calls, 0 allocations, 0 locks, (not )?watched: ", lines[1]), lines[1]
 
 
-def test_each_function_says_whether_it_may_run_in_real_time():
-    form = r"Real time: (yes|no)[^.]*\. Threads: (any|one)\. Cost: .*\."
-    for text in C_HEADERS.values():
-        described = r"/\*((?:(?!\*/).)*)\*/\n((?:INFOATLAS_(?:API|CHECKED) [^;]*;\n)+)"
-        groups = re.findall(described, text, re.DOTALL)
-        functions = re.findall(r"^INFOATLAS_(?:API|CHECKED) ", text, re.MULTILINE)
-        assert sum(calls.count(";") for _, calls in groups) == len(functions) > 10
-        for comment, calls in groups:
-            assert re.search(form, re.sub(r"\s+\*?\s*", " ", comment)), calls
-
-
 def status_functions():
     """The functions that return a status, with their numbers of arguments."""
-    found = re.findall(
-        r" infoatlas_status (infoatlas_\w+)\(([^)]*)\);", "".join(C_HEADERS.values())
-    )
+    found = re.findall(r" infoatlas_status (infoatlas_\w+)\(([^)]*)\);", C_HEADERS)
     return {name: arguments.count(",") + 1 for name, arguments in found}
 
 
@@ -284,16 +271,6 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_refused_samples(library, edge, case):
-    samples, options, message = REFUSED[case]
-    estimator = library.estimator(edge, 40, 3, 3)
-    with pytest.raises(RuntimeError, match=message) as error:
-        library.run(estimator, *samples(), **options)
-    assert error.value.args[0] == INPUT_ERROR
-    assert library.run(estimator, X, X)["saturated"]  # the next call is unaffected
-
-
 SETTINGS = {
     "k": ({"k": 6}, "k is 6: use 1 to 5"),
     "wide": ({"k": 4}, "slices of 4 dimensions .* x has 3"),
@@ -303,12 +280,17 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("case", SETTINGS)
-def test_refused_settings(library, edge, case):
-    settings, message = SETTINGS[case]
+@pytest.mark.parametrize("case", [*REFUSED, *SETTINGS])
+def test_refused_samples_and_settings(library, edge, case):
+    samples, options, message = REFUSED.get(case) or (None, *SETTINGS[case])
+    estimator = library.estimator(edge, 40, 3, 3)
     with pytest.raises(RuntimeError, match=message) as error:
-        library.estimator(edge, 40, 3, 3, **settings)
+        if samples is None:
+            library.estimator(edge, 40, 3, 3, **options)
+        else:
+            library.run(estimator, *samples(), **options)
     assert error.value.args[0] == INPUT_ERROR
+    assert library.run(estimator, X, X)["saturated"]  # the next call is unaffected
 
 
 def test_refused_files(library, tmp_path):

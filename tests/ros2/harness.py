@@ -21,7 +21,7 @@ from geometry_msgs.msg import PoseStamped
 from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, Outcome, Subtask
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
-from rcl_interfaces.srv import DescribeParameters, SetParametersAtomically
+from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
@@ -109,7 +109,6 @@ class Bench:
         self._change = node.create_client(ChangeState, f"{base}/change_state")
         self._get = node.create_client(GetState, f"{base}/get_state")
         self._set = node.create_client(SetParametersAtomically, f"{base}/set_parameters_atomically")
-        self._describe = node.create_client(DescribeParameters, f"{base}/describe_parameters")
         self._reset = node.create_client(Trigger, f"{base}/reset")
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(node)
@@ -212,9 +211,6 @@ class Bench:
         ]
         result = self._call(self._set, SetParametersAtomically.Request(parameters=messages)).result
         return "" if result.successful else result.reason
-
-    def describe(self, names: Iterable[str]) -> list[Any]:
-        return self._call(self._describe, DescribeParameters.Request(names=list(names))).descriptors
 
     def down(self) -> None:
         """Bring the node to unconfigured from any state."""

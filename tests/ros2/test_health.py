@@ -37,6 +37,10 @@ def test_every_warning_of_a_period_is_in_its_report():
     assert status.level == DiagnosticStatus.WARN
     assert status.message == "8 coordinates now; inference is too slow; ok"
     assert report(health).message == "ok"
+    health.warn("slow")
+    health.fail("k is 5")
+    status = report(health)
+    assert (status.level, status.message) == (DiagnosticStatus.ERROR, "k is 5")
 
 
 def test_refusals_before_a_stall_are_reported():
@@ -45,11 +49,3 @@ def test_refusals_before_a_stall_are_reported():
     assert status.level == DiagnosticStatus.WARN
     stalled = "stalled: no message on /arm for 1.2 s (stall_after is 1 s)"
     assert status.message == f"{stalled}; refused 4 (dimension)"
-
-
-def test_an_error_comes_before_warnings():
-    health = Health()
-    health.warn("slow")
-    health.fail("k is 5")
-    status = report(health)
-    assert (status.level, status.message) == (DiagnosticStatus.ERROR, "k is 5")

@@ -220,16 +220,6 @@ def test_ctrl_c_under_load_is_no_traceback(session, tmp_path):
         assert "Traceback" not in node.log.read_text(), node.log.read_text()
 
 
-def test_parameters_are_described(bench):
-    for name, reported in zip(SMALL, bench.describe(SMALL), strict=True):
-        if name != "use_sim_time":
-            assert reported.description, name
-    lag, timed, path = bench.describe(["lag", "lag_seconds", "model"])
-    assert lag.integer_range[0].from_value == 0
-    assert timed.floating_point_range[0].to_value == 3600.0
-    assert "fixed while configured" in path.description
-
-
 @pytest.mark.parametrize(
     ("given", "why"),
     [

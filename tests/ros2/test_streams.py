@@ -72,7 +72,6 @@ def check(bench, case):
 @pytest.mark.parametrize("name", NODE)
 def test_a_stream(bench, tmp_path, name):
     case = read(name)
-    assert case.node
     bench.up(lag_seconds=0.0, task_file=str(case.save(tmp_path)))
     publisher = bench.publisher()
     for first, last in pairwise([0, *case.resets, len(case.states)]):

@@ -298,7 +298,6 @@ def main() -> None:
             "about": plain["about"], "task": plain["task"], "change": plain.get("change", {}),
             "rate": plain.get("rate"), "follow_all": plain.get("follow_all", False),
             "resets": plain.get("resets", []),
-            "node": stamps is not None and None not in list(stamps),
             "stamps": None if stamps is None else short(list(map(_or_none, stamps)), 9),
             "states": short(plain["states"], 9),
         }  # fmt: skip

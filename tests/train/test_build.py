@@ -85,25 +85,23 @@ def test_complete_files_are_unchanged(built, short):
 
 def test_a_recipe_can_start_with_a_smaller_network(short, tmp_path):
     """With two dimensions first; the larger network starts from its weights."""
-    recipe = short
-    recipe["start"] = {"network": {"dim": 2}, "pretrain": {"steps": 2, "seed": 3}}
-    recipe["pretrain"] |= {"steps": 1, "lr": 1e-300}
-    Build(recipe, tmp_path, 1).run(until="pretrain")
+    short["start"] = {"network": {"dim": 2}, "pretrain": {"steps": 2, "seed": 3}}
+    short["pretrain"] |= {"steps": 1, "lr": 1e-300}
+    Build(short, tmp_path, 1).run(until="pretrain")
     first, about = pretrain.load(tmp_path / "start" / "last.pt")
     assert first.config.dim == 2 and about["step"] == 2 and about["seed"] == 3
     whole, about = pretrain.load(tmp_path / "pretrain" / "last.pt")
     assert whole.config.dim == 5 and about["datasets"] == 3 * 8
     begun = whole.hypernetwork.state_dict()
-    for name, values in expanded(
-        first.hypernetwork.state_dict(), first.config, whole.config
-    ).items():
+    grown = expanded(first.hypernetwork.state_dict(), first.config, whole.config)
+    for name, values in grown.items():
         if name == "q_joint" or name.startswith("f_x"):  # it has no new random weights
             assert torch.equal(begun[name], values), name
     stages = json.loads((tmp_path / "manifest.json").read_text())["stages"]
     assert stages["pretrain"]["inputs"] == stages["start"]["outputs"]
-    recipe["start"]["pretrain"]["steps"] = 3
+    short["start"]["pretrain"]["steps"] = 3
     with pytest.raises(RecipeError, match="has the stage 'start' of another recipe"):
-        Build(recipe, tmp_path, 1).run(until="pretrain")
+        Build(short, tmp_path, 1).run(until="pretrain")
 
 
 def test_a_recipe_can_start_with_the_network_of_another(built, short, tmp_path):

@@ -159,12 +159,8 @@ def test_standard_error_grows_with_what_it_counts():
     assert standard_error(None, **base) == 0.1
     least = standard_error(CONSTANTS, **base)
     assert least > 0.1
-    for name, value in {
-        "noise": 0.2,
-        "predicted_error": 0.3,
-        "rank_noise": 0.2,
-        "samples": 40,
-    }.items():
+    larger = {"noise": 0.2, "predicted_error": 0.3, "rank_noise": 0.2, "samples": 40}
+    for name, value in larger.items():
         assert standard_error(CONSTANTS, **{**base, name: value}) > least
     assert standard_error(CONSTANTS, **{**base, "beyond": 1.0}) == least  # power 0: as without it
     powers = {**CONSTANTS, "predicted": 0.5, "beyond": 1.0}

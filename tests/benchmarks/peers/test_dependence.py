@@ -23,12 +23,8 @@ def test_distance_correlation_by_hand():
         for i in range(n):
             for j in range(n):
                 if i != j:
-                    u[i, j] = (
-                        a[i, j]
-                        - a[i].sum() / (n - 2)
-                        - a[:, j].sum() / (n - 2)
-                        + a.sum() / ((n - 1) * (n - 2))
-                    )
+                    u[i, j] = a[i, j] - (a[i].sum() + a[:, j].sum()) / (n - 2)
+                    u[i, j] += a.sum() / ((n - 1) * (n - 2))
         return u
 
     a, b = centred(x), centred(y)
