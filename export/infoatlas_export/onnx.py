@@ -119,7 +119,8 @@ def quick() -> Iterator[None]:
     searches for unused ones find hardly any.
     """
     matcher: Any = getattr(getattr(rewriter, "_matcher", None), "SimplePatternMatcher", None)
-    default, enabled = getattr(matcher, "match", None), gc.isenabled()
+    default: Any = getattr(matcher, "match", None)
+    enabled = gc.isenabled()
 
     def ours(self: Any, model: Any, graph: Any, node: Any, **options: Any) -> Any:
         first = self.pattern.output_nodes[0].op_identifier()
