@@ -21,8 +21,6 @@ KERNEL = """File "/a/infoatlas_train/model/infoatlas.py", line 9, in forward
     kx = [gaussian(x) for x in y]
   File "/a/infoatlas_train/model/neighbour_features.py", line 3, in gaussian
     return torch.exp(x)"""
-
-
 MODULE = KERNEL + '\n  File "/b/torch/nn/modules/linear.py", line 1, in forward\n'
 CRITIC = KERNEL.replace("neighbour_features.py", "critic.py").replace("inside", "solve_readout")
 

@@ -44,16 +44,8 @@ def or_none(fits):
     return lambda value: value is None or fits(value)
 
 
-def flag(value):
-    return isinstance(value, bool)
-
-
-def never(value):
-    return False
-
-
-def none(value):
-    return value is None
+flag, never = (lambda value: isinstance(value, bool)), (lambda value: False)
+none = or_none(never)
 
 
 def steps(value):

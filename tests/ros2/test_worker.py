@@ -24,8 +24,6 @@ from infoatlas_tools.bags.states import Bag
 STORE = get_typestore(Stores.ROS2_KILTED)
 OPTIONS = {"lag": 2, "lag_seconds": 0.0, "window": 32, "threads": 1, "provider": "cpu"}
 SETTINGS = Settings(topic="/a", fields=("position[:]",), **OPTIONS)
-
-
 LATER = START + 10**10
 
 
