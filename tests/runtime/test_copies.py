@@ -147,9 +147,8 @@ def test_a_copy_does_not_follow_the_original(kind, fed):
 
 def test_a_wrapper_is_not_copied():
     """Both would step the same environments."""
-    envs = rt.KeyStateWrapper(
-        ReplayEnv([EPISODES[:3], EPISODES[3:6]], "maniskill"), rt.VectorTracker(2, found())
-    )
+    replayed = ReplayEnv([EPISODES[:3], EPISODES[3:6]], "maniskill")
+    envs = rt.KeyStateWrapper(replayed, rt.VectorTracker(2, found()))
     refuses("both would step the same environments", copy.copy, envs)
 
 

@@ -23,9 +23,8 @@ def test_the_source_is_named(tmp_path, monkeypatch, name, about, end):
     record = json.dumps({"url": source.as_uri(), **about}) if name else None
     found = SimpleNamespace(read_text=lambda file: record)
     monkeypatch.setattr(installation, "distribution", lambda package: found)
-    assert installation.install_again("-v") == (
-        f"pip install --force-reinstall -v {end.format(source)}"
-    )
+    command = f"pip install --force-reinstall -v {end.format(source)}"
+    assert installation.install_again("-v") == command
     if name:
         source.rmdir()  # it was moved: no index has the package either
         assert installation.install_again().endswith("or the path of a wheel)")

@@ -63,8 +63,7 @@ def test_errors_name_a_column_that_is_no_numbers(column, dtype):
 
 
 def test_numbered_columns_are_no_names():
-    frame = pd.DataFrame([[0.0, np.nan]])
-    refuses("coordinate 1: remove", as_samples, frame, "x")
+    refuses("coordinate 1: remove", as_samples, pd.DataFrame([[0.0, np.nan]]), "x")
     assert Trajectories(pd.DataFrame(np.ones((4, 2))), [4]).names == ()
 
 
@@ -73,14 +72,11 @@ def test_names_of_columns_are_names_of_coordinates(frames):
     assert found.trajectories.names == tuple(NAMES)
     named = Trajectories([f.to_numpy() for f in frames], names=NAMES)
     np.testing.assert_array_equal(found.steps, discover_keystates(named, count=2).steps)
-    lengths = pd.Series([len(f) for f in frames])
-    joined = Trajectories(pd.concat(frames, ignore_index=True), lengths)
+    joined = Trajectories(pd.concat(frames, ignore_index=True), pd.Series([len(f) for f in frames]))
     assert joined.names == tuple(NAMES)
     levels = pd.MultiIndex.from_tuples([("tool", "x"), ("tool", "y")])
-    assert Trajectories(pd.DataFrame(np.ones((3, 2)), columns=levels), [3]).names == (
-        "tool.x",
-        "tool.y",
-    )
+    tool = Trajectories(pd.DataFrame(np.ones((3, 2)), columns=levels), [3])
+    assert tool.names == ("tool.x", "tool.y")
 
 
 def test_frames_with_other_columns_are_refused(frames):

@@ -38,10 +38,8 @@ def members() -> Iterator[tuple[str, object]]:
             if key.startswith("_") or not ours:
                 continue
             if isinstance(member, property) or callable(getattr(value, key)):
-                yield (
-                    f"{name}.{key}",
-                    member if isinstance(member, property) else getattr(value, key),
-                )
+                member = member if isinstance(member, property) else getattr(value, key)
+                yield f"{name}.{key}", member
 
 
 MEMBERS = dict(members())

@@ -53,8 +53,7 @@ class Engine:
 
     def canonicalise(self, x, y, projections_x, projections_y, score_table):
         assert projections_x is projections_y is None
-        assert x.flags.c_contiguous and y.flags.c_contiguous
-        assert len(score_table) == 2 * len(x) - 1
+        assert x.flags.c_contiguous and y.flags.c_contiguous and len(score_table) == 2 * len(x) - 1
         sides, correlations = np.zeros((2, 1, len(x), 5), np.float32), np.zeros((1, 5))
         return *sides, correlations, *np.ones((2, 1), np.int64), np.zeros(1, bool)
 
@@ -129,9 +128,8 @@ def test_native_does_not_fit_into_memory(model, package, monkeypatch):
 
 def test_native_has_another_interface(model, package):
     package.INTERFACE += 1
-    message = (
-        rf"9\.9 has interface {native.INTERFACE + 1}.* calls {native.INTERFACE}: install .*again"
-    )
+    own = native.INTERFACE
+    message = rf"9\.9 has interface {own + 1}.* calls {own}: install .*again"
     fails(ProviderError, message, make_backend, model, "native")
 
 
@@ -163,8 +161,7 @@ def test_auto_is_the_default_and_takes_native_before_the_cpu(model, package, cap
         assert make_backend(model).provider == "native"
     assert Estimator().backend.provider == "native"
     assert make_parser(OWN).parse_args(["bench"]).provider == "auto"
-    assert "'auto' chooses 'native'" in caplog.text
-    assert choice.find_libraries()["auto"] == "native"
+    assert "'auto' chooses 'native'" in caplog.text and choice.find_libraries()["auto"] == "native"
 
 
 def test_cuda_is_found_by_the_library_of_its_provider(tmp_path, monkeypatch):
@@ -185,8 +182,7 @@ def test_a_broken_onnxruntime_does_not_stop_the_engine(model, package, monkeypat
     left = ModuleType("onnxruntime")
     left.__spec__ = ModuleSpec("onnxruntime", None, is_package=True)
     monkeypatch.setitem(sys.modules, "onnxruntime", left)
-    assert make_backend(model).provider == "native"
-    assert choice.find_libraries()["auto"] == "native"
+    assert make_backend(model).provider == "native" and choice.find_libraries()["auto"] == "native"
     assert "ONNX Runtime is broken" in caplog.text
     fails(ProviderError, "cannot be imported", make_backend, model, "cpu")
 

@@ -96,8 +96,7 @@ def test_session_settings(recorder, monkeypatch):
 @pytest.mark.parametrize("slices", [1, 2, 7])
 def test_slices_are_shared_out_and_come_back_in_order(model, monkeypatch, threads, slices):
     monkeypatch.setattr(onnxruntime_backend, "CALL_PAIRS", 2 * 40 * 8)  # two slices per call
-    rng = np.random.default_rng(0)
-    data = canonicalise(*rng.standard_normal((2, slices, 40, 3)), model.dim)
+    data = canonicalise(*np.random.default_rng(0).standard_normal((2, slices, 40, 3)), model.dim)
     shifts = np.arange(1, 9)
     backend = OnnxRuntimeBackend(model.bytes, threads=threads)
     together = backend.run(data.x, data.y, shifts, np.arange(40))
@@ -118,8 +117,7 @@ def test_a_damaged_model(model):
 
 @pytest.mark.parametrize("place", [np.asarray, OnDevice])
 def test_bound_inputs_give_the_same_outputs(model, place):
-    rng = np.random.default_rng(0)
-    data = canonicalise(*rng.standard_normal((2, 3, 40, 3)), model.dim)
+    data = canonicalise(*np.random.default_rng(0).standard_normal((2, 3, 40, 3)), model.dim)
     shifts, sequence = np.arange(1, 9), np.arange(40)
     backend = OnnxRuntimeBackend(model.bytes, threads=1)
     assert backend.milliseconds == {}

@@ -126,8 +126,7 @@ def test_the_number_of_graphs_is_bounded(world, engine, monkeypatch):
     for n in (60, 61, 62, 63, 64, 60):
         for _ in range(2):
             backend.run(*graph_inputs(2, n))
-    assert len(backend._executions) == 3
-    assert world.counts["executables alive"] == 3
+    assert len(backend._executions) == 3 and world.counts["executables alive"] == 3
 
 
 @pytest.mark.parametrize("slices", [100, 1025])

@@ -16,8 +16,7 @@ QUICK = ("bench", "--k", "1", "--slices", "2", "--dims", "3", "3", "--duration",
 def test_all_providers_are_measured_or_refused_with_the_reason(capsys):
     found = answer(capsys, *QUICK, "--provider", "all")
     measured = [report["provider"] for report in found["reports"]]
-    assert "cpu" in measured
-    assert {*measured, *found["refused"]} == set(bench.ALL_PROVIDERS)
+    assert "cpu" in measured and {*measured, *found["refused"]} == set(bench.ALL_PROVIDERS)
     for provider, why in found["refused"].items():
         assert provider in why
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from command_line import complaint
+from infoatlas_rt.cli.main import main
 from infoatlas_rt.estimation.estimator import Estimator
 
 MAIN = [sys.executable, "-m", "infoatlas_rt"]
@@ -42,15 +43,14 @@ def test_a_full_disk(arguments):
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="no full device")
-def test_a_full_disk_under_a_file(samples, tmp_path):
-    for name in ("a.json", "a.png"):
+def test_a_full_disk_under_a_file(samples, tmp_path, capsys):
+    for option, name in (("--json", "a.json"), ("--plot", "a.png")):
         (tmp_path / name).symlink_to(FULL)
-    quick = ["test", *samples, "--permutations", "2", "--slices", "2"]
-    for option in (["--json", str(tmp_path / "a.json")], ["--plot", str(tmp_path / "a.png")]):
-        done = run(*quick, *option)
-        assert done.returncode == 1, done
-        assert done.stderr.count(b"\n") == 1 and b"cannot be written" in done.stderr
-        assert b"No space left" in done.stderr and done.stdout == b""
+        quick = ["test", *samples, "--permutations", "2", "--slices", "2"]
+        assert main([*quick, option, str(tmp_path / name)]) == 1
+        out, error = capsys.readouterr()
+        assert error.count("\n") == 1 and "cannot be written" in error
+        assert "No space left" in error and out == ""
 
 
 def test_a_closed_stdout(samples):
@@ -103,8 +103,6 @@ sys.exit(main())
 
 @pytest.mark.parametrize("name", ["argparse", "numpy", "infoatlas_rt.estimation.result"])
 def test_an_interrupt(samples, name):
-    code = AT_IMPORT.format(name=name)
-    done = subprocess.run(
-        [sys.executable, "-c", code, "estimate", *samples], capture_output=True, timeout=120
-    )
+    command = [sys.executable, "-c", AT_IMPORT.format(name=name), "estimate", *samples]
+    done = subprocess.run(command, capture_output=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"interrupted\n")

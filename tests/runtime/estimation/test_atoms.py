@@ -29,8 +29,7 @@ def normal(n, d, seed=0):
 )
 def test_an_atom_is_one_value_among_continuous_ones(change, expected):
     side = change(normal(500, 1))
-    assert find_atoms(side).max() == expected
-    assert count_patterns(side) == 1 + expected
+    assert find_atoms(side).max() == expected and count_patterns(side) == 1 + expected
 
 
 def lost(n, rates, seed=0):
@@ -38,8 +37,7 @@ def lost(n, rates, seed=0):
     x, noise, drawn, drawn_too = np.random.default_rng(seed).standard_normal((4, n, 4))
     y = x + 0.25 * noise
     gone = [side < r for side, r in zip((drawn, drawn_too), rates, strict=True)]
-    kept = np.prod([1 - one.mean(axis=0) for one in gone], axis=0).sum()
-    truth = kept * 0.5 * np.log1p(0.25**-2)
+    truth = np.prod([1 - one.mean(axis=0) for one in gone], axis=0).sum() * 0.5 * np.log1p(0.25**-2)
     return np.where(gone[0], 0.0, x), np.where(gone[1], -1.0, y), truth
 
 
@@ -59,8 +57,7 @@ def test_limits_at_which_values_depend_on_the_other_side(estimator):
     x, noise = np.random.default_rng(3).standard_normal((2, 1000, 4))
     y = np.maximum(x + 0.3 * noise, -0.2645)  # the 40% quantile
     found = estimator.estimate(x, y)
-    assert found.patterns == 16
-    assert abs(found.mi - 4.15) < INTERVAL * found.stderr < 1.2
+    assert found.patterns == 16 and abs(found.mi - 4.15) < INTERVAL * found.stderr < 1.2
 
 
 @pytest.mark.parametrize("columns", [2, 4])

@@ -27,17 +27,14 @@ def test_entropy_of_known_distributions():
     rng = np.random.default_rng(0)
     for levels, n in ((2, 100), (16, 1000), (500, 1000)):
         found = [entropy(counts(rng.integers(0, levels, n))) for _ in range(50)]
-        assert np.mean(found) == pytest.approx(math.log(levels), rel=0.02)
-        assert np.std(found) < 0.1
+        assert np.mean(found) == pytest.approx(math.log(levels), rel=0.02) and np.std(found) < 0.1
     expected = -0.99 * math.log(0.99) - 0.01 * math.log(0.01)
     assert entropy(np.array([495, 5])) == pytest.approx(expected, abs=0.01)
-    assert entropy(np.ones(50, int)) == math.inf
-    assert entropy(np.array([50])) == 0
+    assert entropy(np.ones(50, int)) == math.inf and entropy(np.array([50])) == 0
 
 
 def test_rows_are_equal_in_all_coordinates():
-    rng = np.random.default_rng(1)
-    x = rng.integers(0, 2, (400, 2)).astype(float)
+    x = np.random.default_rng(1).integers(0, 2, (400, 2)).astype(float)
     x[::2][x[::2] == 0] = -0.0
     found = repeats(x[:, [0, 1, 0, 1]], x[:, :1])
     assert len(np.unique(found.x)) == 4 and len(np.unique(found.y)) == 2
@@ -46,16 +43,14 @@ def test_rows_are_equal_in_all_coordinates():
 
 
 def test_continuous_sides_have_no_ceiling():
-    rng = np.random.default_rng(2)
-    x, y = rng.standard_normal((2, 300, 3))
+    x, y = np.random.default_rng(2).standard_normal((2, 300, 3))
     assert repeats(x, y) is None
     x[:, 1] = 0
     assert repeats(x, y) is None
     x[7] = x[8]  # one tie among 300
     assert repeats(x, x).ceiling() > math.log(300) + 3
     # The entropy of one side bounds the mutual information with the other.
-    flag = (x[:, :1] > 1).astype(float)
-    assert 0.4 < repeats(flag, y).ceiling() < 0.5
+    assert 0.4 < repeats((x[:, :1] > 1).astype(float), y).ceiling() < 0.5
 
 
 def test_the_ceiling_is_above_the_information_of_a_table():
@@ -98,9 +93,8 @@ def test_copies_of_rows_are_reported(estimator, caplog):
 
 
 def test_bounded():
-    np.testing.assert_array_equal(
-        clip_to_bounds(np.float32([-2, -0.0625, 0.3]), 0.2), [FLOOR, -0.0625, 0.2]
-    )
+    limited = clip_to_bounds(np.float32([-2, -0.0625, 0.3]), 0.2)
+    np.testing.assert_array_equal(limited, [FLOOR, -0.0625, 0.2])
     x = np.float32([-0.05, 1e-3, 7.1])
     np.testing.assert_array_equal(clip_to_bounds(x, math.inf), x)
 

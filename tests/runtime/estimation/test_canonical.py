@@ -36,8 +36,7 @@ def test_sides_are_white_and_correlations_diagonal(dx, dy):
     cross = x.transpose(0, 2, 1) @ y / n
     expected = c.correlations[..., None] * np.eye(5)
     np.testing.assert_allclose(cross, expected, atol=1e-5)
-    assert (np.diff(c.correlations) <= 1e-12).all()
-    assert (c.rank_x == dx).all()
+    assert (np.diff(c.correlations) <= 1e-12).all() and (c.rank_x == dx).all()
     assert (c.rank_y == dy).all()
 
 
@@ -46,8 +45,7 @@ def test_copies_and_constants_are_dropped():
     x[..., 2] = 5 * x[..., 0] - 1
     y[1] = 7.0
     c = canonicalise(x, y, 5)
-    assert c.rank_x.tolist() == [2] * 4
-    assert c.rank_y.tolist() == [3, 0, 3, 3]
+    assert c.rank_x.tolist() == [2] * 4 and c.rank_y.tolist() == [3, 0, 3, 3]
     real = (c.x.astype(float) ** 2).mean(1)
     np.testing.assert_allclose(real, np.tile([1.0, 1, 0, 0, 0], (4, 1)), atol=1e-5)
     assert np.abs(c.y[1]).max() == 0

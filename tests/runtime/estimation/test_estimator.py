@@ -31,9 +31,7 @@ class Echo:
 
     def run(self, x, y, shifts, sequence):
         self.calls.append((x, y, shifts, sequence))
-        assert x.dtype == y.dtype == np.float32
-        assert x.flags.c_contiguous
-        assert y.flags.c_contiguous
+        assert x.dtype == y.dtype == np.float32 and x.flags.c_contiguous and y.flags.c_contiguous
         return x[:, :, 0].mean(axis=1), x[:, :, 0], y[:, :, 0], np.full(len(x), 0.25)
 
 
@@ -71,8 +69,7 @@ def test_shifts(estimator, echo, n):
     shifts = echo.calls[0][2]
     assert shifts.dtype == np.int64
     assert len(shifts) == estimator.model_file.shift_count(n) == len(set(shifts.tolist()))
-    assert shifts.min() >= 1
-    assert shifts.max() <= n - 1
+    assert shifts.min() >= 1 and shifts.max() <= n - 1
 
 
 def test_shifts_can_be_chosen(monkeypatch):
@@ -102,8 +99,7 @@ def test_slices_reach_the_graph(monkeypatch):
 def test_wide_sides_are_sliced_unasked(estimator, echo):
     dim = estimator.model_file.dim
     result = estimator.estimate(*pairs(n=200, dx=dim + 1, dy=1))
-    assert (result.slices, result.k) == (40, dim)
-    assert (result.rank_x, result.rank_y) == (dim, 1)
+    assert (result.slices, result.k) == (40, dim) and (result.rank_x, result.rank_y) == (dim, 1)
     result = estimator.estimate(*pairs(n=200, dx=dim, dy=1))
     assert (result.slices, result.k, result.rank_x) == (1, None, dim)
 
@@ -119,8 +115,7 @@ def test_large_jobs_run_in_chunks(monkeypatch):
     )
     monkeypatch.setattr(prepare, "CHUNK_PAIRS", 3 * N * estimator.model_file.shift_count(N, 7))
     parts = estimator.estimate(x, y)
-    assert sizes == [3, 3, 1]
-    assert parts.mi == pytest.approx(whole.mi, abs=1e-5)
+    assert sizes == [3, 3, 1] and parts.mi == pytest.approx(whole.mi, abs=1e-5)
     np.testing.assert_allclose(parts.per_slice, whole.per_slice, atol=1e-4)
     np.testing.assert_allclose(parts.influence, whole.influence, atol=1e-3)
     assert (parts.rank_x, parts.saturated) == (whole.rank_x, whole.saturated)
@@ -163,8 +158,7 @@ def test_never_nan_from_a_broken_model(estimator, monkeypatch, which):
 def test_result_is_consistent():
     estimator = Estimator(threads=1, k=3, slices=10, seed=5)
     result = estimator.estimate(*pairs(dx=6, dy=4))
-    assert isinstance(result, Estimate)
-    assert result.per_slice.shape == (10,)
+    assert isinstance(result, Estimate) and result.per_slice.shape == (10,)
     assert result.mi == pytest.approx(result.per_slice.mean(), abs=1e-12)
     assert result.mi == pytest.approx(result.pointwise.mean(), abs=1e-4)
     expected = result.influence.var(ddof=1) / N + result.per_slice.var(ddof=1) / 10
@@ -189,22 +183,17 @@ def test_prints_itself_in_one_line():
     )
     x, y = pairs(dx=3)
     x[:, 0] = 1
-    assert str(Estimator(threads=1).estimate(x, y)).endswith(
-        f"n=100, unsliced, {name} on cpu) [1 constant in x]"
-    )
+    end = f"n=100, unsliced, {name} on cpu) [1 constant in x]"
+    assert str(Estimator(threads=1).estimate(x, y)).endswith(end)
 
 
 def test_to_dict_is_json(estimator):
     result = estimator.estimate(*pairs())
     short = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    assert short["mi"] == result.mi
-    assert short["per_slice"] == result.per_slice.tolist()
-    assert short["k"] is None
-    assert short["constant_x"] == []
-    assert "pointwise" not in short
+    assert short["mi"] == result.mi and short["per_slice"] == result.per_slice.tolist()
+    assert short["k"] is None and short["constant_x"] == [] and "pointwise" not in short
     full = json.loads(json.dumps(result.to_dict(arrays=True), allow_nan=False))
-    assert full["influence"] == result.influence.tolist()
-    assert len(full["pointwise"]) == N
+    assert full["influence"] == result.influence.tolist() and len(full["pointwise"]) == N
 
 
 def ar1(rho, n, rng, runs=1):
@@ -234,8 +223,7 @@ def test_long_run_variance_by_hand():
     expected = variance + sum(
         2 * (1 - lag / (lags + 1)) * (d[lag:] @ d[:-lag]) / 3 for lag in range(1, lags + 1)
     )
-    assert lags == 1
-    assert long_run_variance(values) == pytest.approx(expected, rel=1e-12)
+    assert lags == 1 and long_run_variance(values) == pytest.approx(expected, rel=1e-12)
     assert long_run_variance(np.full(50, 3.0)) == 0
 
 
@@ -264,8 +252,7 @@ def test_a_series_that_was_not_announced_is_reported(estimator, echo):
     constant = np.column_stack([x, np.ones((300, 4))])  # without an effect on neighbours
     assert estimator.estimate(constant, y).autocorrelated
     assert not estimator.estimate(np.ones(300), y).autocorrelated
-    huge = rng.permutation(x) * 1e300
-    assert not estimator.estimate(huge, y).autocorrelated
+    assert not estimator.estimate(rng.permutation(x) * 1e300, y).autocorrelated
 
 
 def test_alternating_series_do_not_gain(estimator, echo):

@@ -49,8 +49,7 @@ def test_up_to_n_max_samples_are_one_part(estimator):
     x, y = pairs(MOST + 1)
     assert estimator.estimate(x[:MOST], y[:MOST]).parts == 1
     result = estimator.estimate(x, y)
-    assert result.parts == 2
-    assert str(result).endswith("[mean of 2 parts]")
+    assert result.parts == 2 and str(result).endswith("[mean of 2 parts]")
 
 
 def test_estimate_is_the_average_of_the_parts(estimator):
@@ -62,8 +61,7 @@ def test_estimate_is_the_average_of_the_parts(estimator):
     parts = [estimator.estimate(x[own], y[own]) for own in rows]
     sizes = [len(own) for own in rows]
     assert (result.parts, result.samples, result.slices, result.k) == (3, 250, 4, 2)
-    means = "mi per_slice predicted_error gaussian beyond_gaussian rank_noise rank_x".split()
-    for name in means:
+    for name in "mi per_slice predicted_error gaussian beyond_gaussian rank_noise rank_x".split():
         expected = np.average([getattr(part, name) for part in parts], axis=0, weights=sizes)
         np.testing.assert_allclose(getattr(result, name), expected, rtol=1e-12)
     for own, part in zip(rows, parts, strict=True):
@@ -75,8 +73,7 @@ def test_estimate_is_the_average_of_the_parts(estimator):
 def test_noise_decreases_with_the_parts_and_the_predicted_error_does_not(estimator):
     x, y = pairs(20 * MOST)
     one, all_of_them = estimator.estimate(x[:MOST], y[:MOST]), estimator.estimate(x, y)
-    assert all_of_them.parts == 20
-    assert all_of_them.noise < one.noise / 3
+    assert all_of_them.parts == 20 and all_of_them.noise < one.noise / 3
     assert all_of_them.predicted_error > one.predicted_error / 2
     constants = estimator.model_file.calibration["whole"]
     assert all_of_them.stderr == errors.standard_error(
@@ -88,10 +85,8 @@ def test_noise_of_a_series_is_of_all_influences_in_order_of_time(estimator):
     x, y = (side.cumsum(axis=0)[:300] for side in pairs(300, seed=1))
     result = estimator.estimate(x, y, time_series=True)
     expected = max(result.influence.var(ddof=1), errors.long_run_variance(result.influence))
-    assert result.parts == 3
-    assert result.noise == pytest.approx(math.sqrt(expected / 300))
-    assert result.effective_samples < 300
-    assert not result.autocorrelated
+    assert result.parts == 3 and result.noise == pytest.approx(math.sqrt(expected / 300))
+    assert result.effective_samples < 300 and not result.autocorrelated
     assert estimator.estimate(x, y).autocorrelated  # although neighbours are in other parts
 
 
@@ -101,19 +96,16 @@ def test_noise_of_groups_is_clustered_over_all_parts(estimator):
     x = x + np.repeat(pairs(10)[0], 30, axis=0)
     result = estimator.estimate(x, y, groups=groups)
     clustered = errors.clustered_variance(result.influence, groups)
-    assert result.noise == pytest.approx(
-        math.sqrt(max(result.influence.var(ddof=1), clustered) / 300)
-    )
+    expected = max(result.influence.var(ddof=1), clustered)
+    assert result.noise == pytest.approx(math.sqrt(expected / 300))
 
 
 def test_flags_and_constants_of_parts(estimator):
     x, y = pairs(250, 2, 2)
     x[:, 1] = 3
     result = estimator.estimate(x, y)
-    assert result.constant_x == (1,) and result.constant_y == ()
-    assert not result.saturated
-    assert estimator.estimate(x, x).saturated
-    assert estimator.estimate(x[:, 1], y).degenerate
+    assert result.constant_x == (1,) and result.constant_y == () and not result.saturated
+    assert estimator.estimate(x, x).saturated and estimator.estimate(x[:, 1], y).degenerate
     y[7, 1] = x[7, 1] = 1e3
     y[8:, 1] = 1  # constant in all parts except one
     y[:7, 1] = 1

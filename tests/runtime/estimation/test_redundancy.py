@@ -38,8 +38,7 @@ def test_copies_do_not_change_a_sliced_estimate(estimator):
     found = estimator.estimate(copies, y)
     assert found.mi == plain.mi and found.constant_x == (2,)
     assert found.redundant_x == (11, 12) and "2 redundant in x" in str(found)
-    unsliced = estimator.estimate(np.column_stack([x[:, 0], x[:, 0]]), y[:, :2])
-    assert unsliced.redundant_x == ()
+    assert estimator.estimate(np.column_stack([x[:, 0], x[:, 0]]), y[:, :2]).redundant_x == ()
 
 
 def test_all_coordinates_are_copies_of_one(estimator):
@@ -70,8 +69,7 @@ def test_a_stream_decides_a_coordinate_once():
     x[320:, [1, 4]] = 0.0  # at rest, which contradicts nothing
     side = StreamRedundancy()
     found = [side.update(x[i : i + 50]) for i in range(351)]
-    assert found[0] == (5,) and found[60] == (4, 5)
-    assert set(found[170:]) == {(4,)}
+    assert found[0] == (5,) and found[60] == (4, 5) and set(found[170:]) == {(4,)}
 
 
 def test_online_estimates_name_redundant_coordinates(estimator):

@@ -10,11 +10,9 @@ from refusals import refuses
 @pytest.mark.parametrize(("d", "k", "slices"), [(41, 5, 40), (7, 7, 3), (1, 1, 8), (300, 2, 4)])
 def test_columns_are_orthonormal(d, k, slices):
     p = stiefel(d, k, slices, np.random.default_rng(0))
-    assert p.shape == (slices, d, k)
-    assert p.dtype == np.float64
-    np.testing.assert_allclose(
-        np.swapaxes(p, -1, -2) @ p, np.broadcast_to(np.eye(k), (slices, k, k)), atol=1e-12
-    )
+    assert p.shape == (slices, d, k) and p.dtype == np.float64
+    eye = np.broadcast_to(np.eye(k), (slices, k, k))
+    np.testing.assert_allclose(np.swapaxes(p, -1, -2) @ p, eye, atol=1e-12)
 
 
 def test_haar_moments():
@@ -25,8 +23,7 @@ def test_haar_moments():
     np.testing.assert_allclose(p.mean(axis=0), 0, atol=5 * error)
     np.testing.assert_allclose((p**2).mean(axis=0), 1 / 3, atol=5 * error)
     np.testing.assert_allclose((p**4).mean(axis=0), 1 / 5, atol=5 * error)
-    square = stiefel(2, 2, 20_000, np.random.default_rng(2))
-    assert abs(np.linalg.det(square).mean()) < 5 * error
+    assert abs(np.linalg.det(stiefel(2, 2, 20_000, np.random.default_rng(2))).mean()) < 5 * error
 
 
 @pytest.mark.parametrize(("d", "k", "slices"), [(3, 4, 1), (3, 0, 1), (3, 2, 0)])
@@ -83,8 +80,7 @@ def test_plan_is_the_same_for_the_same_widths_and_independent_across_sides():
 
 def test_slices_without_constants():
     """Slices as of a side with the non-constant coordinates only, at most as wide as there are."""
-    p = plan(9, 7, 10, k=5, slices=40, seed=3)
-    q = without_constants(p, 7, 2, 3)
+    q = without_constants(plan(9, 7, 10, k=5, slices=40, seed=3), 7, 2, 3)
     assert (q.slices, q.k, q.x.shape, q.y.shape) == (40, 5, (40, 7, 5), (40, 2, 2))
     np.testing.assert_array_equal(q.x, plan(7, 7, 10, k=5, slices=40, seed=3).x)
     np.testing.assert_array_equal(q.y, plan(7, 2, 10, k=2, slices=40, seed=3, sides="both").y)
@@ -92,8 +88,7 @@ def test_slices_without_constants():
 
 def test_non_constant_coordinates_and_unsliced_sides_stay():
     p = plan(12, 3, 10)
-    assert without_constants(p, 12, 2, 0).x is p.x
-    assert without_constants(p, 12, 2, 0).y is None
+    assert without_constants(p, 12, 2, 0).x is p.x and without_constants(p, 12, 2, 0).y is None
 
 
 def test_project_is_the_projection():

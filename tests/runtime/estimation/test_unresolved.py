@@ -47,8 +47,7 @@ def test_normal_pairs_have_more_than_the_bound(n, rho):
     found = []
     for seed in range(20):
         x, e = np.random.default_rng(seed).standard_normal((2, n, 2))
-        y = rho * x + math.sqrt(1 - rho**2) * e
-        found.append(least(x, y, seed))
+        found.append(least(x, rho * x + math.sqrt(1 - rho**2) * e, seed))
     assert max(found) <= 2 * truth + 1e-9
     if n == 1000 and rho < 0.99:  # of one of the two pairs of coordinates
         assert np.mean(found) == pytest.approx(truth - MARGIN / math.sqrt(n), abs=0.08)
@@ -58,8 +57,7 @@ def test_equal_values_of_both_sides_are_not_paired_by_place():
     rng = np.random.default_rng(0)
     for levels in (2, 5):
         x = rng.integers(0, levels, 1000)
-        assert least(x, x) < math.log(levels)
-        assert least(x, rng.integers(0, levels, 1000)) < 0
+        assert least(x, x) < math.log(levels) and least(x, rng.integers(0, levels, 1000)) < 0
 
 
 def test_neighbours_in_time_do_not_count():
@@ -82,8 +80,7 @@ def test_intervals_of_oscillations_contain_the_truth(estimator, f):
 
 
 def test_the_bound_does_not_change_what_is_resolved(estimator):
-    rng = np.random.default_rng(0)
-    x, e = rng.standard_normal((2, 1000))
+    x, e = np.random.default_rng(0).standard_normal((2, 1000))
     for y in (e, x + e, x * x + 0.1 * e, np.sign(x) * np.abs(e)):
         found = estimator.estimate(x, y)
         assert least(x, y) - found.mi < 0.5 * found.predicted_error

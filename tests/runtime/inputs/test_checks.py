@@ -1,13 +1,17 @@
-"""Invalid inputs of users are refused, and unusual data of robots is accepted."""
+"""Invalid inputs are refused, unusual ones accepted; all types have the same meaning."""
+
+import warnings
 
 import numpy as np
 import pytest
 
+from fakes import RecordingEstimator
 from infoatlas_rt import Estimator, InputError, estimate
 from infoatlas_rt.errors import ModelError
 from infoatlas_rt.estimation.canonical import clip_outliers
 from infoatlas_rt.estimation.prepare import MAX_SAMPLES
 from infoatlas_rt.inputs.checks import as_rate, as_resolution, as_samples
+from infoatlas_rt.streams.online import OnlineEstimator
 from refusals import refuses
 
 N = 100
@@ -20,8 +24,7 @@ def pairs(n=N, d=2, seed=0):
 
 
 def assert_sound(result, n=N):
-    assert result.samples == n
-    assert result.pointwise.shape == result.influence.shape == (n,)
+    assert result.samples == n and result.pointwise.shape == result.influence.shape == (n,)
     numbers = [result.mi, result.stderr, result.effective_samples, result.rank_x, result.rank_y]
     for values in (numbers, result.per_slice, result.pointwise, result.influence):
         assert np.isfinite(values).all()
@@ -175,11 +178,9 @@ def test_all_constant(options, sides):
     y = np.full_like(y, 1e9) if sides != "x" else y
     result = Estimator(threads=1, **options).estimate(x, y, time_series=True)
     assert_sound(result)
-    assert result.degenerate
-    assert result.mi == result.stderr == 0
+    assert result.degenerate and result.mi == result.stderr == 0
     assert result.constant_x == ((0, 1, 2) if sides != "y" else ())
-    assert result.constant_y == ((0, 1, 2) if sides != "x" else ())
-    assert "degenerate" in str(result)
+    assert result.constant_y == ((0, 1, 2) if sides != "x" else ()) and "degenerate" in str(result)
     assert not result.saturated
 
 
@@ -187,8 +188,7 @@ def test_x_is_y(estimator):
     x, y = pairs(d=3)
     result = estimator.estimate(x, x)
     assert_sound(result)
-    assert result.saturated
-    assert "saturated" in str(result)
+    assert result.saturated and "saturated" in str(result)
     assert not estimator.estimate(x, y).saturated
     # Slices of the two sides differ, so they are strongly dependent, but not copies.
     assert_sound(Estimator(threads=1, k=2, slices=4).estimate(x, x))
@@ -238,8 +238,7 @@ def test_without_outliers_nothing_is_limited(n):
     np.testing.assert_array_equal(clip_outliers(x), x)
     # The order is kept for any numbers.
     wild = rng.standard_normal(n) * 10.0 ** rng.integers(-300, 300, n)
-    clipped = clip_outliers(wild[:, None])[:, 0]
-    assert (np.diff(clipped[np.argsort(wild)]) >= 0).all()
+    assert (np.diff(clip_outliers(wild[:, None])[:, 0][np.argsort(wild)]) >= 0).all()
 
 
 def test_resolution_rounds(estimator):
@@ -250,11 +249,76 @@ def test_resolution_rounds(estimator):
     rest = np.array([0.5, -1.25]) + jitter
     assert estimator.estimate(rest, y).rank_x == 2
     rounded = estimator.estimate(rest, y, resolution_x=0.01)
-    assert rounded.degenerate
-    assert rounded.constant_x == (0, 1)
-    one = estimator.estimate(rest, y, resolution_x=[0.01, 0])
-    assert one.constant_x == (0,)
+    assert rounded.degenerate and rounded.constant_x == (0, 1)
+    assert estimator.estimate(rest, y, resolution_x=[0.01, 0]).constant_x == (0,)
     # 2^-4 is exact in binary, so a multiple of it is rounded to itself.
     grid = np.round(x * 16) / 16
     fine = estimator.estimate(grid + 1e-3 * np.sign(jitter), y, resolution_x=0.0625)
     assert fine.mi == estimator.estimate(grid, y).mi
+
+
+NOW = 1_763_800_000_123_456_789  # nanoseconds since 1970; floats resolve 256 of them
+rng = np.random.default_rng(0)
+COUNTS = np.cumsum(rng.integers(1, 4, N))  # neighbours differ by 1 to 3
+OTHER = COUNTS + rng.integers(0, 30, N)
+
+
+def test_distances_of_large_integers_are_kept():
+    """Sliced sides are not ranked first, so the shape of their distribution is kept."""
+    far = 2**62 + 1000 * COUNTS
+    np.testing.assert_array_equal(np.diff(as_samples(far, "x")[:, 0]), 1000 * np.diff(COUNTS))
+    sliced = Estimator(k=2, slices=5, threads=1)
+    x = np.stack([COUNTS, COUNTS[::-1], OTHER], axis=1)
+    assert np.isfinite(sliced.estimate(x, OTHER[:, None] + [[0, 1]] * rng.random((N, 2))).mi)
+    moved, still = sliced.estimate(x + NOW, x[:, :2]), sliced.estimate(x, x[:, :2])
+    assert moved.mi == pytest.approx(still.mi, abs=1e-3)
+
+
+def test_a_table_of_stamps_and_floats(estimator):
+    """NumPy makes a list of rows one float array, which would round the stamps in it."""
+    rows = [[NOW + int(c), c / 7] for c in COUNTS]
+    assert len(np.unique(as_samples(rows, "x")[:, 0])) == N
+    np.testing.assert_array_equal(as_samples(rows, "x")[:, 1], COUNTS / 7)
+    kinds = (np.int64, np.uint64)
+    arrays = [np.array([NOW + int(c), 5], kinds[c % 2]) for c in COUNTS]
+    assert len(np.unique(as_samples(arrays, "x")[:, 0])) == N
+
+
+def test_values_that_floats_represent_are_unchanged():
+    for values in (np.arange(9) + 2**53 - 9, np.arange(9.0) * 1e300, np.arange(9, dtype=np.uint8)):
+        np.testing.assert_array_equal(as_samples(values, "x")[:, 0], values)
+    floats = rng.standard_normal((N, 2))
+    assert as_samples(floats, "x") is floats
+
+
+def test_rounding_of_long_doubles_and_infinities_beside_integers():
+    thirds = as_samples(np.array([1, 2]) / np.longdouble(3), "x")
+    np.testing.assert_array_equal(thirds[:, 0], [1 / 3, 2 / 3])
+    refuses("x has 1 NaN", as_samples, [[NOW**20], [np.nan], [NOW**20 + 3]], "x")
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64, list])
+def test_a_large_integer_in_a_window_is_refused(kind):
+    online = OnlineEstimator(RecordingEstimator(8), window=10)
+    for t in range(12):
+        online.push([float(t), 0.0])
+    assert online.push([NOW, 0] if kind is list else np.array([NOW, 0], kind)) is None
+    reason = "refused: not real numbers, or an integer beyond 2^53: subtract the first"
+    assert online.reason == reason and online.counts["dtype"] == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_short_floats_are_pushed_without_warnings_and_infinities_refused(estimator, dtype):
+    states = rng.standard_normal((60, 3)).astype(dtype)
+    online, wide = (OnlineEstimator(estimator, window=50) for _ in range(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for t, state in enumerate(states):
+            if t == 55:
+                for bad in (np.inf, -np.inf, np.nan):
+                    assert online.push(np.array([bad, 0, 0], dtype)) is None
+                    assert online.reason.startswith("refused: NaN, masked, infinite")
+                    wide.push(np.array([bad, 0, 0]))
+            newest = online.push(state)
+            expected = wide.push(state.astype(float))
+    assert online.counts["NaN"] == 3 and newest.estimate.mi == expected.estimate.mi

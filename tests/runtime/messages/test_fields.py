@@ -82,8 +82,7 @@ def test_joint_states(fields, expected):
 def test_nested_messages_stand_for_their_numbers(field, expected, first):
     extractor = Extractor([field], schema("nav_msgs/msg/Odometry"))
     assert extractor.dim == len(expected)  # known before any message
-    assert extractor(odometry()).tolist() == expected
-    assert extractor.names[0] == first
+    assert extractor(odometry()).tolist() == expected and extractor.names[0] == first
 
 
 def test_types_of_numbers():
@@ -284,8 +283,7 @@ def test_an_arm_is_preferred_to_its_gripper():
 
 
 def test_a_malformed_first_message_decides_nothing():
-    extractor = Extractor(None, JOINTS)
-    assert fates(extractor, [joints(range(7), range(3)), joints(range(7))]) == [0, 7]
+    assert fates(Extractor(None, JOINTS), [joints(range(7), range(3)), joints(range(7))]) == [0, 7]
 
 
 def test_empty_arrays():
@@ -304,9 +302,7 @@ def test_another_type_and_too_few_messages():
 def test_stamp():
     assert stamp(joints([1])) == 1_700_000_000 + 1e-9 * 123_456_789
     assert abs(stamp(joints([1])) - 1_700_000_000.123456789) < 2.4e-7
-    assert stamp(point(1, 2, 3)) is None
-    unset = SimpleNamespace(header=header(0, 0))
-    assert stamp(unset) is None
+    assert stamp(point(1, 2, 3)) is None and stamp(SimpleNamespace(header=header(0, 0))) is None
     assert stamp(SimpleNamespace(header=SimpleNamespace(stamp=1.5))) is None
 
 

@@ -50,8 +50,7 @@ def test_another_body_has_no_effect_on_steps_and_stamps():
 
 
 def test_several_elements_of_one_message():
-    cube = X.replace("tool0", "cube")
-    extractor = Extractor([X, cube], schema(TF))
+    extractor = Extractor([X, X.replace("tool0", "cube")], schema(TF))
     assert extractor(tf(transform("cube", 1), transform("tool0", 2))).tolist() == [2, 1]
     with pytest.raises(InputError, match="a state needs all in one message") as caught:
         extractor(tf(transform("tool0", 2)))
@@ -91,8 +90,7 @@ def test_a_body_that_was_not_named_is_that_of_the_first_message(kind, fields, fi
 
 def test_messages_of_one_body():
     """With the default fields or others; `*` uses all as one body."""
-    fields = ["[header.frame_id=b]"]
-    extractor = Extractor(fields, schema(POSE))
+    extractor = Extractor(["[header.frame_id=b]"], schema(POSE))
     assert extractor.fields == ("[header.frame_id=b]", "pose") and extractor.dim == 7
     with pytest.raises(PassedOver):
         extractor(pose("a", 1))

@@ -31,14 +31,12 @@ def test_swapped_messages_are_put_in_order_after_the_first_pair():
 
 
 def test_all_pairs_swapped():
-    arrivals = np.arange(80).reshape(-1, 2)[:, ::-1].ravel().tolist()
-    found, moved = released(arrivals)
+    found, moved = released(np.arange(80).reshape(-1, 2)[:, ::-1].ravel().tolist())
     assert [i for batch in found[20:] for i in batch] == [*range(20, 80)] and moved >= 30
 
 
 def test_a_message_after_a_hole_waits_for_one_more():
-    arrivals = [*range(20), 21, 20, *range(22, 40), *range(45, 50)]
-    found, moved = released(arrivals)
+    found, moved = released([*range(20), 21, 20, *range(22, 40), *range(45, 50)])
     assert found[40:43] == [[], [45, 46], [47]] and moved == 0
 
 

@@ -25,8 +25,7 @@ def play(lacking, **options):
         stamp = None if i in lacking else 1.7e9 + i / 100
         player.push(SimpleNamespace(data=float(i), stamp=stamp), 1.7e9 + YEARS + i / 100 + late[i])
         if i > lacking[-1] or lacking[0]:
-            newest = player.window.newest
-            assert newest == pytest.approx(1.7e9 + i / 100, abs=0.0041)
+            assert player.window.newest == pytest.approx(1.7e9 + i / 100, abs=0.0041)
     assert player.window.counts["accepted"] == 400 and player.receivers[0].mixed
     return player
 

@@ -97,8 +97,7 @@ def test_a_jump_back_starts_anew():
 
 def test_one_stream_alone_takes_no_more_memory():
     sync = Synchroniser(0.01, queue=10)
-    assert feed(sync, [(0, t / 10) for t in range(1000)]) == []
-    assert sync.counts["unpaired"] == 990
+    assert feed(sync, [(0, t / 10) for t in range(1000)]) == [] and sync.counts["unpaired"] == 990
     assert feed(sync, [(1, 99.9)]) == [(99.9, 99.9)]
 
 

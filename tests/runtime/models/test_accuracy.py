@@ -65,8 +65,7 @@ LIMITS = [(0.1, 0.04, 0.05), (0.5, 0.05, 0.08), (2.0, 0.06, 0.10), (4.0, 0.20, 0
 )
 def test_gaussian(edge, shares, limits):
     truth, bias, error = limits
-    draw = gaussian(truth, (EVEN | UNEVEN)[shares])
-    check(edge, draw, truth, 1000, bias=bias, error=error)
+    check(edge, gaussian(truth, (EVEN | UNEVEN)[shares]), truth, 1000, bias=bias, error=error)
 
 
 # Tolerances are larger for few samples. The closed form itself has a standard deviation of
@@ -78,14 +77,12 @@ def test_gaussian(edge, shares, limits):
 @pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("truth", [0.5, 2.0])
 def test_gaussian_over_sample_sizes(edge, truth, d, n, draws, bias, error):
-    draw = gaussian(truth, np.ones(d))
-    check(edge, draw, truth, n, bias=bias, error=error, draws=draws)
+    check(edge, gaussian(truth, np.ones(d)), truth, n, bias=bias, error=error, draws=draws)
 
 
 @pytest.mark.parametrize("d", [3, 10, 20])
 def test_gaussian_of_wide(models, d):
-    draw = gaussian(2.0, np.ones(d))
-    check(models["wide"], draw, 2.0, 1000, bias=0.12, error=0.15)
+    check(models["wide"], gaussian(2.0, np.ones(d)), 2.0, 1000, bias=0.12, error=0.15)
 
 
 # ---- other closed forms --------------------------------------------------------------------------
@@ -202,8 +199,7 @@ def heavy_and_clustered(rng, n, d):
 def test_independence(edge, n, d, margins):
     draws = [margins(np.random.default_rng(i), n, d) for i in range(DRAWS)]
     found = np.array([edge.estimate(x, y).mi for x, y in draws])
-    assert np.abs(found).max() < INDEPENDENT[n]
-    assert abs(found.mean()) < INDEPENDENT_MEAN
+    assert np.abs(found).max() < INDEPENDENT[n] and abs(found.mean()) < INDEPENDENT_MEAN
 
 
 @pytest.mark.parametrize(("name", "d"), [("base", 5), ("wide", 20)])
@@ -222,19 +218,15 @@ def test_copies_are_finite_and_flagged(edge, n, d):
 
     The estimate is above 3 nats and below 2 log n + 2, about the log of the number of pairs.
     """
-    rng = np.random.default_rng(0)
-    x, y = rng.standard_normal((2, n, d))
+    x, y = np.random.default_rng(0).standard_normal((2, n, d))
     shared = np.column_stack([x[:, 0], y[:, 1:]])
     for other in (x, -np.exp(x), shared):
         result = edge.estimate(x, other)
-        assert result.saturated
-        assert not result.degenerate
-        assert 3 < result.mi < 2 * math.log(n) + 2
+        assert result.saturated and not result.degenerate and 3 < result.mi < 2 * math.log(n) + 2
         assert math.isfinite(result.stderr) and result.noise < 2
         assert np.isfinite(result.pointwise).all() and np.isfinite(result.influence).all()
 
 
 def test_strong_dependence_is_not_flagged(edge):
     for truth in (1.0, 3.0):
-        result = edge.estimate(*gaussian(truth, [1, 1])(np.random.default_rng(0), 200))
-        assert not result.saturated
+        assert not edge.estimate(*gaussian(truth, [1, 1])(np.random.default_rng(0), 200)).saturated

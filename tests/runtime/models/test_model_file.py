@@ -49,9 +49,8 @@ def onnx_file(metadata, inputs=model_file.INPUTS, outputs=model_file.OUTPUTS):
     for key, value in metadata.items():
         content += field(14, field(1, key) + field(2, value))
     if any(key.startswith("infoatlas.") for key in metadata):
-        content += field(
-            14, field(1, onnx_content.CHECKSUM) + field(2, onnx_content.checksum(content))
-        )
+        checksum = onnx_content.checksum(content)
+        content += field(14, field(1, onnx_content.CHECKSUM) + field(2, checksum))
     return content
 
 
@@ -78,8 +77,7 @@ def test_reads_everything(write):
     assert (model.steps, model.datasets, model.seed) == (120, 7680, 11)
     assert (model.readout, model.padding, model.preprocess) == ("solved", "zeros", "1")
     assert (model.git_revision, model.licence) == ("abc", "Apache-2.0")
-    assert model.accuracy == {"bmi": {"1000": 0.1}}
-    assert model.bytes == content
+    assert model.accuracy == {"bmi": {"1000": 0.1}} and model.bytes == content
     assert model.sha256 == hashlib.sha256(content).hexdigest()
 
 
@@ -125,9 +123,8 @@ def test_what_is_no_file_is_refused_and_the_shipped_models_are_named(tmp_path):
 def flipped(content, seed, count):
     """Copies of a file, each with another flipped bit."""
     rng = np.random.default_rng(seed)
-    for at, bit in zip(
-        rng.integers(0, len(content), count), rng.integers(0, 8, count), strict=True
-    ):
+    places, bits = rng.integers(0, len(content), count), rng.integers(0, 8, count)
+    for at, bit in zip(places, bits, strict=True):
         changed = bytearray(content)
         changed[at] ^= 1 << bit
         yield bytes(changed)

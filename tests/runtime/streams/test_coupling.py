@@ -36,8 +36,7 @@ def test_taken_along_and_left(estimator, seed):
     events = run(CouplingDetector(estimator), tool, carried(tool), stamps=stamps)
     assert [event.kind for event in events] == ["coupled", "decoupled"]
     taken, left = events
-    assert TAKEN < taken.detected_step <= TAKEN + 30
-    assert LEFT < left.detected_step <= LEFT + 10
+    assert TAKEN < taken.detected_step <= TAKEN + 30 and LEFT < left.detected_step <= LEFT + 10
     assert abs(taken.step - TAKEN) <= 5 and abs(left.step - LEFT) <= 3
     for event in events:
         assert event.stamp == stamps[event.step]
@@ -67,8 +66,7 @@ def test_both_at_rest_decide_nothing(estimator):
     detector = CouplingDetector(estimator)
     events = run(detector, tool, carried(tool, TAKEN, 250))
     assert [event.kind for event in events] == ["coupled"] and detector.coupled
-    still = CouplingDetector(estimator)
-    assert run(still, tool[:1].repeat(60, 0), tool[:1].repeat(60, 0)) == []
+    assert run(CouplingDetector(estimator), tool[:1].repeat(60, 0), tool[:1].repeat(60, 0)) == []
 
 
 def test_put_back(estimator):
@@ -100,9 +98,8 @@ def test_holes_and_restarts(estimator):
     # A loop of a bag: stamps jump back, and everything is as the first time.
     again = run(detector, tool, thing, stamps=stamps - 20)
     assert detector.window.counts["resets"] == 1
-    assert [(e.kind, e.step, e.value) for e in again] == [
-        (e.kind, e.step, e.value) for e in expected
-    ]
+    one, other = ([(e.kind, e.step, e.value) for e in own] for own in (again, expected))
+    assert one == other
     detector.reset()
     assert not detector.coupled and detector.latest is None
     assert [e.step for e in run(detector, tool, thing)] == [e.step for e in expected]
@@ -123,8 +120,7 @@ def test_picked_cubes(estimator):
     states, grasps, _ = pickcube()
     delays = []
     for state, grasp in zip(states[:4], grasps[:4], strict=True):
-        detector = CouplingDetector(estimator)
-        events = run(detector, state[:, 18:21], state[:, 28:31])
+        events = run(CouplingDetector(estimator), state[:, 18:21], state[:, 28:31])
         assert all(event.kind == "coupled" for event in events)
         assert all(event.detected_step >= grasp for event in events)
         assert all(event.step >= grasp - 1 for event in events)  # both have to move

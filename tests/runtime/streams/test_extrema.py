@@ -21,8 +21,7 @@ def detect(shape, paired=0.02, common=0.2, seed=0, z=4, **options):
     `common` is the standard error that all estimates share, and `paired` an additional independent
     one of each estimate, to which z refers.
     """
-    rng = np.random.default_rng(seed)
-    own = rng.standard_normal((len(shape), N))
+    own = np.random.default_rng(seed).standard_normal((len(shape), N))
     influence = np.sqrt(N) * (paired * own + common * SHARED)
     detector = ExtremumDetector(z=z, **{"delay": 20} | options)
     found = []
@@ -38,8 +37,7 @@ def hill(top=50, height=1.0, width=12.0, length=100):
 @pytest.mark.parametrize("top", [25, 50, 70])
 def test_a_hill_is_one_maximum(top):
     (state,) = detect(hill(top), kinds=["maximum", "minimum"])
-    assert state.kind == "maximum" and abs(state.index - top) <= 3
-    assert abs(state.value - 2.0) < 0.1
+    assert state.kind == "maximum" and abs(state.index - top) <= 3 and abs(state.value - 2.0) < 0.1
     assert 0.8 < state.prominence < 1.1 and 4 < state.z < 8
     assert state.index < state.detected_at <= state.index + 20
 
@@ -117,8 +115,7 @@ def test_noise_has_no_key_states(rho, z, limit):
     """The rate of false alarms that the module's docstring states (fewer curves, wider limits)."""
     curves, alarms = 60, 0
     for seed in range(curves):
-        rng = np.random.default_rng(seed)
-        noise = rng.standard_normal((100, N))
+        noise = np.random.default_rng(seed).standard_normal((100, N))
         for t in range(1, 100):
             noise[t] = rho * noise[t - 1] + np.sqrt(1 - rho**2) * noise[t]
         detector = ExtremumDetector(z=z, delay=20)
@@ -136,8 +133,7 @@ def test_a_slow_decline_has_no_moment():
     slow = np.interp(np.arange(400), [0, 20, 399], [1, 2, 1])
     assert detect(slow, paired=0.03, kinds=["maximum"], delay=10, z=5) == []
     # a later hill is still found
-    after = np.r_[slow, hill(40)]
-    (state,) = detect(after, paired=0.03, kinds=["maximum"], delay=10, z=5)
+    (state,) = detect(np.r_[slow, hill(40)], paired=0.03, kinds=["maximum"], delay=10, z=5)
     assert abs(state.index - 440) <= 4
 
 
@@ -180,8 +176,7 @@ def test_windows_of_a_stream_are_paired_by_step():
         return found
 
     (state,) = run(shift=False)
-    assert state.stamp == 20.0
-    assert run(shift=True) == []
+    assert state.stamp == 20.0 and run(shift=True) == []
 
 
 def test_pauses_are_left_out_and_a_stream_that_starts_anew_resets_the_detector():

@@ -40,12 +40,9 @@ def test_intervals_contain_the_offset(count):
 
 
 def test_unrelated_series_have_no_offset():
-    found = [
-        find_offset(pairs(8, 0, seed=seed)[0], pairs(8, 0, seed=seed + 100)[0], RATE)
-        for seed in range(20)
-    ]
-    assert all(np.isnan(one.steps) for one in found)
-    assert "hardly move together" in found[0].why
+    one, other = ([pairs(8, 0, seed=seed)[0] for seed in range(n, n + 20)] for n in (0, 100))
+    found = [find_offset(*own, RATE) for own in zip(one, other, strict=True)]
+    assert all(np.isnan(one.steps) for one in found) and "hardly move together" in found[0].why
 
 
 def test_episodes_that_differ_and_drift():

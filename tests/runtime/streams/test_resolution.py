@@ -19,8 +19,7 @@ def moved(rests: int = 60, moves: int = 40, times: int = 6) -> np.ndarray:
     """Positions that rest, and between rests move by 0.3 to and fro."""
     sign = np.resize([1.0, -1.0], times)
     speed = 0.6 / moves * np.sin(np.pi * (np.arange(moves) + 0.5) / moves) ** 2
-    steps = [np.r_[np.zeros(rests), way * speed] for way in sign]
-    return np.concatenate(steps).cumsum()
+    return np.concatenate([np.r_[np.zeros(rests), way * speed] for way in sign]).cumsum()
 
 
 @pytest.mark.parametrize("sigma", [1e-4, 5e-4, 2e-3])
@@ -28,8 +27,7 @@ def test_three_deviations_of_the_increments_at_rest(sigma):
     rng = np.random.default_rng(0)
     path = moved()
     noisy = path + sigma * rng.standard_normal(len(path))
-    wrong = rng.random(len(path)) < 0.005
-    noisy[wrong] += 0.05
+    noisy[rng.random(len(path)) < 0.005] += 0.05
     early, late = learned(noisy)[[59, -1]] / (3 * np.sqrt(2) * sigma)
     assert 0.6 < early < 1.5 and 0.85 < late < 1.15
 
@@ -37,8 +35,7 @@ def test_three_deviations_of_the_increments_at_rest(sigma):
 def test_rarely_changing_steps_of_a_quantised_position_at_rest():
     step = 1e-3
     path = np.round((moved() + 2e-4) / step) * step
-    assert (np.diff(path) == 0).mean() > 0.5
-    assert step < learned(path)[-1] < 3 * step
+    assert (np.diff(path) == 0).mean() > 0.5 and step < learned(path)[-1] < 3 * step
 
 
 @pytest.mark.parametrize("name", ["sines", "slow", "walk", "smooth walk", "shaken", "no noise"])

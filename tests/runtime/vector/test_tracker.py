@@ -34,8 +34,7 @@ def test_it_agrees_with_single_trackers(found):
 def test_a_reset_concerns_its_environments_alone(found):
     (episode, other), _ = demonstrations(count=2, seed=6)
     tracker = VectorTracker(3, found)
-    count = min(len(episode), len(other))
-    for state in episode[: count // 2]:
+    for state in episode[: min(len(episode), len(other)) // 2]:
         tracker.push(np.stack([state, state, state]))
     before = tracker.newest.copy(), tracker.steps.copy()
     tracker.reset(np.array([False, True, False]))

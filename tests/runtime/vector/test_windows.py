@@ -9,8 +9,7 @@ from refusals import refuses
 
 def walks(steps, envs, d=3, seed=0):
     """Random walks with dependent coordinates [steps, envs, d]."""
-    rng = np.random.default_rng(seed)
-    return np.cumsum(rng.standard_normal((steps, envs, d)), axis=0)
+    return np.cumsum(np.random.default_rng(seed).standard_normal((steps, envs, d)), axis=0)
 
 
 def test_a_result_is_the_estimate_of_the_window(estimator):
@@ -48,10 +47,8 @@ def test_slices_and_all_windows_in_few_calls():
     finally:
         estimator.backend.run = run
     assert calls == [20]
-    expected = [
-        estimator.estimate(states[2:, env], states[:-2, env], time_series=True).mi
-        for env in range(5)
-    ]
+    sides = ((states[2:, env], states[:-2, env]) for env in range(5))
+    expected = [estimator.estimate(*own, time_series=True).mi for own in sides]
     np.testing.assert_allclose(windows.information, expected, atol=1e-4)
 
 
@@ -68,8 +65,7 @@ def test_no_pair_reaches_across_a_reset_or_a_refused_state(estimator):
     # 34 states since the reset, 33 since the refused state
     x, y = states[35:67, 1], states[33:65, 1]
     assert abs(windows.information[1] - estimator.estimate(x, y, time_series=True).mi) < 1e-4
-    assert np.isnan(windows.information[2])
-    assert list(windows.refused) == [0, 0, 1]
+    assert np.isnan(windows.information[2]) and list(windows.refused) == [0, 0, 1]
     windows.push(states[67])
     assert np.isfinite(windows.information).all()
 

@@ -27,8 +27,7 @@ def triple(n=400, rho=0.6, strength=2.0, dz=1, seed=0):
 
 def series(n=500, coupling=0.6, seed=0):
     """White x, and y that follows x one step later, with the transfer entropy in closed form."""
-    rng = np.random.default_rng(seed)
-    x, y = rng.standard_normal((2, n))
+    x, y = np.random.default_rng(seed).standard_normal((2, n))
     for t in range(1, n):
         y[t] += 0.5 * y[t - 1] + coupling * x[t - 1]
     return x, y, 0.5 * np.log(1 + coupling**2)
@@ -38,10 +37,8 @@ def series(n=500, coupling=0.6, seed=0):
 def test_gaussian(estimator, rho, dz):
     found = conditional(*triple(rho=rho, dz=dz), estimator, permutations=0)
     truth = -0.5 * np.log(1 - rho**2)
-    assert abs(found.mi - truth) < min(2.6 * found.stderr, 0.1)
-    assert found.stderr < 0.1
-    assert np.isnan(found.p_value)
-    assert found.pointwise.mean() == pytest.approx(found.mi, abs=1e-6)
+    assert abs(found.mi - truth) < min(2.6 * found.stderr, 0.1) and found.stderr < 0.1
+    assert np.isnan(found.p_value) and found.pointwise.mean() == pytest.approx(found.mi, abs=1e-6)
     assert "p =" not in str(found)
 
 
@@ -67,15 +64,12 @@ def test_copies_beyond_the_resolution_of_ranks_are_not_tested(estimator):
 
 
 def test_switches(estimator):
-    rng = np.random.default_rng(0)
-    x, z = rng.integers(0, 2, (2, 300))
+    x, z = np.random.default_rng(0).integers(0, 2, (2, 300))
     synergy = conditional(x, x ^ z, z, estimator, permutations=9)
     assert synergy.mi == pytest.approx(LOG2, abs=0.02) and synergy.p_value == 0.1
     assert estimator.estimate(x, x ^ z).mi == pytest.approx(0, abs=0.02)
-    for redundant in (
-        conditional(z, z, z, estimator),
-        conditional(x, x ^ z, np.c_[x, z], estimator),
-    ):
+    given = (z, z, z), (x, x ^ z, np.c_[x, z])
+    for redundant in (conditional(*sides, estimator) for sides in given):
         assert (redundant.mi, redundant.stderr, redundant.p_value) == (0, 0, 1)
         assert redundant.degenerate and "degenerate" in str(redundant)
 
@@ -83,8 +77,7 @@ def test_switches(estimator):
 @pytest.mark.parametrize("n", [400, 2000])
 def test_at_most_the_entropy_given_z(estimator, n):
     """A register of 256 values, each held for 8 steps, and one that copies it 4 steps later."""
-    rng = np.random.default_rng(n)
-    given = np.repeat(rng.integers(0, 256, n // 8), 8)
+    given = np.repeat(np.random.default_rng(n).integers(0, 256, n // 8), 8)
     copy = np.r_[np.zeros(4, int), given[:-4]]
     found = transfer_entropy(given, copy, lag=4, estimator=estimator, permutations=0)
     truth = np.log(255) / 8 - np.log(1 / 8) / 8 - np.log(7 / 8) * 7 / 8
@@ -109,8 +102,7 @@ def test_entropy_given():
 def test_sides_are_exchangeable(estimator):
     x, y, z = triple()
     found = conditional(x, y, z, estimator, permutations=0)
-    swapped = conditional(y, x, z, estimator, permutations=0)
-    assert swapped.mi == pytest.approx(found.mi, abs=1e-6)
+    assert conditional(y, x, z, estimator, permutations=0).mi == pytest.approx(found.mi, abs=1e-6)
     scaled = conditional(3 * x + 1, -y, 0.1 * z, estimator, permutations=0)
     assert scaled.mi == pytest.approx(found.mi, abs=1e-3)
     warped = conditional(np.exp(x), y**3, np.sinh(z), estimator, permutations=0)  # ranks are used
@@ -210,8 +202,7 @@ def test_trajectories_are_not_joined(estimator):
     offsets = 1e6 * np.arange(12)
     pieces = [np.split(side, 12) for side in (x, y)]
     moved = [[part + jump for part, jump in zip(side, offsets, strict=True)] for side in pieces]
-    found = transfer_entropy(*pieces, estimator=estimator, permutations=0)
-    assert found.samples == 240 - 12
+    assert transfer_entropy(*pieces, estimator=estimator, permutations=0).samples == 240 - 12
     past = np.concatenate([part[:-1] for part in moved[0]])
     now, own = (np.concatenate([part[s] for part in moved[1]]) for s in (np.s_[1:], np.s_[:-1]))
     expected = conditional(past, now, own, estimator, time_series=True, permutations=0)
@@ -275,8 +266,7 @@ def test_rounded_values_are_spread_within_their_cells():
 @pytest.mark.parametrize("truth, rho", [(0.18, 0.6), (0.0, 0.0)])
 def test_rounded_values_that_z_nearly_determines(estimator, truth, rho):
     """Both grids of residuals are shifted by z: the estimate was 0.9 nats, its error 1.2."""
-    rng = np.random.default_rng(0)
-    z, x, e = rng.standard_normal((3, 600))
+    z, x, e = np.random.default_rng(0).standard_normal((3, 600))
     y = np.round(10 * z + rho * x + np.sqrt(1 - rho**2) * e)
     found = conditional(np.round(10 * z + x), y, z, estimator, permutations=0)
     assert abs(found.mi - truth) < 1.645 * found.stderr < 0.2
@@ -300,8 +290,7 @@ def test_cells():
     assert np.median(sizes) >= 8 and sizes.max() < 40  # (a class may be smaller than 8)
     for number in range(sizes.size):
         assert len(set(z[cell == number, 0])) == 1
-    classes = cells(z[:, :1])
-    assert sorted(np.bincount(classes)) == sorted(np.bincount(z[:, 0].astype(int)))
+    assert sorted(np.bincount(cells(z[:, :1]))) == sorted(np.bincount(z[:, 0].astype(int)))
 
 
 def test_no_more_surrogates_than_are_needed(estimator):

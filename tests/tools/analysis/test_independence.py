@@ -71,8 +71,7 @@ def trajectories(rng, strength=0.0):
 def test_level_and_power_with_groups(estimator):
     groups = np.random.default_rng(0).permutation(12).repeat(4)
     p = p_values(trajectories, estimator, 40, groups=groups)
-    assert (p <= 0.05).mean() <= 0.15
-    assert p.mean() == pytest.approx(0.525, abs=0.15)
+    assert (p <= 0.05).mean() <= 0.15 and p.mean() == pytest.approx(0.525, abs=0.15)
     assert (p_values(trajectories, estimator, 10) <= 0.05).mean() > 0.5  # samples are dependent
     found = p_values(lambda rng: trajectories(rng, 1.0), estimator, 10, groups=groups)
     assert (found <= 0.05).mean() > 0.8
@@ -95,9 +94,8 @@ def test_groups_are_exchanged_as_a_whole(estimator):
             assert (np.diff(prepared.order[pairing[here]]) > 0).all()
     result = independence_test(x[order], y[order], estimator, permutations=9, groups=groups)
     assert result.method == "group permutation"
-    assert result.mi == pytest.approx(
-        estimator.estimate(x[order], y[order], groups=groups).mi, abs=1e-6
-    )
+    expected = estimator.estimate(x[order], y[order], groups=groups)
+    assert result.mi == pytest.approx(expected.mi, abs=1e-6)
     with pytest.raises(InputError, match="from 3 to 5 samples"):
         independence_test(x, y, estimator, groups=np.repeat(range(12), [3, 5] + [4] * 10))
 
@@ -128,8 +126,7 @@ def test_groups_of_one_sample_are_no_groups(estimator):
 
 def test_finds_dependence(estimator):
     result = independence_test(*pairs(strength=1.0), estimator, permutations=99)
-    assert result.p_value == 0.01
-    assert result.null.shape == (99,) and result.null.max() < result.mi
+    assert result.p_value == 0.01 and result.null.shape == (99,) and result.null.max() < result.mi
     assert np.median(result.null) < 0.15 * result.mi
 
 
@@ -172,11 +169,9 @@ def test_rv_coefficient(n):
 
 def test_finds_dependence_spread_over_many_coordinates():
     """Each of 64 coordinates depends slightly on all others; few slices have little of it."""
-    rng = np.random.default_rng(0)
-    x, noise = rng.standard_normal((2, 600, 64))
+    x, noise = np.random.default_rng(0).standard_normal((2, 600, 64))
     y = x @ np.kron(np.eye(2), np.full((32, 32), 1 / 64)) + noise
-    estimator = Estimator(threads=1, shifts=4, k=5, slices=2)
-    result = independence_test(x, y, estimator, permutations=19)
+    result = independence_test(x, y, Estimator(threads=1, shifts=4, k=5, slices=2), permutations=19)
     assert result.p_value == 0.05 and result.rv > result.null_rv.max()
     assert result.mi <= result.null.max()
 
@@ -221,11 +216,9 @@ def test_series_are_shifted_in_a_circle(estimator):
     """
     x = np.random.default_rng(0).standard_normal(100)
     result = independence_test(x, np.roll(x, -30), estimator, time_series=True)
-    assert result.method == "circular shift"
-    assert len(result.null) == 99
+    assert result.method == "circular shift" and len(result.null) == 99
     high = np.sort(result.null)
-    assert high[-1] > 2 > 0.5 > high[-2]
-    assert result.p_value > 0.05
+    assert high[-1] > 2 > 0.5 > high[-2] and result.p_value > 0.05
     few = independence_test(x, x, estimator, time_series=True, permutations=10)
     assert len(few.null) == 10 and few.null.max() < 0.5
 
@@ -264,8 +257,7 @@ def test_command(capsys, tmp_path, figures):
     quick = ["--permutations", "9", "--threads", "1"]
     text = printed(capsys, "test", *files, *quick, "--plot", picture, "--json", target)
     assert "60 samples" in text and "0 of 9" in text and "at most 0.1" in text
-    assert "RV coefficient" in text
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "RV coefficient" in text and picture.read_bytes().startswith(b"\x89PNG")
     result = json.loads(target.read_text())
     ((axes,),) = (figure.axes for figure in figures)
     assert axes.get_xlabel() == "mutual information (nats)"

@@ -57,8 +57,7 @@ def test_p_values_are_uniform_under_independence(estimator):
     for _ in range(4):
         X = np.c_[rng.standard_cauchy((50, 5)), rng.integers(0, 3, (50, 5)), rng.random((50, 5))]
         p.append(rank_features(X, rng.random(50), estimator, permutations=19).p_value)
-    assert np.mean(p) == pytest.approx(0.525, abs=0.15)
-    assert np.mean(np.array(p) <= 0.1) <= 0.25
+    assert np.mean(p) == pytest.approx(0.525, abs=0.15) and np.mean(np.array(p) <= 0.1) <= 0.25
 
 
 def test_groups_of_columns(estimator, table):
@@ -71,8 +70,7 @@ def test_groups_of_columns(estimator, table):
 
 def test_trajectories(estimator):
     """The noise is that of `estimate`, and the pairings are those of `independence_test`."""
-    rng = np.random.default_rng(3)
-    X = np.cumsum(rng.standard_normal((12, 4, 3)), axis=1).reshape(48, 3)
+    X = np.cumsum(np.random.default_rng(3).standard_normal((12, 4, 3)), axis=1).reshape(48, 3)
     groups = np.arange(12).repeat(4)
     options = {"permutations": 19, "groups": groups}
     for found, i, j in (
@@ -96,8 +94,7 @@ def test_pairs(estimator, table):
     matrix = found.to_frame()
     assert list(matrix.columns) == list(matrix.index) == ["a", "b", "y"]
     assert matrix.loc["b", "y"] == matrix.loc["y", "b"] == estimator.estimate(X["b"], y).mi
-    assert np.isnan(np.diag(matrix)).all()
-    assert found.matrix("p_value")[1, 2] == 1 / 40
+    assert np.isnan(np.diag(matrix)).all() and found.matrix("p_value")[1, 2] == 1 / 40
     assert "\nb, y: " in str(found) and str(found).index("b, y") < str(found).index("a, b")
     refuses("value is 'rho': use one of mi, stderr", found.matrix, "rho")
 
@@ -111,8 +108,7 @@ def test_lags(estimator):
     assert list(found.lags[found.p_adjusted <= 0.05]) == [3]
     rows = np.arange(2, 199)
     expected = estimator.estimate(x[rows - 2], y[rows + 1], time_series=True)
-    assert found.mi[4] == expected.mi
-    assert found.to_frame()["lag"].tolist() == list(range(-1, 4))
+    assert found.mi[4] == expected.mi and found.to_frame()["lag"].tolist() == list(range(-1, 4))
     assert "largest at lag 3 (90% interval 2.5 to 3)" in str(found)  # 3 is the last lag
     assert "lag 3: " in str(found) and ", p = 0.00833, corrected p = 0.0417" in str(found)
     assert "corrected p: for 5 tests at once (benjamini-hochberg)" in str(found)
@@ -145,8 +141,7 @@ def test_a_saturated_lag_is_the_best(estimator):
 
 def test_kinds_of_data_are_flagged_in_tables(estimator):
     """Lost values in many patterns, and sides of many magnitudes."""
-    rng = np.random.default_rng(0)
-    x, noise, drawn = rng.standard_normal((3, 300, 4))
+    x, noise, drawn = np.random.default_rng(0).standard_normal((3, 300, 4))
     y = np.where(drawn < -0.5, -1.0, x + 0.25 * noise)
     found = rank_features(x, y, estimator, features={"all": range(4)}, permutations=0)
     assert found.atoms[0] >= 12 and "[atoms]\natoms: many samples share" in str(found)
@@ -211,8 +206,7 @@ def test_tops_of_curves():
 def test_lags_of_trajectories(estimator):
     rng = np.random.default_rng(2)
     x = [rng.standard_normal(n) for n in (80, 40, 3, 60)]
-    y = [np.roll(side, 1) for side in x]
-    found = lag_scan(x, y, [0, 1, 4], estimator, permutations=0)
+    found = lag_scan(x, [np.roll(side, 1) for side in x], [0, 1, 4], estimator, permutations=0)
     assert found.best == pytest.approx(1, abs=0.1) and found.samples == 80 + 40 + 60 - 3 * 4
 
 
@@ -253,9 +247,8 @@ def test_executor_and_pictures(estimator, table):
 def test_corrections():
     """The second p-value of Benjamini and Hochberg is bounded by the third."""
     p = np.array([0.01, 0.04, 0.03, 0.5])
-    assert adjust_p_values(p, "benjamini-hochberg") == pytest.approx(
-        [0.04, 0.16 / 3, 0.16 / 3, 0.5]
-    )
+    corrected = adjust_p_values(p, "benjamini-hochberg")
+    assert corrected == pytest.approx([0.04, 0.16 / 3, 0.16 / 3, 0.5])
     assert adjust_p_values(p, "holm") == pytest.approx([0.04, 0.09, 0.09, 0.5])
     assert adjust_p_values(p, "none") is p
 

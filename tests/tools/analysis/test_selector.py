@@ -35,8 +35,7 @@ def test_scikit_learn():
 
 def test_few_classes_have_a_column_each():
     """So the order of their names does not count."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((200, 4))
+    X = np.random.default_rng(0).standard_normal((200, 4))
     classes = np.digitize(X[:, 1], [-0.5, 0.5])
     selector = InformationSelector(2, forward=True).fit(X, np.array(["b", "c", "a"])[classes])
     columns = np.eye(3)[[1, 2, 0]][classes][:, 1:]

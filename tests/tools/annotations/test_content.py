@@ -80,8 +80,7 @@ def test_parts_in_another_order():
     assert progress[1][8] == pytest.approx(shares[1])
     assert progress[1][-1] == pytest.approx(shares[0] + shares[1])  # it lacks the last part
     assert progress[2][3] == pytest.approx(shares[0] + shares[1])
-    assert progress[2][-1] == pytest.approx(1)
-    assert all((np.diff(own) > 0).all() for own in progress)
+    assert progress[2][-1] == pytest.approx(1) and all((np.diff(own) > 0).all() for own in progress)
 
 
 def test_labels_that_do_not_show_the_order_are_named(one_arm):
@@ -104,8 +103,7 @@ def test_key_states_as_events_and_frames(one_arm):
     ]
     assert one_arm.events(2) == [(2, 3, "change A", 0)]
     assert one_arm.newest(0).tolist() == [-1] * 4 + [0] * 2 + [1] * 4
-    assert one_arm.newest(2).tolist() == [-1] * 3 + [0] * 5
-    assert one_arm.seconds(0)[5] == 0.5
+    assert one_arm.newest(2).tolist() == [-1] * 3 + [0] * 5 and one_arm.seconds(0)[5] == 0.5
 
 
 def test_two_arms_share_a_label():

@@ -146,8 +146,7 @@ def test_a_channel_that_cannot_be_decoded_does_not_matter(tmp_path):
 
 
 def test_other_data_sets_begin_at_zero(tmp_path, read):
-    found = own_annotations(episodes=NAMES)
-    write_foxglove(found, tmp_path / "demo.hdf5", tmp_path / "events")
+    write_foxglove(own_annotations(episodes=NAMES), tmp_path / "demo.hdf5", tmp_path / "events")
     rows = as_rows(read(tmp_path / "events" / "demo_2.events.mcap"))
     assert [(a, b) for a, b, own in rows if own["kind"] == "subtask"] == [
         (0, 400_000_000),

@@ -88,8 +88,7 @@ def complete(folder, version):
         pq.write_table(table, file)
     else:
         lines = [{"episode_index": i, "stats": {"frame_index": one}} for i in range(COUNT)]
-        text = "\n".join(map(json.dumps, lines))
-        (folder / "meta" / "episodes_stats.jsonl").write_text(text)
+        (folder / "meta" / "episodes_stats.jsonl").write_text("\n".join(map(json.dumps, lines)))
     video = folder / "videos/chunk-000/observation.images.top" / "top.mp4"
     video.parent.mkdir(parents=True)
     video.write_bytes(b"video")
@@ -134,8 +133,7 @@ def test_columns_of_frames(folder, copy, annotations):
 
 def test_metadata_lists_the_columns(folder, copy):
     info, before = (json.loads((f / "meta" / "info.json").read_text()) for f in (copy, folder))
-    new = {"subtask_index", "key_state", "quality_flag"}
-    for name in new:
+    for name in {"subtask_index", "key_state", "quality_flag"}:
         assert info["features"].pop(name) == {"dtype": "int64", "shape": [1], "names": None}
     if is_new(folder):
         language = info["features"].pop("language_persistent")
@@ -233,8 +231,7 @@ def test_the_copy_is_complete_and_the_data_set_untouched(folder, copy, annotatio
     assert os.path.samefile(copy / video, folder / video)
     assert (copy / "README.md").read_text() == "a card"
     assert not os.path.samefile(copy / "README.md", folder / "README.md")
-    found = load_trajectories(copy)
-    np.testing.assert_array_equal(found.states, load_trajectories(folder).states)
+    np.testing.assert_array_equal(load_trajectories(copy).states, load_trajectories(folder).states)
     assert not (folder / "sarm_progress.parquet").exists()
 
     def refuse(*_):
@@ -431,8 +428,7 @@ def test_a_copy_without_ends_at_rest(states, tmp_path, version):
         file.write_text(json.dumps(info))
         lines = [{"episode_index": i, "stats": {n: {"mean": [9.0]} for n in ("index", "action")}}
                  for i in range(COUNT)]  # fmt: skip
-        text = "\n".join(map(json.dumps, lines))
-        (folder / "meta" / "episodes_stats.jsonl").write_text(text)
+        (folder / "meta" / "episodes_stats.jsonl").write_text("\n".join(map(json.dumps, lines)))
     (note, *_) = write_lerobot(made, folder, tmp_path / "copy", style="subtask", trim=True)
     short = cut(made, moving_bounds(made))
     assert note == f"{2 * REST * COUNT} of {made.lengths.sum()} frames, at rest at an end"

@@ -40,9 +40,8 @@ def test_subtasks_and_key_states_are_read_back(tmp_path):
             np.testing.assert_array_equal(own[()], found.subtasks.active(i))
             assert list(own.attrs["names"]) == ["reach cubeA", "carry cubeA to cubeB", "until end"]
             assert list(keys.attrs["names"]) == ["grasp", "release"]
-        np.testing.assert_array_equal(
-            file["traj_0/key_state"][()], np.repeat([-1, 0, 1], (9, 15, 16))
-        )
+        states = np.repeat([-1, 0, 1], (9, 15, 16))
+        np.testing.assert_array_equal(file["traj_0/key_state"][()], states)
         np.testing.assert_array_equal(file["traj_2/key_state"][()], np.repeat([-1, 0], (7, 23)))
         assert "subtask" not in file["traj_11"]
     trajectories, annotated = load_trajectories(path), load_trajectories(out)
@@ -54,9 +53,8 @@ def test_a_second_annotation_replaces_the_first(tmp_path):
     path = write(tmp_path / "demo.h5")
     (tmp_path / "demo.json").write_text("{}")
     write_maniskill(annotations(subtasks(), EPISODES), path, tmp_path / "a.h5")
-    found = annotations(
-        subtasks(cuts=[[10, 25], [8, 20]], lengths=(40, 30)), EPISODES[:2], labels=()
-    )
+    parts = subtasks(cuts=[[10, 25], [8, 20]], lengths=(40, 30))
+    found = annotations(parts, EPISODES[:2], labels=())
     notes = write_maniskill(found, tmp_path / "a.h5", tmp_path / "b.h5")
     assert notes == ("traj_10, traj_11: no sub-tasks are known, as of episodes without success",)
     with h5py.File(tmp_path / "b.h5") as file:

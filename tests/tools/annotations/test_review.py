@@ -94,8 +94,7 @@ def test_defects_are_ranked_first():
     noise = np.where(np.arange(COUNT) == 5, 0.1, 0.01)
     states = [own + rng.normal(0, s, own.shape) for own, s in zip(states, noise, strict=True)]
     states[7], actions[7] = (np.repeat(own, 4, axis=0) for own in (states[7], actions[7]))
-    idle = np.where(np.arange(COUNT) == 9, 0.6, 0.0)
-    found = review(states, actions, idle, 20.0)
+    found = review(states, actions, np.where(np.arange(COUNT) == 9, 0.6, 0.0), 20.0)
     usual = ((2, "surprise"), (5, "jerk"), (7, "length 480 (usual 120)"))
     for episode, measure in (*usual, (9, "idle 60% (usual 0%)")):
         assert measure in " ".join(found.why[episode])

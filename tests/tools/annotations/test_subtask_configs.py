@@ -39,8 +39,7 @@ def test_mimicgen(tmp_path):
     assert [own["object_ref"] for own in spec.values()] == ["cubeA", "cubeB", None]
     signals = [own["subtask_term_signal"] for own in spec.values()]
     assert signals == ["reach_cubea", "carry_cubea_to_cubeb", None]  # as in the HDF5 file
-    ranges = [own["subtask_term_offset_range"] for own in spec.values()]
-    assert ranges == [[0, 0], [0, 0], None]
+    assert [own["subtask_term_offset_range"] for own in spec.values()] == [[0, 0], [0, 0], None]
     # without an object, no nearest neighbour by its pose
     strategies = [own["selection_strategy"] for own in spec.values()]
     assert strategies == ["nearest_neighbor_object", "nearest_neighbor_object", "random"]
@@ -49,8 +48,7 @@ def test_mimicgen(tmp_path):
 
 def test_isaac_lab(tmp_path):
     path, out = write_isaac(tmp_path / "demo.hdf5"), tmp_path / "task.json"
-    own = annotations(subtasks(CUBES), NAMES)
-    write_isaaclab_config(own, path, out)
+    write_isaaclab_config(annotations(subtasks(CUBES), NAMES), path, out)
     (eef, parts), *others = json.loads(out.read_text())["subtask_configs"].items()
     assert eef == "franka" and not others  # that of the file, for any name of the tool
     assert all(set(part) <= FIELDS for part in parts)

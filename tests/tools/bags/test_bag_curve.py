@@ -100,8 +100,7 @@ def test_explicit_settings_win_over_the_grid(path, tmp_path, monkeypatch, capsys
     every = command(path, tmp_path, "--every", "1")
     assert every["grid"] is None and len(every["curve"]["mi"]) == 65
     monkeypatch.setattr(bag_curve, "ESTIMATES", 12)
-    again = command(path, tmp_path, "--every", "1")
-    assert again == every
+    assert command(path, tmp_path, "--every", "1") == every
     assert command(path, tmp_path, "--rate-limit", "0")["curve"] == every["curve"]
     fewer = command(path, tmp_path)
     assert "Grid: the first estimate in each 0.1 s; extrema use one" in capsys.readouterr().out
@@ -142,8 +141,7 @@ def test_swapped_stamps_are_put_in_order(tmp_path):
     swapped = np.arange(200).reshape(-1, 2)[:, ::-1].ravel()
     curves = {}
     for name, order in {"right": range(200), "swapped": swapped}.items():
-        path = joint_bag(tmp_path / name, rows, order)
-        player, fake, curve = played(path, *JOINTS, window=20)
+        player, fake, curve = played(joint_bag(tmp_path / name, rows, order), *JOINTS, window=20)
         assert player.stream.counts["accepted"] == 200
         curves[name] = fake.calls[-1].x, curve.notices
     np.testing.assert_array_equal(curves["swapped"][0], curves["right"][0])
@@ -224,8 +222,7 @@ def test_a_robot_with_a_quantised_yaw_is_one_robot(tmp_path):
     rows = np.c_[-0.95 * x, 0.31 * x, 0 * x, np.cos(half), 0 * x, 0 * x, np.sin(half)]
     times = [10**18 + i * step for i in range(len(rows))]
     messages = [("/odometry", t, pose(t, row)) for t, row in zip(times, rows, strict=True)]
-    path = write_bag(tmp_path / "odometry", messages)
-    player, _, curve = played(path, ["/odometry"], [None])
+    player, _, curve = played(write_bag(tmp_path / "odometry", messages), ["/odometry"], [None])
     assert player.stream.counts["accepted"] == 400 and curve.notices == []
 
 
@@ -238,8 +235,7 @@ def test_noise_at_rest_has_no_extrema(path, tmp_path):
     bag = joint_bag(tmp_path / "rest", rows, range(1200), 20_000_000)
     options = "--field position --window 50 --rate-limit 1 --threads 1".split()
     target = tmp_path / "rest.json"
-    command = ["bag", str(bag), "--topic", "/joints", *options, "--json", str(target)]
-    assert main.main(command) == 0
+    assert main.main(["bag", str(bag), "--topic", "/joints", *options, "--json", str(target)]) == 0
     extrema = json.loads(target.read_text())["extrema"]
     times = np.array([extremum["stamp"] for extremum in extrema]) - 1e9
     assert len(times) and not ((times > 6.5) & (times < 19.9)).any()

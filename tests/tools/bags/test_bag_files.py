@@ -36,8 +36,7 @@ def describe(folder, count, **more):
 def test_messages_come_as_they_arrived(tmp_path, form):
     """Chunks overlap in time; without an index, sorting needs unbounded memory."""
     times = [*range(100, 0, -1), *range(200, 100, -1)]
-    path = write(tmp_path / "a.mcap", times, chunk_size=500, **FORMS[form])
-    found = read(path)
+    found = read(write(tmp_path / "a.mcap", times, chunk_size=500, **FORMS[form]))
     assert sorted(found) == [*range(1, 201)]
     if form == "no chunks":
         assert found == times
@@ -160,8 +159,7 @@ def base(path):
 def test_messages_that_are_in_the_log_of_sqlite3_only(tmp_path):
     """A recorder that was killed leaves messages there."""
     connection = base(tmp_path / "a.db3")
-    assert (tmp_path / "a.db3-wal").stat().st_size
-    assert read(tmp_path / "a.db3") == [1, 2, 3]
+    assert (tmp_path / "a.db3-wal").stat().st_size and read(tmp_path / "a.db3") == [1, 2, 3]
     connection.close()
     assert not (tmp_path / "a.db3-wal").exists() and read(tmp_path / "a.db3") == [1, 2, 3]
 
@@ -189,8 +187,7 @@ def test_the_hash_of_a_type(tmp_path):
     store.register(get_types_from_msg(TEXT.decode(), KIND))
     own, other = store.hash_rihs01(KIND), f"RIHS01_{'0' * 64}"
     for digest, why in ((own, ""), (other, f"its definition of {KIND} is not the one of its hash")):
-        path = write(tmp_path / "a.mcap", range(5), metadata={"topic_type_hash": digest})
-        with Bag(path) as bag:
+        with Bag(write(tmp_path / "a.mcap", range(5), metadata={"topic_type_hash": digest})) as bag:
             assert bag.topics["/value"].unreadable == why
 
 

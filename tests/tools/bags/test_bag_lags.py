@@ -117,9 +117,8 @@ def test_a_window_that_is_not_filled_is_the_reason():
     """Although the last message has no partner."""
     window = SimpleNamespace(reason="filling: 50 of 100 pairs")
     counts = {"accepted": 50, "paired": 50, "unpaired": 73, "NaN": 0, "resets": 1}
-    stream = SimpleNamespace(
-        reason="waiting: no pair", counts=counts, window=window, sync=Synchroniser(0.02)
-    )
+    sync, reason = Synchroniser(0.02), "waiting: no pair"
+    stream = SimpleNamespace(reason=reason, counts=counts, window=window, sync=sync)
     messages = "Messages: 50 pairs, 73 without a partner within 0.02 s (--sync-tolerance), 1 resets"
     assert _why_no_estimate(stream, Part(), "", "") == (
         f"filling: 50 of 100 pairs: try a shorter window. {messages}"
@@ -191,9 +190,10 @@ def test_a_topic_that_does_not_move(path, capsys):
     assert row.split(maxsplit=3) == ["velocity", "force", "none", "both move near 0 steps only"]
 
 
-@pytest.mark.parametrize("noise", [0, 3e-4])
-@pytest.mark.parametrize("late", [0, 3])
-@pytest.mark.parametrize("order", [1, -1])
+CARRIED = [(0, 0, 1), (0, 3, -1), (3e-4, 0, -1), (3e-4, 3, 1)]  # each two of them in each pair
+
+
+@pytest.mark.parametrize(("noise", "late", "order"), CARRIED)
 def test_a_carried_cube_follows_the_tool(noise, late, order):
     """In eight demonstrations, `late` steps after it; in both orders, in spite of long rests."""
     rng = np.random.default_rng(0)
@@ -209,14 +209,10 @@ def test_a_carried_cube_follows_the_tool(noise, late, order):
 
 def test_independent_smooth_motions():
     """`benchmarks/lags.py` has 60 pairs."""
-    rng = np.random.default_rng(0)
-    for _ in range(3):
-        noise = rng.standard_normal((2, 619, 3))
-        x, y = (
-            [np.apply_along_axis(np.convolve, 0, side, np.hanning(20), "valid")] for side in noise
-        )
-        found = lag_scan(*moving(x, y, 10)[:2], range(-10, 11), Estimator(slices=10, threads=1))
-        assert not significant(found)
+    noise = np.random.default_rng(0).standard_normal((2, 619, 3))
+    x, y = ([np.apply_along_axis(np.convolve, 0, side, np.hanning(20), "valid")] for side in noise)
+    found = lag_scan(*moving(x, y, 10)[:2], range(-10, 11), Estimator(slices=10, threads=1))
+    assert not significant(found)
 
 
 def test_forces_that_drift_are_recognised():

@@ -88,15 +88,13 @@ def test_the_sqlite3_twin(tmp_path, folder):
     """JSON beside CDR, and a definition that the recorder did not find ("unknown")."""
     path = tmp_path / "bag"
     with Writer(path, version=9, storage_plugin=StoragePlugin.SQLITE3) as bag:
-        topics = [
-            bag.add_connection(name, KIND, typestore=STORE) for name in ("/point", "/json", "/lost")
-        ]
+        names = "/point", "/json", "/lost"
+        topics = [bag.add_connection(name, KIND, typestore=STORE) for name in names]
         for time, raw in points():
             for topic in topics:
                 bag.write(topic, time, raw)
     with sqlite3.connect(path / "bag.db3") as database:
-        update = "UPDATE topics SET serialization_format = 'json' WHERE name = '/json'"
-        database.execute(update)
+        database.execute("UPDATE topics SET serialization_format = 'json' WHERE name = '/json'")
         database.execute("UPDATE topics SET type = 'lab_msgs/msg/Lost' WHERE name = '/lost'")
         row = "lab_msgs/msg/Lost", "unknown", "", ""
         names = "topic_type, encoding, encoded_message_definition, type_description_hash"

@@ -55,8 +55,7 @@ def test_the_command_discovers_and_saves(folder, capsys, tmp_path):
     options = ["--topic", "/joint_states", "--count", "2", "--save", str(saved)]
     steps = [state["steps"] for state in answer(capsys, "keystates", path, *options)["keystates"]]
     found = discover_keystates(load_demonstrations(path, "/joint_states"), count=2)
-    assert np.transpose(steps).tolist() == found.steps.tolist()
-    assert saved.exists()
+    assert np.transpose(steps).tolist() == found.steps.tolist() and saved.exists()
 
 
 def test_the_command_annotates(folder, capsys, tmp_path):
@@ -92,8 +91,7 @@ def write_rates(folder, rates, count=30, jitter=0.0):
 
 def test_the_rate_is_that_of_the_median_interval(tmp_path):
     write_rates(tmp_path, [100.0, 95.0, 90.0, 100.0, 110.0], jitter=0.4)
-    found = load_demonstrations(tmp_path, "/array")
-    assert found.rate == pytest.approx(100.0, rel=0.05)
+    assert load_demonstrations(tmp_path, "/array").rate == pytest.approx(100.0, rel=0.05)
     write_array(tmp_path / "pause", [1.0, 2.0], np.r_[np.arange(20), np.arange(500, 520)] / 100)
     assert load_demonstrations(tmp_path, "/array").rate == pytest.approx(100.0, rel=0.05)
 
@@ -151,9 +149,8 @@ def test_messages_of_other_joints_are_passed_over(tmp_path):
         np.testing.assert_array_equal(found.states[:10], np.arange(10)[:, None] + [1, 2])
         np.testing.assert_array_equal(found.states[10:], found.states[:10])
         assert found.rate == pytest.approx(10.0)
-        assert found.notes == (
-            f"Messages on /joint_states passed over ({fate}): 10 in a, 10 in b.",
-        )
+        said = f"Messages on /joint_states passed over ({fate}): 10 in a, 10 in b."
+        assert found.notes == (said,)
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,8 @@ def run(capsys, path, *options):
 
 def test_a_bag_of_several_bodies_is_refused_with_their_names(tmp_path, capsys):
     path = write(tmp_path / "tf", alternating(60, ("cube", "tool0", "map")))
-    holds = ".*".join(
-        re.escape(f"transforms[child_frame_id={name}] (60)") for name in ("cube", "tool0", "map")
-    )
+    names = (f"transforms[child_frame_id={name}] (60)" for name in ("cube", "tool0", "map"))
+    holds = ".*".join(map(re.escape, names))
     for field, why in {
         "transforms[0].transform": "has several bodies, and a state is of one",
         "transforms.transform": "take one of transforms",
@@ -63,11 +62,9 @@ def test_the_interval_is_that_of_the_body_that_is_read(tmp_path):
     path = write(tmp_path / "tf", alternating(60, ("cube", "tool0", "map")))
     with Bag(path) as bag:
         step, states = survey(bag, "/t", bag.extractor("/t", [X]))
-        assert states == pytest.approx(60)
-        assert step == pytest.approx(0.01, rel=1e-4)
+        assert states == pytest.approx(60) and step == pytest.approx(0.01, rel=1e-4)
     path = write(tmp_path / "pose", [pose("ab"[i % 2], i, i / 100) for i in range(100)])
     with Bag(path) as bag:
         every = survey(bag, "/t", bag.extractor("/t", ["[header.frame_id=*]"]))
         one = survey(bag, "/t", bag.extractor("/t", ["[header.frame_id=a]"]))
-        assert (every[1], one[1]) == (100, 50)
-        assert one[0] == pytest.approx(2 * every[0], rel=1e-4)
+        assert (every[1], one[1]) == (100, 50) and one[0] == pytest.approx(2 * every[0], rel=1e-4)

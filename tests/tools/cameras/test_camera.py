@@ -68,8 +68,7 @@ def test_what_is_no_camera(camera, why):
 
 
 def test_steps_and_proportions_are_checked():
-    images = [IMAGES[0], IMAGES[1], IMAGES[2][:, :40]]
-    camera = Trajectories(STATES, camera=images).camera
+    camera = Trajectories(STATES, camera=[IMAGES[0], IMAGES[1], IMAGES[2][:, :40]]).camera
     for steps in ([], [3, 2], [12], [-1]):
         refuses("ascending ones below 12", camera.read, 0, steps, 32)
     reading = camera.read_each([*[(i % 2, [1, 2]) for i in range(20)], (2, [0])], 32)
@@ -86,8 +85,7 @@ def test_folders_of_images_and_videos(saved, tmp_path):
     for i in (0, 2):  # demo_10 is after demo_9
         (folder / f"demo_{8 + i}").mkdir(parents=True)
         for step, image in enumerate(IMAGES[i]):
-            file = folder / f"demo_{8 + i}" / f"{step}.png"
-            cv2.imwrite(str(file), image[..., ::-1])
+            cv2.imwrite(str(folder / f"demo_{8 + i}" / f"{step}.png"), image[..., ::-1])
     write_video(folder / "demo_9.mkv", range(20, 29))
     found = load_trajectories(saved, camera=str(folder))
     assert found.camera.name == "front"

@@ -31,9 +31,7 @@ def test_objects_at_their_places():
     found = objects_of(where, (RED, GREEN, BLUE))
     for k in range(3):
         own = min(found, key=lambda o, k=k: distance(o, where[:, k]))
-        assert distance(own, where[:, k]) < 1.5
-        assert own.seen.all()
-        assert not own.twin
+        assert distance(own, where[:, k]) < 1.5 and own.seen.all() and not own.twin
         np.testing.assert_allclose(np.median(own.boxes[:, 2:], axis=0), 20, atol=2)
 
 
@@ -70,8 +68,7 @@ def test_absent_objects():
 
 def test_twins_of_one_colour():
     found = objects_of(places(COUNT, 2), (RED, RED))
-    assert found
-    assert all(o.twin for o in found)
+    assert found and all(o.twin for o in found)
 
 
 @pytest.mark.parametrize("colours", [(), (RED,)])

@@ -24,8 +24,7 @@ def test_gaussian_truth(strength):
 
 
 def test_no_information_is_below_zero_on_average():
-    found = [information(*draw(16, 0.0, seed)) for seed in range(100)]
-    assert -0.4 < np.mean(found) < 0
+    assert -0.4 < np.mean([information(*draw(16, 0.0, seed)) for seed in range(100)]) < 0
 
 
 def test_jackknife_error_is_the_spread_over_draws():
@@ -41,16 +40,14 @@ def test_shuffles_have_their_level():
             for points, joints in (draw(12, 0.0, seed) for seed in range(100))
         ]
     )
-    assert (share <= 0.1).mean() <= 0.2
-    assert share.mean() == pytest.approx(0.5, abs=0.1)
+    assert (share <= 0.1).mean() <= 0.2 and share.mean() == pytest.approx(0.5, abs=0.1)
     points, joints = draw(12, 5.0, seed=0)
     assert permute(points, joints).max() < information(points, joints)
 
 
 def test_components_leave_out_what_is_constant():
     rng = np.random.default_rng(0)
-    joints = np.column_stack([rng.normal(size=(20, 2)), np.ones(20)])
-    assert components(joints).shape == (20, 2)
+    assert components(np.column_stack([rng.normal(size=(20, 2)), np.ones(20)])).shape == (20, 2)
     assert components(rng.normal(size=(20, 7))).shape == (20, 3)
     assert components(np.ones((20, 3))).shape == (20, 0)
     assert information(rng.normal(size=(20, 2)), components(np.ones((20, 3)))) == 0

@@ -53,8 +53,7 @@ def scenes(count=10, blocks=None, shift=0.0, pause=0, fixed=False):
 
 
 def found(images, joints):
-    camera = as_camera(images, np.array([len(film) for film in images]))
-    return find_changes(camera, joints, RATE)
+    return find_changes(as_camera(images, np.array([len(film) for film in images])), joints, RATE)
 
 
 def disturbed(images, rng, how):
@@ -87,8 +86,7 @@ def test_steps_are_recorded_ones():
     images = [film.repeat(3, axis=0) for film in images]
     camera = as_camera(images, np.array([len(film) for film in images]))
     changes, _ = find_changes(camera, [q.repeat(3, axis=0) for q in joints], 3 * RATE)
-    at = np.array([[c.step for c in row] for row in changes])
-    assert np.abs(at - 3 * steps).max() <= 12
+    assert np.abs(np.array([[c.step for c in row] for row in changes]) - 3 * steps).max() <= 12
 
 
 @pytest.mark.parametrize(
@@ -112,11 +110,9 @@ def test_the_absence_of_an_object_is_no_object():
 
 def test_key_states_are_dates_of_the_camera():
     images, joints, steps, _ = scenes(8)
-    demos = Trajectories(joints, rate=RATE, camera=images)
-    key_states = discover_keystates(demos, count="auto")
+    key_states = discover_keystates(Trajectories(joints, rate=RATE, camera=images), count="auto")
     assert key_states.found.names == ("object leaves its place", "object arrives")
-    assert np.abs(key_states.steps - steps).max() <= 4
-    assert not key_states.warnings
+    assert np.abs(key_states.steps - steps).max() <= 4 and not key_states.warnings
 
 
 @pytest.mark.parametrize("early", [False, True])

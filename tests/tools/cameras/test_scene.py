@@ -47,8 +47,7 @@ def test_an_arm_in_other_postures_is_no_displaced_camera():
             films.append(image)
     images = np.array(films).reshape(COUNT, STEPS, 96, 128, 3)
     images = (images + rng.normal(0, 2, images.shape)).clip(0, 255).astype(np.uint8)
-    camera = as_camera(list(images), np.full(COUNT, STEPS))
-    assert not read_scene(camera, RATE).shift.any()
+    assert not read_scene(as_camera(list(images), np.full(COUNT, STEPS)), RATE).shift.any()
 
 
 def test_light_is_undone(images):

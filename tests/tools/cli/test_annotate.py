@@ -31,8 +31,7 @@ def twelve(tmp_path_factory):
     parts = states[:12]
     parts[3] = parts[3][: int(0.45 * len(parts[3]))]
     parts[5] = np.concatenate([np.repeat(parts[5][:1], 2 * len(parts[5]), axis=0), parts[5]])
-    lengths = [len(part) for part in parts]
-    np.savez(path, states=np.concatenate(parts), lengths=lengths, names=names)
+    np.savez(path, states=np.concatenate(parts), lengths=[len(part) for part in parts], names=names)
     return path
 
 
@@ -58,8 +57,7 @@ def test_in_place(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(lerobot_writer, "_write_progress", fail)
     command = ["annotate", str(folder), "--count", "2", "--in-place", "--language", "motion"]
     command += ["--names", "reach, carry,rest", "--qa"]
-    assert main(command) == 1
-    assert "cannot be written (disk full)" in capsys.readouterr().err
+    assert main(command) == 1 and "cannot be written (disk full)" in capsys.readouterr().err
     assert everything(tmp_path) == before
     monkeypatch.setattr(lerobot_writer, "_write_progress", write)
     assert main(command) == 0
@@ -199,8 +197,7 @@ def test_refusals(folder, tmp_path, capsys, options, why):
     before = everything(tmp_path)
     given = [option.format(set=folder, tmp=tmp_path) for option in options]
     error = complaint(capsys, "annotate", folder, *given)
-    assert why in error and error.count("\n") == 1
-    assert everything(tmp_path) == before
+    assert why in error and error.count("\n") == 1 and everything(tmp_path) == before
 
 
 def test_the_page_says_what_its_copy_lacks_and_how_to_get_it(folder, tmp_path):

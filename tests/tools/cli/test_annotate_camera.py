@@ -63,8 +63,7 @@ def test_objects_have_numbers_and_information(annotated):
     assert sorted(about) == [[False, True], [True, False]]
     for end, own in zip(ends, about, strict=True):
         best, other = (cuts[end][own.index(flag)] for flag in (True, False))
-        assert best["nats"] > 1 > other["nats"]
-        assert 0 < best["stderr"] < 1
+        assert best["nats"] > 1 > other["nats"] and 0 < best["stderr"] < 1
     assert any("12 demonstrations: references by a camera may be missed" in n
                for n in tree["notes"])  # fmt: skip
 
@@ -105,8 +104,7 @@ def test_table_and_contact_sheet_without_names(folder, tmp_path, capsys, figures
     taken = {row["name"] for row in rows if row["name"].startswith("grasp")}
     assert {"1", "2", "object 1", "object 2", "demonstration 0", *taken} <= {*drawn}
     assert not any(text.startswith("gripper") for text in drawn)
-    assert any("--object-name 1=bottle" in line for line in drawn)
-    assert crossing(figure)[1] == []
+    assert any("--object-name 1=bottle" in line for line in drawn) and crossing(figure)[1] == []
 
 
 def test_names_without_a_camera_are_refused(folder, capsys):

@@ -42,14 +42,11 @@ def test_estimate(samples, capsys, tmp_path):
 
 @pytest.mark.parametrize("command", [["estimate"], ["test", "--permutations", "9"]])
 def test_warnings_are_in_the_json(command, capsys, tmp_path):
-    x = np.tile(np.random.default_rng(0).standard_normal((100, 1)), (2, 1))
-    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "x.npy", np.tile(np.random.default_rng(0).standard_normal((100, 1)), (2, 1)))
     for _ in range(2):  # the second run has no warnings of the first one
-        files = [str(tmp_path / "x.npy")] * 2
-        said = answer(capsys, *command, *files, *QUICK)["warnings"]
-        assert [text[:41] for text in said if "copies" in text] == [
-            "100 of 200 rows are exact copies of other"
-        ]
+        said = answer(capsys, *command, *[str(tmp_path / "x.npy")] * 2, *QUICK)["warnings"]
+        copies = [text[:41] for text in said if "copies" in text]
+        assert copies == ["100 of 200 rows are exact copies of other"]
 
 
 @pytest.mark.parametrize("command", ["estimate", "test"])
@@ -62,8 +59,7 @@ def test_random_walks_without_their_order_have_a_note(command, capsys, tmp_path)
     for order in ([], ["--time-series"]):
         said = printed(capsys, command, *files, *options, *order)
         notes = answer(capsys, command, *files, *options, *order)["notes"]
-        assert notes == ([] if order else [SIMILAR_ROWS])
-        assert (SIMILAR_ROWS in said) != bool(order)
+        assert notes == ([] if order else [SIMILAR_ROWS]) and (SIMILAR_ROWS in said) != bool(order)
 
 
 def test_curve_table_picture_and_json(capsys, tmp_path, figures):
@@ -116,8 +112,7 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     assert re.match(head, text)
     assert re.search(r"^  grasp cube +\d+ \(\d+ to \d+\) +30/30  contact seen$", text, re.M)
     assert "Agreement with contacts, switches and " in text and "Details (found" in text
-    assert "Live, in demonstrations left out" in text
-    assert str(saved) in text
+    assert "Live, in demonstrations left out" in text and str(saved) in text
     result = json.loads(target.read_text())
     states = sorted(result["keystates"], key=lambda state: -state["strength"])
     first, second = states[:2]
@@ -125,8 +120,7 @@ def test_keystates_table_picture_json_and_file(thirty, capsys, tmp_path):
     assert {len(state["steps"]) for state in states} == {30}
     assert first["name"] == "grasp cube" and first["source"] == "contact"
     assert result["met"] > 0.5 and first["reproduced"] > 0.3 and result["warnings"] == []
-    assert len(result["quality"]) == 30
-    assert near_grasps(result) == 1
+    assert len(result["quality"]) == 30 and near_grasps(result) == 1
     task = Task.load(saved)
     assert task.detectors.followed[result["keystates"].index(first)] == first["followed"]
     assert "<!-- grasp cube -->" in picture.read_text()
@@ -144,8 +138,7 @@ def test_texts_of_pictures_match_their_content(capsys, tmp_path, figures):
             assert main.main([command, file, *options]) == 0
     raster, annotated = (" ".join(t.get_text() for t in f.texts) for f in figures)
     assert raster.startswith("plain: 0 key states 6 demonstrations")
-    assert "vertical lines" not in annotated
-    assert figures[0].axes[0].get_legend() is None
+    assert "vertical lines" not in annotated and figures[0].axes[0].get_legend() is None
 
 
 def test_normalised_curves_of_short_trajectories_have_fewer_points(capsys, tmp_path):
@@ -170,15 +163,13 @@ def test_labels_of_two_demonstrations(thirty, capsys, tmp_path):
         results.append(json.loads(capsys.readouterr().out))
     assert results[0]["keystates"] == results[1]["keystates"]
     (state,) = results[0]["keystates"]
-    assert state["name"] == "grasp"
-    assert np.abs(np.array(state["steps"]) - grasps).max() <= 3
+    assert state["name"] == "grasp" and np.abs(np.array(state["steps"]) - grasps).max() <= 3
 
 
 def test_gripper_rate_and_what_is_left_out(thirty, capsys):
     options = ["--gripper", "finger", "--ignore", "cube,0:2", "--rate", "20", "--count", "3"]
     result = answer(capsys, "keystates", thirty, *options)
-    assert result["rate"] == 20 and result["stride"] == 1
-    assert near_grasps(result) > 0.9
+    assert result["rate"] == 20 and result["stride"] == 1 and near_grasps(result) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -201,17 +192,14 @@ def test_options_that_cannot_be_used(thirty, options, message, capsys):
 
 
 def test_raw_steps(capsys, tmp_path, figures):
-    rng = np.random.default_rng(0)
-    walks = np.cumsum(rng.standard_normal((60, 12, 6)), axis=1).reshape(-1, 6)
+    walks = np.cumsum(np.random.default_rng(0).standard_normal((60, 12, 6)), axis=1).reshape(-1, 6)
     np.savez(tmp_path / "a.npz", states=walks, lengths=np.full(60, 12))
     picture = tmp_path / "a.svg"
     command = ["curve", str(tmp_path / "a.npz"), *QUICK, "--k", "2", "--plot", str(picture)]
-    text = printed(capsys, *command)
-    assert "(times: steps)" in text
+    assert "(times: steps)" in printed(capsys, *command)
     assert picture.read_text().lstrip().startswith("<?xml")
     ((main_axes, below),) = (figure.axes for figure in figures)
-    assert below.get_xlabel() == "step"
-    assert series(main_axes, 10)[0] == list(range(2, 12))
+    assert below.get_xlabel() == "step" and series(main_axes, 10)[0] == list(range(2, 12))
 
 
 def test_info(capsys):
@@ -311,8 +299,7 @@ def test_on_a_terminal(monkeypatch, capsys):
     quick = ["bench", "--duration", "0.1", "--slices", "2", "--threads", "1"]
     assert "─" in printed(capsys, *quick)
     monkeypatch.setitem(sys.modules, "rich.progress", None)
-    assert main.main(quick) == 0
-    assert "\rbench auto: 100%\n" in capsys.readouterr().err
+    assert main.main(quick) == 0 and "\rbench auto: 100%\n" in capsys.readouterr().err
 
 
 def test_a_command_of_a_missing_package(monkeypatch, capsys):
@@ -332,12 +319,9 @@ def test_help_lists_all_commands_and_nothing_slow_is_imported(samples):
         "main(sys.argv[1:])\n"
         "print(sorted({'torch', 'matplotlib', 'scipy', 'rich', 'onnx'} & set(sys.modules)))"
     )
-    command = [sys.executable, "-c", code, "estimate", *samples]
-    text = subprocess.check_output(command, text=True)
-    commands = (
-        "cut keystates label annotate curve bag estimate test bench info build export".split()
-    )
-    assert re.findall(r"^    (\w+)", text, re.M) == commands
+    text = subprocess.check_output([sys.executable, "-c", code, "estimate", *samples], text=True)
+    commands = "cut keystates label annotate curve bag estimate test bench info build export"
+    assert re.findall(r"^    (\w+)", text, re.M) == commands.split()
     assert text.count("[]\n") == 2 and text.endswith("[]\n")
 
 

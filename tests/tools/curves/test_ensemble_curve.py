@@ -1,4 +1,4 @@
-"""The curve over recorded trajectories: pairs, moments and coordinates."""
+"""The curve over recorded trajectories and parallel environments: pairs, moments, coordinates."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ from fakes import RecordingEstimator
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.estimation.result import FLAGS
-from infoatlas_tools.curves.ensemble_curve import MICurve, mi_curve
+from infoatlas_rt.vector.pooled_pairs import PooledPairs
+from infoatlas_tools.curves.ensemble_curve import MICurve, _normalise, ensemble_pairs, mi_curve
 from infoatlas_tools.trajectories import Trajectories
 from refusals import refuses
 
@@ -54,9 +55,8 @@ def test_auto_is_raw_for_equal_lengths():
 
 def test_coordinates_that_are_constant_within_trajectories_are_left_out():
     fake = RecordingEstimator(8)
-    curve = mi_curve(recorded([20] * 9), fake)
     # Number and goal differ between trajectories, but never within one.
-    assert curve.dropped == (0, 2, 3)
+    assert mi_curve(recorded([20] * 9), fake).dropped == (0, 2, 3)
     assert fake.calls[0].x.shape == (9, 1)
     with pytest.raises(InputError, match="all 2 coordinates are constant"):
         states = np.repeat(np.arange(18.0).reshape(9, 2), 20, axis=0)
@@ -80,8 +80,7 @@ def test_refusals(lengths, options, message):
 
 
 def test_the_curve_is_made_of_the_estimates_of_its_moments():
-    rng = np.random.default_rng(0)
-    states = np.cumsum(rng.standard_normal((60, 6, 7)), axis=1)
+    states = np.cumsum(np.random.default_rng(0).standard_normal((60, 6, 7)), axis=1)
     estimator = Estimator(k=3, slices=4, threads=1)
     curve = mi_curve(Trajectories(states.reshape(-1, 7), np.full(60, 6)), estimator)
     assert curve.per_slice.shape == (4, 4) and curve.influence.shape == (4, 60)
@@ -111,8 +110,7 @@ def test_offline_and_online_agree_and_the_future_changes_nothing():
     values = hill(30) + hill(70) - 1
     curve = curve_of(values, 0.2 * rng.standard_normal((100, 100)))
     whole = curve.extrema()
-    assert len(whole) >= 3
-    assert [s.stamp for s in whole] == sorted(s.stamp for s in whole)
+    assert len(whole) >= 3 and [s.stamp for s in whole] == sorted(s.stamp for s in whole)
     assert all(s.stamp == curve.position[s.index] for s in whole)
     part = curve_of(values[:60], curve.influence[:60]).extrema()
     reported = [s for s in whole if s.detected_at < 60]
@@ -128,3 +126,88 @@ def test_trajectories_that_end_are_left_out_of_the_pairing():
     assert curve_of(values, influence).extrema(delay=10 / 59) == []
     influence[30:, 50:] = influence[0, 50:]
     assert len(curve_of(values, influence).extrema(delay=10 / 59)) == 1
+
+
+LENGTHS = np.array([5, 9, 3, 20])
+
+
+def trajectories() -> np.ndarray:
+    """States that contain the numbers of their trajectory and step."""
+    return np.array([[i, t] for i, length in enumerate(LENGTHS) for t in range(length)], float)
+
+
+def pairs_at(step, lag=2, history=1):
+    return ensemble_pairs(trajectories(), LENGTHS, np.broadcast_to(step, 4), lag, history)
+
+
+def test_raw_steps():
+    x, y, who = pairs_at(4, history=3)
+    np.testing.assert_array_equal(who, [0, 1, 3])
+    np.testing.assert_array_equal(x, [[0, 4], [1, 4], [3, 4]])
+    np.testing.assert_array_equal(y[1], [1, 2, 1, 1, 1, 0])
+    assert len(pairs_at(3, history=3).x) == len(pairs_at(20).x) == 0
+
+
+def test_normalised_time_takes_original_steps():
+    steps, position = _normalise(LENGTHS, 2, 17)
+    assert position[0] < position[-1] == 1 and (np.diff(position) > 0).all()
+    for step, at in zip(steps, np.linspace(0, 1, 17), strict=True):
+        x, y, who = pairs_at(step)
+        np.testing.assert_array_equal(who, [0, 1, 2, 3])
+        np.testing.assert_array_equal(x - y, [[0, 2]] * 4)  # the same trajectory, lag steps apart
+        fraction = (x[:, 1] - 2) / np.maximum(LENGTHS - 3, 1)
+        assert (np.abs(fraction - at) * np.maximum(LENGTHS - 3, 1))[LENGTHS > 3].max() < 0.5001
+    first, last = _normalise(LENGTHS, 3, 17)[0][[0, -1]]
+    np.testing.assert_array_equal(pairs_at(first, history=2).samples, [0, 1, 3])  # three: too few
+    np.testing.assert_array_equal(pairs_at(first, history=2).x[:, 1], 3)
+    np.testing.assert_array_equal(last, LENGTHS - 1)
+
+
+@pytest.mark.parametrize("same_step", [False, True])
+def test_pool_never_pairs_across_resets(same_step):
+    """Both conventions: `done` comes with the final state, or with the first state afterwards."""
+    rng = np.random.default_rng(0)
+    envs, window, lag, history = 6, 4, 2, 2
+    pool = PooledPairs(envs, window, lag=lag, history=history)
+    episode, step = np.zeros(envs), np.zeros(envs)
+    over = np.zeros(envs, bool)
+    total = 0
+    for _ in range(200):
+        step += 1
+        done = rng.random(envs) < 0.1
+        begins = done if same_step else over
+        episode[begins] += 1
+        step[begins] = 0
+        over = done
+        pairs = pool.push(np.stack([np.arange(envs), episode, step], axis=1), done)
+        total += len(pairs.x)
+        expected = [[0, 0, lag, 0, 0, lag + 1]] * len(pairs.x)
+        np.testing.assert_array_equal(np.tile(pairs.x, 2) - pairs.y, np.reshape(expected, (-1, 6)))
+        assert len(np.unique(pairs.samples)) == len(pairs.samples) and len(pairs.x) <= envs * window
+    assert total > 200 * envs * window / 3
+
+
+def test_pool_is_full_without_resets_and_leaves_holes_for_nan():
+    pool = PooledPairs(3, 5, lag=2)
+    sizes, seen = [], {}
+    for t in range(12):
+        states = np.full((3, 1), float(t))
+        if t == 8:
+            states[1] = np.nan
+        pairs = pool.push(states)
+        sizes.append(len(pairs.x))
+        np.testing.assert_array_equal(pairs.x - pairs.y, 2)
+        for who, x in zip(pairs.samples, pairs.x[:, 0], strict=True):
+            assert seen.setdefault(who, x) == x  # a sample keeps its number
+    assert sizes == [0, 0, 3, 6, 9, 12, 15, 15, 14, 14, 13, 13]
+
+
+def test_pool_refuses_what_does_not_fit():
+    pool = PooledPairs(3, 5)
+    pool.push(np.zeros((3, 2)))
+    for states, done, why in (
+        (np.zeros((4, 2)), None, r"pass numbers \[3, d\]"),
+        (np.zeros((3, 5)), None, "before they had"),
+        (np.zeros((3, 2)), [2, 0, 0], "done has shape"),
+    ):
+        refuses(why, pool.push, states, done)

@@ -13,6 +13,7 @@ from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import InputError
 from infoatlas_tools import load_trajectories
 from infoatlas_tools.files.hub import hub_id, name_of
+from refusals import refuses
 
 STACK, SHA = Path(__file__).parents[3] / "examples/data/stack", "a" * 40
 
@@ -110,8 +111,7 @@ def test_a_command_and_its_copy(hub, capsys, tmp_path):
 
 
 def test_an_unknown_id(hub):
-    with pytest.raises(InputError, match=r"people/none does not exist.*404.*check the id"):
-        load_trajectories("people/none")
+    refuses(r"people/none does not exist.*404.*check the id", load_trajectories, "people/none")
 
 
 def test_what_is_an_id(tmp_path, monkeypatch):

@@ -71,10 +71,8 @@ def test_steps_have_to_be_even(jitter, expected):
 def test_a_gap_a_second_row_of_one_time_and_few_rows():
     assert rate(np.delete(TIMES, 20)) is None
     assert rate(np.sort(np.r_[TIMES, TIMES])) is None  # half of the steps are 0
-    assert rate(np.full(5, 0.5)) is None
-    assert rate(TIMES[:1]) is None
-    assert rate(TIMES[::-1]) is None
-    assert rate(TIMES[:2]) == pytest.approx(50.0)
+    assert rate(np.full(5, 0.5)) is None and rate(TIMES[:1]) is None
+    assert rate(TIMES[::-1]) is None and rate(TIMES[:2]) == pytest.approx(50.0)
 
 
 @pytest.mark.parametrize("true", [30.0, 60.0, 100.0, 29.97])
@@ -82,8 +80,7 @@ def test_a_gap_a_second_row_of_one_time_and_few_rows():
 def test_the_rate_of_rounded_times(true, decimals):
     lengths = np.array([500, 471, 523])
     times = np.concatenate([0.0123 + np.arange(n) / true for n in lengths]).round(decimals)
-    assert rate(times, lengths=lengths) == true
-    assert rate(1000 * times, "t_ms", lengths) == true
+    assert rate(times, lengths=lengths) == true and rate(1000 * times, "t_ms", lengths) == true
     steps = np.diff(times[:500])
     pauses = np.r_[steps, steps[:20] + steps[20:40], 3.2, 0.7]  # and lost rows
     assert rate_by(pauses, 1) == pytest.approx(true, rel=5e-4)
@@ -106,8 +103,7 @@ def test_the_rate_of_times_that_come_late_in_turns(late):
 
 def test_steps_between_trajectories_do_not_count():
     times = np.r_[TIMES[:20], TIMES[30:]]
-    assert rate(times) is None
-    assert rate(times, lengths=np.array([20, 20])) == pytest.approx(50.0)
+    assert rate(times) is None and rate(times, lengths=np.array([20, 20])) == pytest.approx(50.0)
     assert rate(times, lengths=np.ones(40, int)) is None
     assert rate(np.r_[TIMES, TIMES]) == pytest.approx(50.0)  # the clock restarts
 

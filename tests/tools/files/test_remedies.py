@@ -71,9 +71,8 @@ def test_empty_columns_of_samples_and_of_parquet(tmp_path):
     check_rows(tmp_path / "a.parquet")
     np.testing.assert_array_equal(load_samples(tmp_path / "a.parquet", missing=True)[0], ROWS)
     pq.write_table(pa.table({**columns, "late": empty["late"]}), tmp_path / "a.parquet")
-    assert "'late' is a missing value: fill it, or remove that column" in refused(
-        tmp_path / "a.parquet"
-    )
+    why = "'late' is a missing value: fill it, or remove that column"
+    assert why in refused(tmp_path / "a.parquet")
 
 
 @pytest.mark.parametrize("name", ["timestamp", "time_ms", "time_ns", "t"])
@@ -117,9 +116,8 @@ def test_shapes_with_more_dimensions(tmp_path):
 @pytest.mark.parametrize("name", ["csv", "txt", "parquet", "npz", "npy", "h5", "hdf5"])
 def test_pointers_of_git_lfs(tmp_path, name):
     (tmp_path / f"a.{name}").write_text(POINTER)
-    assert "is a pointer of Git LFS, not the file itself: run git lfs pull" in refused(
-        tmp_path / f"a.{name}"
-    )
+    why = "is a pointer of Git LFS, not the file itself: run git lfs pull"
+    assert why in refused(tmp_path / f"a.{name}")
 
 
 @pytest.mark.parametrize("name", ["a.mcap", "a.db3", "a.bag", "bag/metadata.yaml"])

@@ -63,8 +63,7 @@ def test_symmetric_turns_count_from_where_the_tool_is():
     at = pose_matrix(np.zeros(3), np.eye(3))
     now = pose_matrix(np.zeros(3), about_vertical(0.3))
     grasp = pose_matrix(np.zeros(3), about_vertical(0.6) @ DOWN)
-    here = pose_matrix(np.zeros(3), DOWN)
-    moved = transform.motion("quarter turns", at, now, grasp, here)
+    moved = transform.motion("quarter turns", at, now, grasp, pose_matrix(np.zeros(3), DOWN))
     np.testing.assert_allclose(moved[:3, :3], about_vertical(0.3 - np.pi / 2), atol=1e-9)
 
 
@@ -100,9 +99,8 @@ def test_a_held_cube_has_four_sides():
 def test_a_held_ball_has_no_sides():
     rng = np.random.default_rng(4)
     tool = random_pose(rng)
-    one, other = (
-        pose_matrix(tool[:3, 3] + 0.01, transform.rotation(rng.normal(size=3))) for _ in range(2)
-    )
+    turns = (transform.rotation(rng.normal(size=3)) for _ in range(2))
+    one, other = (pose_matrix(tool[:3, 3] + 0.01, turn) for turn in turns)
     then, now = (transform.tool_in_held("position", held, tool) for held in (one, other))
     np.testing.assert_allclose(transform.correction("position", then, now), np.eye(4), atol=1e-12)
 
@@ -171,5 +169,4 @@ def test_unreachable_poses_cause_no_jump():
     far = arm.forward(MIDDLE)
     far[:3, 3] = [2.0, 0.0, 0.5]
     found = arm.inverse(far, MIDDLE, MIDDLE)
-    assert np.isfinite(found).all()
-    assert (found >= arm.LOWEST).all() and (found <= arm.HIGHEST).all()
+    assert np.isfinite(found).all() and (found >= arm.LOWEST).all() and (found <= arm.HIGHEST).all()

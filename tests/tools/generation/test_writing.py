@@ -21,9 +21,8 @@ def generated():
     rng = np.random.default_rng(0)
     lengths = np.array([5, 7, 4])
     total = int(lengths.sum())
-    states, actions, cube = (
-        rng.normal(size=(total, width)).astype(np.float32) for width in (len(NAMES), 8, 13)
-    )
+    sides = (rng.normal(size=(total, width)) for width in (len(NAMES), 8, 13))
+    states, actions, cube = (side.astype(np.float32) for side in sides)
     return Generated(
         states, actions, lengths, NAMES, np.array([500_000, 500_002, 500_003]), TASK,
         {"actors/cube": cube}, np.arange(total) % 2 == 0, np.array([True, False, True, True]), 1.0,
@@ -43,8 +42,7 @@ def test_lerobot(generated, tmp_path):
     folder = writing.write(generated, tmp_path / "out") / "lerobot"
     read = load_trajectories(folder)
     np.testing.assert_array_equal(read.lengths, [4, 6, 3])  # one frame per action
-    assert read.names == tuple(f"observation.state.{name}" for name in NAMES)
-    assert read.rate == 20
+    assert read.names == tuple(f"observation.state.{name}" for name in NAMES) and read.rate == 20
     np.testing.assert_array_equal(read.states[:4], generated.states[:4])
     np.testing.assert_array_equal(read.states[4:10], generated.states[5:11])
     frames = pandas.read_parquet(folder / "data/chunk-000/file-000.parquet")
@@ -82,8 +80,7 @@ def test_maniskill(generated, tmp_path):
 
 @pytest.mark.parametrize("name", [f"{TASK}.npz", "trajectory.h5"])
 def test_generated_ones_are_sources_again(generated, tmp_path, name):
-    folder = writing.write(generated, tmp_path / "out")
-    read = read_sources(folder / name)
+    read = read_sources(writing.write(generated, tmp_path / "out") / name)
     assert read.names == NAMES
     np.testing.assert_array_equal(read.seeds, generated.seeds)
     for i, (states, actions) in enumerate(map(read.episode, range(3))):
@@ -135,9 +132,8 @@ def test_noise_is_averaged_and_turns_stay_turns():
     actions = np.zeros((60, 8))
     actions[30:, 7] = 1
     lengths = np.array([40, 20])
-    noisy = Sources(
-        states.astype(np.float32), actions.astype(np.float32), lengths, names, np.arange(2)
-    )
+    states, actions = states.astype(np.float32), actions.astype(np.float32)
+    noisy = Sources(states, actions, lengths, names, np.arange(2))
     smooth = noisy.smoothed(9)
 
     def far(sources):

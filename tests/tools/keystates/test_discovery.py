@@ -58,8 +58,7 @@ def test_known_phases_are_found_to_within_a_step():
     states, cuts = demonstrations()  # the last steps of a phase are cuts - 1
     found = discover_keystates(states, count=2)
     assert found.steps.shape == found.steps.mask.shape == (12, 2)
-    assert np.abs(found.steps - (cuts - 1)).max() <= 1
-    assert found.reproduced.min() > 0.3
+    assert np.abs(found.steps - (cuts - 1)).max() <= 1 and found.reproduced.min() > 0.3
     assert np.isnan(found.met) and "show no contact" in found.warnings[0]
     assert how_sure(found.found, found.reproduced) == ["repeats"] * 2
 
@@ -67,8 +66,7 @@ def test_known_phases_are_found_to_within_a_step():
 def test_steps_ascend_and_leave_out_the_ends():
     states, _ = demonstrations()
     found = discover_keystates(states, count=5)
-    assert (found.steps.count(axis=1) <= 5).all()
-    assert (found.steps > 0).all()
+    assert (found.steps.count(axis=1) <= 5).all() and (found.steps > 0).all()
     assert (found.steps.max(axis=1) < [len(s) - 1 for s in states]).all()
     assert sorted(found.order) == list(range(found.steps.shape[1]))
     shared = found.order[found.shared[found.order]]
@@ -283,9 +281,7 @@ def test_one_and_two_demonstrations():
 
 def test_constant_speed_has_no_bursts():
     """The entropy of equal shares exceeds its bound by rounding."""
-    motion = [np.full((n, 1), 0.3) for n in range(50, 80)]
-    found = bursts(motion, np.zeros(1))
-    assert 0 <= found[0] < 1e-12
+    assert 0 <= bursts([np.full((n, 1), 0.3) for n in range(50, 80)], np.zeros(1))[0] < 1e-12
 
 
 def carried(number=8, **options):

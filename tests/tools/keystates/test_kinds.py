@@ -29,13 +29,11 @@ def test_changes_with_one_signature_are_one_kind_in_any_order():
 
 def test_a_demonstration_may_lack_a_kind():
     rows = [demonstration((20, 0), (60, 1))] * 5 + [demonstration((22, 0))]
-    sizes = sorted(len(kind.members) for kind in group(rows, LENGTHS))
-    assert sizes == [5, 6]
+    assert sorted(len(kind.members) for kind in group(rows, LENGTHS)) == [5, 6]
 
 
 def test_a_change_like_no_other_is_not_shared():
-    rows = [demonstration((20, 0))] * 5 + [demonstration((20, 0), (90, 3))]
-    kinds = group(rows, LENGTHS)
+    kinds = group(([demonstration((20, 0))] * 5 + [demonstration((20, 0), (90, 3))]), LENGTHS)
     assert [(kind.shared, len(kind.members)) for kind in kinds] == [(True, 6), (False, 1)]
     assert kinds[1].members == {5: 90}
 

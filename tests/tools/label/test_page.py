@@ -110,8 +110,7 @@ def test_mark_two_follow_correct_a_third_reload_and_annotate(opened, data, tmp_p
     header = rows[0].split(",")
     assert any(str(corrected["release"]) in row.split(",") for row in rows if row.startswith("2,"))
     assert "demonstration" in header[0] or "episode" in header[0]
-    demos = load_trajectories(data, rate=20)
-    found = discover_keystates(demos, labels=labels)
+    found = discover_keystates(load_trajectories(data, rate=20), labels=labels)
     assert found.steps[2].compressed()[1] == corrected["release"]
 
 
@@ -219,8 +218,7 @@ def test_a_file_that_changed_under_it(opened, data):
     labels.write_text(text.replace('"step": 60', '"step": 66').replace("3.0", "3.3"))
     step = kept(labels)[str(person.episode())]["grasp"]
     person.press("1")
-    assert "in the file. They are shown now" in person.message()
-    assert person.step("grasp") == step
+    assert "in the file. They are shown now" in person.message() and person.step("grasp") == step
     labels.write_text("{")
     person.press("1")
     assert "cannot be read" in person.message() and labels.read_text() == "{"

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from browsers import people
-from infoatlas_rt.errors import InputError
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.bags.any_recording import open_recording
 from infoatlas_tools.cameras.camera import Camera
@@ -134,18 +133,15 @@ def test_changes_that_are_refused(session, do, given, message):
     if do == "rename":
         for kind in ("grasp", "release"):
             change(session, "mark", episode=0, kind=kind, step=3)
-    with pytest.raises(InputError, match=message):
-        change(session, do, **given)
+    refuses(message, change, session, do, **given)
     with pytest.raises(Stale):
         session.change(session.revision - 1, "undo")
-    with pytest.raises(InputError, match=r"no marks|has no name"):
-        session.annotate(" ")
+    refuses(r"no marks|has no name", session.annotate, " ")
 
 
 def test_a_plain_file_of_labels_is_refused(session, tmp_path):
     session.path.write_text('{"0": [3]}')
-    with pytest.raises(InputError, match="no fingerprint of its data: pass another --labels"):
-        session.state()
+    refuses("no fingerprint of its data: pass another --labels", session.state)
 
 
 def test_unlike_episodes_are_named(session):
@@ -186,8 +182,7 @@ def test_columns_without_names_are_groups_of_six():
 
 
 def test_states_that_show_nothing(tmp_path):
-    quiet = Trajectories([s[:80, :7] for s in STATES[:2]], rate=20)
-    found = opened(tmp_path, quiet)
+    found = opened(tmp_path, Trajectories([s[:80, :7] for s in STATES[:2]], rate=20))
     assert "no contact or switch: mark the key states of one" in found.follow()
     assert found.state()["kinds"] == []
 

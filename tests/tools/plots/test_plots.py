@@ -104,8 +104,7 @@ def test_each_coupling_has_a_band(events, times, motions, expected, restarts):
 
 def test_stream_of_one_topic_without_events():
     curve = stream(300, 0, 12, ("/joint_states",), lag=10, lag_seconds=0.1, history=3)
-    figure = stream_figure(curve, title="bag")
-    assert crossing(figure) == ([], [])
+    assert crossing(stream_figure(curve, title="bag")) == ([], [])
 
 
 @pytest.mark.parametrize("marks", [4, 20])
@@ -118,8 +117,7 @@ def test_curve(marks):
         lag=4, history=1, how="unsliced, model edge on cpu, seed 0",
     )  # fmt: skip
     found = extrema(position[where], mi[where])
-    figure = curve_figure(curve, found, title=LONG, lengths=(50, 100))
-    assert crossing(figure) == ([], [])
+    assert crossing(curve_figure(curve, found, title=LONG, lengths=(50, 100))) == ([], [])
 
 
 def discovered(columns, named):

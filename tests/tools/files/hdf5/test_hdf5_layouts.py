@@ -37,9 +37,8 @@ def test_features_of_robomimic(tmp_path):
     expected = sets.observations(30, 1)["robot0_joint_pos"]
     np.testing.assert_array_equal(found.states[40:70, :2], expected)
     np.testing.assert_allclose(found.states[40:70, 2:5], sets.pose(30, 31)[0][:, :3, 3])
-    assert load_trajectories(path, features=["actions"]).names == tuple(
-        f"actions.{i}" for i in range(7)
-    )
+    found = load_trajectories(path, features=["actions"])
+    assert found.names == tuple(f"actions.{i}" for i in range(7))
     flag = load_trajectories(path, features=["grasped", "states"], split="train")
     assert flag.states.shape == (90, 10) and flag.episodes == ("demo_0", "demo_10")
     assert flag.notes == ("Read: 2 of 4 demonstrations, those of mask/train.",)
@@ -82,10 +81,8 @@ def test_robosuite(tmp_path):
 
     found = load_trajectories(changed(path, back), features=["states"])
     assert found.names[0] == "states.1" and found.rate == 20.0
-    assert any(
-        "1 of 68 steps go back, first before step 7 of demonstration demo_2" in n
-        for n in found.notes
-    )
+    said = "1 of 68 steps go back, first before step 7 of demonstration demo_2"
+    assert any(said in note for note in found.notes)
 
     def uneven(file):  # not a clock: an ordinary coordinate
         file["data/demo_1/states"][::2, 0] += 0.01
@@ -129,9 +126,8 @@ def test_aloha(tmp_path):
     one = load_trajectories(folder / "episode_2.hdf5", features=["qvel", "action"])
     np.testing.assert_array_equal(one.states, np.c_[sets.walk(20, 14, 101), sets.walk(20, 14, 301)])
     sets.write_aloha(folder / "episode_3.hdf5", joints=7)
-    refuses(
-        r"episode_3.hdf5 has 7 columns and .*0.hdf5 14 \(it lacks qpos.7", load_trajectories, folder
-    )
+    why = r"episode_3.hdf5 has 7 columns and .*0.hdf5 14 \(it lacks qpos.7"
+    refuses(why, load_trajectories, folder)
     sets.write_minari(tmp_path / "minari")
     (tmp_path / "minari/data/main_data.hdf5").rename(folder / "episode_3.hdf5")
     refuses(r"episode_3.hdf5 contains 3 demonstrations: pass that file", load_trajectories, folder)

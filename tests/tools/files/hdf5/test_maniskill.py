@@ -70,10 +70,8 @@ def test_observations_in_groups(tmp_path):
 
 
 def test_states_of_the_simulation_where_nothing_was_observed(tmp_path):
-    names = (
-        *(f"actors.cube.{i}" for i in range(7)),
-        *(f"articulations.panda.{i}" for i in range(3)),
-    )
+    cube, panda = "actors.cube", "articulations.panda"
+    names = (*(f"{cube}.{i}" for i in range(7)), *(f"{panda}.{i}" for i in range(3)))
     assert load_trajectories(write(tmp_path / "t.h5", None)).names == names
     write(tmp_path / "o.h5", "flat", success=None)
     found = load_trajectories(tmp_path / "o.h5", env_states=True)

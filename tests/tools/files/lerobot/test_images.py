@@ -59,8 +59,7 @@ def with_images(folder, version):
 def check(folder, episodes):
     """Compare the images of the camera with those of these episodes."""
     found = load_trajectories(folder, camera="top")
-    assert found.episodes == tuple(map(str, episodes))
-    assert found.camera.name == "top"
+    assert found.episodes == tuple(map(str, episodes)) and found.camera.name == "top"
     for i, e in enumerate(episodes):
         assert numbers(found.camera.read(i, range(LENGTHS[e]), 32)) == [*shown(e)]
         assert numbers(found.camera.read(i, [0, 7, 8], 64)) == [shown(e)[s] for s in (0, 7, 8)]
@@ -81,8 +80,7 @@ def test_videos(tmp_path, version, codec):
 
 @pytest.mark.parametrize("version", ["v2.1", "v3.0"])
 def test_images_in_tables(tmp_path, version):
-    found = check(with_images(tmp_path / "set", version), range(5))
-    assert found.camera.video(0) is None
+    assert check(with_images(tmp_path / "set", version), range(5)).camera.video(0) is None
 
 
 def test_images_beside_tables(tmp_path):

@@ -76,9 +76,8 @@ def edit(folder, episode, change, feature="observation.state"):
 def test_rows_of_different_lengths(states, tmp_path):
     folder = write_lerobot(tmp_path / "set", states[:2], "v2.1", None)
     edit(folder, 1, lambda rows: [*rows[:3], [1.0], *rows[4:]])
-    refuses(
-        r"6 numbers in episode 1, frame 0 and 1 in episode 1, frame 3", load_trajectories, folder
-    )
+    why = r"6 numbers in episode 1, frame 0 and 1 in episode 1, frame 3"
+    refuses(why, load_trajectories, folder)
     edit(folder, 1, lambda rows: [[1.0]] * len(rows))
     refuses(r"has 1 columns of observation\.state, and .*shape \[6\]", load_trajectories, folder)
 
@@ -109,9 +108,8 @@ def test_a_part_of_the_episodes_is_on_this_machine(states, tmp_path):
     pq.write_table(pq.read_table(files[8]).slice(0, 20), files[8])
     found = load_trajectories(folder)
     assert found.episodes == ("1", "2", "3", "4", "9", "10")
-    np.testing.assert_array_equal(
-        found.states, np.concatenate([states[int(name)] for name in found.episodes])
-    )
+    expected = np.concatenate([states[int(name)] for name in found.episodes])
+    np.testing.assert_array_equal(found.states, expected)
     assert "7 of 12 episodes are on this machine (1 to 4, 8 to 10)" in found.notes[0]
     assert f"episode 8 has 20 of its {len(states[8])} frames" in found.notes[1]
     for number in (1, 2, 3, 4, 9, 10):
@@ -197,7 +195,6 @@ ARMS = [f"{side}_{joint}" for side in ("left", "right") for joint in "abc"]
     ],
 )  # fmt: skip
 def test_names_that_fit_in_part(states, tmp_path, names, expected, notes):
-    folder = write_lerobot(tmp_path / "set", states[:1], "v2.1", names)
-    found = load_trajectories(folder)
+    found = load_trajectories(write_lerobot(tmp_path / "set", states[:1], "v2.1", names))
     assert found.names == tuple(f"observation.state.{name}" for name in expected)
     assert len(found.notes) == notes

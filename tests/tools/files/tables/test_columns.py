@@ -193,8 +193,7 @@ def test_samples_keep_all_but_an_index_without_a_name(tmp_path):
         "demonstrations or time.",
     )
     y = write(tmp_path / "y.csv", time=np.arange(60))
-    assert load_samples(y)[1] == ()
-    assert load_pairs(x, y).notes == notes
+    assert load_samples(y)[1] == () and load_pairs(x, y).notes == notes
 
 
 @pytest.mark.parametrize(
@@ -206,8 +205,7 @@ def test_the_option_of_the_commands(tmp_path, options, lengths):
     parser = argparse.ArgumentParser()
     parser.add_argument("data")
     add_loading(parser)
-    arguments = parser.parse_args([str(path), *options])
-    recording = opened(arguments)
+    recording = opened(parser.parse_args([str(path), *options]))
     if lengths is None:
         with pytest.raises(InputError, match="--episode-column"):
             _ = recording.trajectories

@@ -28,9 +28,8 @@ def motions(paths, number=4, noise=1e-4, frequency=RATE, change=lambda path: pat
         drawn = np.random.default_rng(seed).normal(size=(len(HAND), 3 * len(paths)))
         jitter = [np.full(3, more.get(name, noise)) for name in paths]
         row = np.concatenate(list(paths.values()), axis=1) + drawn * np.concatenate(jitter)
-        states.append(
-            np.concatenate([change(p) for p in np.split(row, len(paths), axis=1)], axis=1)
-        )
+        parts = [change(path) for path in np.split(row, len(paths), axis=1)]
+        states.append(np.concatenate(parts, axis=1))
     return find_motions(find_bodies(names, np.concatenate(states), ()), states, frequency)
 
 

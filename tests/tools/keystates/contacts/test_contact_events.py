@@ -116,8 +116,7 @@ def test_a_body_that_falls_after_its_release_is_one_release():
 
 def test_each_of_two_grippers_has_its_events():
     other = [(0, 1), (9.2, 1), (9.6, 0), (16, 0), (16.4, 1), (18, 1)]
-    columns = [gripper(GRASPS), gripper(other)]
-    rows = found(columns, ["left_gripper.pos", "right_gripper.pos"])[1]
+    rows = found([gripper(GRASPS), gripper(other)], ["left_gripper.pos", "right_gripper.pos"])[1]
     close, open_ = "left_gripper closes", "left_gripper opens"
     what = [close, open_, "right_gripper closes", close, open_, "right_gripper opens"]
     check(rows, list(zip(what, [2.7, 5.2, 9.6, 11.7, 14.2, 16], strict=True)), near=2)
@@ -186,8 +185,7 @@ def test_what_slips_out_of_the_gripper_moves_no_grasp():
         made.append(gripper([*knots, (at + 6.2, 0.7), (18, 0.7)])[:, None])
     found = discover_keystates(Trajectories(made, names=["gripper.pos"], rate=RATE), "auto")
     assert [found.name(j) for j in range(2)] == ["gripper closes", "gripper opens"]
-    begins = RATE * (4.2 + 0.3 * (np.arange(8) % 4))
-    assert np.abs(found.steps[:, 0] - begins).max() <= 2
+    assert np.abs(found.steps[:, 0] - RATE * (4.2 + 0.3 * (np.arange(8) % 4))).max() <= 2
     ((step, reason),) = found.quality[5].attempts
     assert abs(step - RATE * 6.2) <= 2 and "closes further than usual, by 40%" in reason
 

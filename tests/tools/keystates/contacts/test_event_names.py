@@ -10,7 +10,7 @@ from infoatlas_tools import Pose, Trajectories, discover_keystates
 from infoatlas_tools.annotations.content import Annotations
 from infoatlas_tools.annotations.csv_and_json import write_csv
 from infoatlas_tools.annotations.quality_flags import missing_parts
-from infoatlas_tools.cameras import scene
+from infoatlas_tools.cameras import leave_and_arrive, scene
 from infoatlas_tools.keystates.contacts.event_names import EventKind, What, label_kind
 from painted_scenes import BLUE, GREEN, JOINTS, RED, demonstrations, films, paint, places
 
@@ -43,13 +43,13 @@ def test_an_object_that_a_camera_sees_replaces_the_gripper():
 
 def test_labels_stay_labels_before_a_camera(monkeypatch):
     monkeypatch.setattr(scene, "EACH", 3)
+    monkeypatch.setattr(leave_and_arrive, "RATE", 2.0)  # films of one image have no changes
     where = places(20, 3)
     states, steps = demonstrations(where)
     images = [paint(own, (RED, GREEN, BLUE), seed=i) for i, own in enumerate(where)]
     demos = Trajectories(states, rate=10.0, names=JOINTS, camera=films(images, states))
     labels = {i: {CLOSES: steps[i, 0], OPENS: steps[i, 1]} for i in (0, 1)}
-    found = discover_keystates(demos, labels=labels)
-    parts = found.subtasks()
+    parts = discover_keystates(demos, labels=labels).subtasks()
     taken, onto = parts.parts[0].reference, parts.parts[1].reference
     assert parts.names == (f"reach {taken}", f"carry {taken} to {onto}", "until end")
     assert parts.keystate_names == {} and parts.seen.cuts == (CLOSES, OPENS)
@@ -63,23 +63,19 @@ def labelled():
         i: {CLOSES: int(close), OPENS: None if i in (5, 6, 7) else int(opened) + 25}
         for i, (close, opened) in enumerate(cuts)
     }
-    demos = Trajectories(
-        [np.r_[s, np.tile(s[-1:], (40, 1))] for s in states], names=names, rate=RATE
-    )
-    return discover_keystates(demos, labels=labels)
+    longer = [np.r_[s, np.tile(s[-1:], (40, 1))] for s in states]
+    return discover_keystates(Trajectories(longer, names=names, rate=RATE), labels=labels)
 
 
 def test_labels_stay_labels_in_discovery_and_quality(labelled):
-    assert labelled.found.names == (CLOSES, OPENS)
-    assert labelled.found.source == ("label", "label")
+    assert labelled.found.names == (CLOSES, OPENS) and labelled.found.source == ("label", "label")
     assert [event.what for event in labelled.found.events] == [What.LABEL] * 2
     # A grasp that five of eight have would be missing in the other three.
     assert not any(quality.missing for quality in labelled.quality)
 
 
 def test_labels_stay_labels_in_subtasks_and_files(labelled, tmp_path):
-    objects = {name: Pose(name) for name in ("a", "b")}
-    parts = labelled.subtasks(Pose("tool"), objects)
+    parts = labelled.subtasks(Pose("tool"), {name: Pose(name) for name in ("a", "b")})
     assert [part.until for part in parts.parts if part.event.what is What.LABEL] == [CLOSES]
     plain = Annotations(labelled, labelled.subtasks(), tuple("abcdefgh"))
     assert plain.labels == (f"until {CLOSES}", f"until {OPENS}", "until end")

@@ -12,8 +12,7 @@ SWITCH = np.repeat([1.0, 0.0, 1.0], [60, 80, 60])  # open, closed, open
 
 
 def grippers(names, columns, given=(), taken=()):
-    states = [np.column_stack(columns)] * 3
-    return find_grippers(names, states, RATE, given, taken)
+    return find_grippers(names, [np.column_stack(columns)] * 3, RATE, given, taken)
 
 
 def test_fingers_with_opposite_signs_are_one_gripper():
@@ -63,8 +62,7 @@ def test_names_of_two_grippers(columns):
 def test_four_fingers_of_two_arms_are_two_grippers(names):
     other = np.roll(SWITCH, 45)
     found = grippers(names, [SWITCH, -SWITCH, other, -other])
-    assert [g.columns for g in found] == [(0, 1), (2, 3)]
-    assert len({g.name for g in found}) == 2
+    assert [g.columns for g in found] == [(0, 1), (2, 3)] and len({g.name for g in found}) == 2
 
 
 def test_speeds_and_forces_of_grippers_are_no_openings():
@@ -105,8 +103,7 @@ def test_a_resting_joint_that_flickers_is_no_gripper(per_second, names):
 
 def test_touch_sensors_do_not_open():
     names = ["gripper_touch", "fingertip_contact", "tactile_1", "left_finger_pressure", "x"]
-    columns = [SWITCH, np.roll(SWITCH, 9), SWITCH, SWITCH, moving(1)[:, 0]]
-    assert grippers(names, columns) == []
+    assert grippers(names, [SWITCH, np.roll(SWITCH, 9), SWITCH, SWITCH, moving(1)[:, 0]]) == []
 
 
 def hand(joints=8, noise=0.02):

@@ -15,9 +15,8 @@ def switches(knots, rate=20.0, noise=0.0, scale=0.08):
     drawn = np.random.default_rng(0).normal(size=(4, len(path), 1)) * noise
     states = list(scale * (path[:, None] + drawn))
     grippers = find_grippers(["gripper.pos"], states, rate, (), ())
-    return [
-        [(s.begin, s.end, s.change) for s in row] for row in find_switches(grippers, states, rate)
-    ]
+    rows = find_switches(grippers, states, rate)
+    return [[(s.begin, s.end, s.change) for s in row] for row in rows]
 
 
 SLOW = [(0, 1), (3, 1), (5, 0), (8, 0), (8.4, 1), (11, 1)]
@@ -30,8 +29,7 @@ def test_slow_and_quick_switches(rate, noise):
         (closes, opens) = row
         at = np.array([closes[0], closes[1], opens[0], opens[1]]) / rate
         assert np.abs(at - [3, 5, 8, 8.4]).max() < 0.4  # 10% of 2 s, and a step
-        assert np.abs(at[2:] - [8, 8.4]).max() < 0.15
-        assert closes[2] < -0.8 and opens[2] > 0.8
+        assert np.abs(at[2:] - [8, 8.4]).max() < 0.15 and closes[2] < -0.8 and opens[2] > 0.8
 
 
 def test_a_switch_within_one_step():
@@ -77,8 +75,7 @@ def test_a_gripper_that_stops_half_way_has_another_level():
 def test_smoothing_keeps_constants_and_sums():
     values = np.random.default_rng(0).normal(size=(50, 2))
     np.testing.assert_allclose(gaussian_smooth(np.ones((30, 1)), 2.0), 1)
-    np.testing.assert_allclose(
-        gaussian_smooth(values, 2.0).mean(axis=0), values.mean(axis=0), atol=0.05
-    )
+    smooth = gaussian_smooth(values, 2.0)
+    np.testing.assert_allclose(smooth.mean(axis=0), values.mean(axis=0), atol=0.05)
     assert gaussian_smooth(values, 2.0).std() < 0.5 * values.std()
     assert gaussian_smooth(values[:3], 2.0).shape == (3, 2)

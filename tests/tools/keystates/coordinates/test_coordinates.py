@@ -200,8 +200,7 @@ def test_matrix_within_a_pose():
 
     tool = turning(size=2.0)
     made, _, paths, _ = read([pose(p, q) for p, q in tool])
-    assert made.kinds == ("matrix",) * 3 + ("plain",) * 3
-    assert made.constant == (3, 7, 11, 15)
+    assert made.kinds == ("matrix",) * 3 + ("plain",) * 3 and made.constant == (3, 7, 11, 15)
     assert_turns(paths, tool, slice(0, 3))
 
 
@@ -229,9 +228,8 @@ def test_a_stop_at_the_seam_is_asked_about(unit, size):
         assert asked in " ".join(discover_keystates(states, 5).notes)
         named = discover_keystates(Trajectories(states, names=("gripper", "joint")), 5)
         assert named.notes == ("taken for a gripper: gripper",)
-        assert discover_keystates(Trajectories(states, gripper=0), 5).notes == (
-            "taken for a gripper: column 0",
-        )
+        named = discover_keystates(Trajectories(states, gripper=0), 5)
+        assert named.notes == ("taken for a gripper: column 0",)
         states = [own[:, :1] for own in states]
     _, _, paths, _ = read(states, orientation={0: "angle"})
     for path in paths:
@@ -433,8 +431,7 @@ def test_contacts_are_no_faults(count):
 
 @pytest.mark.parametrize("names", [(), ("x", "y", "z", "roll", "pitch", "yaw")])
 def test_faults_of_angles(names):
-    tool = turning(start=(np.pi, 0.0, 0.0), size=0.2)
-    states = joined(tool, euler)
+    states = joined(turning(start=(np.pi, 0.0, 0.0), size=0.2), euler)
     states[2][10, 4] = 1e200
     states[3][11, 3] = -9999.0
     states[4][22, 3:] = 0.0
@@ -504,8 +501,7 @@ def test_fault_in_a_single_demonstration():
     (state,) = recorded(1)
     state[30, 0] = 1e4
     made, _, (path,), outliers = read([state])
-    assert outliers == [(0, 30)] and np.abs(path[:, 0]).max() < 2
-    assert made.scale[0] < 2
+    assert outliers == [(0, 30)] and np.abs(path[:, 0]).max() < 2 and made.scale[0] < 2
 
 
 # ---------------------------------------------------------------- columns, scales, rounding
@@ -524,8 +520,7 @@ def test_columns_without_motion_are_left_out():
         assert made.names == ("x", "y") and made.constant == (2,) and made.left_out == (3, 4, 5)
         assert any("column 'time' rises evenly" in note for note in made.notes)
         np.testing.assert_array_equal(paths[1], states[1][:, :2].astype(dtype))
-    restarted = [np.r_[s, s] for s in states]
-    assert "time" in read(restarted, names)[0].names
+    assert "time" in read([np.r_[s, s] for s in states], names)[0].names
 
 
 def test_clock_by_name_may_jitter():
@@ -539,10 +534,8 @@ def test_clock_by_name_may_jitter():
 @pytest.mark.parametrize("shape", [(1, 1), (1, 2), (2, 2), (3, 4)])
 def test_short_demonstrations(shape):
     rng = np.random.default_rng(0)
-    states = [rng.standard_normal(shape) for _ in range(2)]
-    made, _, paths, _ = read(states)
-    assert paths[1].shape == (shape[0], shape[1] if shape[0] > 1 else 0)
-    assert (made.scale > 0).all()
+    made, _, paths, _ = read([rng.standard_normal(shape) for _ in range(2)])
+    assert paths[1].shape == (shape[0], shape[1] if shape[0] > 1 else 0) and (made.scale > 0).all()
 
 
 def test_ignored_columns():
@@ -582,9 +575,7 @@ def test_scale_of_late_motion_does_not_collapse():
 
 
 def test_resolution_is_rest():
-    tool = turning()
-    resolution = [1e-3, 0, 0, 2e-3, 2e-3, 2e-3, 2e-3]
-    made, _, _, _ = read(joined(tool), resolution=resolution)
+    made, _, _, _ = read(joined(turning()), resolution=[1e-3, 0, 0, 2e-3, 2e-3, 2e-3, 2e-3])
     np.testing.assert_array_equal(made.least[[0, 3, 4, 5]], [1e-3, 4e-3, 4e-3, 4e-3])
     assert made.least[1] == pytest.approx(1e-4 * made.scale[1])
 
@@ -615,9 +606,8 @@ def test_follower_gives_what_was_read():
         np.testing.assert_allclose(got, path, atol=1e-12)
 
 
-FILES = sorted(
-    [*(DATA / "benchmarks/tasks/data").glob("*.npz"), *(DATA / "examples/data").glob("*.npz")]
-)
+FOLDERS = ("benchmarks/tasks/data", "examples/data")
+FILES = sorted(path for folder in FOLDERS for path in (DATA / folder).glob("*.npz"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -33,15 +33,13 @@ def test_grasps_of_unseen_demonstrations_within_three_steps():
     for episode, true in zip(states[15:45], grasp[15:45], strict=True):
         tracker.reset()
         away += [e.step - true for e in follow(tracker, episode) if e.keystate == column]
-    assert len(away) == 30
-    assert np.abs(away).max() <= 3
+    assert len(away) == 30 and np.abs(away).max() <= 3
 
 
 def test_a_key_state_is_reported_again_after_a_retry():
     states, grasps, _ = pickcube()
-    found = discover_keystates(
-        Trajectories(states[:15], rate=RATE), labels={0: {"grasp": grasps[0]}}
-    )
+    given = Trajectories(states[:15], rate=RATE)
+    found = discover_keystates(given, labels={0: {"grasp": grasps[0]}})
     assert found.detectors.once.all()
     tracker = KeyStateTracker(found.follow(reach_and_carry(states[:15], grasps[:15])))
     for episode, grasp in zip(states[15:25], grasps[15:25], strict=True):
@@ -58,8 +56,7 @@ def test_equal_motions_are_told_apart_by_the_sub_task():
     found = discover_keystates(Trajectories(demos, names=("x", "y", "gripper"), rate=RATE), count=4)
     alone, task = found.follow(), found.follow(found.subtasks())
     assert alone.detectors.followed.tolist() == [True, True, False, False]
-    assert task.detectors.followed.all()
-    assert (task.detectors.earliest.ravel() >= [1, 2, 2, 3]).all()
+    assert task.detectors.followed.all() and (task.detectors.earliest.ravel() >= [1, 2, 2, 3]).all()
     tracker = KeyStateTracker(task)
     for closed in (False, True):  # its first opening is no release
         for _ in range(5):
@@ -75,8 +72,7 @@ def test_it_is_judged_by_demonstrations_left_out():
     found = discover_keystates(Trajectories(states, rate=RATE), count=2)
     own = found.detectors
     assert (own.recall == 15.5 / 16).all()  # one more demonstration counts half
-    assert (own.false_reports <= 0.2).all()
-    assert ((own.delay > 0.1) & (own.delay < 0.5)).all()
+    assert (own.false_reports <= 0.2).all() and ((own.delay > 0.1) & (own.delay < 0.5)).all()
     assert "followed" in KeyStateTracker(found).describe()
 
 
@@ -102,8 +98,7 @@ def test_what_is_not_shared_or_not_judged_survives(tmp_path):
     again = Task.load(tmp_path / "task.json")
     for name in ("threshold", "recall", "delay", "false_reports"):
         np.testing.assert_array_equal(getattr(again.detectors, name), getattr(own.detectors, name))
-    assert "NOT followed; not common" in str(again)
-    assert again.subtasks is None
+    assert "NOT followed; not common" in str(again) and again.subtasks is None
 
 
 def scores(rng, count, height):
@@ -159,8 +154,7 @@ def test_the_second_of_two_equal_motions_is_found_by_its_part():
     # In two demonstrations the sub-task comes too late: the other eight decide.
     late = [np.repeat([[0], [1]], [50, 10], axis=0)] * 2
     once, earliest, recall, _, false = _judge(*made, [parts] * 8 + late, TIMING, 0.2)[1:]
-    assert once and earliest.tolist() == [1]
-    assert (recall, false) == (8.5 / 11, 0.5 / 11)
+    assert once and earliest.tolist() == [1] and (recall, false) == (8.5 / 11, 0.5 / 11)
 
 
 def test_reports_after_steps_back_are_counted():

@@ -61,8 +61,7 @@ def test_unreliable_parts_are_reported_only_on_request():
     task = found.follow(Subtasks(parts, lengths))
     assert not task.subtasks.tools[0].followed.any()
     tracker = KeyStateTracker(task)
-    assert "NOT followed" in tracker.describe()
-    assert follow(tracker, walks[0]) == [None] * 80
+    assert "NOT followed" in tracker.describe() and follow(tracker, walks[0]) == [None] * 80
     every = KeyStateTracker(task, follow_all=True)
     assert "NOT followed" not in every.describe()
     assert all(now is not None for now in follow(every, walks[0]))
@@ -71,8 +70,7 @@ def test_unreliable_parts_are_reported_only_on_request():
 def test_a_part_that_a_demonstration_lacks():
     """Half of the demonstrations do not visit the second place, and half of the others, too."""
     states, subtasks = visits(count=16, seed=2, lacking=0.5)
-    found = discover_keystates(packed(states), count=2)
-    tracker = KeyStateTracker(found.follow(subtasks))
+    tracker = KeyStateTracker(discover_keystates(packed(states), count=2).follow(subtasks))
     others, truth = visits(count=8, seed=3, lacking=0.5)
     for i, episode in enumerate(others):
         tracker.reset()
@@ -83,7 +81,7 @@ def test_a_part_that_a_demonstration_lacks():
 
 
 def test_noise_while_the_arm_rests_is_no_motion():
-    """A joint that never moves has noise, too, and so has the rest of 20 s."""
+    """A joint that never moves has noise, too, and so has the rest of 10 s."""
     rng = np.random.default_rng(0)
     states, subtasks = visits(seed=1)
     states = [np.column_stack([s, 1e-3 * rng.normal(size=len(s))]) for s in states]
@@ -94,7 +92,7 @@ def test_noise_while_the_arm_rests_is_no_motion():
         parts = [now.index for now in follow(KeyStateTracker(task), episode)]
         for share in (0.0, 0.15, 0.8, 1.0):
             at = round(share * (len(episode) - 1))
-            rest = np.repeat(episode[at : at + 1], 20 * int(RATE), axis=0)
+            rest = np.repeat(episode[at : at + 1], 10 * int(RATE), axis=0)
             rest[:, [0, 1, 2, 6]] += 1e-3 * rng.normal(size=(len(rest), 4))
             path = np.concatenate([episode[: at + 1], rest, episode[at + 1 :]])
             held = [now.index for now in follow(KeyStateTracker(task), path)][at : at + len(rest)]
@@ -121,15 +119,13 @@ def test_positions_by_columns_are_those_by_name():
     plain = discover_keystates(packed(states), count=2).follow(placed).subtasks
     np.testing.assert_array_equal(named.tools[0].model.pairs, [[0, 1, 2, 3, 4, 5]])
     np.testing.assert_array_equal(named.tools[0].model.means, plain.tools[0].model.means)
-    assert not len(
-        discover_keystates(packed(states), count=2).follow(subtasks).subtasks.tools[0].model.pairs
-    )
+    alone = discover_keystates(packed(states), count=2).follow(subtasks)
+    assert not len(alone.subtasks.tools[0].model.pairs)
 
 
 def test_one_demonstration_is_followed_and_not_judged():
     states, subtasks = visits(count=1, seed=4)
-    found = discover_keystates(packed(states), count=2)
-    tracker = KeyStateTracker(found.follow(subtasks))
+    tracker = KeyStateTracker(discover_keystates(packed(states), count=2).follow(subtasks))
     assert "followed; not judged" in tracker.describe()
     assert follow(tracker, states[0])[-1].index == 2
 

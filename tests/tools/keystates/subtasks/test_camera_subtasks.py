@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from infoatlas_tools import Trajectories, discover_keystates
-from infoatlas_tools.cameras import scene
+from infoatlas_tools.cameras import leave_and_arrive, scene
 from infoatlas_tools.cameras.camera import Camera, as_camera
 from infoatlas_tools.keystates.contacts.event_names import EventKind, What
 from infoatlas_tools.keystates.subtasks.camera_subtasks import Measured, _choose, camera_subtasks
@@ -21,8 +21,9 @@ COLOURS = (RED, GREEN, BLUE)  # the blue square is never used
 
 @pytest.fixture(autouse=True)
 def few_images(monkeypatch):
-    """Films of one image have the same background in few images, which saves time."""
+    """Films of one image have the same background in few images, and no changes at any rate."""
     monkeypatch.setattr(scene, "EACH", 3)
+    monkeypatch.setattr(leave_and_arrive, "RATE", 2.0)
 
 
 def camera_of(images, states):
@@ -109,16 +110,14 @@ def test_shuffled_demonstrations_have_no_reference(where, demos):
     states, steps = demos
     order = np.random.default_rng(0).permutation(COUNT)
     found = find(painted(where), [states[i] for i in order], steps[order])
-    assert found.seen.references == ("world", "world")
-    assert found.keystate_names == {}
+    assert found.seen.references == ("world", "world") and found.keystate_names == {}
 
 
 def test_a_demonstration_with_another_object_is_named(where):
     other = where.copy()
     other[4, :2] = where[4, 1::-1]
     found = find(painted(where), *demonstrations(other))
-    assert found.seen.references == ("world", "world")
-    assert len(found.notes) == 2
+    assert found.seen.references == ("world", "world") and len(found.notes) == 2
     assert all("it is clear without demonstration 4" in note for note in found.notes)
 
 
@@ -133,24 +132,20 @@ def test_a_tower_and_a_tray_are_not_told_apart(nats):
 
 def test_objects_at_one_place(demos):
     states, steps = demos
-    one = np.broadcast_to(places(1, 3), (COUNT, 3, 2))
-    found = find(painted(one), states, steps)
-    assert found.seen is None
-    assert "nothing that lies at different places" in found.notes[0]
+    found = find(painted(np.broadcast_to(places(1, 3), (COUNT, 3, 2))), states, steps)
+    assert found.seen is None and "nothing that lies at different places" in found.notes[0]
 
 
 def test_grey_and_moving_cameras(where, demos):
     grey = [np.repeat(image.mean(axis=-1, keepdims=True), 3, axis=-1) for image in painted(where)]
-    rng = np.random.default_rng(0)
-    patches = rng.integers(0, 255, (COUNT, 6, 8, 3), np.uint8)
+    patches = np.random.default_rng(0).integers(0, 255, (COUNT, 6, 8, 3), np.uint8)
     moving = [*patches.repeat(24, axis=1).repeat(24, axis=2)]
     for images, said in (
         ([image.astype(np.uint8) for image in grey], "is grey"),
         (moving, "another scene in every demonstration"),
     ):
         found = find(images, *demos)
-        assert found.seen is None
-        assert said in found.notes[0]
+        assert found.seen is None and said in found.notes[0]
         assert [part.reference for part in found.parts] == ["", "", ""]
         assert found.names == ("until gripper closes", "until gripper opens", "until end")
 
@@ -158,15 +153,12 @@ def test_grey_and_moving_cameras(where, demos):
 def test_few_demonstrations(where, demos):
     states, steps = demos
     few = find(painted(where[:7]), states[:7], steps[:7])
-    assert few.seen is None
-    assert "7 demonstrations are too few" in few.notes[0]
-    some = find(painted(where[:12]), states[:12], steps[:12])
-    assert "12 demonstrations" in some.notes[0]
+    assert few.seen is None and "7 demonstrations are too few" in few.notes[0]
+    assert "12 demonstrations" in find(painted(where[:12]), states[:12], steps[:12]).notes[0]
 
 
 def test_two_of_one_colour_are_not_told_apart(where, demos):
-    found = find(painted(where, (RED, RED, BLUE)), *demos)
-    assert found.seen.references == ("world", "world")
+    assert find(painted(where, (RED, RED, BLUE)), *demos).seen.references == ("world", "world")
 
 
 def test_the_robot_is_no_object(where):

@@ -56,8 +56,7 @@ def test_what_left_its_place_was_taken(colours, grey, shuffled):
     middle = seen.boxes[:, o, :2] + seen.boxes[:, o, 2:] / 2
     assert np.median(np.linalg.norm(middle - where[:, 0], axis=1)) < 4
     assert seen.left[0, o] == part.left == 1
-    assert part.reference == found.parts[1].held == seen.references[0]
-    assert part.certain
+    assert part.reference == found.parts[1].held == seen.references[0] and part.certain
     assert np.delete(seen.left[0], o).max(initial=0) == 0
     assert np.abs(seen.after.astype(int) - seen.images).max() > 40
 

@@ -46,14 +46,12 @@ def test_every_orientation_gives_the_same_matrix(orientation, values):
 @pytest.mark.parametrize("mark", [".", "_", "/"])
 def test_names_give_the_orientation(last, values, mark):
     names = tuple(f"cube{mark}{part}" for part in ("x", "y", "z", *last))
-    np.testing.assert_allclose(
-        read(values, names, Pose("cube")).rotation, [ROTATION] * 2, atol=1e-12
-    )
+    found = read(values, names, Pose("cube"))
+    np.testing.assert_allclose(found.rotation, [ROTATION] * 2, atol=1e-12)
 
 
 def test_a_position_takes_its_axes_by_name():
-    states = [np.array([[1.0, 3.0]])]
-    found = tracks(states, ("door.x", "door.z"), Position("door"), "door")[0]
+    found = tracks([np.array([[1.0, 3.0]])], ("door.x", "door.z"), Position("door"), "door")[0]
     np.testing.assert_allclose(found.position, [[1, 0, 3]])
     assert found.rotation is None
     np.testing.assert_allclose(found.matrix[0, :3, :3], np.eye(3))

@@ -34,19 +34,15 @@ def test_two_to_eight_parts(moves, number):
     assert references(found) == [name for move in moves for name in move]
     assert [part.held for part in found.parts] == [h for a, _ in moves for h in ("", a)]
     ends = np.array([part.end for part in found.parts]).T
-    taken = np.abs(ends[:, 0::2] - cuts[:, 0::2])
-    assert taken.max() <= NEAR
+    assert np.abs(ends[:, 0::2] - cuts[:, 0::2]).max() <= NEAR
     assert (np.abs(ends[:, 1:-1:2] - cuts[:, 1:-1:2]) <= 12).all()  # the hand rests for 8 steps
-    assert all(part.certain and part.information > 3 for part in found.parts)
-    assert not found.warnings
+    assert all(part.certain and part.information > 3 for part in found.parts) and not found.warnings
 
 
 @pytest.mark.parametrize("goals", [("a",), ("a", "b"), ("b", "a", "c")])
 def test_goals_that_never_move_are_visited(goals):
-    moves = [(goal, "") for goal in goals]
-    states, names, cuts = carrying(10, moves, seed=1)
-    where = {goal: Position(goal) for goal in goals}
-    found = found_in(states, names).subtasks(Pose("tool"), where)
+    states, names, cuts = carrying(10, [(goal, "") for goal in goals], seed=1)
+    found = found_in(states, names).subtasks(Pose("tool"), {goal: Position(goal) for goal in goals})
     assert references(found) == list(goals)
     ends = np.array([part.end for part in found.parts[:-1]]).T
     assert np.abs(ends - cuts[:, ::2][:, :-1]).max(initial=0) <= NEAR
@@ -79,10 +75,8 @@ def test_each_of_two_arms_has_its_own_parts():
     found = found_in(states, names).subtasks(
         {"left": Pose("left"), "right": Pose("right")}, {n: Pose(n) for n in "abcdef"}
     )
-    assert found.tools == ("left", "right")
-    assert references(found, "left") == ["a", "b"]
-    assert references(found, "right") == ["c", "d", "e", "f"]
-    assert found.names[0] == "left: reach a"
+    assert found.tools == ("left", "right") and references(found, "left") == ["a", "b"]
+    assert references(found, "right") == ["c", "d", "e", "f"] and found.names[0] == "left: reach a"
     for tool in found.tools:
         active = found.active(3, tool)
         assert (active >= 0).all() and (np.diff(active) >= 0).all()
@@ -131,12 +125,10 @@ def test_an_unknown_reference_is_reported():
         c = s[:, 14:21].copy()
         c[:, 0] += 0.3
         beside.append(np.concatenate([s, c], axis=1))
-    found = found_in(beside, (*names, *columns("c"))).subtasks(
-        Pose("tool"), {n: Pose(n) for n in "abc"}
-    )
+    keystates = found_in(beside, (*names, *columns("c")))
+    found = keystates.subtasks(Pose("tool"), {n: Pose(n) for n in "abc"})
     part = found.parts[1]
-    assert {part.reference, part.runner_up} == {"b", "c"}
-    assert not part.certain
+    assert {part.reference, part.runner_up} == {"b", "c"} and not part.certain
     assert "carry a to" in found.warnings[0] and "uncertain" in found.warnings[0]
 
 
@@ -168,8 +160,7 @@ def test_the_model_is_asked_from_its_smallest_number_on():
 def test_too_few_demonstrations_have_parts_without_references():
     states, names, cuts = carrying(3, PAIRS[:1])
     found = found_in(states, names).subtasks(Pose("tool"), poses(PAIRS[:1]))
-    assert set(references(found)) == {""}
-    assert np.abs(found.parts[0].end - cuts[:, 0]).max() <= NEAR
+    assert set(references(found)) == {""} and np.abs(found.parts[0].end - cuts[:, 0]).max() <= NEAR
     assert any("too few" in note for note in found.notes)
 
 
@@ -177,8 +168,7 @@ def test_without_objects_the_parts_lie_between_key_states():
     states, names, _ = carrying(6, PAIRS[:1])
     keystates = found_in(states, names)
     found = keystates.subtasks()
-    assert len(found.parts) == keystates.shared.sum() + 1
-    assert found.names[0].startswith("until ")
+    assert len(found.parts) == keystates.shared.sum() + 1 and found.names[0].startswith("until ")
     assert found.names[-1] == "until end"
     for i, length in enumerate(found.lengths):
         assert (found.active(i) >= 0).all() and len(found.active(i)) == length
@@ -189,9 +179,8 @@ def test_parts_in_any_order():
     states, names, _ = carrying(8, PAIRS[:2], seed=1)
     other, swapped, _ = carrying(8, PAIRS[1::-1], seed=2)
     columns_of = [swapped.index(name) for name in names]
-    states = [
-        s for pair in zip(states, (s[:, columns_of] for s in other), strict=True) for s in pair
-    ]
+    pairs = zip(states, (s[:, columns_of] for s in other), strict=True)
+    states = [s for pair in pairs for s in pair]
     found = found_in(states, names).subtasks(Pose("tool"), poses(PAIRS[:2]))
     assert any("order of these differs" in note for note in found.notes)
     by_end = {part.until: part for part in found.parts}

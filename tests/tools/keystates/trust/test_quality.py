@@ -14,18 +14,14 @@ GRASP, RELEASE, END = 4.0, 8.0, 11.0  # seconds
 def demonstration(rate, *, attempts=(), width=0.3, holds=True, end=END, idle=0.0, home=False):
     """Reach, grasp, carry and release [T, 3]; `attempts` (s) and `home` close fingers, too."""
     t = np.maximum(np.arange(0, end + idle, 1 / rate) - idle, 0)
-    tool = np.interp(
-        t, [0.5, 3.5, GRASP + 0.5, RELEASE - 0.5, RELEASE + 0.5, END], [0, 1, 1, 2, 2, 0]
-    )
-    carried = (
-        np.interp(t, [0.5, GRASP + 0.5, RELEASE - 0.5], [1, 1, 2]) if holds else np.ones(len(t))
-    )
+    ways = [0.5, 3.5, GRASP + 0.5, RELEASE - 0.5, RELEASE + 0.5, END]
+    tool = np.interp(t, ways, [0, 1, 1, 2, 2, 0])
+    carried = np.interp(t, [0.5, GRASP + 0.5, RELEASE - 0.5], [1, 1, 2 if holds else 1])
     knots = [(0, 1), *((GRASP, 1), (GRASP + 0.3, width), (RELEASE, width), (RELEASE + 0.3, 1))]
     knots += [(END - 1, 1), (END - 0.7, 0)] if home else []
     for second in attempts:
-        knots += [
-            (second + at, level) for at, level in ((0, 1), (0.2, width), (0.7, width), (0.9, 1))
-        ]
+        grip = (0, 1), (0.2, width), (0.7, width), (0.9, 1)
+        knots += [(second + at, level) for at, level in grip]
     return np.column_stack([tool, carried, np.interp(t, *np.transpose(sorted(knots)))])
 
 
@@ -48,8 +44,7 @@ def flagged(quality):
 
 @pytest.mark.parametrize("rate", [10.0, 30.0, 100.0])
 def test_a_gripper_closes_on_nothing(rate):
-    changed = {3: {"attempts": [1.0, 2.5]}, 7: {"holds": False}}
-    quality = discover(changed, rate)
+    quality = discover({3: {"attempts": [1.0, 2.5]}, 7: {"holds": False}}, rate)
     found = flagged(quality)
     assert set(found) == {3, 7}
     assert np.abs([step / rate for step, _ in found[3]] - np.array([1.2, 2.7])).max() < 0.15
@@ -83,8 +78,7 @@ def test_without_bodies_an_extra_time_is_the_shortest():
     found = flagged(discover({5: {"attempts": [2.0]}}, columns=(0, 2)))
     ((step, reason),) = found.pop(5)
     assert not found and abs(step / 20 - 2.1) < 0.15 and reason == "gripper closes an extra time"
-    half = {i: {"attempts": [2.0]} for i in range(6)}
-    assert not flagged(discover(half, columns=(0, 2)))
+    assert not flagged(discover({i: {"attempts": [2.0]} for i in range(6)}, columns=(0, 2)))
 
 
 def test_widths_are_those_of_the_same_grip():
@@ -250,8 +244,7 @@ def test_rest_of_a_joint_that_hardly_moves():
     assert scales.noise[2] == 0 and scales.quantum[2] == pytest.approx(step)
     for own in found.recordings.states:
         moving = np.flatnonzero(~at_rest(scales, own))
-        assert 86 <= moving[0] <= 94 and 246 <= moving[-1] <= 254
-        assert len(moving) > 150
+        assert 86 <= moving[0] <= 94 and 246 <= moving[-1] <= 254 and len(moving) > 150
 
 
 def test_a_failed_grasp_is_compared_with_the_one_that_follows():

@@ -18,10 +18,8 @@ TRUTH = np.sort(RNG.choice(np.arange(20, 380, 12), (8, 4)), axis=1)
 
 
 def events(steps):
-    return [
-        [Event(int(t), EventKind(What.CLOSES, gripper="gripper"), 1.0) for t in row]
-        for row in steps
-    ]
+    kind = EventKind(What.CLOSES, gripper="gripper")
+    return [[Event(int(t), kind, 1.0) for t in row] for row in steps]
 
 
 def test_perfect_steps_meet_everything_and_evenly_spaced_ones_nothing():
@@ -29,12 +27,10 @@ def test_perfect_steps_meet_everything_and_evenly_spaced_ones_nothing():
     perfect = measure_met(events(TRUTH), np.ma.array(TRUTH), LENGTHS, 20.0)
     near = (np.abs(TRUTH[:, :, None] - evenly[:, None]) <= 5).any(axis=2)  # 0.25 s
     assert perfect == pytest.approx(1 - near.mean()) and perfect > 0.7
-    assert measure_met(events(TRUTH), np.ma.array(evenly), LENGTHS, 20.0) == pytest.approx(
-        0, abs=0.05
-    )
+    met = measure_met(events(TRUTH), np.ma.array(evenly), LENGTHS, 20.0)
+    assert met == pytest.approx(0, abs=0.05)
     assert measure_met(events(evenly), np.ma.array(evenly), LENGTHS, 20.0) == 0
-    far = np.ma.array(np.tile([1, 2, 3, 4], (8, 1)))
-    assert measure_met(events(TRUTH), far, LENGTHS, 20.0) < 0
+    assert measure_met(events(TRUTH), np.ma.array(np.tile([1, 2, 3, 4], (8, 1))), LENGTHS, 20.0) < 0
     assert np.isnan(measure_met(events(TRUTH[:, :0]), np.ma.array(TRUTH), LENGTHS, 20.0))
 
 
@@ -59,8 +55,7 @@ def test_noise_has_no_bursts(kind):
     states = [s.cumsum(axis=0) for s in states] if kind == "walk" else states
     assert not has_bursts(states, np.zeros(4))
     switch = [np.repeat([0.0, 1.0, 0.0], [30, 40, 30])[:, None] + 0.001 * s for s in states]
-    assert has_bursts(switch, np.zeros(4))
-    assert not has_bursts([s[:5] for s in switch], np.zeros(4))
+    assert has_bursts(switch, np.zeros(4)) and not has_bursts([s[:5] for s in switch], np.zeros(4))
 
 
 def test_true_steps_are_found_again_and_random_ones_are_not():
@@ -70,8 +65,7 @@ def test_true_steps_are_found_again_and_random_ones_are_not():
     true = measure_reproduced(scales, working, cuts.astype(float))
     lengths = np.array([len(s) for s in working])
     random = np.random.default_rng(0).uniform(0.1, 0.9, (16, 2)) * lengths[:, None]
-    assert true.min() > 0.25
-    assert measure_reproduced(scales, working, random.round()).max() < 0.1
+    assert true.min() > 0.25 and measure_reproduced(scales, working, random.round()).max() < 0.1
     some = np.where(np.arange(16)[:, None] < 8, cuts, np.nan)  # half of them lack both
     assert np.isfinite(measure_reproduced(scales, working, some)).all()
     assert np.isnan(measure_reproduced(scales, working[:1], cuts[:1].astype(float))).all()
@@ -87,9 +81,7 @@ def test_kinds_that_do_not_repeat_by_motion_have_a_warning():
     one = replace(found.found, events=kinds, shared=np.ones(1, bool))
     assert not trust.reasons(one, evidence, np.array([0.8]))
     (text,) = trust.reasons(one, evidence, np.array([-0.1]))
-    assert text.startswith(
-        "By their motion, other demonstrations find the key states again no more"
-    )
+    assert text.startswith("By their motion, other demonstrations find the key states again no")
     moves = replace(one, events=(EventKind(What.BEGINS, "cube"),))
     (text,) = trust.reasons(moves, evidence, np.array([0.8]))
     assert text.startswith("All key states are of one kind, cube begins to move")
