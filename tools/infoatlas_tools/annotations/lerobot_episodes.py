@@ -123,7 +123,7 @@ def moving_bounds(annotations: Annotations) -> Int:
             own = np.diff(actions[i], axis=0)
             noise = dithers(actions[i], quantum, annotations.rate or NOMINAL)
             changes = ((np.abs(own) > limit) & ~noise).any(axis=1)
-            moving[: len(changes)] |= changes
+            moving[: len(own)] |= changes
         at = np.flatnonzero(moving[:-1])
         bounds.append((at[0], at[-1] + 2) if len(at) else (0, length))
     return np.array(bounds, np.int64)
