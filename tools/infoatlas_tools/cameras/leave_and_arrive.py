@@ -121,7 +121,8 @@ def _level(image: Any, like: Pixels) -> Pixels:
 
 def _apart(one: Pixels, other: Pixels) -> NDArray[np.floating]:
     """Delta E of pixels."""
-    return np.asarray(np.linalg.norm(one - other, axis=-1))
+    apart = np.asarray(one - other, np.float32)
+    return np.asarray(np.sqrt(np.einsum("...i,...i", apart, apart)))
 
 
 def _compare(images: Any, like: Pixels, window: int, count: int, way: NDArray[Any]) -> Seen:
@@ -161,6 +162,8 @@ def _blobs(seen: Seen, background: Pixels, reach: float) -> list[Change]:
     cv2 = require("cv2")
     changed = _apart(seen.first, seen.last) > OTHER
     first, last = (_apart(end, background) > OTHER for end in (seen.first, seen.last))
+    samples = seen.samples.astype(np.float32)
+    unusual = _apart(samples, background) > OTHER
     found = []
     for leaves, mask, times, scene, empty in (
         (True, changed & first & ~last & seen.stayed, seen.left, seen.first, seen.last),
@@ -169,8 +172,7 @@ def _blobs(seen: Seen, background: Pixels, reach: float) -> list[Change]:
         mask &= (seen.way[times] > WAY[0]) & (seen.way[times] < WAY[1])
         clean = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2)))
         count, labels = cv2.connectedComponents(cv2.dilate(clean, np.ones((3, 3))))
-        new = _apart(seen.samples, scene) > OTHER
-        new &= _apart(seen.samples, background) > OTHER
+        new = unusual & (_apart(samples, scene) > OTHER)
         for label in range(1, count):
             blob = (labels == label) & mask
             if blob.mean() < BLOB:
@@ -180,7 +182,7 @@ def _blobs(seen: Seen, background: Pixels, reach: float) -> list[Change]:
             agreement = float(np.mean(np.abs(own - step) <= reach))
             colour = np.median(scene[blob], axis=0)
             rests = seen.numbers <= step if leaves else seen.numbers >= step
-            alike = new[rests] & (_apart(seen.samples[rests], colour) < COLOUR)
+            alike = new[rests] & (_apart(samples[rests], colour) < COLOUR)
             elsewhere = alike.sum(axis=(1, 2)).max(initial=0) / blob.sum()
             around = cv2.dilate(blob.astype(np.uint8), np.ones((7, 7))).astype(bool) & ~blob
             edge, other_edge = (
