@@ -31,7 +31,7 @@ SIZES = (8, 10, 12, 20)
 DRAWS = 6
 DISTURBED = ("noise", "gain", "balance", "flicker", "shake", "moved", "moved_once", "grey", "all")
 NEAR = 0.05  # of the width between a seen and a true object
-FIGURES = ("first", "right", "wrong", "poses", "changed")
+FIGURES = ("first", "right", "wrong", "silent", "poses", "changed")
 
 
 class Images:
@@ -108,6 +108,7 @@ class Recorded:
                 count["first"] = len(which) > 0 and which[int(nats.argmax())] == true
                 count["right"], count["wrong"] = answer == true, answer not in (true, "world")
                 count["changed"] = self._changed(seen, which, images) == true
+            count["silent"] = 1 - count["right"] - count["wrong"]
             judged.append(count)
         return judged
 
@@ -176,24 +177,29 @@ def measured(recorded: Recorded, camera: str, size: int, disturbance: str, draws
 
 def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     """The page of results."""
-    head = ["set", "camera", "event", "n", "first", "right", "wrong", "by poses", "by change"]
+    head = ["set", "camera", "event", "n", "first", "right", "wrong", "silent", "by poses"]
+    head.append("by change")
 
     def line(row: dict[str, Any], last: str) -> list[str]:
         figures = ["-" if row[n] is None else f"{row[n]:.2f}" for n in FIGURES]
         return [row["set"], row["camera"], row["event"], last, *figures]
 
     plain = [r for r in rows if r["disturbance"] == "none"]
-    named = sum(r["draws"] for r in rows)
-    wrong = sum(r["wrong"] * r["draws"] for r in rows)
+    answers = sum(r["draws"] for r in rows)
+    sums = [
+        f"{total:.0f} {how} ({total / answers:.1%})"
+        for how in ("right", "wrong", "silent")
+        for total in [sum(r[how] * r["draws"] for r in rows)]
+    ]
     return "\n\n".join(
         [
             "# Objects from cameras",
             report.byline(about, nats=False),
             "Share of random subsets of n demonstrations, for each event (`grasp 2`: the second "
             "grasp). First: the true object has the most information. Right, wrong: an object is "
-            "named, and it is the true one or not. By poses: the same from true poses of objects. "
-            "By change: the object whose place changes most between the first and the last image. "
-            f"Over all rows, {wrong:.0f} of {named} answers are wrong names ({wrong / named:.1%}).",
+            "named, and it is the true one or not. Silent: none is named. By poses: right by true "
+            "poses of objects. By change: the object whose place changes most from the first to "
+            f"the last image. Of all {answers} answers: {', '.join(sums)}.",
             "## Rendered demonstrations",
             table(head, [line(r, str(r["demonstrations"])) for r in plain]),
             "## Disturbed images\n\n`stack2`, front camera, 20 demonstrations; n is the "

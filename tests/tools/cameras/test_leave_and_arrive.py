@@ -12,12 +12,13 @@ LEAVES, ARRIVES, LENGTH = 15, 30, 45
 HEIGHT, WIDTH, BLOCK = 72, 96, 10
 
 
-def scenes(count=10, blocks=None, shift=0.0, pause=0, fixed=False):
+def scenes(count=10, blocks=None, shift=0.0, pause=0, fixed=False, stay=0):
     """Images and joints of demonstrations, the steps of events, and the places of blocks.
 
     The tip of a grey arm goes to the block, carries it to its place, and leaves. `blocks` is the
     number of demonstrations with a block, `shift` moves the camera, in pixels a step, and `pause`
-    is a number of steps before the arm moves. The block lies in one place if `fixed`.
+    is a number of steps before the arm moves. The block lies in one place if `fixed`. The arm stays
+    at the block's last place for `stay` steps more.
     """
     rng = np.random.default_rng(0)
     table = np.full((3 * HEIGHT, 3 * WIDTH, 3), (150, 120, 90)) + rng.normal(
@@ -30,7 +31,7 @@ def scenes(count=10, blocks=None, shift=0.0, pause=0, fixed=False):
         pick = np.array([20.0, 45.0]) if fixed else pick
         home, end = rng.uniform((20, 70), (50, 80)), rng.uniform((20, 70), (50, 80))
         marks = np.array([0, 5 + delay, LEAVES + delay - 3, LEAVES + delay, ARRIVES + delay])
-        marks = [*marks, ARRIVES + delay + 3, LENGTH - 3 + delay, LENGTH + delay]
+        marks = [*marks, *np.array([ARRIVES + 3, LENGTH - 3, LENGTH]) + delay + stay]
         ways = np.array([home, home, pick, pick, place, place, end, end])
         tips = np.stack([np.interp(np.arange(marks[-1]), marks, way) for way in ways.T], axis=1)
         film = []
@@ -79,6 +80,17 @@ def test_a_carried_block_leaves_and_arrives_and_the_arm_is_no_object(how):
         centres = np.array([c.place for c in row])[:, ::-1] * WIDTH
         assert np.abs(centres - [pick + BLOCK / 2, place + BLOCK / 2]).max() < BLOCK / 2
         assert min(c.agreement for c in row) > 0.5
+
+
+def test_a_hand_that_stays_is_no_object():
+    images, joints, steps, _ = scenes(8, stay=20)
+    ends = steps[:, 1] + 20
+    images, joints = (
+        [own[:end] for own, end in zip(each, ends, strict=True)] for each in (images, joints)
+    )
+    for row, own in zip(found(images, joints)[0], steps, strict=True):
+        assert [(c.number, c.leaves) for c in row] == [(1, True), (1, False)]
+        assert np.abs([c.step for c in row] - own).max() <= 3
 
 
 def test_steps_are_recorded_ones():

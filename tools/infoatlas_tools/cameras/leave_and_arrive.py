@@ -22,6 +22,7 @@ from .camera import Camera
 from .images import FEWEST, MOVING, lab, median, require
 
 Pixels = NDArray[np.floating]  # [..., h, w, 3]: CIE L*a*b*, L* times LIGHTNESS
+Colour = tuple[float, float, float]  # of a pixel
 
 WIDTH = 96  # pixels of an image
 RATE = 10.0  # images a second
@@ -46,7 +47,7 @@ class Change:
     leaves: bool  # False if the object arrives
     place: tuple[float, float]  # right and down from the upper left corner, in widths of the image
     box: tuple[float, float, float, float]  # left, top, width and height, in widths of the image
-    colour: tuple[float, float, float]  # CIE L*a*b*, L* times LIGHTNESS
+    colour: Colour  # CIE L*a*b*, L* times LIGHTNESS
     size: float  # share of the image
     # Share of the pixels that change within half a second of the step: low if the date is wrong.
     agreement: float
@@ -104,7 +105,10 @@ def _find(
         return [[] for _ in states], [
             f"Camera {camera.name} moves, or its images share no background: it gives no dates."
         ]
-    found = _choose_shared([_blobs(one, background, reach) for one in seen])
+    left = [_blobs(one, background, reach) for one in seen]
+    colours = {c.number: c.colour for row in _choose_shared(left) for c in row}
+    put = [_blobs(one, background, reach, [*colours.values()]) for one in seen]
+    found = _choose_shared([a + b for a, b in zip(left, put, strict=True)])
     shown = sum(map(bool, found))
     note = (
         f"Camera {camera.name} shows objects that leave their places or arrive in {shown} of "
@@ -157,47 +161,57 @@ def _way(states: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(gone / max(gone[-1], 1e-300))
 
 
-def _blobs(seen: Seen, background: Pixels, reach: float) -> list[Change]:
-    """Changes of one demonstration; steps are numbers of images."""
+def _blobs(
+    seen: Seen, background: Pixels, reach: float, left: Sequence[Colour] | None = None
+) -> list[Change]:
+    """What leaves in one demonstration, or arrives if colours `left` before; steps are of images.
+
+    By its colour, what left is told from a hand that stays at it.
+    """
     cv2 = require("cv2")
-    changed = _apart(seen.first, seen.last) > OTHER
-    first, last = (_apart(end, background) > OTHER for end in (seen.first, seen.last))
-    samples = seen.samples.astype(np.float32)
-    unusual = _apart(samples, background) > OTHER
-    found = []
-    for leaves, mask, times, scene, empty in (
-        (True, changed & first & ~last & seen.stayed, seen.left, seen.first, seen.last),
-        (False, changed & last & ~first & seen.stays, seen.arrived, seen.last, seen.first),
-    ):
-        mask &= (seen.way[times] > WAY[0]) & (seen.way[times] < WAY[1])
-        clean = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2)))
+    leaves, times = left is None, seen.left if left is None else seen.arrived
+    scene, empty = (seen.first, seen.last) if leaves else (seen.last, seen.first)
+    way, rests = seen.way[times], seen.stayed if leaves else seen.stays
+    mask = rests & (way > WAY[0]) & (_apart(scene, empty) > OTHER)
+    mask &= (_apart(scene, background) > OTHER) & (_apart(empty, background) <= OTHER)
+    free, found = mask.copy(), list[Change]()
+    for own in (None, *(left or ())):
+        part = free & (way < WAY[1] if own is None else _apart(scene, np.array(own)) < COLOUR)
+        clean = cv2.morphologyEx(part.astype(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2)))
         count, labels = cv2.connectedComponents(cv2.dilate(clean, np.ones((3, 3))))
-        new = unusual & (_apart(samples, scene) > OTHER)
         for label in range(1, count):
-            blob = (labels == label) & mask
+            blob = (labels == label) & part
             if blob.mean() < BLOB:
                 continue
-            own = times[blob].astype(np.int64)
-            step = int(np.quantile(own, LATE if leaves else 1 - LATE))
-            agreement = float(np.mean(np.abs(own - step) <= reach))
-            colour = np.median(scene[blob], axis=0)
-            rests = seen.numbers <= step if leaves else seen.numbers >= step
-            alike = new[rests] & (_apart(samples[rests], colour) < COLOUR)
-            elsewhere = alike.sum(axis=(1, 2)).max(initial=0) / blob.sum()
-            around = cv2.dilate(blob.astype(np.uint8), np.ones((7, 7))).astype(bool) & ~blob
+            steps = times[blob].astype(np.int64)
+            step = int(np.quantile(steps, LATE if leaves else 1 - LATE))
+            agreement = float(np.mean(np.abs(steps - step) <= reach))
+            around = cv2.dilate(blob.astype(np.uint8), np.ones((7, 7))).astype(bool)
+            around &= ~(blob if own is None else mask)
             edge, other_edge = (
                 _apart(np.median(s[blob], axis=0), np.median(s[around], axis=0))
                 for s in (scene, empty)
             )
-            # A blob with more new pixels of its colour elsewhere than of its own is the robot. An
-            # object that nearly always lies in one place is background, and its absence is not.
-            if agreement < AGREED or elsewhere > 1 or edge < other_edge:
+            # An object that nearly always lies in one place is background, and its absence is not.
+            if agreement < AGREED or edge < other_edge:
+                continue
+            colour, still = np.median(scene[blob], axis=0), seen.numbers >= step
+            if leaves:
+                still = seen.numbers <= step
+            elif not any(_apart(np.array(c), colour) < COLOUR for c in left):
+                still[:] = True  # a hand that stays has moved before, and left no place
+            # A blob with more new pixels of its colour elsewhere than of its own is the robot.
+            samples = seen.samples[still].astype(np.float32)
+            new = [_apart(samples, other) > OTHER for other in (scene, background)]
+            alike = np.all([*new, _apart(samples, colour) < COLOUR], axis=0)
+            if alike.sum(axis=(1, 2)).max(initial=0) > blob.sum():
                 continue
             at = np.argwhere(blob)[:, ::-1] / mask.shape[1]
             place, corner = tuple(at.mean(axis=0).tolist()), at.min(axis=0)
             box = (*corner.tolist(), *(at.max(axis=0) - corner + 1 / mask.shape[1]).tolist())
             size = float(blob.mean())
             found.append(Change(step, leaves, place, box, tuple(colour.tolist()), size, agreement))
+            free &= ~blob
     return found
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from infoatlas_rt import InputError
 from infoatlas_tools import load_trajectories
+from infoatlas_tools.files.lerobot.images import NEW_PATH, OLD_PATH
 from lerobot_sets import add_videos, write_lerobot
 from numbered_videos import numbers, picture, write_video
 from refusals import refuses
@@ -113,10 +114,17 @@ def test_episodes_without_images_are_left_out(tmp_path):
     assert len(load_trajectories(folder).lengths) == 5
 
 
-@pytest.mark.parametrize("version", ["v2.1", "v3.0"])
-def test_videos_in_a_folder_video_are_read(tmp_path, version):
-    folder = with_videos(tmp_path / "set", version)
-    (folder / "videos").rename(folder / "video")
+@pytest.mark.parametrize("template", [None, OLD_PATH, NEW_PATH])
+def test_videos_in_a_folder_video_are_read(tmp_path, template):
+    """Whether the template has its name, or that of another folder."""
+    folder = with_videos(tmp_path / "set", "v2.1" if template == OLD_PATH else "v3.0")
+    if template is None:
+        (folder / "videos").rename(folder / "video")
+        (folder / "videos").mkdir()
+    else:
+        info = folder / "meta/info.json"
+        renamed = {"video_path": template.replace("videos/", "video/")}
+        info.write_text(json.dumps(json.loads(info.read_text("utf-8")) | renamed), "utf-8")
     check(folder, range(5))
 
 

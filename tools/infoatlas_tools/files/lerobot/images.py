@@ -4,7 +4,6 @@ A video is of one episode (v2), or of many, and the metadata have the time at wh
 (v3). Names of files follow the template `video_path` in `meta/info.json`.
 """
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,11 +87,9 @@ def video_places(
         for episode in episodes:
             places[episode] = {"episode_chunk": episode // size, "episode_index": episode}, 0.0
     template = info.get("video_path") or (NEW_PATH if folder.is_new else OLD_PATH)
-    if not (folder.path / "videos").is_dir() and (folder.path / "video").is_dir():
-        template = re.sub("^videos/", "video/", template) if isinstance(template, str) else template
     try:
         return {
-            episode: (folder.path / template.format(video_key=camera, **place), begin)
+            episode: (_present(folder.path, template.format(video_key=camera, **place)), begin)
             for episode, (place, begin) in places.items()
             if episode in episodes
         }
@@ -101,6 +98,16 @@ def video_places(
             f"{folder.path}/meta/info.json has the video_path {template!r:.80}, which is no "
             f"template of its version ({error!r}): load the data set again"
         ) from error
+
+
+def _present(folder: Path, name: str) -> Path:
+    """The file of a template; of `video` for `videos`, or the reverse, if only that has its folder.
+
+    Some uploads rename the folder, and `meta/info.json` keeps its old name.
+    """
+    first, _, rest = name.partition("/")
+    other = folder / {"videos": "video", "video": "videos"}.get(first, first) / rest
+    return other if other.parent.is_dir() and not (folder / name).is_file() else folder / name
 
 
 class TableImages(NamedTuple):
