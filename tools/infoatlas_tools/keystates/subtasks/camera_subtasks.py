@@ -106,8 +106,10 @@ def camera_subtasks(
         reference, note = _choose(row, [o.twin for o in objects], names, on, camera.episodes)
         stays: set[str] = set()
         if handles[c] < 0:
-            moving = {*put, names.index(held)} if held in names else {*put}
-            left[c] = shares_below(objects, things, *spans[c], moving)
+            # What lies on an object, if it is known, hides where the next one is put.
+            gone = {*put, *(names.index(name) for name in (held, *on.values()) if name in names)}
+            if WORLD not in on.values():
+                left[c] = shares_below(objects, things, *spans[c], gone)
         else:
             left[c] = shares_left(objects, things, *spans[c])
             if handles[c] and any(o.left for o in objects):

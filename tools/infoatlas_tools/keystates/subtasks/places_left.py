@@ -103,6 +103,12 @@ def with_left(
             other = locate(faces, one.colours)  # the one of its colour that stays
             at = kept.index(one)
             kept[at : at + 1] = [other] if other.seen.mean() >= COMMON else []
+            # Faces of several colours have become those of one object.
+            first = [o for o in kept[:at] if not o.left]
+            if any(
+                holds(o.boxes[other.seen], other.points[other.seen]).mean() >= SURE for o in first
+            ):
+                kept.remove(other)
         rows = kept
     return rows
 
@@ -120,20 +126,23 @@ def shares_below(
     things: Sequence[Moved],
     first: Int,
     last: Int,
-    moving: Collection[int],
+    gone: Collection[int],
 ) -> Float:
     """Share of the demonstrations in which each object lies where something arrives then.
 
-    Objects of the indices `moving` no longer lie where they lay.
+    That is where the middle of what arrives is, or the middle of its lower edge: it may be higher.
+    Objects of the indices `gone` no longer lie where they lay, or lie below others.
     """
     found = np.zeros(len(objects))
     arrives = [t for t in things if not t.leaves and t.within(first, last) >= SURE]
     if len(arrives) == 1:
         there = arrives[0].steps >= 0
+        lower = arrives[0].boxes[:, :2] + arrives[0].boxes[:, 2:] * (0.5, 1)
         for o, one in enumerate(objects):
             both = there & (one.boxes[:, 2] > 0)
-            if o not in moving and both.sum() >= COMMON * there.sum():
-                found[o] = holds(one.boxes[both], arrives[0].points[both]).mean()
+            if o not in gone and both.sum() >= COMMON * there.sum():
+                own = (holds(one.boxes, at) for at in (arrives[0].points, lower))
+                found[o] = np.any([*own], axis=0)[both].mean()
     return found
 
 
