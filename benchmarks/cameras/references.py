@@ -5,8 +5,7 @@
 
 Random subsets of 8, 10, 12 and 20 demonstrations go through `discover_keystates` with a camera, and
 `subtasks()`. The true event that is nearest to each cut has the true reference. Beside it: the same
-with the true poses among the states, and the object whose place changes most from the first to
-the last image.
+with the true poses among the states.
 """
 
 from collections import Counter
@@ -14,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,7 +29,7 @@ SIZES = (8, 10, 12, 20)
 DRAWS = 6
 DISTURBED = ("noise", "gain", "balance", "flicker", "shake", "moved", "moved_once", "grey", "all")
 NEAR = 0.05  # of the width between a seen and a true object
-FIGURES = ("first", "right", "wrong", "silent", "poses", "changed")
+FIGURES = ("first", "right", "wrong", "silent", "poses")
 
 
 class Images:
@@ -107,7 +105,6 @@ class Recorded:
                 answer = "world" if name == "world" else which[seen.names.index(name)]
                 count["first"] = len(which) > 0 and which[int(nats.argmax())] == true
                 count["right"], count["wrong"] = answer == true, answer not in (true, "world")
-                count["changed"] = self._changed(seen, which, images) == true
             count["silent"] = 1 - count["right"] - count["wrong"]
             judged.append(count)
         return judged
@@ -143,18 +140,6 @@ class Recorded:
             found.append(self.objects[nearest] if median[nearest] < NEAR * scale else "nothing")
         return found
 
-    def _changed(self, seen: Any, which: Sequence[str], images: Sequence[Images]) -> str:
-        """The object whose place changes most from the first to the last image."""
-        change = np.full((len(images), len(which)), np.nan)
-        size = seen.images.shape[2], seen.images.shape[1]
-        for k, own in enumerate(images):
-            last = cv2.resize(own[len(own) - 1], size, interpolation=cv2.INTER_AREA)
-            for o, (x, y, w, h) in enumerate(seen.boxes[k]):
-                if w:
-                    a, b = (im[y : y + h, x : x + w].astype(float) for im in (seen.images[k], last))
-                    change[k, o] = np.abs(a - b).mean()
-        return which[int(np.nanmean(change, axis=0).argmax())] if len(which) else ""
-
 
 def measured(recorded: Recorded, camera: str, size: int, disturbance: str, draws: int) -> list[Any]:
     """Rows of shares for each event, over random subsets."""
@@ -178,7 +163,6 @@ def measured(recorded: Recorded, camera: str, size: int, disturbance: str, draws
 def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     """The page of results."""
     head = ["set", "camera", "event", "n", "first", "right", "wrong", "silent", "by poses"]
-    head.append("by change")
 
     def line(row: dict[str, Any], last: str) -> list[str]:
         figures = ["-" if row[n] is None else f"{row[n]:.2f}" for n in FIGURES]
@@ -198,8 +182,7 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
             "Share of random subsets of n demonstrations, for each event (`grasp 2`: the second "
             "grasp). First: the true object has the most information. Right, wrong: an object is "
             "named, and it is the true one or not. Silent: none is named. By poses: right by true "
-            "poses of objects. By change: the object whose place changes most from the first to "
-            f"the last image. Of all {answers} answers: {', '.join(sums)}.",
+            f"poses of objects. Of all {answers} answers: {', '.join(sums)}.",
             "## Rendered demonstrations",
             table(head, [line(r, str(r["demonstrations"])) for r in plain]),
             "## Disturbed images\n\n`stack2`, front camera, 20 demonstrations; n is the "

@@ -195,11 +195,10 @@ def _blobs(
             # An object that nearly always lies in one place is background, and its absence is not.
             if agreement < AGREED or edge < other_edge:
                 continue
-            colour, still = np.median(scene[blob], axis=0), seen.numbers >= step
-            if leaves:
-                still = seen.numbers <= step
-            elif not any(_apart(np.array(c), colour) < COLOUR for c in left):
-                still[:] = True  # a hand that stays has moved before, and left no place
+            colour, still = np.median(scene[blob], axis=0), seen.numbers <= step
+            if not leaves:  # a hand that stays has moved before, and left no place
+                known = any(_apart(np.array(c), colour) < COLOUR for c in left or ())
+                still = (seen.numbers >= step) | (not known)
             # A blob with more new pixels of its colour elsewhere than of its own is the robot.
             samples = seen.samples[still].astype(np.float32)
             new = [_apart(samples, other) > OTHER for other in (scene, background)]

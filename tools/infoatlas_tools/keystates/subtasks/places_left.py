@@ -102,13 +102,10 @@ def with_left(
                 faces[i, max(0, y) : y + h, max(0, x) : x + w] = -1
             other = locate(faces, one.colours)  # the one of its colour that stays
             at = kept.index(one)
-            kept[at : at + 1] = [other] if other.seen.mean() >= COMMON else []
-            # Faces of several colours have become those of one object.
-            first = [o for o in kept[:at] if not o.left]
-            if any(
-                holds(o.boxes[other.seen], other.points[other.seen]).mean() >= SURE for o in first
-            ):
-                kept.remove(other)
+            there = other.seen  # the faces of several colours become those of one object
+            double = (holds(o.boxes[there], other.points[there]) for o in kept[:at] if not o.left)
+            lost = there.mean() < COMMON or any(own.mean() >= SURE for own in double)
+            kept[at : at + 1] = [] if lost else [other]
         rows = kept
     return rows
 
