@@ -166,7 +166,7 @@ def _blobs(
 ) -> list[Change]:
     """What leaves in one demonstration, or arrives if colours `left` before; steps are of images.
 
-    By its colour, what left is told from a hand that stays at it.
+    What left differs by its colour from a hand that stays at it.
     """
     cv2 = require("cv2")
     leaves, times = left is None, seen.left if left is None else seen.arrived
