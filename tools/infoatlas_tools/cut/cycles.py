@@ -1,214 +1,300 @@
-"""The shortest cycle of events that repeats, and the rests at which executions begin and end.
+"""Executions and returns that repeat, between the rests of a recording.
 
-Executions begin at one pose, to which the robot returns between them. They have a cost in nats:
-that of the cycle itself, of events that differ from it, of each cut, and of the poses at the cuts.
-A dynamic program finds the cheapest cuts for a cycle. The pose and its spread are then those of the
-cuts, until both stay.
+An execution leads from one rest to another, and a return to the next start. The motions of all
+executions are alike, and so are those of the returns; or a return leads back along the execution.
+A part that is like the median of its kind is explained: its gain in nats is that of a code. Starts
+have a pose, a motion and a time to an event in common, and so have ends. A dynamic program finds
+the parts of the largest gain, in turn with the medians and what is common.
 """
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..array_types import Bool, Float, Int
 from .rests import Motion
 
-DIFFERS = 3.0  # nats of an event that is added to the cycle or lacks: one of 20
-CUT = 4.0  # nats of a cut: one of 50 rests
-NO_EVENT = 6.0  # more nats of an execution without any event: one of 400
-ELSEWHERE = 0.02  # share of executions that begin, or end, at another pose
-USUAL, PRECISE = 0.1, 0.03  # of a coordinate's range: spread of a shared pose, before and at least
+POINTS = 16  # of a motion that is compared with others, whatever the pace
 DIMENSIONS = 6  # independent coordinates of a pose, at most: those of a free body
-FAR = 0.5  # of the usual largest distance from the pose: an execution goes as far
-LONGEST = 30  # events of a cycle, at most
-PASSES = 6  # over the pose, at most: it stays after two or three
-SHARED = 8.0  # nats of the pose and the time of a rest before a return: one of 3,000
-TIME = 0.4  # spread of the logarithm of the time from the last event to the end
-UNLIKE = 4.5  # nats of another time, at most: that of 3 standard deviations
-POINTS = 40  # of a way that is compared with others
-SAME_WAY = 0.5  # of the distance to the way before: a return along it is nearer
+WINDOW = 70  # rests of an execution, or of a cycle, at most
+SEARCHED = 500  # rests, the first, in which the cycle is sought
+CUT = 4.0  # nats of an execution: one of 50 rests
+ELSEWHERE = 0.02  # share of executions that begin, or end, unlike the others
+USUAL, PRECISE = 0.1, 0.03  # of a coordinate's range: spread of a shared pose, before and at least
+STRETCH = 2.5  # by which the path of an execution is longer or shorter than the median, at most
+AROUND = 1.0  # s of motion after a start, or before an end
+TIME = 0.25  # weight of the logarithm of a time beside coordinates
+STAYS = 0.1  # of the median path: rests at one pose that are no farther apart are one
+CERTAIN = 20.0  # nats of cycles, at least
+# A return is no longer than this times the distance, or its correlation with the way back is this.
+DETOUR, BACK = 2.0, 0.8
+ALIKE = 0.4  # correlation of executions, at least: joined ones have 0.4 to 0.9
+COVERED = 0.4  # share of the path that is in executions, at least
+PASSES = 6  # over the medians, at most: they stay after two to four
 
-Cycle = tuple[int, ...]  # numbers of kinds
-
-
-class Found(NamedTuple):
-    """Executions that a cycle explains."""
-
-    cycle: Cycle
-    starts: list[int]  # rests at which executions begin; the first is 0
-    home: Float  # [M] logarithm of how much likelier each rest is at the shared pose
-    far: Bool  # [M] whether the robot goes far away from it before the next rest
-    cost: float
+Pairs = list[tuple[int, int]]  # rests at which each execution begins and ends
 
 
-def find_cycle(motion: Motion, kinds: Cycle, marked: tuple[Bool, Bool] | None) -> Found:
-    """The cheapest executions; a single one if nothing repeats.
+class Marks(NamedTuple):
+    """Rests at which a person marked starts and ends, and those within marked executions."""
 
-    `kinds` are those of the events. `marked` are the rests [M] at which a person marked a start,
-    and those within marked executions.
+    starts: list[int]
+    ends: list[int]
+    inside: Bool  # [M]
+
+
+class Parts:
+    """All parts [M, K] of a recording that lead to rest k from the rest j + 1 before it."""
+
+    def __init__(self, motion: Motion, most: int | None = None) -> None:
+        rests, poses = motion.rests[:most], motion.poses
+        centred = poses - poses.mean(axis=0)
+        count = min(DIMENSIONS, poses.shape[1])
+        axes = np.linalg.eigh(centred.T @ centred)[1][:, -count:]
+        self.places = (centred @ axes) * np.sqrt(count / poses.shape[1])
+        steps = np.linalg.norm(np.diff(self.places, axis=0, prepend=self.places[:1]), axis=1)
+        self.path = np.cumsum(steps + 1e-9)
+        self.begin, self.end = rests[:, 0], rests[:, 1] - 1
+        self.count, self.window = len(rests), min(WINDOW, len(rests) - 1)
+        self.anything = 2 * self.places.var(axis=0).mean()
+        before = np.arange(self.count)[:, None] - 1 - np.arange(self.window)
+        self.before = before.clip(0)
+        self.length = self.lengths(self.before, np.arange(self.count)[:, None])
+        self.kept = [*self._chunks()] if self.count <= SEARCHED else []
+
+    def motions(self, i: Int, k: Int) -> Float:
+        """Motions [n, POINTS * q] from rests i to rests k, at even distances along the way."""
+        one, other = self.path[self.end[i]], self.path[self.begin[k]]
+        at = one[:, None] + (other - one)[:, None] * np.linspace(0, 1, POINTS)
+        found = [np.interp(at, self.path, column) for column in self.places.T]
+        return np.stack(found, axis=-1).reshape(len(at), -1).astype(np.float32)
+
+    def _chunks(self) -> Iterator[tuple[slice, Float]]:
+        for first in range(0, self.count, 100):
+            rows = slice(first, first + 100)
+            i, k = self.before[rows], np.arange(self.count)[rows]
+            found = self.motions(i.ravel(), np.repeat(k, self.window))
+            yield rows, found.reshape(*i.shape, -1)
+
+    def gains(self, usual: Float, length: float, back: Float | None = None) -> Float:
+        """Nats [M, K] by which parts are explained by a motion; `back` [M, .] is from each rest."""
+        far = np.full((self.count, self.window), np.inf)
+        for rows, motions in self.kept or self._chunks():
+            own = ((motions - usual) ** 2).mean(axis=2)
+            far[rows] = np.where(self.length[rows] > STRETCH * length, np.inf, own)
+            if back is not None:
+                other = ((motions - back[self.before[rows]]) ** 2).mean(axis=2)
+                far[rows] = np.minimum(far[rows], other)
+        return self.worth(far)
+
+    def worth(self, far: Float) -> Float:
+        """Nats [..., K] of parts at mean squared distances from what explains them."""
+        share = self.anything / (far + 2 * PRECISE**2)
+        nats = np.log(np.maximum(share, 1.0)) * DIMENSIONS / 2
+        return np.asarray(nats * np.arange(1, self.window + 1))
+
+    def executions(self, usual: Float, length: float) -> Float:
+        """Gains [M, K] of executions: their paths are not much shorter than the median."""
+        found = self.gains(usual, length)
+        found[self.length < length / STRETCH] = -np.inf
+        return found
+
+    def unfinished(self, usual: Float, length: float) -> Float:
+        """Gains [K] of parts up to the last rest as beginnings of a cycle."""
+        even, cycle = np.linspace(0, 1, POINTS), usual.reshape(POINTS, -1).T
+        motions = self.motions(self.before[-1], np.full(self.window, self.count - 1))
+        gains = np.zeros(self.window)
+        for share in even[POINTS // 3 :]:
+            begun = np.stack([np.interp(even * share, even, column) for column in cycle], axis=-1)
+            far = ((motions - begun.ravel()) ** 2).mean(axis=1)
+            ratio = self.length[-1] / (length * share)
+            fits = (ratio < STRETCH) & (ratio > 1 / STRETCH)
+            gains = np.maximum(gains, self.worth(np.where(fits, far, np.inf)))
+        gains[self.length[-1] < length / STRETCH] = -np.inf
+        return gains
+
+    def median(self, pairs: Sequence[tuple[int, int]]) -> tuple[Float, float]:
+        """Median motion [.] and length of the path of parts."""
+        i, k = np.array(pairs).T
+        return np.median(self.motions(i, k), axis=0), float(np.median(self.lengths(i, k)))
+
+    def lengths(self, i: Int | int, k: Int | int) -> Float:
+        """Lengths of the path from rests i to rests k."""
+        return np.asarray(self.path[self.begin[k]] - self.path[self.end[i]])
+
+
+class Borders:
+    """What borders have in common: pose, motion beside it, and time from or to an event."""
+
+    def __init__(self, motion: Motion, most: int | None, ends: bool) -> None:
+        rests, poses, rate = motion.rests[:most], motion.poses, motion.rate
+        at, last, beside = rests[:, 0] if ends else rests[:, 1] - 1, len(poses) - 1, AROUND * rate
+        other = (at + round(-beside if ends else beside)).clip(0, last)
+        self.longer = np.log(rests[:, 1] - rests[:, 0])  # the robot waits between executions
+        self.about = [poses[at], poses[other] - poses[at]]
+        if motion.events:
+            rows = np.array([0, *(e.step / motion.stride for e in motion.events), last])
+            k = np.searchsorted(rows[1:-1], at + 0.5 if ends else at - 0.5)
+            wait = at - rows[k] if ends else rows[k + 1] - at
+            self.about.append(TIME * np.log(np.maximum(wait, 0) / rate + 0.3)[:, None])
+
+    def ratios(self, own: Sequence[int], parts: int | None = None) -> Float:
+        """Logarithms [M] of how much likelier rests are borders, as the rests `own`, than not."""
+        total: Float = np.zeros(len(self.longer))
+        count = len(own) - 1
+        for values in self.about[:parts]:
+            rows, broad = values[list(own)], values.std(axis=0) + 1e-9
+            middle = np.median(rows, axis=0)
+            spread = 1.48 * np.median(np.abs(rows - middle), axis=0)
+            spread = np.sqrt((count * spread**2 + 2 * USUAL**2) / (count + 2))
+            spread = np.minimum(np.maximum(spread, PRECISE), broad)
+            here = ((values - middle) / spread) ** 2 / 2 + np.log(spread)
+            anywhere = ((values - values.mean(axis=0)) / broad) ** 2 / 2 + np.log(broad)
+            total += (anywhere - here).mean(axis=1) * min(DIMENSIONS, values.shape[1])
+        return total
+
+    def gains(self, own: Sequence[int], parts: int | None = None) -> Float:
+        """Nats [M] of a border at each rest."""
+        return self.longer + np.logaddexp(self.ratios(own, parts), np.log(ELSEWHERE))
+
+
+def find_pairs(motion: Motion, marks: Marks | None) -> tuple[Pairs, Bool]:
+    """Rests at which executions begin and end, and whether both are like the others [N, 2].
+
+    A single pair if nothing repeats.
     """
-    rests, poses, first, n = motion.rests, motion.poses, motion.first, len(kinds)
-    longer = np.log(rests[:, 1] - rests[:, 0])  # the robot waits between executions
-    symbol = np.log(max(2, len({*kinds})))
-    away = np.linalg.norm(poses - poses[0], axis=1)
-    far = np.maximum.reduceat(away, rests[:, 0]) >= FAR * np.quantile(away, 0.9)
-    known = [] if marked is None else np.flatnonzero(marked[0]).tolist()
-    begin = int(first[known[0]]) if known else 0
-    todo = [kinds[begin : begin + k] for k in range(min(n, 1), min(LONGEST, max(1, n // 2)) + 1)]
-    best, seen = Found(kinds, [0], np.zeros(len(rests)), far, n * symbol), set[Cycle]()
-    while todo:
-        cycle = todo.pop(0)
-        if cycle in seen:
-            continue
-        seen.add(cycle)
-        costs, starts, before = _count_edits(kinds, cycle), [0, *known], list[int]()
-        for _ in range(PASSES):
-            own = known or starts
-            home = longer + pose_ratios(poses, rests[:, 1] - 1, rests[own[0], 1] - 1, own[1:])
-            gain = np.logaddexp(home, np.log(ELSEWHERE))
-            if marked is not None:  # more than all else
-                gain = np.where(marked[0], 1e3, np.where(marked[1], -1e3, gain))
-            starts, cost = _divide(first, n, costs, gain, far)
-            if starts == before:
-                break
-            before = starts
-        cost += len(cycle) * symbol
-        if cost < best.cost or (known and len(best.starts) == 1):
-            best = Found(cycle, starts, home, far, cost)
-        if len(starts) > 2:  # the first execution may have a failed attempt
-            usual = Counter(kinds[first[i] : first[j]] for i, j in pairwise(starts))
-            todo += [row for row, _ in usual.most_common(1) if row]
-    return best
+    found, whole = marks.starts if marks else _find_starts(motion), [(0, len(motion.rests) - 1)]
+    if len(found) == 1 and not marks:
+        return whole, np.ones((1, 2), bool)
+    parts, begins, stops = Parts(motion), Borders(motion, None, False), Borders(motion, None, True)
+    given = [*zip(found, marks.ends, strict=True)] if marks else [(found[-1], parts.count - 1)]
+    pairs = _refine(parts, begins, stops, found, given, marks)
+    if not marks and _are_indirect(parts, pairs):  # the last execution is cut off
+        pairs = _refine(parts, begins, stops, found, [*pairwise(found)], None, complete=False)
+    i, k = np.array(pairs).T
+    if not marks and parts.lengths(i, k).sum() < COVERED * parts.path[-1]:
+        return whole, np.ones((1, 2), bool)
+    return _tighten(parts, pairs, begins, stops)
 
 
-def pose_ratios(poses: Float, at: Int, pose: int, own: Sequence[int]) -> Float:
-    """Logarithms [M] of how much likelier rows `at` are at a shared pose than anywhere.
-
-    The pose is that of the row `pose` and of the rests `own` among `at`; its spread is theirs.
-    """
-    rows, count = poses[[pose, *at[list(own)]]], len(own)
-    middle = np.median(rows, axis=0)
-    spread = 1.48 * np.median(np.abs(rows - middle), axis=0)
-    spread = np.sqrt((count * spread**2 + 2 * USUAL**2) / (count + 2))
-    broad = poses.std(axis=0)
-    spread = np.minimum(np.maximum(spread, PRECISE), broad)
-    here = ((poses[at] - middle) / spread) ** 2 / 2 + np.log(spread)
-    anywhere = ((poses[at] - poses.mean(axis=0)) / broad) ** 2 / 2 + np.log(broad)
-    return np.asarray((anywhere - here).mean(axis=1) * min(DIMENSIONS, poses.shape[1]))
-
-
-def _count_edits(kinds: Cycle, cycle: Cycle) -> Float:
-    """Events that differ from the cycle [2, n + 1, most + 1], by first event and number of events.
-
-    The second array is of the beginning of the cycle that differs least: a recording may end
-    before the return.
-    """
-    n, most = len(kinds), min(len(kinds), 3 * len(cycle) + 2)
-    found = np.full((2, n + 1, most + 1), np.inf)
-    row = np.tile(np.arange(len(cycle) + 1.0), (n + 1, 1))
-    padded = np.array([*kinds, *[-1] * (most + 1)])
-    for count in range(most + 1):
-        inside = np.arange(n + 1) + count <= n
-        found[0, inside, count], found[1, inside, count] = row[inside, -1], row[inside].min(axis=1)
-        row = _edit_step(row, padded[count : count + n + 1], cycle)
-    return found
-
-
-def _edit_step(row: Float, kind: Int, cycle: Cycle) -> Float:
-    """Edit distances [n, len(cycle) + 1] to beginnings of the cycle after one more event [n]."""
-    new = row + 1
-    for j, own in enumerate(cycle):
-        other = np.minimum(row[:, j + 1], new[:, j]) + 1
-        new[:, j + 1] = np.minimum(other, row[:, j] + 2 * (kind != own))
-    return new
-
-
-def _divide(first: Int, n: int, edits: Float, gain: Float, far: Bool) -> tuple[list[int], float]:
-    """Rests at which executions begin, and their cost; `gain` [M] is that of a cut at each rest."""
-    most, best, back = edits.shape[2] - 1, np.zeros(len(first)), np.zeros(len(first), int)
-
-    def costs(last: int, end: int, differ: Float) -> tuple[Int, Float]:
-        i = np.arange(np.searchsorted(first, end - most), last)
-        leaves = np.logical_or.accumulate(far[i][::-1])[::-1]
-        empty = np.where(leaves, NO_EVENT * (most > 2), np.inf)
-        count = end - first[i]
-        return i, best[i] + DIFFERS * differ[first[i], count] + np.where(count > 0, 0.0, empty)
-
-    for j in range(1, len(first)):
-        i, cost = costs(j, int(first[j]), edits[0])
-        best[j], back[j] = cost.min() + CUT - gain[j], i[cost.argmin()]
-    i, cost = costs(len(first) - 1, n, edits[1])
-    starts = [int(i[cost.argmin()])]
-    while starts[-1]:
-        starts.append(int(back[starts[-1]]))
-    return starts[::-1], float(cost.min())
-
-
-def find_borders(motion: Motion, kinds: Cycle, found: Found) -> tuple[Int, Bool]:
-    """Rests at which executions begin and end [N, 2], and whether their poses recur [N, 2].
-
-    The recording ends with an execution. Events of the cycle that it lacks belong to returns. The
-    others end where the robot rests before these: at a pose like that of the end of the recording,
-    or as long after an event. If it and most others share no such pose, the recording is cut off,
-    and executions end where the next one begins. Rests at one pose are one: an execution ends with
-    the first of them, and the next one begins with the last.
-    """
-    starts, home, first, last = found.starts, found.home, motion.first, len(found.home) - 1
-    row = np.arange(len(found.cycle) + 1.0)[None]
-    for kind in kinds[first[starts[-1]] :]:
-        row = _edit_step(row, np.array([kind]), found.cycle)
-    back = int(np.flatnonzero(row[0, ::-1] == row.min())[0])
-    ends, likely = _find_ends(motion, found, back)
-    long = np.log(np.diff(motion.rests)[:, 0])
-    apart = len(ends) > 2 and likely[last] < 0  # two have no spread
-    if apart or (back and ends and np.median((likely + long)[ends]) < SHARED):
-        ends, likely = starts[1:], home  # the last one is cut off
-    stays, begins = np.maximum(likely, home) > 0, [0]
-    for k, start in enumerate(starts[1:]):
-        end, stop = ends[k], (*starts, last)[k + 2]
-        for rest in range(end - 1, starts[k], -1):
-            if first[rest] < first[end] or found.far[rest]:
-                break
-            ends[k] = rest if stays[rest] else ends[k]
-        begins.append(start)
-        for rest in range(start + 1, stop):
-            if first[rest] > first[start] or found.far[rest - 1]:
-                break
-            begins[-1] = rest if home[rest] > 0 else begins[-1]
-    recurs = np.stack([home[begins] > 0, [*stays[ends], True]], axis=1)
-    recurs[0, 0] = True
-    return np.stack([begins, [*ends, last]], axis=1), recurs
-
-
-def _find_ends(motion: Motion, found: Found, back: int) -> tuple[list[int], Float]:
-    """Rests at which executions but the last end, before `back` events of a return, and ratios."""
-    starts, rests, first, at = found.starts, motion.rests, motion.first, motion.events
-    begin, longer, end = rests[:, 0], np.log(rests[:, 1] - rests[:, 0]), len(motion.poses) - 1
-    choices, late, n = list[Any](), list[Float](), len(at)
-    stops, counts = [*starts[1:], len(rests) - 1], [*first[starts[1:]] - back, n]
-    for i, j, count in zip(starts, stops, counts, strict=True):
-        done = max(first[i], count)
-        since = at[done - 1].step / motion.stride if done > first[i] else rests[i, 1] - 1
-        after = [
-            k for k in range(i + 1, j + 1) if first[k] == done or (first[k] > done and not back)
-        ]
-        choices.append(np.array(after or [j]))
-        late.append(np.log(np.maximum(begin[choices[-1]] - since, 1.0)))
-    times, ends = [np.log(max(end - since, 1.0))], list[int]()
+def _refine(
+    parts: Parts,
+    begins: Borders,
+    stops: Borders,
+    starts: list[int],
+    pairs: Pairs,
+    marks: Marks | None,
+    complete: bool = True,
+) -> Pairs:
+    """Executions that `pairs` are examples of; the last one may not be `complete`."""
+    usual, length = parts.median(pairs)
+    nothing: tuple[Float, float] = np.full_like(usual, np.inf), 0.0
+    ends, back, from_end, former = [k for _, k in pairs], nothing, np.zeros(0, int), Pairs()
     for _ in range(PASSES):
-        ratios, usual, before = pose_ratios(motion.poses, begin, end, ends), np.median(times), ends
-        likely, ends, times = np.logaddexp(ratios, np.log(ELSEWHERE)) + longer, [], times[:1]
-        for after, own_late in zip(choices[:-1], late, strict=False):
-            unlike = np.minimum(((own_late - usual) / TIME) ** 2 / 2, UNLIKE)
-            best = int((likely[after] - unlike).argmax())
-            ends.append(int(after[best]))
-            times.append(own_late[best])
-        if ends == before:
+        start, own = begins.gains(starts), parts.executions(usual, length)
+        if marks:  # more than all else
+            start[marks.inside], start[marks.starts] = -1e3, 1e3
+        if not complete:
+            own[-1] = parts.unfinished(usual, length)
+        between = np.zeros_like(own)
+        if len(from_end):
+            way = parts.motions(from_end, np.arange(parts.count)).reshape(parts.count, POINTS, -1)
+            between = parts.gains(*back, way[:, ::-1].reshape(parts.count, -1))
+        pairs, _, from_end = _divide(own, between, start, stops.gains(ends))
+        if pairs == former:
             break
-    return ends, ratios
+        former, starts, ends = pairs, [i for i, _ in pairs], [k for _, k in pairs]
+        usual, length = parts.median(pairs)
+        returns = [(k, i) for k, i in zip(ends, starts[1:], strict=False) if k < i]
+        back = parts.median(returns) if len(returns) * 2 >= len(ends) else nothing
+        ends = ends if complete or len(ends) < 2 else ends[:-1]
+    return pairs
+
+
+def _are_indirect(parts: Parts, pairs: Pairs) -> bool:
+    """Whether most returns lead neither straight to the next start nor back along the way."""
+    found = list[bool]()
+    for (i, k), (j, _) in pairwise(pairs):
+        ahead, back = parts.motions(np.array([i, k]), np.array([k, j])).reshape(2, POINTS, -1)
+        straight = DETOUR * float(np.linalg.norm(back[-1] - back[0]))
+        direct = k == j or parts.lengths(k, j) < straight
+        found.append(not direct and alikeness([ahead[::-1], back]) < BACK)
+    return len(found) > 0 and sum(found) * 2 > len(found)
+
+
+def _find_starts(motion: Motion) -> list[int]:
+    """Rests at which cycles begin: those of the cycle that explains most of the recording."""
+    parts, begins = Parts(motion, SEARCHED), Borders(motion, SEARCHED, False)
+    top, found, best = CERTAIN, [0], 0
+    for k in range(1, min(parts.count - 1, parts.window + 1)):
+        gain, starts = _tile(parts, begins, k, 2)
+        if len(starts) > 1 and gain > top:
+            top, best, found = gain, k, starts
+    if best and parts.count < len(motion.rests):
+        parts, begins = Parts(motion), Borders(motion, None, False)
+    return _tile(parts, begins, best, PASSES)[1] if best else found
+
+
+def _tile(parts: Parts, begins: Borders, first: int, passes: int) -> tuple[float, list[int]]:
+    """Gain of cycles beyond the one up to the rest `first`, as nothing explains it; and starts."""
+    former, gain, starts, own = list[int](), 0.0, [0], [0, first]
+    for _ in range(passes):
+        usual, length = parts.median([*pairwise(own)])
+        gains = parts.executions(usual, length)
+        gains[-1] = parts.unfinished(usual, length)
+        pairs, gain, _ = _divide(gains, None, begins.gains(own, 1), np.zeros(parts.count))
+        starts = [i for i, _ in pairs]
+        if starts == former or len(starts) < 2:
+            break
+        former = own = starts
+    i, k = np.array(starts[:-1], int), np.array(starts[1:], int)
+    return gain - float(np.median(gains[k, k - 1 - i])) if len(k) else 0.0, starts
+
+
+def _divide(
+    own: Float, between: Float | None, start: Float, end: Float
+) -> tuple[Pairs, float, Int]:
+    """The pairs of the largest gain, the gain, and from where an execution leads to each rest."""
+    count, window = own.shape
+    begun, ended = np.full((2, count), -np.inf)
+    begun[0], first, former = 0.0, np.zeros(count, int), np.zeros(count, int)
+    for k in range(1, count):
+        n = min(k, window)
+        gains = begun[k - n : k][::-1] + own[k, :n]
+        j = int(gains.argmax())
+        ended[k], first[k] = gains[j] + end[k], k - 1 - j
+        begun[k], former[k] = ended[k], k
+        if between is not None:
+            gains = ended[k - n : k][::-1] + between[k, :n]
+            j = int(gains.argmax())
+            if gains[j] > begun[k]:
+                begun[k], former[k] = gains[j], k - 1 - j
+        begun[k] += start[k] - CUT
+    last, gain = count - 1, float(ended[-1] - end[-1])
+    if not np.isfinite(gain):
+        return [(0, last)], 0.0, first
+    pairs = [(int(first[last]), last)]
+    while pairs[-1][0]:
+        last = int(former[pairs[-1][0]])
+        pairs.append((int(first[last]), last))
+    return pairs[::-1], gain, first
+
+
+def _tighten(parts: Parts, pairs: Pairs, begins: Borders, stops: Borders) -> tuple[Pairs, Bool]:
+    """Pairs without the rests at one pose at both borders, and whether borders are like others."""
+    start, end = begins.ratios([i for i, _ in pairs], 1), stops.ratios([k for _, k in pairs], 1)
+    near, found = STAYS * parts.median(pairs)[1], Pairs()
+    for n, (i, k) in enumerate(pairs):
+        own = np.arange(i + 1, k)
+        early = parts.lengths(i, own) <= near
+        late = parts.lengths(own, k) <= near
+        first = max([i, *own[early & (start[own] > 0)]]) if n else i
+        last = min([k, *own[late & (end[own] > 0) & (own > first)]]) if n < len(pairs) - 1 else k
+        found.append((int(first), int(last)))
+    chosen = np.array(found)
+    return found, np.stack([start[chosen[:, 0]] > 0, end[chosen[:, 1]] > 0], axis=1)
 
 
 def way_of(poses: Float) -> Float:
@@ -216,16 +302,6 @@ def way_of(poses: Float) -> Float:
     length = np.cumsum(np.linalg.norm(np.diff(poses, axis=0, prepend=poses[:1]), axis=1))
     even = np.linspace(0, length[-1], POINTS)
     return np.stack([np.interp(even, length, column) for column in poses.T], axis=1)
-
-
-def find_returns(ways: Sequence[Float]) -> list[int]:
-    """Which of successive ways [POINTS, p] lead back along the way before."""
-    found = list[int]()
-    for k, (one, other) in enumerate(pairwise(ways), start=1):
-        ahead, back = (float(np.abs(one - way).mean()) for way in (other, other[::-1]))
-        if k - 1 not in found and back < SAME_WAY * ahead:
-            found.append(k)
-    return found
 
 
 def alikeness(ways: Sequence[Float]) -> float:

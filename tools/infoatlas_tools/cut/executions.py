@@ -12,15 +12,13 @@ import numpy as np
 
 from infoatlas_rt.errors import InputError
 
-from ..keystates.contacts.keystate_steps import NEARLY_ALL
 from ..keystates.labels import as_labels
 from ..keystates.motion.durations import ONE_EVENT
 from ..presentation import first_names, with_count
 from ..trajectories import Trajectories, as_trajectories, episode_names
-from .cycles import alikeness, find_borders, find_cycle, find_returns, way_of
+from .cycles import ALIKE, Marks, alikeness, find_pairs, way_of
 from .rests import read_motion
 
-ALIKE = 0.4  # correlation of executions, at least: joined ones have 0.5 to 0.9, walks up to 0.2
 MANY = 3  # times that an event occurs, at least, if there may be several executions
 # Of the median length: a shorter execution may be cut off or given up, a longer one has a pause.
 SHORT, LONG = 0.7, 1.5
@@ -178,9 +176,10 @@ def _cut_one(given: Trajectories, marked: list[tuple[int, int]]) -> tuple[list[E
     if marked:
         row, pairs = rests[:, 0], np.array(marked) // stride
         inside = np.any([(row > a) & (row < b) for a, b in pairs], axis=0)
-        fixed = np.isin(row, pairs[:, 0]), inside
-    kinds = tuple(map(sorted({*names}).index, names))
-    chosen, recurs = find_borders(motion, kinds, find_cycle(motion, kinds, fixed))
+        starts, ends = np.searchsorted(row, pairs).T.tolist()
+        fixed = Marks(starts, ends, inside)
+    found, recurs = find_pairs(motion, fixed)
+    chosen = np.array(found)
     lead, first, last = ONE_EVENT * motion.rate, rests[chosen[:, 0]], rests[chosen[:, 1]]
     begin = np.maximum(first[:, 0], first[:, 1] - 1 - lead)  # with a part of each rest
     end = np.minimum(last[:, 1], last[:, 0] + 1 + lead)
@@ -192,11 +191,10 @@ def _cut_one(given: Trajectories, marked: list[tuple[int, int]]) -> tuple[list[E
         borders[k], recurs[k] = (start, end), True
     arm = motion.poses[:, motion.arm]
     ways = [way_of(arm[i : max(j, i + 1)]) for i, j in borders // stride]
-    back = [] if marked else find_returns(ways)
-    kept = [k for k, (i, j) in enumerate(borders) if k not in back and i < j]
+    kept = np.flatnonzero(borders[:, 0] < borders[:, 1]).tolist()
     size = np.diff(borders)[:, 0] / np.median(np.diff(borders[kept]))
     alike = alikeness([ways[k] for k in kept if size[k] >= SHORT])
-    if not marked and (not alike >= ALIKE or recurs[1:, 0].mean() < NEARLY_ALL):
+    if not marked and not alike >= ALIKE:
         kept, borders, recurs = [0], np.array([[0, length]]), np.ones((1, 2), bool)
         size = np.ones(1)
     at = np.array([event.step for event in motion.events])

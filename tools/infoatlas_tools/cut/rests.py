@@ -29,7 +29,6 @@ class Motion(NamedTuple):
     rate: float  # rows a second
     rests: Int  # [M, 2] rows: begin and end of each rest; the first and last are the ends
     events: list[Event]  # switches of grippers or, without any, contacts
-    first: Int  # [M] number of events before each rest
 
 
 def read_motion(given: Trajectories, marks: list[int]) -> Motion:
@@ -64,9 +63,8 @@ def read_motion(given: Trajectories, marks: list[int]) -> Motion:
         raise InputError(f"{name}: its {len(poses)} steps are too few, or none moves: leave it out")
     poses = gaussian_smooth(poses[:, kept] / (high - low)[kept], max(0.5, SMOOTH * rate))[::stride]
     rests = {*_find_rests(poses), *((m // stride, m // stride + 1) for m in marks)}
-    rows, at = np.array(sorted(rests)), [event.step / stride for event in events]
-    first, moves = np.searchsorted(at, rows.mean(axis=1)), np.array(arm)[kept]
-    return Motion(poses, moves | ~moves.any(), stride, rate / stride, rows, events, first)
+    rows, moves = np.array(sorted(rests)), np.array(arm)[kept]
+    return Motion(poses, moves | ~moves.any(), stride, rate / stride, rows, events)
 
 
 def _find_rests(poses: Float) -> list[tuple[int, int]]:
