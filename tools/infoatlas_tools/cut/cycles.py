@@ -1,7 +1,7 @@
 """Executions and returns that repeat, between the rests of a recording.
 
 An execution leads from one rest to another, and a return to the next start. The motions of all
-executions are alike, and so are those of the returns; or a return leads back along the execution.
+executions are similar, as are those of the returns; or a return leads back along the execution.
 A part that is like the median of its kind is explained: its gain in nats is that of a code. Starts
 have a pose, a motion and a time to an event in common, and so have ends. A dynamic program finds
 the parts of the largest gain, in turn with the medians and what is common.
@@ -142,7 +142,7 @@ class Borders:
 
     def ratios(self, own: Sequence[int], parts: int | None = None) -> Float:
         """Logarithms [M] of how much likelier rests are borders, as the rests `own`, than not."""
-        total: Float = np.zeros(len(self.longer))
+        total = np.zeros(len(self.longer))
         count = len(own) - 1
         for values in self.about[:parts]:
             rows, broad = values[list(own)], values.std(axis=0) + 1e-9
@@ -157,7 +157,8 @@ class Borders:
 
     def gains(self, own: Sequence[int], parts: int | None = None) -> Float:
         """Nats [M] of a border at each rest."""
-        return self.longer + np.logaddexp(self.ratios(own, parts), np.log(ELSEWHERE))
+        found = self.longer + np.logaddexp(self.ratios(own, parts), np.log(ELSEWHERE))
+        return np.asarray(found)
 
 
 def find_pairs(motion: Motion, marks: Marks | None) -> tuple[Pairs, Bool]:
@@ -214,12 +215,12 @@ def _refine(
 
 
 def _are_indirect(parts: Parts, pairs: Pairs) -> bool:
-    """Whether most returns lead neither straight to the next start nor back along the way."""
+    """Whether most returns lead neither directly to the next start nor back along the way."""
     found = list[bool]()
     for (i, k), (j, _) in pairwise(pairs):
         ahead, back = parts.motions(np.array([i, k]), np.array([k, j])).reshape(2, POINTS, -1)
-        straight = DETOUR * float(np.linalg.norm(back[-1] - back[0]))
-        direct = k == j or parts.lengths(k, j) < straight
+        direct_way = DETOUR * float(np.linalg.norm(back[-1] - back[0]))
+        direct = k == j or parts.lengths(k, j) < direct_way
         found.append(not direct and alikeness([ahead[::-1], back]) < BACK)
     return len(found) > 0 and sum(found) * 2 > len(found)
 

@@ -116,9 +116,8 @@ def read_cuts(path: str | os.PathLike[str]) -> Cuts:
 def find_executions(recording: Trajectories | Sequence[Any], *, labels: Any = None) -> Cuts:
     """Find the executions of a task that recordings contain one after another.
 
-    Switches of grippers and contacts show what repeats. Executions begin at one pose, to which the
-    robot returns between them. They end where it rests as at the end of the recording. Failed
-    attempts do not divide an execution.
+    What repeats is found from the motion between rests. Executions end as the recording does, and
+    returns lie between them. Failed attempts do not divide an execution.
 
     Parameters
     ----------
