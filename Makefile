@@ -56,6 +56,7 @@ PYTEST = $(1)/python -m pytest -n $(PROCESSES) --dist loadfile --durations 10 --
 # In the environment of the runtime, to show that the core needs no other package.
 test-fast: test-runtime test-tools ## tests of the runtime and the tools, in a few minutes (no torch, no C++ engine, no simulator)
 test-runtime test-tools: .venv/tests
+	$(BEFORE)
 	$(RUN)/python -c "from importlib.util import find_spec as f; assert not any(map(f, ('torch', 'mujoco', 'infoatlas_native')))"
 	$(call PYTEST,$(RUN)) tests/$(@:test-%=%)
 
