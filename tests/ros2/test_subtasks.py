@@ -135,7 +135,7 @@ def test_a_goal_waits_for_a_sub_task_or_an_outcome(bench, file):
     # The next episode is not done because the last one was.
     assert bench.reset().success
     assert answer(ask(timeout=0.05))[0] == ABORTED
-    left = ask()
+    left = ask(timeout=np.inf)
     assert bench.transition("deactivate")
     assert answer(left) == answer(ask()) == (ABORTED, "", "the node is not active")
     client.destroy()

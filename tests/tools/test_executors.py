@@ -1,12 +1,13 @@
 """Estimates spread over executors equal sequential ones, bit for bit."""
 
 import multiprocessing
+import os
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from infoatlas_rt import Estimator, InputError
+from infoatlas_rt import Estimator, InfoAtlasError, InputError
 from infoatlas_tools import Trajectories, discover_keystates, independence_test, mi_curve
 from infoatlas_tools.annotations.clock_offsets import clock_offsets
 from infoatlas_tools.each_episode import workers
@@ -87,6 +88,9 @@ def test_key_states_and_clocks_have_the_same_bits(executor):
 def test_processes_for_many_episodes_only():
     with workers(None, 10) as none, workers(1, 10**6) as one, workers(2, 10) as two:
         assert none is one is None and isinstance(two, ProcessPoolExecutor)
+    with pytest.raises(InfoAtlasError, match=r"2 processes was killed, .*: pass fewer --jobs"):
+        with workers(2, 10) as two:
+            two.submit(os._exit, 1).result()
 
 
 def test_something_else_is_no_executor():

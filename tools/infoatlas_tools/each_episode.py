@@ -6,10 +6,12 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
+from infoatlas_rt.errors import InfoAtlasError
 from infoatlas_rt.estimation.parallel import run_jobs
 from infoatlas_rt.inputs.checks import as_count
 
@@ -47,11 +49,18 @@ def _of_piece(function: Callable[..., Result], episodes: list[Any]) -> list[Resu
 
 @contextmanager
 def workers(jobs: int | None, episodes: int) -> Iterator[Executor | None]:
-    """An executor of `jobs` processes, by default as many as cores; None if it would not pay."""
+    """An executor of `jobs` processes, by default as many as cores; None if it would not pay.
+
+    InfoAtlasError if one of them is killed.
+    """
     count = (os.cpu_count() or 1) if jobs is None else as_count(jobs, "jobs", 1)
     if count == 1 or (jobs is None and episodes < FEW):
         yield None
         return
     # A copy of a process that has threads, as that of pyarrow, may wait for a lock forever.
     with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
-        yield pool
+        try:
+            yield pool
+        except BrokenProcessPool as error:
+            why = "was killed, as the system does when memory is short"
+            raise InfoAtlasError(f"one of {count} processes {why}: pass fewer --jobs") from error

@@ -93,13 +93,13 @@ class InfoAtlasNode(LifecycleNode):
                     extractor.forget()  # the next messages may be of another robot
                 for chosen in self._chosen:
                     chosen.forget()
-                self._waits.start(self._tracker)
                 self._named.clear()
                 self._worker = Worker(
                     maker, self._settings, self._publish, self._health, self._warn
                 )
                 if settings.image_topic:
                     self._camera = Camera(self, settings.image_topic, self._fail)
+                self._waits.start(self._tracker)  # last: a node that stays inactive refuses goals
                 self._state = "active"
                 # Within the lock, because this enables the publishers that a message may need.
                 return super().on_activate(state)

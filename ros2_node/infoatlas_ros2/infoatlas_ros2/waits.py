@@ -14,6 +14,8 @@ from infoatlas_ros2.worker import Published
 from infoatlas_rt.live.outcome import DONE, FAILED, NOT_BEGUN, STATES, UNKNOWN
 from infoatlas_rt.live.tracker import KeyStateTracker
 
+LONGEST = 1e9  # seconds; a timer cannot have a much longer period, and would end the node
+
 
 @dataclass
 class Wait:
@@ -108,7 +110,7 @@ class Waits:
             if not self._refusal and (wrong := sorted(wait.until - self._names)):
                 self._end(wait, reason=f"until has {wrong[0]!r}: choose of {sorted(self._names)}")
             self._settle()
-            if seconds > 0 and wait in self._waiting:
+            if 0 < seconds < LONGEST and wait in self._waiting:
                 steady = Clock(clock_type=ClockType.STEADY_TIME)
                 reason = f"not within {seconds:g} s"
                 wait.timer = self._node.create_timer(
@@ -116,7 +118,8 @@ class Waits:
                 )
 
     def _cancel(self, goal: Any) -> CancelResponse:
-        for wait in [*self._waiting]:
-            if wait.goal == goal:
-                self._end(wait, reason="canceled")
+        with self._lock:  # so that no other thread executes the goal after it is canceled
+            for wait in [*self._waiting]:
+                if wait.goal == goal:
+                    self._end(wait, reason="canceled")
         return CancelResponse.ACCEPT

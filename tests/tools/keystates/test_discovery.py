@@ -195,6 +195,22 @@ def test_even_motion_has_no_key_state():
         assert "show no contact" in found.warnings[0] and "Agreement" not in str(found)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_short_floats_are_computed_as_float64(dtype):
+    states, _ = recordings()
+    rows, lengths = np.concatenate(states).astype(dtype), [len(own) for own in states]
+    for value in (rows[90, 1], -9999):
+        rows[90, 1] = value
+        rows.flags.writeable = False
+        found, expected = (
+            discover_keystates(Trajectories(own, lengths, rate=20))
+            for own in (rows, rows.astype(np.float64))
+        )
+        assert found.to_dict() == expected.to_dict()
+        rows = rows.copy()
+
+
 def test_the_gripper_alone_decides_where_it_is_named():
     states, times = recordings()
     tables = [pandas.DataFrame(s, columns=NAMES[:4]) for s in states]

@@ -16,7 +16,7 @@ from infoatlas_rt.errors import InputError
 
 from ..annotations.written_formats import FORMATS, check_format, check_out
 from ..files.hub import hub_id
-from ..presentation import first_names, with_count
+from ..presentation import first_names, require_matplotlib, with_count
 from .recording_arguments import (
     DEMONSTRATIONS,
     add_bodies,
@@ -227,6 +227,8 @@ def check_options(arguments: Namespace, recording: Recording) -> str:
         raise InputError("--in-place is for files of this machine: pass --out COPY")
     if arguments.in_place and not FORMATS[name].in_place:
         raise InputError(f"--format {name} is a file of its own: pass --out FILE")
+    if arguments.report:
+        require_matplotlib("--report")
     if arguments.out:
         check_out(recording, arguments.out, name)
     return name

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from infoatlas_rt.errors import OutputError
 
 from ..annotations.content import Annotations
-from ..presentation import require_matplotlib
 from .annotation_plot import annotation_figure
 from .contact_sheet import contact_sheet
 
@@ -51,7 +50,6 @@ def write_report(
     OutputError
         The file cannot be written.
     """
-    require_matplotlib("--report")
     order = annotations.lengths.argsort(kind="stable")
     figure = annotation_figure(annotations, [int(order[len(order) // 2])], title=title)
     parts = [f"<pre>{html.escape(text)}</pre>", _picture(figure)]
@@ -86,7 +84,8 @@ def _frames(annotations: Annotations, episode: int) -> list[str]:
     if camera is None:
         return []
     found = []
-    for image in camera.read(episode, [0, int(annotations.lengths[episode]) - 1], WIDTH):
+    kept = annotations.kept(episode)
+    for image in camera.read(episode, [kept.start, kept.stop - 1], WIDTH):
         file = BytesIO()
         imsave(file, image, format="jpg")
         found.append(_image(file, "jpeg", "frame"))

@@ -79,6 +79,7 @@ def read_coordinates(
     """
     names, orientation = trajectories.names, trajectories.orientation
     values = trajectories.states
+    values = np.asarray(values, np.promote_types(values.dtype, np.float32))  # float16 overflows
     d = values.shape[1]
     bound = np.append(0, np.cumsum(trajectories.lengths))
     first = np.zeros(len(values), bool)

@@ -119,10 +119,13 @@ def increments(states: Sequence[Float], column: int, order: int = 1) -> Float:
 
 
 def root_mean_square(states: Sequence[Float], order: int = 1) -> Float:
-    """Root mean square [p] of the differences within arrays [T, p]; those themselves at order 0."""
-    total = np.zeros((1, states[0].shape[1]), states[0].dtype)
+    """Root mean square [p] of the differences within arrays [T, p]; those themselves at order 0.
+
+    Sums are float64: in float32, a sum of millions of squares hardly grows.
+    """
+    total = np.zeros((1, states[0].shape[1]))
     for s in states:
-        own = np.diff(s, order, axis=0) ** 2
+        own = np.diff(np.asarray(s, np.float64), order, axis=0) ** 2
         total = np.add.reduce(np.vstack([total, own]), axis=0, keepdims=True)
     return np.asarray(np.sqrt(total[0] / sum(max(len(s) - order, 0) for s in states)))
 
