@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from .. import __version__
@@ -33,6 +34,7 @@ ORDER = (
     *("bench", "info", "build", "export"),
 )
 GROUP = "infoatlas_rt.commands"  # of entry points
+WRITTEN = {"json", "plot", "save", "report"}  # options that replace a file
 DESCRIPTION = (
     "Key states of robot demonstrations, and mutual information at control-loop rate. Results go "
     "to stdout, progress to stderr. Information is in nats."
@@ -54,6 +56,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         commands = load_commands(*argv[:1])
         arguments = make_parser(commands).parse_args(argv)
         check_packages(argv[0], commands[argv[0]])
+        given = {k: Path(v).absolute() for k, v in vars(arguments).items() if isinstance(v, str)}
+        for option in WRITTEN & given.keys():
+            if given[option].is_file() and [*given.values()].count(given[option]) > 1:
+                raise InputError(f"--{option} {given[option]} is read, too: name another file")
         arguments.run(arguments)
         if (getattr(arguments, "json", None) or "-") != "-":
             print(f"JSON: {arguments.json}")
@@ -81,12 +87,9 @@ def exit_code(run: Callable[[], object], name: str = "infoatlas-rt", resume: str
     except KeyboardInterrupt:
         print(f"interrupted{resume and ': '}{resume}", file=sys.stderr)
         return 130
-    except InputError as error:
-        return fail(error, 2)
-    except OutputError as error:
-        return fail(error, 1)
     except InfoAtlasError as error:
-        return fail(error, 3)
+        kinds = {InputError: 2, OutputError: 1}
+        return fail(error, next((kinds[k] for k in kinds if isinstance(error, k)), 3))
     except ModuleNotFoundError as error:  # packages that are known name their extra
         if (error.name or "").startswith("infoatlas_"):
             raise  # a fault of this project

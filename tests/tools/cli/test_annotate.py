@@ -182,6 +182,7 @@ def test_without_the_rate_no_episode_is_to_be_looked_at(twelve, capsys):
         (["--features", "a", "--features", "b", "c"], "--features was given twice, a and b c"),
         (["--camera", "a", "--camera", "b"], "--camera was given twice, a and b: give it once"),
         (["--count", "many"], "pass a number of key states, or auto"),
+        (["--report", "{tmp}/a.txt"], "is a page: name it FILE.html"),
         (["--tool", "tool"], "no coordinate begins with 'tool'"),
         (["--tool", "tool=0:3"], "--tool is given without --object"),
         (["--object", "=0:3"], "write NAME, NAME:position or NAME=COLUMNS"),
@@ -230,3 +231,11 @@ def test_hdf5_in_place(name, tmp_path, states, capsys):
         file.visit(found.append)
     signal = "traj_0/subtask" if name == "maniskill" else "subtask_term_signals/"
     assert any(signal in node for node in found)
+
+
+@pytest.mark.parametrize("option", ["--save", "--json", "--report"])
+def test_a_recording_is_not_replaced(twelve, capsys, option):
+    before = twelve.read_bytes()
+    error = complaint(capsys, "annotate", twelve, option, twelve)
+    assert f"{option} {twelve} is read, too: name another file" in error
+    assert twelve.read_bytes() == before

@@ -229,6 +229,8 @@ def check_options(arguments: Namespace, recording: Recording) -> str:
         raise InputError(f"--format {name} is a file of its own: pass --out FILE")
     if arguments.report:
         require_matplotlib("--report")
+        if not arguments.report.endswith((".html", ".htm")):
+            raise InputError(f"--report {arguments.report} is a page: name it FILE.html")
     if arguments.out:
         check_out(recording, arguments.out, name)
     return name

@@ -331,7 +331,9 @@ def _automatic(found: Steps, recordings: Recordings) -> tuple[Steps, list[str]]:
     ]
     if changes := int((rest & ~seen).sum()):
         texts.append(with_count(changes, "change") + " of the motion")
-    note = f"auto left out {', '.join(texts)}: pass count=5 (--count 5) for up to 5 key states."
+    most = max(5, int((kept | rest).sum())) if kept.sum() >= 5 else 5
+    note = f"auto left out {', '.join(texts)}: pass count={most} (--count {most}) for up to {most} "
+    note += "key states."
     return found.take(np.flatnonzero(kept)), [note] if texts else []
 
 
