@@ -183,6 +183,7 @@ def test_without_the_rate_no_episode_is_to_be_looked_at(twelve, capsys):
         (["--camera", "a", "--camera", "b"], "--camera was given twice, a and b: give it once"),
         (["--count", "many"], "pass a number of key states, or auto"),
         (["--report", "{tmp}/a.txt"], "is a page: name it FILE.html"),
+        (["--report", "{tmp}/a.html", "--in-place"], "data that stay as they are: pass --out"),
         (["--tool", "tool"], "no coordinate begins with 'tool'"),
         (["--tool", "tool=0:3"], "--tool is given without --object"),
         (["--object", "=0:3"], "write NAME, NAME:position or NAME=COLUMNS"),

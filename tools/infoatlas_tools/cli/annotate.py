@@ -223,6 +223,8 @@ def check_options(arguments: Namespace, recording: Recording) -> str:
         raise InputError("--fix-clock writes a copy of a LeRobot data set of v3.0: pass --out COPY")
     if arguments.in_place and arguments.out:
         raise InputError("--out and --in-place were both given: choose one")
+    if arguments.in_place and arguments.report:
+        raise InputError("--report is of data that stay as they are: pass --out COPY")
     if arguments.in_place and hub_id(arguments.data):
         raise InputError("--in-place is for files of this machine: pass --out COPY")
     if arguments.in_place and not FORMATS[name].in_place:
