@@ -46,6 +46,13 @@ COLUMNS = {
 }  # fmt: skip
 
 
+def fit(states: Sequence[Array], names: Sequence[str], rate: float) -> Any:
+    """The task of demonstrations, with sub-tasks about objects whose positions are there."""
+    found = discover_keystates(Trajectories(states, names=names, rate=rate))
+    objects = {body: Position(body) for body in BODIES if f"{body}.x" in names}
+    return found.follow(found.subtasks(*([Position("tool"), objects] if "tool.x" in names else [])))
+
+
 def follow(task: Any, episodes: list[Array], rate: float) -> tuple[Any, Any]:
     """Steps at which episodes, with the last state held, are first done and failed; -1: never."""
     most = max(map(len, episodes)) + round(HOLD * rate)
@@ -86,9 +93,7 @@ def split(title: str, seed: int) -> dict[str, Any]:
     states = [np.asarray(s, np.float64)[:, kept] for s in demos.trajectories]
     order = np.random.default_rng(seed).permutation(len(states))
     seen, unseen = np.split(order, [min(len(order) // 2, 20)])
-    found = discover_keystates(Trajectories([states[i] for i in seen], names=names, rate=rate))
-    objects = {body: Position(body) for body in BODIES if f"{body}.x" in names}
-    task = found.follow(found.subtasks(*([Position("tool"), objects] if "tool.x" in names else [])))
+    task = fit([states[i] for i in seen], names, rate)
     tests = [states[i] for i in unseen[:20]]
     ends = np.array([end_of(s, rate) for s in tests])
     done, failed = follow(task, tests, rate)

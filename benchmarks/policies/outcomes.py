@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from infoatlas_tools import Position, Trajectories, discover_keystates
 from infoatlas_tools.generation.sources import Sources, read_sources
 
 from .. import report
-from ..outcome import BODIES, SOON, follow
+from ..outcome import SOON, fit, follow
 from . import demos
 from .policy import Settings
 from .rollout import UNSEEN
@@ -61,9 +60,7 @@ def judge(data: Sources, runs: list[Any], success: Any, joints: bool, seed: int)
     names, soon = [data.names[i] for i in kept], round(SOON * RATE)
     parts = np.split(data.states[:, kept].astype(float), np.cumsum(data.lengths)[:-1])
     seen = np.random.default_rng(seed).permutation(len(parts))[:FITTED]
-    found = discover_keystates(Trajectories([parts[i] for i in seen], names=names, rate=RATE))
-    objects = {body: Position(body) for body in BODIES if f"{body}.x" in names}
-    task = found.follow(found.subtasks(*([Position("tool"), objects] if objects else [])))
+    task = fit([parts[i] for i in seen], names, RATE)
     done, failed = follow(task, [own[:, kept] for own in runs], RATE)
     good, still = success >= 0, round(RATE)
     moves = [np.abs(np.diff(own[:, :7], axis=0)).max(axis=1) > RESTING for own in runs]

@@ -1,9 +1,10 @@
 """Test of conditional independence of x and y given z: residuals, features of them, permutations.
 
-Each side is replaced by its residuals after a smooth regression on z, whose distances follow the
-directions in which the side varies most (Radhakrishnan et al. 2024). What the regressions of both
-sides miss in common counts as dependence. So they are on values or on ranks of z, whichever predict
-better: a function of a sum of values is not smooth in their ranks, which have noise.
+Each side is replaced by its residuals after a regression on z, by smooth functions and by steps.
+Distances of z follow the directions in which the side varies most (Radhakrishnan et al. 2024).
+What the regressions of both sides miss in common counts as dependence. So they are on values or on
+ranks of z, whichever predict better: a function of a sum of values is not smooth in their ranks,
+which have noise.
 
 The statistic is the larger of two measures, each standardised over all permutations. One is the
 linear association of the residuals. The other is that of random Fourier features of the residuals

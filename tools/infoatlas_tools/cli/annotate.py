@@ -206,7 +206,8 @@ def run(arguments: Namespace) -> None:
 
         unusual = unusual_episodes(result) if arguments.qa else {}
         title = Path(arguments.data).name
-        write_report(arguments.report, title, said.getvalue(), annotations, unusual)
+        shown = choose_episodes(annotations, [])
+        write_report(arguments.report, title, said.getvalue(), annotations, shown, unusual)
         print(f"Report: {arguments.report}", file=said)
     if not write_json(arguments.json, result):
         print(said.getvalue(), end="")

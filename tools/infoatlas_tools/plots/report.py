@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,12 @@ STYLE = (
 
 
 def write_report(
-    path: str, title: str, text: str, annotations: Annotations, unusual: Mapping[str, str]
+    path: str,
+    title: str,
+    text: str,
+    annotations: Annotations,
+    shown: Sequence[int],
+    unusual: Mapping[str, str],
 ) -> None:
     """Write the page.
 
@@ -40,18 +45,19 @@ def write_report(
     annotations : Annotations
         What the pictures show. If a camera was read, unusual episodes have their first and last
         frames.
+    shown : sequence of int
+        Demonstrations of the first picture.
     unusual : dict of str to str
         Reasons to look at an episode, by its name. The first 15 episodes are shown.
 
     Raises
     ------
     InputError
-        matplotlib is not installed, or a frame cannot be decoded.
+        A frame cannot be decoded.
     OutputError
         The file cannot be written.
     """
-    order = annotations.lengths.argsort(kind="stable")
-    figure = annotation_figure(annotations, [int(order[len(order) // 2])], title=title)
+    figure = annotation_figure(annotations, shown, title=title)
     parts = [f"<pre>{html.escape(text)}</pre>", _picture(figure)]
     if annotations.subtasks.seen:
         sheet = contact_sheet(annotations.subtasks.seen, title=title, episodes=annotations.episodes)
