@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         commands = load_commands(*argv[:1])
         arguments = make_parser(commands).parse_args(argv)
         check_packages(argv[0], commands[argv[0]])
-        given = {k: Path(v).absolute() for k, v in vars(arguments).items() if isinstance(v, str)}
+        given = {k: Path(v).resolve() for k, v in vars(arguments).items() if isinstance(v, str)}
         for option in WRITTEN & given.keys():
             if given[option].is_file() and [*given.values()].count(given[option]) > 1:
                 raise InputError(f"--{option} {given[option]} is read, too: name another file")
@@ -88,8 +88,8 @@ def exit_code(run: Callable[[], object], name: str = "infoatlas-rt", resume: str
         print(f"interrupted{resume and ': '}{resume}", file=sys.stderr)
         return 130
     except InfoAtlasError as error:
-        kinds = {InputError: 2, OutputError: 1}
-        return fail(error, next((kinds[k] for k in kinds if isinstance(error, k)), 3))
+        other = 1 if isinstance(error, OutputError) else 3
+        return fail(error, 2 if isinstance(error, InputError) else other)
     except ModuleNotFoundError as error:  # packages that are known name their extra
         if (error.name or "").startswith("infoatlas_"):
             raise  # a fault of this project
