@@ -15,9 +15,11 @@ from command_line import answer, complaint, printed
 from episodes import pickcube
 from hdf5_sets import write_isaac, write_mimicgen
 from infoatlas_rt.cli.main import main
+from infoatlas_rt.errors import OutputError
 from infoatlas_tools import load_trajectories
 from infoatlas_tools.annotations import lerobot_writer
 from infoatlas_tools.cli.annotate import print_quality
+from infoatlas_tools.plots import report
 from pictures import words
 
 BODIES = ["--tool", "tool", "--object", "cube", "--object", "goal:position", "--rate", "20"]
@@ -80,6 +82,16 @@ def test_rare_parts_are_announced_unless_bodies_are_named(folder, twelve, capsys
     text = printed(capsys, "annotate", twelve, *BODIES, "--date", "command")
     assert not rare.search(text)
     assert re.search(r"^Agreement .*: \d\.\d+ \(0: as evenly spaced", text, re.M)
+
+
+def test_the_table_is_printed_if_no_report_can_be_written(twelve, tmp_path, monkeypatch, capsys):
+    def fails(*arguments):
+        raise OutputError("disk full")
+
+    monkeypatch.setattr(report, "write_report", fails)
+    assert main(["annotate", str(twelve), *BODIES, "--report", str(tmp_path / "a.html")]) == 1
+    text, error = capsys.readouterr()
+    assert "carry cube to goal" in text and "Report" not in text and "disk full" in error
 
 
 def test_many_unusual_episodes_are_grouped_by_reason(capsys):
@@ -236,7 +248,7 @@ def test_hdf5_in_place(name, tmp_path, states, capsys):
 
 @pytest.mark.parametrize("option", ["--save", "--json", "--report"])
 def test_a_recording_is_not_replaced(twelve, capsys, option):
-    before = twelve.read_bytes()
-    error = complaint(capsys, "annotate", twelve, option, twelve)
+    before, folder = twelve.read_bytes(), twelve.parent
+    error = complaint(capsys, "annotate", twelve, option, folder / ".." / folder.name / twelve.name)
     assert f"{option} {twelve} is read, too: name another file" in error
     assert twelve.read_bytes() == before

@@ -201,16 +201,18 @@ def run(arguments: Namespace) -> None:
     said = io.StringIO()
     with redirect_stdout(said):
         print_annotations(annotations, result, arguments, FORMATS[name].written, live)
-    if arguments.report:
+    printed = not write_json(arguments.json, result)
+    if printed:
+        print(said.getvalue(), end="")
+    if arguments.report:  # last: a frame may not be decoded
         from ..plots.report import write_report
 
         unusual = unusual_episodes(result) if arguments.qa else {}
         title = Path(arguments.data).name
         shown = choose_episodes(annotations, [])
         write_report(arguments.report, title, said.getvalue(), annotations, shown, unusual)
-        print(f"Report: {arguments.report}", file=said)
-    if not write_json(arguments.json, result):
-        print(said.getvalue(), end="")
+        if printed:
+            print(f"Report: {arguments.report}")
 
 
 def check_options(arguments: Namespace, recording: Recording) -> str:

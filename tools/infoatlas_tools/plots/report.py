@@ -7,7 +7,7 @@ import html
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from infoatlas_rt.errors import OutputError
 
@@ -22,7 +22,7 @@ SHOWN = 15  # unusual episodes with pictures, at most
 WIDTH = 320  # pixels of a frame
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:1000px;margin:2em auto;padding:0 1em}"
-    "pre{white-space:pre-wrap;font-size:14px}img{max-width:100%}img.frame{width:320px;margin-right:8px}"
+    "pre{white-space:pre-wrap;font-size:14px}img{max-width:100%}img.frame{margin-right:8px}"
 )
 
 
@@ -104,6 +104,6 @@ def _picture(figure: Figure) -> str:
     return _image(file, "png")
 
 
-def _image(file: BytesIO, kind: str, style: Any = "") -> str:
+def _image(file: BytesIO, kind: str, style: str = "") -> str:
     data = base64.b64encode(file.getvalue()).decode()
     return f'<img class="{style}" alt="" src="data:image/{kind};base64,{data}">'
