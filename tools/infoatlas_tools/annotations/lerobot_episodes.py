@@ -13,9 +13,9 @@ from infoatlas_rt.errors import InputError
 
 from ..array_types import Int
 from ..files.lerobot.features import NUMBERS, kind_of_feature, shape_of
-from ..files.lerobot.frames import TIME, counters, read_parquet, require_pyarrow, scalars
+from ..files.lerobot.frames import TIME, counters, places_of, read_parquet, require_pyarrow, scalars
 from ..files.lerobot.meta import COUNTERS, LeRobotFolder
-from ..files.lerobot.written_tables import LANGUAGE, places_of, summary, with_columns
+from ..files.lerobot.written_tables import LANGUAGE, summary, with_columns
 from ..files.numbers import LARGEST
 from ..keystates.motion.durations import NOMINAL
 from ..keystates.motion.motion_scales import quanta, root_mean_square

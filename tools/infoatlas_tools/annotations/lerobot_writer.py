@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.inputs.checks import as_choice
 
-from ..files.lerobot.frames import read_parquet, require_pyarrow
+from ..files.lerobot.frames import places_of, read_parquet, require_pyarrow
 from ..files.lerobot.images import choose_camera
 from ..files.lerobot.meta import LeRobotFolder
 from ..files.lerobot.written_tables import (
@@ -31,7 +31,6 @@ from ..files.lerobot.written_tables import (
     Columns,
     link_or_copy,
     names_table,
-    places_of,
     rewrite_frames,
 )
 from .content import Annotations

@@ -128,6 +128,14 @@ def counters(table: Any, name: str, file: Path) -> Int:
     return whole
 
 
+def places_of(numbers: Int) -> Iterator[tuple[int, Int]]:
+    """Each of the numbers [n], and the places [m] where it is."""
+    order = np.argsort(numbers, kind="stable")
+    for own in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
+        if len(own):
+            yield int(numbers[own[0]]), own
+
+
 def scalars(table: Any, name: str, file: Path) -> NDArray[Any]:
     """Numbers [n] of a column; InputError if a row has none, or several."""
     found, missing = _numbers(table.column(name), f"{file}: {name}", "row {}".format)

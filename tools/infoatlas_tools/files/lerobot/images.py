@@ -17,9 +17,8 @@ from ...cameras.videos import Video, video_faults
 from ..numbers import is_pointer
 from ..rates import stated_rate
 from .features import PICTURES, kind_of_feature
-from .frames import EPISODE, FRAME, Int, counters, opened_parquet, read_parquet, scalars
+from .frames import EPISODE, FRAME, Int, counters, opened_parquet, places_of, read_parquet, scalars
 from .meta import VIDEO_PLACES, LeRobotFolder
-from .written_tables import places_of
 
 OLD_PATH = "videos/chunk-{episode_chunk:03d}/{video_key}/episode_{episode_index:06d}.mp4"
 NEW_PATH = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"

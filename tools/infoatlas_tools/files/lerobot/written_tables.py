@@ -3,14 +3,14 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .frames import require_pyarrow
+from .frames import places_of, require_pyarrow
 
 Int = NDArray[np.int64]
 Columns = dict[str, list[Any]]  # by name: of each demonstration [T]
@@ -34,14 +34,6 @@ def link_or_copy(source: str, target: str) -> str:
         except OSError:  # another disk, or one without links
             pass
     return str(shutil.copy2(real, target))
-
-
-def places_of(numbers: Int) -> Iterator[tuple[int, Int]]:
-    """Each of the numbers [n], and the places [m] where it is."""
-    order = np.argsort(numbers, kind="stable")
-    for own in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
-        if len(own):
-            yield int(numbers[own[0]]), own
 
 
 def rewrite_frames(
