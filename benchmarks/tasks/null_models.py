@@ -155,10 +155,10 @@ CHOSEN: tuple[Model, ...] = (
     Curved("curved z, 1 dimension", 200),
     Curved("curved z, 3 dimensions", 500, dz=3),
     Classes("classes", 300),
+    Regimes("regimes", 400),
     Curved("curved z, 4 dimensions", 500, dz=4),
     Transfer("switches in time", 400, kind="switches"),
     Bumps("bumps of z, 4 dimensions", 500),
-    Regimes("regimes", 400),
 )
 KEPT: tuple[Model, ...] = (
     Transfer("smooth", 800, kind="smooth"),

@@ -121,7 +121,7 @@ def test_a_goal_waits_for_a_sub_task_or_an_outcome(bench, file):
     bench.up(lag_seconds=0.0, task_file=str(file))
     assert client.wait_for_server(LIMIT)
     status, _, reason = answer(ask("carry"))
-    assert status == ABORTED and "choose of ['carry cube to goal', 'done'" in reason
+    assert status == ABORTED and "choose from ['carry cube to goal', 'done'" in reason
     assert answer(ask(timeout=0.05)) == (ABORTED, "", "not within 0.05 s")
     carried, done, left = ask("carry cube to goal"), ask(), ask("failed")
     publisher = bench.publisher()

@@ -108,7 +108,7 @@ class Waits:
         with self._lock:
             self._waiting.append(wait)
             if not self._refusal and (wrong := sorted(wait.until - self._names)):
-                self._end(wait, reason=f"until has {wrong[0]!r}: choose of {sorted(self._names)}")
+                self._end(wait, reason=f"until has {wrong[0]!r}: choose from {sorted(self._names)}")
             self._settle()
             if 0 < seconds < LONGEST and wait in self._waiting:
                 steady = Clock(clock_type=ClockType.STEADY_TIME)
