@@ -75,13 +75,14 @@ def conditional_mutual_information(
 
     Notes
     -----
-    The test detects any dependence of the residuals after a smooth regression on z: linear, of
+    The test detects any dependence of the residuals after a regression on z: linear, of
     other form, or different at each z. It permutes the residuals of one side among samples with
     similar z (cells of at least 8, or the classes of a discrete z), or shifts those of the slower
     side cyclically, which keeps the autocorrelation of both. So the level is right in the limit of
-    many samples, if z acts smoothly (measured on fourteen null models: docs/questions.md). No test
-    of conditional independence is valid for all distributions (Shah and Peters 2020). If z
-    determines both sides nearly as far as n ranks resolve, there is no test (`unresolved`).
+    many samples, if z acts smoothly or by steps (measured on fifteen null models:
+    docs/questions.md). No test of conditional independence is valid for all distributions (Shah
+    and Peters 2020). If z determines both sides nearly as far as n ranks resolve, there is no test
+    (`unresolved`).
 
     Raises
     ------
