@@ -7,18 +7,17 @@ be written or a package that is not installed.
 A command is a module with HELP (one line), DESCRIPTION (sentences), EXAMPLES (command lines),
 `add_arguments(parser)` and `run(arguments)`, which raises errors of `infoatlas_rt.errors`. It may
 have REQUIRES, the names of modules that come with the extra of the command's name. Packages add
-commands as entry points of the group `infoatlas_rt.commands`. Slow imports are within `run`,
-because --help imports all these modules.
+commands as entry points of GROUP. Slow imports are within `run`: --help imports all these modules.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from .. import __version__
@@ -56,10 +55,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         commands = load_commands(*argv[:1])
         arguments = make_parser(commands).parse_args(argv)
         check_packages(argv[0], commands[argv[0]])
-        given = {k: Path(v).resolve() for k, v in vars(arguments).items() if isinstance(v, str)}
-        for option in WRITTEN & given.keys():
-            if given[option].is_file() and [*given.values()].count(given[option]) > 1:
-                raise InputError(f"--{option} {given[option]} is read, too: name another file")
+        texts = {k: v for k, v in vars(arguments).items() if isinstance(v, str)}
+        files = {k: os.path.realpath(v) for k, v in texts.items() if os.path.isfile(v)}
+        for option in WRITTEN & files.keys():
+            if [*files.values()].count(files[option]) > 1:
+                raise InputError(f"--{option} {files[option]} is read, too: name another file")
         arguments.run(arguments)
         if (getattr(arguments, "json", None) or "-") != "-":
             print(f"JSON: {arguments.json}")
