@@ -1,8 +1,7 @@
 """The command infoatlas-rt: its subcommands and exit codes.
 
 Results go to stdout, progress to stderr. EXIT_CODES lists the codes; `__main__.py` returns that of
-Ctrl-C. Code 2 includes all errors that are found before the computation, such as a file that cannot
-be written or a package that is not installed.
+Ctrl-C. Code 2 includes all errors that are found before the computation, as a missing package.
 
 A command is a module with HELP (one line), DESCRIPTION (sentences), EXAMPLES (command lines),
 `add_arguments(parser)` and `run(arguments)`, which raises errors of `infoatlas_rt.errors`. It may
@@ -13,11 +12,11 @@ commands as entry points of GROUP. Slow imports are within `run`: --help imports
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
+from os.path import isfile, realpath
 from typing import Any
 
 from .. import __version__
@@ -33,7 +32,7 @@ ORDER = (
     *("bench", "info", "build", "export"),
 )
 GROUP = "infoatlas_rt.commands"  # of entry points
-WRITTEN = {"json", "plot", "save", "report"}  # options that replace a file
+WRITTEN = {"json", "plot", "save", "report", "out"}  # options with a file to write
 DESCRIPTION = (
     "Key states of robot demonstrations, and mutual information at control-loop rate. Results go "
     "to stdout, progress to stderr. Information is in nats."
@@ -55,11 +54,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         commands = load_commands(*argv[:1])
         arguments = make_parser(commands).parse_args(argv)
         check_packages(argv[0], commands[argv[0]])
-        texts = {k: v for k, v in vars(arguments).items() if isinstance(v, str)}
-        files = {k: os.path.realpath(v) for k, v in texts.items() if os.path.isfile(v)}
+        own = {k: v for k, v in vars(arguments).items() if isinstance(v, str) and "\0" not in v}
+        files = {k: realpath(v) for k, v in own.items() if k in WRITTEN or isfile(v)}
         for option in WRITTEN & files.keys():
-            if [*files.values()].count(files[option]) > 1:
-                raise InputError(f"--{option} {files[option]} is read, too: name another file")
+            if others := {k for k in files if k != option and files[k] == files[option]}:
+                how = "written" if others <= WRITTEN else "read"
+                raise InputError(f"--{option} {files[option]} is {how}, too: name another file")
         arguments.run(arguments)
         if (getattr(arguments, "json", None) or "-") != "-":
             print(f"JSON: {arguments.json}")

@@ -252,3 +252,10 @@ def test_a_recording_is_not_replaced(twelve, capsys, option):
     error = complaint(capsys, "annotate", twelve, option, folder / ".." / folder.name / twelve.name)
     assert f"{option} {twelve} is read, too: name another file" in error
     assert twelve.read_bytes() == before
+
+
+@pytest.mark.parametrize("option", ["--save", "--report", "--out"])
+def test_two_results_need_two_files(twelve, capsys, option):
+    file = twelve.with_name("new.html")
+    error = complaint(capsys, "annotate", twelve, "--json", file, option, file)
+    assert f"{file} is written, too: name another file" in error and not file.exists()
