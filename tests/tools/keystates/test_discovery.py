@@ -15,6 +15,7 @@ from infoatlas_tools.keystates.summary import agreement, how_sure
 from infoatlas_tools.trajectories import Trajectories
 from refusals import refuses
 from regimes import demonstrations
+from task_parts import two_picks
 
 NAMES = ("tool.x", "tool.y", "tool.z", "finger1.position", "time")
 
@@ -387,5 +388,11 @@ def test_count_is_the_most_of_each_demonstration():
     found = discover_keystates(data)
     assert list(told(found)) == ["cube begins to move", "cube comes to rest"]
     assert "auto left out 6 changes" in found.notes[-1] and "--count 5" in found.notes[-1]
+    rng = np.random.default_rng(0)
+    picks = [[two_picks(rng) for _ in range(2)] for _ in range(10)]
+    some = [np.r_[a, b if i < 3 else b[: at[1] + 25]] for i, ((a, _), (b, at)) in enumerate(picks)]
+    found = discover_keystates(Trajectories(some, names=("x", "y", "gripper"), rate=20))
+    # With 6 found, a count of 5 would give fewer.
+    assert found.steps.shape[1] == 6 and "(--count 10)" in found.notes[-1]
     blind = discover_keystates([s[:, :3] for s in data.split()])  # no contact: what half have
     assert blind.found.common.all() and set(blind.found.source) == {"motion"}

@@ -166,9 +166,9 @@ def find_pairs(motion: Motion, marks: Marks | None) -> tuple[Pairs, Bool]:
 
     A single pair if nothing repeats.
     """
-    found, whole = marks.starts if marks else _find_starts(motion), [(0, len(motion.rests) - 1)]
+    found, single = marks.starts if marks else _find_starts(motion), [(0, len(motion.rests) - 1)]
     if len(found) == 1 and not marks:
-        return whole, np.ones((1, 2), bool)
+        return single, np.ones((1, 2), bool)
     parts, begins, stops = Parts(motion), Borders(motion, None, False), Borders(motion, None, True)
     given = [*zip(found, marks.ends, strict=True)] if marks else [(found[-1], parts.count - 1)]
     pairs = _refine(parts, begins, stops, found, given, marks)
@@ -176,7 +176,7 @@ def find_pairs(motion: Motion, marks: Marks | None) -> tuple[Pairs, Bool]:
         pairs = _refine(parts, begins, stops, found, [*pairwise(found)], None, complete=False)
     i, k = np.array(pairs).T
     if not marks and parts.lengths(i, k).sum() < COVERED * parts.path[-1]:
-        return whole, np.ones((1, 2), bool)
+        return single, np.ones((1, 2), bool)
     return _tighten(parts, pairs, begins, stops)
 
 

@@ -1,13 +1,20 @@
 """Events of hand-made demonstrations: a hand with a gripper, and a cube."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from hands import RATE, handed_over, way
 from infoatlas_tools import Trajectories, discover_keystates
-from infoatlas_tools.keystates.contacts.contact_events import Event, chosen_events, find_evidence
+from infoatlas_tools.cameras.camera import Camera
+from infoatlas_tools.keystates.contacts.contact_events import (
+    Event,
+    add_changes,
+    chosen_events,
+    find_evidence,
+)
 from infoatlas_tools.keystates.contacts.event_names import EventKind, What
 from refusals import refuses
 
@@ -55,6 +62,21 @@ def test_contact_lasts_from_the_end_of_closing_to_the_begin_of_opening():
     assert (evidence.bodies, evidence.grippers) == (("cube",), {"gripper": (6,)})
     assert {motion.mover for row in evidence.motions for motion in row} == {"hand"}
     assert {event.kind.source for row in evidence.events for event in row} == {"contact"}
+
+
+@pytest.mark.parametrize(("late", "kept"), [(3, True), (1, False)])
+def test_a_change_that_is_often_near_a_switch_is_its_effect(monkeypatch, late, kept):
+    """Of 8 demonstrations, in `late` ones something leaves its place seconds after the grasp."""
+    evidence, rows = found([HAND, CUBE, gripper(GRASPS)], [*NAMES, "gripper.pos"], number=8)
+    steps = [rows[0][0][1] + (round(1.25 * RATE) if i < late else 1) for i in range(8)]
+    changes = [[SimpleNamespace(step=s, number=1, leaves=True, agreement=0.9)] for s in steps]
+    where = add_changes.__globals__
+    monkeypatch.setitem(where, "correct_clock", lambda *_: [])
+    monkeypatch.setitem(where, "find_changes", lambda *_: (changes, ["seen"]))
+    states = [np.zeros((len(HAND), 1))] * 8
+    after, notes = add_changes(evidence, Camera("top", np.full(8, 9), range(8)), states, (), RATE)
+    seen = {event.kind.what for row in after.events for event in row}
+    assert ((What.LEAVES in seen), notes) == (kept, ["seen"] * kept)
 
 
 def test_a_gripper_that_is_wide_when_it_is_closed():

@@ -6,6 +6,7 @@ import pytest
 from infoatlas_tools import Trajectories, discover_keystates
 from infoatlas_tools.keystates.contacts.gripper import Switch
 from infoatlas_tools.keystates.trust.quality import CAUSES, Grip, _widths, at_rest
+from infoatlas_tools.keystates.trust.recording_faults import equal_frames
 
 NAMES = ("tool.x", "cube.x", "finger")
 GRASP, RELEASE, END = 4.0, 8.0, 11.0  # seconds
@@ -212,6 +213,10 @@ def test_equal_frames_are_named():
     assert faults[3] == ("220 of 220 frames equal to those of b",)
     assert faults[0] == ("40 of 220 frames equal to those of e",)
     assert not faults[2] and not faults[5]
+    # The same values in other columns are other frames.
+    turned = np.concatenate([states[0], states[0][:, ::-1]])
+    columns, lengths = np.arange(turned.shape[1]), np.repeat(len(states[0]), 2)
+    assert equal_frames(turned, columns, lengths, ("a", "b")) == [[], []]
 
 
 def test_rest_with_the_steps_of_an_encoder():
