@@ -35,6 +35,9 @@ def test_executions_are_those_that_were_joined(options, which, remark):
 def test_what_does_not_repeat_is_one_execution():
     walk = np.random.default_rng(0).normal(size=(2000, 4)).cumsum(axis=0)
     walk[:, 3] = np.arange(2000) // 100 % 2
+    # Some parts of a walk are similar by chance.
+    other = Trajectories([np.random.default_rng(10).normal(size=(2500, 4)).cumsum(axis=0)], rate=20)
+    assert len(find_executions(other).executions) == 1
     for given, why in ((Trajectories([walk]), "Mark one"), (load_trajectories(STACK), "repeats")):
         cuts = find_executions(given)
         assert [own.end - own.start for own in cuts.executions] == given.lengths.tolist()

@@ -80,6 +80,23 @@ def test_right_references(where, demos, camera):
     assert found.notes == ()
 
 
+def test_what_lies_below_an_object_is_no_place_for_the_next_one(monkeypatch, where, demos, camera):
+    """The first object is put on the second. So at another opening, neither lies open."""
+    asked = []
+
+    def shares(objects, things, first, last, gone):
+        asked.append({*gone})
+        return np.zeros(len(objects))
+
+    monkeypatch.setitem(camera_subtasks.__globals__, "shares_below", shares)
+    states, steps = demos
+    again = replace(SWITCHES[1], occurrence=2)
+    three = np.column_stack([steps, [len(own) - 2 for own in states]])
+    found = find(camera, states, three, events=(*SWITCHES, again))
+    held, on = (found.seen.names.index(name) for name in found.seen.references[:2])
+    assert asked == [{held}, {held, on}]
+
+
 def test_from_demonstrations_to_references(where, demos):
     states, steps = demos
     own = Trajectories(states, rate=RATE, names=JOINTS, camera=films(painted(where), states))
