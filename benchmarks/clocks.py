@@ -4,8 +4,6 @@ python -m benchmarks.clocks --set examples/data/stack front    # -> benchmarks/r
 A set may be a file of `benchmarks.cameras`, too, and there may be several.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple

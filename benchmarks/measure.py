@@ -3,8 +3,6 @@
 Models are read through the public interface of the library alone.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ an object that stays where it is while the gripper closes completely. The last t
 constructed failures, not those of a policy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

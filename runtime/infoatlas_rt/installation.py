@@ -1,7 +1,5 @@
 """Where this package was installed from, and the command that installs it again."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from importlib.metadata import PackageNotFoundError, distribution

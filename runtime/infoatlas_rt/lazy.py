@@ -4,8 +4,6 @@ Importing a package then costs nothing. Its stub `__init__.pyi` lists the names,
 read it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from importlib import import_module

@@ -1,7 +1,5 @@
 """A function of one episode over all of them: in this process, or on the workers of an executor."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator

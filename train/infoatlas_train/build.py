@@ -17,8 +17,6 @@ splits pretraining. `--shard 0/8` to `--shard 7/8`, each in its own process, spl
 next call without --shard merges them.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

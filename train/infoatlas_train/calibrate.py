@@ -17,8 +17,6 @@ coverage of each kind, not to the average. The seeds differ from those of traini
 benchmark.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

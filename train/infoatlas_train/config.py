@@ -13,8 +13,6 @@ These are assumptions:
   units and 64 features, the Gaussian anchor, and inputs in canonical form.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 

@@ -6,8 +6,6 @@ inputs of that correction. The engine solves as exported models do, and torch by
 asinh of their features differs by less than 3e-3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -21,8 +21,6 @@ threads within one operation would synchronise after each of hundreds of small o
 ten times as long on a busy machine.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor

@@ -12,8 +12,6 @@ is elliptical, a noisy function, on a sphere, counted, or a path. The seeds diff
 pretraining and of the calibration.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -13,8 +13,6 @@ all coordinates of a state together.
 Shapes: N trajectories, K concepts, L steps of resampled trajectories, d coordinates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ The flags of :mod:`infoatlas_train.pretrain` are generated from the fields of :c
 Recipes and comparisons create the object directly.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields

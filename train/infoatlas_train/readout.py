@@ -13,8 +13,6 @@ Shapes: B slices, n samples, C context samples, M + 1 shifts, the first 0 (the j
 pairs), D inputs a side, F features, K features of neighbours.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

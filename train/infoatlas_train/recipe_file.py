@@ -1,7 +1,5 @@
 """Recipes: files with all settings of a model (recipes/NAME.toml)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path

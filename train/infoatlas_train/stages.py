@@ -4,8 +4,6 @@ infoatlas_export imports this package, so this package cannot import it. The exp
 stage in pyproject.toml in the group `infoatlas_train.stages`.
 """
 
-from __future__ import annotations
-
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Protocol

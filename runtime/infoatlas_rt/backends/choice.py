@@ -5,8 +5,6 @@ that name ("cpu", "cuda", "tensorrt"). An .engine file is evaluated by the libra
 TensorRT ("tensorrt") or TensorRT-RTX ("tensorrt-rtx").
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from contextlib import suppress

@@ -8,8 +8,6 @@ pycuda has neither stream capture nor graphs, so only those calls use cuda-pytho
 works, but slower.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The interface of an engine that evaluates the graph."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 

@@ -1,7 +1,5 @@
 """The C++ engine, on the CPU."""
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

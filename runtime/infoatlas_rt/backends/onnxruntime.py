@@ -1,7 +1,5 @@
 """ONNX Runtime on the CPU, on CUDA, or with its provider of TensorRT."""
 
-from __future__ import annotations
-
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor

@@ -7,8 +7,6 @@ tensors and the state of its context. Contexts share buffers that only grow; whe
 graphs are dropped.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import OrderedDict

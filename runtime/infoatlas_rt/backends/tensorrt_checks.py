@@ -1,7 +1,5 @@
 """Checks that an engine fits the machine, the graph's tensors, and the sizes of a call."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -12,8 +12,6 @@ It can also capture CUDA graphs by itself. That is off, so that both libraries u
 graphs, copies and times.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

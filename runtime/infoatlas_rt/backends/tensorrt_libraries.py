@@ -5,8 +5,6 @@ builds for a named compute capability on any machine, without a GPU, and compile
 an engine is loaded.
 """
 
-from __future__ import annotations
-
 import importlib
 import logging
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Number of threads of an engine on the CPU."""
 
-from __future__ import annotations
-
 import os
 
 from ..inputs.checks import as_count

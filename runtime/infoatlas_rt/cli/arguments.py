@@ -1,7 +1,5 @@
 """Arguments that commands share, with the estimator that they describe."""
 
-from __future__ import annotations
-
 import argparse
 import textwrap
 from argparse import ArgumentParser, Namespace

@@ -3,8 +3,6 @@
 rich is used if it is installed and the stream is a terminal.
 """
 
-from __future__ import annotations
-
 import codecs
 import io
 import json

@@ -1,7 +1,5 @@
 """The command info: prints the metadata of a model file, and the providers of this machine."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Measures the duration of an update, with the statistics of trtexec."""
 
-from __future__ import annotations
-
 import os
 import platform
 import sys

@@ -9,8 +9,6 @@ have REQUIRES, the names of modules that come with the extra of the command's na
 commands as entry points of GROUP. Slow imports are within `run`: --help imports all these modules.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence

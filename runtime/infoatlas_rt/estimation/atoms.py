@@ -10,8 +10,6 @@ borrows all samples in which the same coordinates have no atom. This is exact if
 random, and otherwise an approximation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """An estimate with an estimator that is made once and kept."""
 
-from __future__ import annotations
-
 import os
 from functools import lru_cache
 from typing import Any

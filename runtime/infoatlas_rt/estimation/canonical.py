@@ -12,8 +12,6 @@ The code uses the array API, so that the robot (NumPy) and training (torch) run 
 also assigns to arrays of integer indices, which NumPy, torch and CuPy support.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple

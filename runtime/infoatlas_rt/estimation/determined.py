@@ -5,8 +5,6 @@ error is its curvature, which decreases with the square of the distance; of nois
 the errors with few and with four times as many neighbours are compared.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

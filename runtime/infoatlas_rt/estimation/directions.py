@@ -11,8 +11,6 @@ expectation, if the model's estimate of the reduced sides is unbiased.
 With enough samples, Gaussian dependence outside the directions is added (`_with_remainder`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """The estimator of mutual information: checks arguments, and estimates in parts."""
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import replace

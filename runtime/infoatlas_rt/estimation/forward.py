@@ -5,8 +5,6 @@
 slices as memory allows (`prepare.batches`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor

@@ -5,8 +5,6 @@ sample is estimated in parts of at most n_max (`by_parts`). `directions.py` aver
 in the same way.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace

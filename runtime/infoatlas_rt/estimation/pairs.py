@@ -1,7 +1,5 @@
 """Pairs of states with their past, over trajectories or environments."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

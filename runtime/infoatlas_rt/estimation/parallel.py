@@ -5,8 +5,6 @@ Any `concurrent.futures.Executor` can be used: a pool of threads or processes, d
 each loads the model once. With as many workers as cores, use an estimator with `threads=1`.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

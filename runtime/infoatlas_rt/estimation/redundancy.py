@@ -4,8 +4,6 @@ A projection weighs all coordinates equally, so one with copies counts several t
 information rises while information does not (Semenenko et al., 2026, arXiv 2506.04053).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

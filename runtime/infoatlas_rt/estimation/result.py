@@ -1,7 +1,5 @@
 """The results `Estimate`, and `WindowEstimate` for a window of a stream."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The order in which pairs enter the graph, and the cyclic shifts, both seeded."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

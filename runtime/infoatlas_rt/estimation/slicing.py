@@ -5,8 +5,6 @@ P_j and P'_j are drawn independently and uniformly from Stiefel manifolds (Secti
 "Scaling to High Dimensions via Slicing").
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import lru_cache
 

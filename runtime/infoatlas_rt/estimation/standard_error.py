@@ -15,8 +15,6 @@
 estimates. `infoatlas_train.calibrate` fits the constants, and the model file carries them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

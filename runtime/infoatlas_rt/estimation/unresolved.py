@@ -15,8 +15,6 @@ h(Z) + log(2) / 2 is replaced by the entropy of the differences of samples that 
 time, where that is smaller.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@
 environments and trajectories. So types, masks and large integers are treated in one way everywhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Checks of arguments, made once, in the functions that users call."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """Copies of objects that follow a stream, independent of the original."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any, TypeVar

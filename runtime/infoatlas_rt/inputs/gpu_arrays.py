@@ -6,8 +6,6 @@ compute on the device of the samples. Random numbers are drawn on the host and c
 slices, order and shifts depend on the seed and not on the device.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import array_api_compat

@@ -1,7 +1,5 @@
 """A ring buffer for the newest steps, in constant memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Task files: frozen dataclasses and arrays as JSON."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

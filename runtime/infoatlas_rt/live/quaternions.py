@@ -13,8 +13,6 @@ angle. Their axes are exchanged, or belong to the fixed frame instead of the mov
 way at all steps. The same applies to a transposed matrix.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

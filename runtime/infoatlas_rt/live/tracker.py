@@ -1,7 +1,5 @@
 """Follows key states and sub-tasks in a running episode."""
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The body of the states: the one that was requested, or that of the first message."""
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Sequence
 from operator import attrgetter

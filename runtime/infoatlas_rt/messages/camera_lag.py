@@ -1,7 +1,5 @@
 """By how much the pictures of a camera follow the states of a robot, over the last minute."""
 
-from __future__ import annotations
-
 from collections import deque
 from io import BytesIO
 from typing import Any

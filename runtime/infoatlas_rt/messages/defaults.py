@@ -1,7 +1,5 @@
 """The fields of a state: those that are given, or the usual ones of a message type."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

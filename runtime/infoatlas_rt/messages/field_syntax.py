@@ -1,7 +1,5 @@
 """The syntax of fields: finds the numbers of a field in messages of a type."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ If messages name the elements of their arrays (JointState), the order is that of
 first message, or of the requested joints. Later messages may have another order.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from typing import Any

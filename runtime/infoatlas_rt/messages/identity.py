@@ -5,8 +5,6 @@ Their states are never mixed: one body is chosen by its identity, or that of the
 used.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence

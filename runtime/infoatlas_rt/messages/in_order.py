@@ -1,7 +1,5 @@
 """Puts samples in the order of their stamps, if messages arrive in another one."""
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections import Counter, defaultdict, deque

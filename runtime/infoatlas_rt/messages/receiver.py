@@ -4,8 +4,6 @@ A receiver shares no data with the `Stream` that uses its samples, so each may h
 own. A node has a receiver for each topic in its subscription, and the stream in a worker thread.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ Recordings and robots use the same code, so both have the same results, bit by b
 extracts the states from the messages.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -7,8 +7,6 @@ stream of the older state was never fast enough for a nearer one. Otherwise it i
 message of that stream.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import NamedTuple
 

@@ -9,8 +9,6 @@ An engine is executable code: a checksum detects damage, not malice. Never load 
 did not build.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

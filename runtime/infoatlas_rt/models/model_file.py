@@ -5,8 +5,6 @@ changed weights without an error. A shipped file is checked against `models/SHA2
 file against the checksum in its own metadata, which `infoatlas-rt export` writes.
 """
 
-from __future__ import annotations
-
 import builtins
 import hashlib
 import json

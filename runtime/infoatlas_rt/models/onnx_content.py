@@ -5,8 +5,6 @@ be described, and a wrong file refused with a reason, before an inference sessio
 engine is installed.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple

@@ -23,8 +23,6 @@ Limit: two things that start to move at the same time, independently and smoothl
 first, because the window is short.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`Event`, the record of a detection in a running stream."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 KEY_STATE, COUPLED, DECOUPLED = "key state", "coupled", "decoupled"

@@ -30,8 +30,6 @@ ensembles and windows, 2% have an extremum at z = 3.5, and 1% at z = 4. With ind
 24% and 5% have one. `tests/runtime/streams/test_extrema.py` repeats that.
 """
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Iterable

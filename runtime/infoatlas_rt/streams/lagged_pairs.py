@@ -5,8 +5,6 @@ or back beyond a point at which an unknown number of states was lost. With `lag_
 found by stamps, which is right even if messages are lost unnoticed.
 """
 
-from __future__ import annotations
-
 from collections import deque
 
 import numpy as np

@@ -14,8 +14,6 @@ the stream. Noise at rest hides slow motions, so `LearnedMotions` has four other
 4. The added noise is a third of the resolution, because the increments have noise of their own.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Windows that the detector of extrema needs, kept until there is time for their estimates."""
 
-from __future__ import annotations
-
 from collections import deque
 
 from ..estimation.result import WindowEstimate

@@ -5,8 +5,6 @@ parabola. The mutual information of `lag_scan` has no smaller errors, and needs 
 (docs/clocks.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 

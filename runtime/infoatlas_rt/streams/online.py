@@ -8,8 +8,6 @@ rather than levels. (Many trajectories or parallel environments give the mutual 
 instant: `curves/ensemble_curve.py`, `vector/pooled_pairs.py`.)
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -13,8 +13,6 @@ The estimate is causal, and uses the newest `BLOCKS` blocks. The resolution of a
 never rests is `FINEST`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -4,8 +4,6 @@
 Δt may be 0; `messages/sync.py` matches their states in time.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

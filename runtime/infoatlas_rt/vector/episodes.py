@@ -5,8 +5,6 @@ mode SAME_STEP). They return the first observation of the next episode, and sepa
 one. `VectorEpisodes.bonus` accepts both.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any
 

@@ -3,8 +3,6 @@
 Pairs are formed `lag` steps apart, and never across the end of an episode.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,7 +1,5 @@
 """Follows key states and sub-tasks in the running episodes of parallel environments."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

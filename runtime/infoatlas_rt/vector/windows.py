@@ -6,8 +6,6 @@ steps it ranks moments of an episode, but is not accurate. `PooledPairs` (`poole
 estimates from all environments together, at one moment.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -5,8 +5,6 @@ SyncVectorEnv and AsyncVectorEnv (NumPy), such as one that runs several ManiSkil
 CPU. Neither package is imported; only the results of `step` are used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NoReturn
 

@@ -1,7 +1,5 @@
 """Outcome of running episodes; more in tests/streams."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

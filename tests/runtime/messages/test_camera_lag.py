@@ -1,7 +1,5 @@
 """Small pictures of messages, and a clock that is set; `tests/ros2/test_camera.py` has the lag."""
 
-from __future__ import annotations
-
 from collections import deque
 from io import BytesIO
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Offsets between series with known ones, and what is not known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

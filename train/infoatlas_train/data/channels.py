@@ -10,8 +10,6 @@ contacts are. Half of the batches have no flows, and few hidden or quantised coo
 Shapes: B datasets, N samples, Q queries, R draws behind a label, D the width of a side.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -12,8 +12,6 @@ Arguments of each function are the number of datasets, the number of samples, th
 for a label, and the dimension D of a side.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -9,8 +9,6 @@ Both have the interface of :mod:`infoatlas_train.data.families`. Shapes: B datas
 queries, D coordinates of a side.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -5,8 +5,6 @@ device. The log-ratios are those of the last Q = `settings.queries` samples.
 :mod:`infoatlas_train.data.atlas` describes the families.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

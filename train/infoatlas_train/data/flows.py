@@ -4,8 +4,6 @@ A flow maps one side only, so it changes neither mutual information nor pointwis
 section 3.2, "marginal diversity via random flow transformation").
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -6,8 +6,6 @@ The module also defines the argument and the result of the families of the atlas
 Shapes: B datasets, K components, N samples, Q queries, D the width of a side.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -13,8 +13,6 @@ the number of datasets, the number of samples, the number of queries for a label
 D of a side.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

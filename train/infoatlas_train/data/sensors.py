@@ -11,8 +11,6 @@ functions that are frequent in robots, and sides whose noise is not additive:
 There are no flows. Shapes: B datasets, N samples, Q queries, R draws behind a label, D of a side.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

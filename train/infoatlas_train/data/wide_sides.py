@@ -17,8 +17,6 @@ form. Otherwise it is a Monte Carlo mean of exact log-ratios.
 | independent | any of the above with independent sides |
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import NamedTuple

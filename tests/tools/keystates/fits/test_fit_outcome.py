@@ -1,7 +1,5 @@
 """When a task is done: ranks among demonstrations that were left out, and their bound."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
