@@ -1,7 +1,5 @@
 """Source demonstrations with states, actions and flags: files, and changed copies."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,7 +36,7 @@ class Demos:
     def lengths(self) -> NDArray[np.int64]:
         return np.array([len(s) for s in self.states], np.int64)
 
-    def take(self, rows: Sequence[int] | NDArray[np.integer]) -> Demos:
+    def take(self, rows: Sequence[int] | NDArray[np.integer]) -> "Demos":
         """Some of the demonstrations."""
         which = [int(i) for i in rows]
         return replace(

@@ -4,8 +4,6 @@ Methods get `trajectories`; those that use the names of columns also get `names`
 computed from the simulator's flags in the same files, which are used for scoring only.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -157,7 +155,7 @@ class Demonstrations:
         """Median number of events of a demonstration, at least one."""
         return max(1, round(float(np.median(np.isfinite(self.times).sum(axis=1)))))
 
-    def subset(self, which: NDArray[np.integer] | slice) -> Demonstrations:
+    def subset(self, which: NDArray[np.integer] | slice) -> "Demonstrations":
         """Some of the trajectories."""
         rows = np.arange(len(self.trajectories))[which]
         return replace(
@@ -167,7 +165,7 @@ class Demonstrations:
             seeds=self.seeds[rows],
         )
 
-    def columns(self, which: NDArray[np.integer]) -> Demonstrations:
+    def columns(self, which: NDArray[np.integer]) -> "Demonstrations":
         """Some of the columns."""
         return replace(
             self,

@@ -1,7 +1,5 @@
 """`Trajectories`: recorded trajectories of one robot or task, end to end."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -196,7 +194,7 @@ class Trajectories:
         }.items():
             object.__setattr__(self, name, value)
 
-    def described(self, **fields: Any) -> Trajectories:
+    def described(self, **fields: Any) -> "Trajectories":
         """The same with other descriptions of the data.
 
         Parameters

@@ -4,8 +4,6 @@ There are two sources: NVML for discrete GPUs (package nvidia-ml-py), and the IN
 of Jetson modules, whose values are files in Linux. Without either, all values are None.
 """
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 from time import perf_counter
@@ -36,7 +34,7 @@ class Board:
         except self._nvml.NVMLError:  # a GPU that shares the host's memory
             return None
 
-    def energy(self) -> Energy:
+    def energy(self) -> "Energy":
         """A context manager that measures energy."""
         return Energy(self)
 
@@ -72,7 +70,7 @@ class Energy:
         self._start: float | None = None
         self.joules: float | None = None
 
-    def __enter__(self) -> Energy:
+    def __enter__(self) -> "Energy":
         self._start = self._board.joules()
         if self._start is None and self._board.watts() is not None:
             self._thread = threading.Thread(target=self._sum, daemon=True)

@@ -1,7 +1,5 @@
 """Prepares checked samples for slicing: rounding, constant coordinates, shuffle and shifts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -57,7 +55,7 @@ class Samples:
     def __len__(self) -> int:
         return len(self.x)
 
-    def take(self, rows: NDArray[np.int64]) -> Samples:
+    def take(self, rows: NDArray[np.int64]) -> "Samples":
         """Some of the samples; their groups are renumbered."""
         groups = self.groups
         if groups is not None:
@@ -65,7 +63,7 @@ class Samples:
         x, y = (contiguous(side[beside(rows, side)]) for side in (self.x, self.y))
         return replace(self, x=x, y=y, groups=groups)
 
-    def without(self, *columns: tuple[int, ...]) -> Samples:
+    def without(self, *columns: tuple[int, ...]) -> "Samples":
         """The samples without these coordinates of x, and of y."""
         changed = dict[str, Any]()
         for name, out in zip("xy", columns, strict=True):

@@ -4,8 +4,6 @@ Rotations and wrapped angles become continuous paths (`quaternions.py`). All oth
 they are, bit by bit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +27,7 @@ class Coordinates:
     parts: tuple[tuple[int, int], ...]
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Coordinates:
+    def from_dict(cls, values: dict[str, Any]) -> "Coordinates":
         """From the values of a file; ValueError, KeyError or TypeError if they do not fit."""
         width = int(values["width"])
         groups = tuple(

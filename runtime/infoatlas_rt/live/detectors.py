@@ -5,8 +5,6 @@ it. A key state is reported at a maximum of its score above a threshold, from th
 on in which demonstrations have it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,7 +51,7 @@ class Detectors:
         return np.isfinite(self.threshold) if follow_all else self.followed
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any], count: int, tools: int) -> Detectors:
+    def from_dict(cls, values: dict[str, Any], count: int, tools: int) -> "Detectors":
         """From the values of a file; ValueError, KeyError or TypeError if they do not fit."""
         coordinates = Coordinates.from_dict(values["coordinates"])
         features = Features.from_dict(values["features"], len(coordinates.parts))

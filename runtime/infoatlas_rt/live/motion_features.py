@@ -4,8 +4,6 @@ The features of a coordinate are the switch of its energy, its mean velocity bef
 step over two windows, and its value.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +69,7 @@ class Features:
         return np.concatenate(found, axis=-1)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any], width: int) -> Features:
+    def from_dict(cls, values: dict[str, Any], width: int) -> "Features":
         """From the values of a file; ValueError, KeyError or TypeError if they do not fit."""
         columns = indices(values, "columns", width)
         windows = tuple((int(before), int(after)) for before, after in values["windows"])

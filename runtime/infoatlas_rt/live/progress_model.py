@@ -7,8 +7,6 @@ each bin is a Gaussian of the same covariance. `progress_filter.py` follows an e
 bins.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,7 +90,7 @@ class ProgressModel:
         )
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any], coordinates: Coordinates) -> ProgressModel:
+    def from_dict(cls, values: dict[str, Any], coordinates: Coordinates) -> "ProgressModel":
         """From the values of a file; ValueError, KeyError or TypeError if they do not fit."""
         parts, bins = (np.asarray(values[name], np.int64) for name in ("parts", "bins"))
         if parts.ndim != 1 or not len(parts) or parts.shape != bins.shape or bins.min() < 1:

@@ -1,7 +1,5 @@
 """Sub-tasks in running episodes: models of their progress, and the accuracy of these."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,7 +85,7 @@ class ToolProgress:
         return ProgressFilter(self.model, rows, self.limit)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any], coordinates: Coordinates) -> ToolProgress:
+    def from_dict(cls, values: dict[str, Any], coordinates: Coordinates) -> "ToolProgress":
         """From the values of a file; ValueError, KeyError or TypeError if they do not fit."""
         model = ProgressModel.from_dict(values["model"], coordinates)
         count, limit = len(model.parts), values["limit"]
@@ -139,7 +137,7 @@ class LiveSubtasks:
         return "\n".join(lines)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any], coordinates: Coordinates) -> LiveSubtasks:
+    def from_dict(cls, values: dict[str, Any], coordinates: Coordinates) -> "LiveSubtasks":
         """From the values of a file; ValueError, KeyError or TypeError if they do not fit."""
         parts = tuple(Part(**{name: str(v) for name, v in p.items()}) for p in values["parts"])
         tools = tuple(ToolProgress.from_dict(tool, coordinates) for tool in values["tools"])

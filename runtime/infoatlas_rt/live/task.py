@@ -1,7 +1,5 @@
 """`Task`: what a robot loads to follow the key states and sub-tasks of demonstrations."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -67,7 +65,7 @@ class Task:
         json_file.write(path, self)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Task:
+    def load(cls, path: str | os.PathLike[str]) -> "Task":
         """Read a file of `save`, `KeyStates.save`, or the option `--save` of a command.
 
         Parameters
@@ -87,7 +85,7 @@ class Task:
         return json_file.read(path, cls._from_dict)
 
     @classmethod
-    def _from_dict(cls, values: dict[str, Any]) -> Task:
+    def _from_dict(cls, values: dict[str, Any]) -> "Task":
         keystates, columns = (tuple(map(str, values[name])) for name in ("keystates", "columns"))
         subtasks = values["subtasks"]
         tools = 0 if subtasks is None else len(subtasks["tools"])

@@ -5,8 +5,6 @@ are 15 to 30 of them a second if the rate of recording is known and high enough.
 tolerances are given in seconds.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +25,7 @@ class Timing:
     frequency: float  # working steps a second; a usual number if the rate is not known
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Timing:
+    def from_dict(cls, values: dict[str, Any]) -> "Timing":
         """From the values of a file; ValueError, KeyError or TypeError if they do not fit."""
         rate = None if values["rate"] is None else number(values, "rate")
         return cls(integer(values, "stride", 1), rate, number(values, "frequency"))
@@ -65,7 +63,7 @@ class StreamRate:
     averaged: float
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> StreamRate:
+    def from_dict(cls, values: dict[str, Any]) -> "StreamRate":
         """From the values of a file; ValueError, KeyError or TypeError if they do not fit."""
         first = integer(values, "stamps_for_rate", 2)
         least, most = floats(values, "usual", 2).tolist()

@@ -3,8 +3,6 @@
 ROS is not imported: rclpy's classes describe themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -42,7 +40,7 @@ class Schema:
         self.name, self._lookup = name, lookup
 
     @classmethod
-    def of_class(cls, message_class: Any) -> Schema:
+    def of_class(cls, message_class: Any) -> "Schema":
         """Schema of a message class of rclpy."""
         name = f"{message_class.__module__.split('.')[0]}/msg/{message_class.__name__}"
 
@@ -59,7 +57,7 @@ class Schema:
         """Fields and their types, in their order."""
         return self._lookup(self.name)
 
-    def nested(self, name: str) -> Schema:
+    def nested(self, name: str) -> "Schema":
         """Schema of another type, from the same source."""
         return Schema(name, self._lookup)
 

@@ -1,7 +1,5 @@
 """Finds significant extrema of a noisy series; `extrema.py` describes the method."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from dataclasses import dataclass
@@ -29,7 +27,7 @@ class CurvePoint:
     variance: float  # part of the variance that is given, not computed from samples
     time_series: bool
 
-    def minus(self, other: CurvePoint, at: CurvePoint | None = None) -> CurvePoint:
+    def minus(self, other: "CurvePoint", at: "CurvePoint | None" = None) -> "CurvePoint":
         """Difference, sample by sample and slice by slice, dated to `at` (or to itself)."""
         at = self if at is None else at
         samples, share = self.samples, self.share - 0.0

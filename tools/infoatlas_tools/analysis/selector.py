@@ -1,7 +1,5 @@
 """Selects features by their information, as a transformer of scikit-learn."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from typing import Any
@@ -91,7 +89,7 @@ class InformationSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.count, self.forward = count, forward
         self.estimator, self.time_series = estimator, time_series
 
-    def fit(self, X: Any, y: Any) -> InformationSelector:
+    def fit(self, X: Any, y: Any) -> "InformationSelector":
         """Score and select the columns of X.
 
         Parameters

@@ -3,8 +3,6 @@
 `demonstrations` reads a folder of them as trajectories.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -84,7 +82,7 @@ class Bag:
             names = shorten([*aside], TOPICS_LISTED)
             self.notices.append(f"topics that cannot be decoded are left out: {names}")
 
-    def __enter__(self) -> Bag:
+    def __enter__(self) -> "Bag":
         return self
 
     def __exit__(self, *_: object) -> None:

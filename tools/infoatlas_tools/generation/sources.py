@@ -1,7 +1,5 @@
 """Source demonstrations, and generated ones: states with poses of objects by name, and actions."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import dataclass, replace
@@ -62,7 +60,7 @@ class Sources:
         own = slice(self.bounds[i], self.bounds[i + 1])
         return self.states[own], self.actions[own]
 
-    def smoothed(self, steps: int) -> Sources:
+    def smoothed(self, steps: int) -> "Sources":
         """States and joint targets averaged over `steps` (odd) steps; the gripper is kept."""
         if steps < 1 or steps % 2 == 0:
             raise InputError(f"smooth={steps}: average over an odd number of steps (1: not at all)")

@@ -4,8 +4,6 @@
 follows them in a running episode.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -213,7 +211,7 @@ class KeyStates:
         """
         return tables.how_sure(self.found, self.reproduced)[column]
 
-    def named(self, names: Mapping[str, str]) -> KeyStates:
+    def named(self, names: Mapping[str, str]) -> "KeyStates":
         """A copy in which some key states have other names.
 
         Parameters

@@ -20,8 +20,6 @@ Shapes: B datasets, N samples, Q queries, D the width of a side; a side of dimen
 last D - d coordinates at zero.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 
@@ -49,7 +47,7 @@ class Datasets:
     mi: Tensor  # [B] nats
     family: Tensor  # [B] int, index into Atlas.families
 
-    def split(self, size: int) -> list[Datasets]:
+    def split(self, size: int) -> "list[Datasets]":
         """Split into batches of at most `size` datasets."""
         parts = zip(*(value.split(size) for value in vars(self).values()), strict=True)
         return [Datasets(*part) for part in parts]

@@ -8,8 +8,6 @@ Where the states show no event that demonstrations share, a fixed camera may sho
 their places and arrive at others (`cameras/leave_and_arrive.py`).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Executor
@@ -102,7 +100,7 @@ class Evidence:
         seen = Counter(kind for row in self.events for kind in {event.kind for event in row})
         return max(seen.values(), default=0) >= COMMON * len(self.events)
 
-    def by_command(self) -> Evidence:
+    def by_command(self) -> "Evidence":
         """The same with every event at the begin of its switch, where the command is."""
         rows = [[replace(e, step=e.begins) for e in row] for row in self.events]
         return replace(self, events=[sorted(row, key=lambda e: e.step) for row in rows])

@@ -3,8 +3,6 @@
 A name is for people. No other module reads one: a person may call a label "release the button".
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -89,11 +87,11 @@ class EventKind:
         return add_number(text, self.occurrence)
 
     @property
-    def first(self) -> EventKind:
+    def first(self) -> "EventKind":
         """The kind of its first occurrence."""
         return replace(self, occurrence=1)
 
-    def with_object(self, reference: str, held: str) -> EventKind:
+    def with_object(self, reference: str, held: str) -> "EventKind":
         """The kind with the object that a camera sees, as "grasp bottle" for "gripper closes".
 
         `reference` is the object near the event, `held` the one that moves with the tool; "" if

@@ -1,7 +1,5 @@
 """Steps of key states: one column for each key state, masked where a demonstration lacks it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,7 +47,7 @@ class Steps:
         there = ~np.ma.getmaskarray(self.steps)
         return np.asarray(self.shared & (there.mean(axis=0) >= COMMON))
 
-    def take(self, columns: Int) -> Steps:
+    def take(self, columns: Int) -> "Steps":
         """Some of the columns, in the order given."""
         return Steps(
             self.steps[:, columns],

@@ -14,8 +14,6 @@ Forces and switches are not smooth, because their regular increments are as larg
 a burst of force, or a gripper that opens for one step, is kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -38,7 +36,7 @@ class _Runs:
     length: Int
     size: Float  # smallest distance of the frames from the rows before and after
 
-    def take(self, chosen: Int | Bool) -> _Runs:
+    def take(self, chosen: Int | Bool) -> "_Runs":
         return _Runs(self.start[chosen], self.length[chosen], self.size[chosen])
 
     def rows(self) -> Int:
