@@ -54,10 +54,10 @@ build/native/ready: .venv/ready pyproject.toml $(ENGINE_SOURCES)
 	touch $@
 
 # As on a robot, with wheels in place of /opt/ros.
-build/ros2/ready: .venv-ros/ready $(shell find ros2_node/infoatlas_* -type f -not -path '*/__pycache__/*')
+build/ros2/ready: .venv-ros/ready $(shell find ros2_node/infoatlas_* tests/ros2/rosbag2_interfaces -type f -not -path '*/__pycache__/*')
 	PATH="$(CURDIR)/$(ROS):$$PATH" VIRTUAL_ENV="$(CURDIR)/.venv-ros" \
 	CMAKE_PREFIX_PATH="$(CURDIR)/.venv-ros" AMENT_PREFIX_PATH="$(CURDIR)/.venv-ros" \
-	$(ROS)/colcon --log-base build/ros2/log build --base-paths ros2_node --merge-install \
+	$(ROS)/colcon --log-base build/ros2/log build --base-paths ros2_node tests/ros2 --merge-install \
 		--build-base build/ros2/build --install-base build/ros2/install --cmake-args -DBUILD_TESTING=OFF
 	touch $@
 

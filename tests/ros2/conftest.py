@@ -11,6 +11,10 @@ os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
 import rclpy
 from harness import BASE, CAMERA, LIVE, TOPIC, Bench, NodeProcess
 
+from episodes import RATE, pickcube
+from infoatlas_tools import Trajectories, discover_keystates
+from task_parts import reach_and_carry
+
 
 @pytest.fixture(scope="session")
 def process(tmp_path_factory):
@@ -47,3 +51,13 @@ def bench(session, process):
     for publisher in list(session.node.publishers):
         if publisher.topic_name not in ("/rosout", "/parameter_events"):
             session.node.destroy_publisher(publisher)
+
+
+@pytest.fixture(scope="session")
+def task_file(tmp_path_factory):
+    """Key states and sub-tasks of ten demonstrations."""
+    states, grasps, names = pickcube()
+    some = Trajectories(states[:10], names=names, rate=RATE)
+    path = tmp_path_factory.mktemp("keystates") / "task.json"
+    discover_keystates(some, count=1).save(path, reach_and_carry(states[:10], grasps[:10]))
+    return path

@@ -3,7 +3,6 @@
 import threading
 
 import numpy as np
-import pytest
 from action_msgs.msg import GoalStatus
 from harness import LIMIT, START, feed, joint_states, seconds
 from infoatlas_msgs.action import WaitFor
@@ -11,11 +10,9 @@ from infoatlas_msgs.msg import Subtask
 from rclpy.action import ActionClient
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
-from episodes import RATE, pickcube
+from episodes import pickcube
 from infoatlas_rt import KeyStateTracker
 from infoatlas_rt.messages.stream import differs
-from infoatlas_tools import Trajectories, discover_keystates
-from task_parts import reach_and_carry
 
 STEP = 50_000_000
 SUCCEEDED, ABORTED = GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_ABORTED
@@ -23,19 +20,9 @@ CANCELED = GoalStatus.STATUS_CANCELED
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
-@pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    """Key states and sub-tasks of ten demonstrations."""
-    states, grasps, names = pickcube()
-    some = Trajectories(states[:10], names=names, rate=RATE)
-    path = tmp_path_factory.mktemp("keystates") / "task.json"
-    discover_keystates(some, count=1).save(path, reach_and_carry(states[:10], grasps[:10]))
-    return path
-
-
-def expected(file, episode):
+def expected(task_file, episode):
     """Step, index and progress of each message about an episode, by the library."""
-    tracker, reported, found = KeyStateTracker(file), None, []
+    tracker, reported, found = KeyStateTracker(task_file), None, []
     for step, state in enumerate(episode):
         tracker.push(state, step * STEP * 1e-9)
         if differs(reported, tracker.subtask):
@@ -57,13 +44,13 @@ def late(bench):
     return got[0]
 
 
-def test_the_node_reports_the_sub_task(bench, file):
+def test_the_node_reports_the_sub_task(bench, task_file):
     """Messages equal the library's; a new subscriber receives the newest one; a reset ends it."""
     states, grasps, _ = pickcube()
-    bench.up(lag_seconds=0.0, task_file=str(file))
+    bench.up(lag_seconds=0.0, task_file=str(task_file))
     publisher = bench.publisher()
     messages = joint_states(states[40], START, STEP)
-    reported = expected(file, states[40])
+    reported = expected(task_file, states[40])
     half = int(grasps[40]) // 2
     feed(publisher, messages[:half])
     before = [message for message in reported if message[0] < half]
@@ -100,7 +87,7 @@ def test_the_node_reports_the_sub_task(bench, file):
     bench.wait(lambda: bench.subtasks[-1].index == -1)
 
 
-def test_a_goal_waits_for_a_sub_task_or_an_outcome(bench, file):
+def test_a_goal_waits_for_a_sub_task_or_an_outcome(bench, task_file):
     client = ActionClient(bench.node, WaitFor, "/infoatlas/wait_for")
 
     def get(future):
@@ -118,7 +105,7 @@ def test_a_goal_waits_for_a_sub_task_or_an_outcome(bench, file):
         return found.status, found.result.reached, found.result.reason
 
     states, _, _ = pickcube()
-    bench.up(lag_seconds=0.0, task_file=str(file))
+    bench.up(lag_seconds=0.0, task_file=str(task_file))
     assert client.wait_for_server(LIMIT)
     status, _, reason = answer(ask("carry"))
     assert status == ABORTED and "choose from ['carry cube to goal', 'done'" in reason

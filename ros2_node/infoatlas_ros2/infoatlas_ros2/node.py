@@ -23,6 +23,7 @@ from infoatlas_ros2.maker import Maker
 from infoatlas_ros2.message_thread import MessageThread
 from infoatlas_ros2.outputs import Outputs
 from infoatlas_ros2.present import Present
+from infoatlas_ros2.recorders import Recorders
 from infoatlas_ros2.waits import Waits
 from infoatlas_ros2.worker import WARM_UP, Published, Worker
 from infoatlas_rt.errors import InfoAtlasError
@@ -52,16 +53,16 @@ class InfoAtlasNode(LifecycleNode):
         self._inputs: list[Any] = []
         self._messages: MessageThread | None = None
         self._camera: Camera | None = None
+        self._recorders: Recorders | None = None
         self._counts: dict[str, int] = {}  # fates of messages, when last active
         self._state = "unconfigured"
         self._health = Health()
-        self._outputs = Outputs(self)
+        self._outputs, self._waits = Outputs(self), Waits(self)
         parameters.declare(self)  # may raise; attributes for `destroy_node` exist
         self._settings = Present(self)
         self.add_on_set_parameters_callback(self._on_parameters)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_service(Trigger, "~/reset", self._on_reset)
-        self._waits = Waits(self)
         # A steady clock, so that reports continue while a simulation is paused.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         period = self._settings().diagnostics_period
@@ -140,6 +141,8 @@ class InfoAtlasNode(LifecycleNode):
         settings.check(self._maker.estimator)
         self._warm_up(self._maker, settings)
         tracker = self._tracker = settings.tracker()
+        if names := [*filter(None, settings.recorders)]:
+            self._recorders = Recorders(self, names, self._warn)
         self._outputs.open(settings, tracker)
         self._chosen = publishers.of_topics(self, self._settings)
         self._inputs = [
@@ -205,6 +208,9 @@ class InfoAtlasNode(LifecycleNode):
             self._messages.stop()
             self._messages = None
         self._stop()
+        if self._recorders is not None:
+            self._recorders.close()
+            self._recorders = None
         self._inputs = []
         self._outputs.close()
         self._maker = None
@@ -218,6 +224,8 @@ class InfoAtlasNode(LifecycleNode):
                 chosen.forget()
             self._worker.reset()
             self._waits.reset()
+            if self._recorders is not None:
+                self._recorders.reset()
         response.success = True
         return response
 
@@ -273,6 +281,8 @@ class InfoAtlasNode(LifecycleNode):
         header = batch.header
         self._outputs.publish_latched(batch)
         self._waits.take(batch)
+        if self._recorders is not None:
+            self._recorders.take(batch)
         if batch.outcome is not None:
             self._health.outcome = f"{batch.outcome.state}: {batch.outcome.reason}"
         if header is None:
@@ -372,4 +382,5 @@ class InfoAtlasNode(LifecycleNode):
 
     def destroy_node(self) -> None:
         self._release()
+        self._waits.destroy()
         super().destroy_node()

@@ -140,6 +140,12 @@ class Settings:
         "file of `--save` (`infoatlas-rt keystates`, `annotate`) with the task to follow",
         live=False,
     )
+    recorders: tuple[str, ...] = setting(
+        ("",),
+        "nodes of rosbag2, as `/rosbag2_recorder`: each begins a new bag after an execution, or, "
+        "in snapshot mode, writes a snapshot of each failure and stall; with `task_file`",
+        live=False,
+    )
     follow_all: bool = setting(
         False, "also report key states and sub-tasks that cannot be followed well", live=False
     )
@@ -169,6 +175,10 @@ class Settings:
         for parameter in ("image_topic", "publisher", "publisher_b"):
             if name := getattr(self, parameter):
                 check_topic(name, parameter, "topic" if "topic" in parameter else "node")
+        for name in filter(None, self.recorders):
+            check_topic(name, "recorders", "node")
+            if not self.task_file:
+                raise InputError(f"recorders is {list(self.recorders)}: set task_file, too")
         if self.coupling and not self.topic_b:
             raise InputError("coupling needs two topics: set topic_b, or set coupling to false")
         if self.coupling and len(self.coupling_resolution) > 2:

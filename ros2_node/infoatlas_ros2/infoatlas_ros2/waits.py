@@ -61,6 +61,10 @@ class Waits:
         """Abort all goals."""
         self._begin("the node is not active")
 
+    def destroy(self) -> None:
+        """Destroy the action server, which a node does not do by itself."""
+        self._server.destroy()
+
     def take(self, batch: Published) -> None:
         """End the goals that wait for what is published; called by the worker's thread."""
         with self._lock:
