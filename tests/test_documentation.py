@@ -196,9 +196,10 @@ def test_outputs_agree_if_numbers_are_near(shown, printed, agree):
 
 
 def test_every_example_is_run():
-    """Here, as a part of bag.py or of the tutorial, or in tests/ros2/test_example.py."""
+    """Here, as a part of bag.py or of the tutorial, or in tests/ros2 and tests/lerobot."""
     scripts = {path.name for path in (ROOT / "examples").glob("*.py")}
-    assert scripts == {*EXAMPLES, "make_bag.py", "make_dataset.py", "ros_client.py"}
+    others = {"make_bag.py", "make_dataset.py", "ros_client.py", "lerobot_until_done.py"}
+    assert scripts == {*EXAMPLES, *others}
 
 
 EXAMPLES = {  # output of each
