@@ -94,7 +94,7 @@ def fit_ends(
     if found < FOUND * count:
         why = (
             f"of {count} demonstrations that were left out, {found} are nearer to the ends of the "
-            "others at their end than where they stop before it"
+            "others at their end than before it: end all at one pose, as at home"
         )
         return 0.0, NAN, NAN, why
     return near, rank / (count + 1), found / (count + 1), ""
