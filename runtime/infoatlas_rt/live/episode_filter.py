@@ -144,6 +144,8 @@ class LiveFilter(Stateful):
 
     def _advance(self, path: Float, rows: Int) -> list[tuple[int, Event]]:
         """Take a working step."""
+        if not len(rows):
+            return []
         self._working[rows] += 1
         path, apart = path[:, : self._width], path[:, self._width :]
         self._recent[self._working[rows], rows] = path
@@ -152,10 +154,11 @@ class LiveFilter(Stateful):
         self.outcomes.push(path, apart, self._working[rows], self.step[rows], rows)
         own, ahead = self._detectors, self._detectors.features.after
         found: list[tuple[int, Event]] = []
-        for length in np.unique(np.minimum(self._working[rows] + 1, self._depth)).tolist():
+        lengths = np.minimum(self._working[rows] + 1, self._depth)
+        for length in sorted(set(lengths.tolist())):
             if length <= ahead:
                 continue
-            same = rows[np.minimum(self._working[rows] + 1, self._depth) == length]
+            same = rows[lengths == length]
             back = self._working[same, None] - np.arange(length - 1, -1, -1)
             states = self._recent[back, same[:, None]]
             features = own.features.compute(states, np.array([length - 1 - ahead]))[:, 0]

@@ -138,7 +138,7 @@ class GripperFilter(Stateful):
         own, found = self.gripper, []
         opening = path[:, own.columns] @ own.weights - own.zero
         look = (opening > self._high[rows]) | (opening < self._low[rows]) | (now >= self._due[rows])
-        for i in np.flatnonzero(look).tolist():
+        for i in look.nonzero()[0].tolist():
             row = int(rows[i])
             reason = self._look(row, float(opening[i]), between[i], int(now[i]))
             if reason is not None:
@@ -239,5 +239,5 @@ class OutcomeFilter(Stateful):
                 made = own.made[rows] + (own.state[rows] == HOLDING)
                 there &= made >= len(own.gripper.early)
         self._inside[rows] = inside = np.where(there, self._inside[rows] + 1, 0)
-        for i in np.flatnonzero(inside >= model.wait).tolist():
+        for i in (inside >= model.wait).nonzero()[0].tolist():
             self._set(int(rows[i]), DONE, int(step[i]), "the state is that of the end of the task")

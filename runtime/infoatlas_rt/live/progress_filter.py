@@ -78,8 +78,6 @@ class ProgressFilter:
 
     def push(self, x: Float, between: Float, rows: Int) -> None:
         """Take a working step of some episodes: coordinates [m, p], relative positions [m, 3 m]."""
-        if not len(rows):
-            return
         model = self.model
         begun = self._steps[rows] >= 0
         self._steps[rows] += 1

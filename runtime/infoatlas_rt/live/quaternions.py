@@ -82,7 +82,7 @@ def multiply(a: Float, b: Float) -> Float:
     """Products of quaternions [..., 4], w first."""
     aw, ax, ay, az = a[..., 0], a[..., 1], a[..., 2], a[..., 3]
     bw, bx, by, bz = b[..., 0], b[..., 1], b[..., 2], b[..., 3]
-    made = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    made = np.empty(np.broadcast(a, b).shape)
     made[..., 0] = aw * bw - ax * bx - ay * by - az * bz
     made[..., 1] = aw * bx + ax * bw + ay * bz - az * by
     made[..., 2] = aw * by - ax * bz + ay * bw + az * bx
