@@ -49,8 +49,7 @@ class Followed:
     def get_observation(self):
         seen = self.robot.get_observation()
         self.tracker.push([seen[n] for n in self.tracker.task.columns], time.perf_counter())
-        done = self.tracker.outcome.state == "done"
-        self.changed = done or self.part() not in ("", self.task)
+        self.changed = self.tracker.outcome.state == "done" or self.part() not in ("", self.task)
         self.events["exit_early"] |= self.changed
         return seen
 
