@@ -14,6 +14,7 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
 -Wl,--version-script=\"${CMAKE_CURRENT_LIST_DIR}/exported.map\" -lpthread -lm")
 else()
   set(CMAKE_CXX_COMPILER "$ENV{ZIG}" c++ -target "$ENV{ZIG_TARGET}")
+  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)  # not tried with zig
   # GNU's ar makes no index of another architecture's objects.
   set(CMAKE_CXX_ARCHIVE_CREATE "\"$ENV{ZIG}\" ar qc <TARGET> <OBJECTS>")
   set(CMAKE_CXX_ARCHIVE_APPEND "\"$ENV{ZIG}\" ar q <TARGET> <OBJECTS>")
