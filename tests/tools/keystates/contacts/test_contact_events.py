@@ -197,6 +197,15 @@ def test_short_grips_are_extra_occurrences():
     assert numbers == [[1, 2], [1, 2], [1, 3, 2]]
 
 
+@pytest.mark.parametrize(("what", "unpaired"), [(What.CLOSES, (0, 1)), (What.OPENS, (-1, 0))])
+def test_events_keep_their_places_if_the_one_between_is_not_seen(what, unpaired):
+    kind = EventKind(what, gripper="gripper")
+    usual = [Event(40 * (i + 1), kind, 1.0, own, 30) for i, own in enumerate(unpaired)]
+    alike = [replace(e, unpaired=sum(unpaired), grip=30 * (i == 0)) for i, e in enumerate(usual)]
+    rows = chosen_events([usual, usual, alike], 5)
+    assert [[column.occurrence for _, column in row] for row in rows] == [[1, 2]] * 3
+
+
 def test_what_slips_out_of_the_gripper_moves_no_grasp():
     """The gripper closes on an object, and 1.5 s later entirely."""
     made = []

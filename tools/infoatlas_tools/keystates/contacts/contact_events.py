@@ -372,21 +372,27 @@ def _columns(
 ) -> list[EventKind]:
     """Column of each event of a demonstration, from the usual numbers of events.
 
-    An unpaired event that is not usual gets a place that another one leaves: a recording may end
-    before the release.
+    An unpaired event beyond the usual number gets a place that another one leaves: a recording may
+    end before the release, or an opening between two closings may be too small to be seen.
     """
     room, left = usual - Counter(e.pairing for e in row), usual.copy()
     taken: dict[int, tuple[EventKind, int | None]] = {}
     for i in sorted(range(len(row)), key=lambda i: (short[i], -i)):
         kind, own = row[i].kind, row[i].pairing
         free = [(kind, order) for order in UNPAIRED if room[kind, order] > 0]
-        if free and not usual[own]:
+        if free and (not usual[own] or (row[i].unpaired and left[own] <= 0)):
             own = free[0]
             room[own] -= 1
         left[own] -= 1
         taken[i] = own if left[own] >= 0 else (kind, None)
     seen, found = Counter[tuple[EventKind, int | None]](), []
-    for kind, order in (taken[i] for i in range(len(row))):
+    places = {
+        e.kind: sorted(o for kind, o in taken.values() if kind == e.kind and o is not None)
+        for e in row
+    }
+    for i in range(len(row)):
+        kind, order = taken[i]
+        order = None if order is None else places[kind].pop(0)
         seen[kind, order] += 1
         before = sum(usual[kind, other] for other in UNPAIRED if order is None or other < order)
         found.append(replace(kind, occurrence=before + seen[kind, order]))
