@@ -15,10 +15,11 @@ from command_line import answer, complaint, printed
 from episodes import pickcube
 from hdf5_sets import write_isaac, write_mimicgen
 from infoatlas_rt.cli.main import main
-from infoatlas_rt.errors import OutputError
+from infoatlas_rt.errors import InputError, OutputError
 from infoatlas_tools import load_trajectories
 from infoatlas_tools.annotations import lerobot_writer
 from infoatlas_tools.cli.annotate import print_quality
+from infoatlas_tools.keystates.key_states import KeyStates
 from infoatlas_tools.plots import report
 from pictures import words
 
@@ -84,14 +85,26 @@ def test_rare_parts_are_announced_unless_bodies_are_named(folder, twelve, capsys
     assert re.search(r"^Agreement .*: \d\.\d+ \(0: as evenly spaced", text, re.M)
 
 
-def test_the_table_is_printed_if_no_report_can_be_written(twelve, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("option", "what", "kind", "code"),
+    [
+        ("--report", (report, "write_report"), OutputError, 1),
+        ("--save", (KeyStates, "follow"), InputError, 2),
+    ],
+)
+def test_others_are_written_if_one_result_cannot_be(
+    twelve, tmp_path, monkeypatch, capsys, option, what, kind, code
+):
     def fails(*arguments):
-        raise OutputError("disk full")
+        raise kind("not possible")
 
-    monkeypatch.setattr(report, "write_report", fails)
-    assert main(["annotate", str(twelve), *BODIES, "--report", str(tmp_path / "a.html")]) == 1
+    monkeypatch.setattr(*what, fails)
+    parts = tmp_path / "parts.csv"
+    files = [option, str(tmp_path / "a.html"), "--out", str(parts)]
+    assert main(["annotate", str(twelve), *BODIES, *files]) == code
     text, error = capsys.readouterr()
-    assert "carry cube to goal" in text and "Report" not in text and "disk full" in error
+    assert "carry cube to goal" in text and parts.exists()
+    assert "a.html" not in text and "not possible" in error
 
 
 def test_many_unusual_episodes_are_grouped_by_reason(capsys):

@@ -163,11 +163,15 @@ def run(arguments: Namespace) -> None:
                 clocks = clock_offsets(recording, executor=executor, progress=advance)
     shifts = find_shifts(clocks) if arguments.fix_clock and clocks else None
     picture = draw(annotations, arguments)
-    live = ""
-    if arguments.save:  # first, because it may be refused
-        task = annotations.keystates.follow(annotations.subtasks)
-        task.save(arguments.save)
-        live = task.describe()
+    live, refused = "", None
+    if arguments.save:
+        try:
+            task = annotations.keystates.follow(annotations.subtasks)
+            task.save(arguments.save)
+            live = task.describe()
+        except InputError as error:  # raised when other results are written
+            way = "infoatlas-rt keystates --save follows the key states alone"
+            refused = InputError(f"--save {arguments.save}: {error}. {way}")
     written, notes = None, list[str]()
     if arguments.out or arguments.in_place:
         written = str(Path(arguments.data if arguments.in_place else arguments.out))
@@ -213,6 +217,8 @@ def run(arguments: Namespace) -> None:
         write_report(arguments.report, title, said.getvalue(), annotations, shown, unusual)
         if printed:
             print(f"Report: {arguments.report}")
+    if refused:
+        raise refused
 
 
 def check_options(arguments: Namespace, recording: Recording) -> str:
@@ -323,7 +329,7 @@ def print_annotations(
         print(f"Written: {result['written']} ({result['format']})")
     else:
         print(f"No data set is written. --out COPY writes {result['format']}: {written}")
-    if arguments.save:
+    if live:
         print(f"Saved: {arguments.save} (a task for KeyStateTracker and the ROS 2 node)")
         print(f"Live, in demonstrations left out:\n{live}")
     if arguments.plot:
