@@ -18,6 +18,7 @@ from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import InputError, OutputError
 from infoatlas_tools import load_trajectories
 from infoatlas_tools.annotations import lerobot_writer
+from infoatlas_tools.annotations.content import Annotations
 from infoatlas_tools.cli.annotate import print_quality
 from infoatlas_tools.keystates.key_states import KeyStates
 from infoatlas_tools.plots import report
@@ -88,23 +89,23 @@ def test_rare_parts_are_announced_unless_bodies_are_named(folder, twelve, capsys
 @pytest.mark.parametrize(
     ("option", "what", "kind", "code"),
     [
-        ("--report", (report, "write_report"), OutputError, 1),
-        ("--save", (KeyStates, "follow"), InputError, 2),
+        ("--report=made.html", (report, "write_report"), OutputError, 1),
+        ("--save=made.json", (KeyStates, "follow"), InputError, 2),
+        ("--out=made.csv", (Annotations, "write"), InputError, 2),
     ],
 )
 def test_others_are_written_if_one_result_cannot_be(
     twelve, tmp_path, monkeypatch, capsys, option, what, kind, code
 ):
-    def fails(*arguments):
+    def fails(*arguments, **named):
         raise kind("not possible")
 
     monkeypatch.setattr(*what, fails)
-    parts = tmp_path / "parts.csv"
-    files = [option, str(tmp_path / "a.html"), "--out", str(parts)]
-    assert main(["annotate", str(twelve), *BODIES, *files]) == code
+    monkeypatch.chdir(tmp_path)
+    assert main(["annotate", str(twelve), *BODIES, "--json=tree.json", option]) == code
     text, error = capsys.readouterr()
-    assert "carry cube to goal" in text and parts.exists()
-    assert "a.html" not in text and "not possible" in error
+    assert "carry cube to goal" in (tmp_path / "tree.json").read_text() and "made." not in text
+    assert "not possible" in error and os.listdir(tmp_path) == ["tree.json"]
 
 
 def test_many_unusual_episodes_are_grouped_by_reason(capsys):

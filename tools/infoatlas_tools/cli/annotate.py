@@ -6,13 +6,14 @@ import io
 import json
 import re
 from argparse import ArgumentParser, Namespace
-from contextlib import ExitStack, redirect_stdout
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from infoatlas_rt.cli.arguments import Target, add_json
 from infoatlas_rt.cli.console import progress, table, write_json
-from infoatlas_rt.errors import InputError
+from infoatlas_rt.errors import InfoAtlasError, InputError
 
 from ..annotations.written_formats import FORMATS, check_format, check_out
 from ..files.hub import hub_id
@@ -163,31 +164,30 @@ def run(arguments: Namespace) -> None:
                 clocks = clock_offsets(recording, executor=executor, progress=advance)
     shifts = find_shifts(clocks) if arguments.fix_clock and clocks else None
     picture = draw(annotations, arguments)
-    live, refused = "", None
-    if arguments.save:
-        try:
+    refused: list[InfoAtlasError] = []
+    written, live, notes = None, "", list[str]()
+    with raised_later(refused):
+        if arguments.save:
             task = annotations.keystates.follow(annotations.subtasks)
             task.save(arguments.save)
             live = task.describe()
-        except InputError as error:  # raised when other results are written
-            way = "infoatlas-rt keystates --save follows the key states alone"
-            refused = InputError(f"--save {arguments.save}: {error}. {way}")
-    written, notes = None, list[str]()
-    if arguments.out or arguments.in_place:
-        written = str(Path(arguments.data if arguments.in_place else arguments.out))
-        notes += annotations.write(
-            arguments.out,
-            format=name,
-            in_place=arguments.in_place,
-            quality=arguments.qa,
-            trim=arguments.trim,
-            language=arguments.language,
-            episodes=arguments.episode,
-            shifts=shifts,
-        )
-        if clocks and name == "lerobot":
-            about = json.dumps({"offsets": clocks.to_dict(), "moved": shifts}, indent=2)
-            (Path(written) / "meta" / "clocks.json").write_text(about, encoding="utf-8")
+    with raised_later(refused):
+        if arguments.out or arguments.in_place:
+            target = str(Path(arguments.data if arguments.in_place else arguments.out))
+            notes += annotations.write(
+                arguments.out,
+                format=name,
+                in_place=arguments.in_place,
+                quality=arguments.qa,
+                trim=arguments.trim,
+                language=arguments.language,
+                episodes=arguments.episode,
+                shifts=shifts,
+            )
+            if clocks and name == "lerobot":
+                about = json.dumps({"offsets": clocks.to_dict(), "moved": shifts}, indent=2)
+                (Path(target) / "meta" / "clocks.json").write_text(about, encoding="utf-8")
+            written = target
     if arguments.qa and not FORMATS[name].quality and written:
         notes.append(f"{name} cannot store the result of --qa")
     if picture is not None:
@@ -208,17 +208,27 @@ def run(arguments: Namespace) -> None:
     printed = not write_json(arguments.json, result)
     if printed:
         print(said.getvalue(), end="")
-    if arguments.report:  # last: a frame may not be decoded
-        from ..plots.report import write_report
+    with raised_later(refused):  # a frame may not be decoded
+        if arguments.report:
+            from ..plots.report import write_report
 
-        unusual = unusual_episodes(result) if arguments.qa else {}
-        title = Path(arguments.data).name
-        shown = choose_episodes(annotations, [])
-        write_report(arguments.report, title, said.getvalue(), annotations, shown, unusual)
-        if printed:
-            print(f"Report: {arguments.report}")
+            unusual = unusual_episodes(result) if arguments.qa else {}
+            title = Path(arguments.data).name
+            shown = choose_episodes(annotations, [])
+            write_report(arguments.report, title, said.getvalue(), annotations, shown, unusual)
+            if printed:
+                print(f"Report: {arguments.report}")
     if refused:
-        raise refused
+        raise type(refused[0])("; ".join(map(str, refused)))
+
+
+@contextmanager
+def raised_later(refused: list[InfoAtlasError]) -> Iterator[None]:
+    """Collect the error of one result, so that the others are written first."""
+    try:
+        yield
+    except InfoAtlasError as error:
+        refused.append(error)
 
 
 def check_options(arguments: Namespace, recording: Recording) -> str:
@@ -327,7 +337,7 @@ def print_annotations(
         print(f"Left out: {text}.")
     if result["written"]:
         print(f"Written: {result['written']} ({result['format']})")
-    else:
+    elif not (arguments.out or arguments.in_place):
         print(f"No data set is written. --out COPY writes {result['format']}: {written}")
     if live:
         print(f"Saved: {arguments.save} (a task for KeyStateTracker and the ROS 2 node)")
