@@ -121,6 +121,13 @@ def test_unusable_files_are_refused_with_their_name(tmp_path, content, message):
     assert str(path) in str(caught.value)
 
 
+def test_a_rate_that_is_none_can_be_given(tmp_path):
+    np.savez(tmp_path / "a.npz", states=GOOD, rate=0)
+    found = load_trajectories(tmp_path / "a.npz")
+    assert found.rate is None and found.notes == ("No rate: 0 Hz of the file is none.",)
+    assert load_trajectories(tmp_path / "a.npz", rate=20).notes == ()
+
+
 def test_an_empty_folder_and_two_arrays_of_samples_are_refused(tmp_path):
     refuses("is neither the folder of a data set", load_trajectories, tmp_path)
     np.savez(tmp_path / "two.npz", a=np.eye(2), b=np.eye(2))

@@ -61,6 +61,9 @@ def test_known_phases_are_found_to_within_a_step():
     assert found.steps.shape == found.steps.mask.shape == (12, 2)
     assert np.abs(found.steps - (cuts - 1)).max() <= 1 and found.reproduced.min() > 0.3
     assert np.isnan(found.met) and "show no contact" in found.warnings[0]
+    assert "No rate: a working step counts as 0.05 s" in found.notes[0]
+    fast = replace(found, trajectories=found.trajectories.described(rate=1e4))
+    assert "At 10000 Hz" in fast.warnings[0]
     assert how_sure(found.found, found.reproduced) == ["repeats"] * 2
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.errors import InputError
 
 from ..trajectories import Trajectories
+from .rates import stated_rate
 
 LARGEST = 10**8  # numbers in a file (0.8 GB): a small archive can expand to any number of zeros
 LONGEST_HEADER = 10_000  # bytes, of an .npy
@@ -58,7 +59,7 @@ def read_arrays(path: Path) -> Trajectories:
     arrays = read_numpy(path, only=("states", "lengths", "names", "rate"))
     if "states" not in arrays:
         raise InputError(f"{path} has no array `states` [sum(lengths), d]: add it")
-    states, rate = arrays["states"], None
+    states, rate, notes = arrays["states"], None, list[str]()
     names = tuple(str(name) for name in np.atleast_1d(arrays.get("names", ())))
     if "rate" in arrays:
         if arrays["rate"].ndim:
@@ -67,6 +68,9 @@ def read_arrays(path: Path) -> Trajectories:
                 "second (Hz), or leave it out"
             )
         rate = arrays["rate"].item()
+        if arrays["rate"].dtype.kind in "iuf" and stated_rate(rate) is None:
+            notes.append(f"No rate: {rate} Hz of the file is none.")
+            rate = None
     if states.dtype.kind not in "buif":
         raise InputError(
             f"{path}: states have shape {states.shape}, dtype {states.dtype}: store numbers [n, d]"
@@ -74,7 +78,7 @@ def read_arrays(path: Path) -> Trajectories:
     states = states[:, None] if states.ndim == 1 else states
     lengths = arrays.get("lengths", np.array([len(states)]))
     try:
-        return Trajectories(states, lengths, names, rate)
+        return Trajectories(states, lengths, names, rate, notes=tuple(notes))
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 

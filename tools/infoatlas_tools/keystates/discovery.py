@@ -149,6 +149,8 @@ def discover_keystates(
         if count == "auto":
             found, rest = _automatic(found, recordings)
             seen += [*rest, *_beyond(evidence.events)]
+    if not given.rate:
+        seen.insert(0, "No rate: a working step counts as 0.05 s. Pass the rate (--rate HZ).")
     notes = (*coordinates.notes, *_gripper_notes(given.names, coordinates, evidence), *seen)
     found = found.take(order_in_time(found.steps, lengths))
     reached = recordings.reached(found.steps, found.shared)

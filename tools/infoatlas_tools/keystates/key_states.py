@@ -31,7 +31,7 @@ from .motion.motion_scales import Recordings
 from .subtasks.find_subtasks import subtasks_of
 from .subtasks.subtask_results import Subtasks
 from .trust.quality import Quality
-from .trust.trust import reasons, repetition
+from .trust.trust import data_reasons, reasons, repetition
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,8 +230,10 @@ class KeyStates:
     def warnings(self) -> tuple[str, ...]:
         """Reasons not to rely on the key states, as sentences; empty if there is none."""
         data = self.trajectories
-        names = episode_names(data)
-        found = warn(self.recordings.coordinates.dropouts, names)
+        found = (
+            *warn(self.recordings.coordinates.dropouts, episode_names(data)),
+            *data_reasons(data.lengths, data.rate, bool(self.labels)),
+        )
         if self.labels:
             return found
         return (*found, *reasons(self.found, self.evidence, self.reproduced))

@@ -15,6 +15,7 @@ from ..motion.motion_scales import STRONGEST, MotionScales, bursts
 
 HALVED = 24  # demonstrations that are split into halves, at most: the time grows with them
 MARGIN = 1.1  # times the bursts of every copy with random phases, which have to be exceeded
+USUAL = 0.5, 600.0  # s that a demonstration lasts; else the rate may be wrong
 REPEATS = 0.3  # share of a key state that is found again above chance, from which it repeats
 
 
@@ -47,6 +48,23 @@ def repetition(found: Steps, reproduced: Float) -> float:
     """Mean share of the shared key states that other demonstrations find again; NaN if unknown."""
     again = np.maximum(reproduced[found.shared], 0)  # NaN stays
     return float(np.nanmean(again)) if np.isfinite(again).any() else float("nan")
+
+
+def data_reasons(lengths: Int, rate: float | None, labelled: bool) -> list[str]:
+    """Sentences about few demonstrations without labels, or an unlikely rate (Hz)."""
+    texts, seconds = [], float(np.median(lengths)) / (rate or np.nan)
+    if seconds < USUAL[0] or seconds > USUAL[1]:
+        own = f"At {rate:g} Hz, demonstrations last {float(f'{seconds:.2g}'):,g} s (median)"
+        texts.append(f"{own}, and motions are looked for in seconds: check the rate (--rate HZ).")
+    if len(lengths) == 1 and not labelled:
+        texts.append(
+            "All rows are one demonstration, so nothing shows which key states repeat. If there "
+            "are several, separate them: lengths in an .npz, --episode-column in a table."
+        )
+    elif len(lengths) < ENOUGH and not labelled:
+        own = f"{len(lengths)} demonstrations are few: they may agree by chance, and figures"
+        texts.append(f"{own} about others rest on so many. What helps: {ENOUGH} or more.")
+    return texts
 
 
 def reasons(found: Steps, evidence: Evidence, reproduced: Float) -> tuple[str, ...]:
