@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infoatlas_rt.cli.arguments import Target, add_json
+from infoatlas_rt.cli.arguments import Target
 from infoatlas_rt.cli.console import progress, table, write_json
 from infoatlas_rt.errors import InfoAtlasError, InputError
 
@@ -19,15 +19,8 @@ from ..annotations.written_formats import FORMATS, check_format, check_out
 from ..files.hub import hub_id
 from ..presentation import first_names, require_matplotlib, with_count
 from .recording_arguments import (
-    DEMONSTRATIONS,
     add_bodies,
-    add_camera,
-    add_discovery,
-    add_jobs,
-    add_loading,
-    add_plot,
-    add_save,
-    add_topic,
+    add_demonstrations,
     opened,
     options_named,
     parse_count,
@@ -57,7 +50,6 @@ NUMBER = re.compile(r"[\d.,%]+")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("data", metavar="DATA", help=DEMONSTRATIONS)
     parser.add_argument("--out", metavar="COPY", help="file or folder to write; it must not exist")
     parser.add_argument(
         "--in-place",
@@ -106,11 +98,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="also write the names of the sub-tasks as rows of this style of LeRobot's "
         "language_persistent, for LeRobot from 0.6 and its lerobot_collate_fn",
     )
-    add_loading(parser, cuts=True)
-    add_camera(parser)
-    add_discovery(parser)
-    add_save(parser)
-    add_plot(parser)
     parser.add_argument(
         "--report",
         action=Target,
@@ -126,9 +113,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "given several times. Default: the one of median length in the picture, all for Rerun. "
         "With --camera, the picture shows the objects unless this is given",
     )
-    add_jobs(parser)
-    add_json(parser)
-    add_topic(parser.add_argument_group("a folder of ROS bags"))
+    add_demonstrations(parser)
 
 
 def run(arguments: Namespace) -> None:

@@ -6,18 +6,10 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infoatlas_rt.cli.arguments import add_json
 from infoatlas_rt.cli.console import progress, table, write_json
 
 from .recording_arguments import (
-    DEMONSTRATIONS,
-    add_camera,
-    add_discovery,
-    add_jobs,
-    add_loading,
-    add_plot,
-    add_save,
-    add_topic,
+    add_demonstrations,
     opened,
     options_named,
     parse_count,
@@ -38,20 +30,12 @@ EXAMPLES = (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("data", metavar="DEMOS", help=DEMONSTRATIONS)
-    add_loading(parser, cuts=True)
-    add_camera(parser)
-    add_discovery(parser)
     parser.add_argument(
         "--details",
         action="store_true",
         help="print kinds, strengths and unusual demonstrations, too",
     )
-    add_plot(parser)
-    add_save(parser)
-    add_jobs(parser)
-    add_json(parser)
-    add_topic(parser.add_argument_group("a folder of ROS bags"))
+    add_demonstrations(parser)
 
 
 def run(arguments: Namespace) -> None:

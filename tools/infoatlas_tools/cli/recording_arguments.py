@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from infoatlas_rt.cli.arguments import Target
+from infoatlas_rt.cli.arguments import Target, add_json
 from infoatlas_rt.errors import InputError
 
 from ..files.tables.table_formats import NAMED
@@ -67,18 +67,6 @@ def add_plot(parser: ArgumentParser, what: str = "picture") -> None:
     parser.add_argument("--plot", action=Picture, metavar="FILE", help=text)
 
 
-def add_save(parser: ArgumentParser) -> None:
-    """--save."""
-    text = "task file for KeyStateTracker and the ROS 2 node"
-    parser.add_argument("--save", action=Target, metavar="FILE", help=text)
-
-
-def add_jobs(parser: ArgumentParser) -> None:
-    """--jobs."""
-    text = "processes at once; the result is the same (default: all cores, of 200 episodes on)"
-    parser.add_argument("--jobs", type=int, metavar="N", help=text)
-
-
 def add_topic(group: Any) -> None:
     """--topic, --field and --joints: the states in the messages of a bag."""
     group.add_argument(
@@ -98,19 +86,6 @@ def add_topic(group: Any) -> None:
         nargs="+",
         metavar="NAME",
         help="elements of arrays to read, by the names in the messages (default: all)",
-    )
-
-
-def add_camera(parser: ArgumentParser) -> None:
-    """--camera."""
-    parser.add_argument(
-        "--camera",
-        action=Once,
-        metavar="NAME",
-        help="camera whose images are read, too: a feature of a LeRobot data set, as "
-        "observation.images.top or top, or a topic of ROS bags. For other data, a folder with a "
-        "video or a folder of images for each demonstration, with its name or number (default: "
-        "none)",
     )
 
 
@@ -195,8 +170,19 @@ def add_loading(parser: ArgumentParser, cuts: bool = False) -> None:
     )
 
 
-def add_discovery(parser: ArgumentParser) -> None:
-    """--count, --label, --date, and those of `add_description`."""
+def add_demonstrations(parser: ArgumentParser) -> None:
+    """DATA, --camera, --count, --label, --date, --save, --jobs, and options of other commands."""
+    parser.add_argument("data", metavar="DATA", help=DEMONSTRATIONS)
+    add_loading(parser, cuts=True)
+    parser.add_argument(
+        "--camera",
+        action=Once,
+        metavar="NAME",
+        help="camera whose images are read, too: a feature of a LeRobot data set, as "
+        "observation.images.top or top, or a topic of ROS bags. For other data, a folder with a "
+        "video or a folder of images for each demonstration, with its name or number (default: "
+        "none)",
+    )
     parser.add_argument(
         "--count",
         metavar="K",
@@ -222,6 +208,13 @@ def add_discovery(parser: ArgumentParser) -> None:
         "opening. command: the begin of either",
     )
     add_description(parser)
+    add_plot(parser)
+    text = "task file for KeyStateTracker and the ROS 2 node"
+    parser.add_argument("--save", action=Target, metavar="FILE", help=text)
+    text = "processes at once; the result is the same (default: all cores, of 200 episodes on)"
+    parser.add_argument("--jobs", type=int, metavar="N", help=text)
+    add_json(parser)
+    add_topic(parser.add_argument_group("a folder of ROS bags"))
 
 
 def add_description(parser: ArgumentParser, stride: bool = True) -> None:
