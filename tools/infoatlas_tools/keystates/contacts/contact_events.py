@@ -372,7 +372,7 @@ def _columns(
 ) -> list[EventKind]:
     """Column of each event of a demonstration, from the usual numbers of events.
 
-    An unpaired event beyond the usual number gets a place that another one leaves: a recording may
+    An unpaired event beyond the usual number gets a place that another one leaves. A recording may
     end before the release, or an opening between two closings may be too small to be seen.
     """
     room, left = usual - Counter(e.pairing for e in row), usual.copy()

@@ -73,8 +73,8 @@ def fit_subtasks(
         if not examples:
             raise InputError(
                 f"no demonstration has the sub-tasks {[subtasks.names[p] for p in which]} in this "
-                "order, so they cannot be followed: leave them out, as infoatlas-rt keystates "
-                "--save does, or find them by a tool and its objects"
+                "order, so they cannot be followed: leave them out (keystates --save), or find "
+                "them by a tool and its objects"
             )
         at = [stops[i] for _, i in judged]
         model, followed = _fit_tool(examples, np.array(which, np.int64), pairs, recordings, at)
