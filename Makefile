@@ -100,9 +100,12 @@ summary: .venv-dev/ready ## figures of the README, from these pages
 lint: .venv-dev/ready ## ruff and mypy
 	$(DEV)/ruff check . && $(DEV)/ruff format --check . && $(DEV)/mypy
 
-docs: .venv-docs/ready .venv/ready ## the site, in build/docs/site; warnings and dead links are errors
+docs: .venv-docs/ready .venv/tests build/native/ready ## the site, in build/docs/site; warnings, dead links and failing notebooks are errors (a C++20 compiler)
 	$(DOCS)/python docs/site/stage.py build/docs/source
 	$(RUN)/python docs/site/demo.py build/docs/source/label.html
+	PYTHONPATH=$(CURDIR)/build/native/package OMP_NUM_THREADS=1 $(RUN)/jupyter nbconvert --log-level ERROR \
+		--ExecutePreprocessor.extra_arguments=--log-level=ERROR --execute --to markdown \
+		--output-dir build/docs/source/examples examples/*.ipynb
 	PYTHONPATH=docs/site NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --quiet --strict -f docs/site/mkdocs.yml
 
 environments: .venv/tests .venv-dev/ready .venv-docs/ready ## environments of lint, docs and test; -j makes them in parallel

@@ -12,6 +12,7 @@ DOCUMENTED.
 import ast
 import inspect
 import io
+import json
 import re
 import sys
 import tokenize
@@ -23,6 +24,7 @@ PAGES = (
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "runtime/native/DESIGN.md"),
     *("benchmarks/results/README.md", "examples/README.md", "examples/data/README.md"),
     *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")),
+    *sorted(f"examples/{page.name}" for page in (ROOT / "examples").glob("*.ipynb")),
 )
 DOCUMENTED = ("runtime/infoatlas_rt", "runtime/native/infoatlas_native", "tools/infoatlas_tools")
 PACKAGES = (*DOCUMENTED, "train", "export", "ros2_node", "benchmarks", "examples")
@@ -174,7 +176,10 @@ def _text(node: ast.AST | None) -> str | None:
 def check(file: Path) -> list[str]:
     """Findings of a page or a Python file, with file and line."""
     text = file.read_text(encoding="utf-8")
-    parts = [*page(text)] if file.suffix == ".md" else []
+    if file.suffix == ".ipynb":
+        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"]
+        text = "\n\n".join("".join(cell["source"]) for cell in cells)
+    parts = [*page(text)] if file.suffix in (".md", ".ipynb") else []
     for line, message in messages(text) if file.suffix == ".py" else ():
         # A program may write pages, with lists and tables, and scenes in XML, without sentences.
         pages = () if message.lstrip().startswith("<") else page(inspect.cleandoc(message))

@@ -240,6 +240,16 @@ def test_links_of_the_notebook_lead_to_files():
     assert {*(ROOT / "notebook").glob("*.md")} <= reached
 
 
+def test_notebooks_are_short_and_without_outputs():
+    """`make docs` runs them; the site shows their outputs."""
+    pages = sorted((ROOT / "examples").glob("*.ipynb"))
+    for page in pages:
+        cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
+        assert len(cells) <= 12 and not any(cell.get("outputs") for cell in cells), page.name
+        assert f"examples/{page.stem}.md" in (ROOT / "docs/site/mkdocs.yml").read_text("utf-8")
+    assert len(pages) == 3
+
+
 def test_a_dead_link_is_an_error(tmp_path):
     module = script("stage")
     module.ROOT = tmp_path

@@ -35,7 +35,7 @@ def reachable(first: Path) -> set[Path]:
         if page in found:
             continue
         found.add(page)
-        for target in linked(page) if page.suffix == ".md" else []:
+        for target in linked(page) if page.suffix in (".md", ".ipynb") else []:
             if not target.is_file() or not target.is_relative_to(ROOT):
                 raise FileNotFoundError(f"{page.relative_to(ROOT)} links to {target}: no such file")
             waiting.append(target)
@@ -50,7 +50,8 @@ def main(folder: str) -> None:
         if file.suffix == ".md":
             # A site draws Markdown in an HTML block if the block asks for it. GitHub always does.
             text = file.read_text(encoding="utf-8").replace("<details>", '<details markdown="1">')
-            copy.write_text(text, encoding="utf-8")
+            # make docs runs the notebooks, and writes them as pages.
+            copy.write_text(text.replace(".ipynb)", ".md)"), encoding="utf-8")
         else:
             shutil.copy(file, copy)
     for name in ("style.css", "mark.svg"):

@@ -1,7 +1,8 @@
-"""Counts, names and parameters as text; pandas and matplotlib, imported when results are shown."""
+"""Counts, names and parameters as text; results in notebooks; pandas and matplotlib if needed."""
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
+from html import escape
 from importlib import import_module
 from itertools import chain, count, islice
 from typing import Any
@@ -22,6 +23,30 @@ class ParameterError(InputError):
         for name in re.findall(r"`(\w+)`", text):
             text = text.replace(f"`{name}`", f"--{others.get(name, name)}".replace("_", "-"))
         return InputError(text)
+
+
+Rows = list[tuple[str, ...]]
+Content = tuple[str, Rows, list[str]]
+
+
+class Shown:
+    """A result that a notebook shows as `print` does, with its rows as a table."""
+
+    def _content(self) -> Content:
+        """What is printed: the first line, rows below their headers, and the lines after them."""
+        head, *notes = str(self).split("\n")
+        return head, [], notes
+
+    def _repr_html_(self) -> str:
+        head, rows, notes = self._content()
+        kept = [i for i, cells in enumerate(zip(*rows, strict=True)) if any(cells[1:])]
+        lines = [
+            "".join(f'<{tag} style="text-align: left">{escape(row[i])}</{tag}>' for i in kept)
+            for tag, row in zip(["th", *["td"] * len(rows)], rows, strict=False)
+        ]
+        table = "".join(f"<tr>{line}</tr>\n" for line in lines)
+        parts = [f"<p>{escape(text)}</p>" for text in (head, *notes)]
+        return "\n".join([parts[0], f"<table>\n{table}</table>" if rows else "", *parts[1:]])
 
 
 def with_count(number: int, noun: str) -> str:

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from infoatlas_rt.estimation.result import FLAGS, INTERVAL, SIMILAR_ROWS
 
-from ..presentation import axes_of, require_pandas
+from ..presentation import Shown, axes_of, require_pandas
 
 
 @dataclass(frozen=True, eq=False)
-class ConditionalEstimate:
+class ConditionalEstimate(Shown):
     """An estimate of the conditional mutual information, with its test.
 
     Attributes

@@ -30,6 +30,8 @@ from infoatlas_rt.estimation.result import SIMILAR_ROWS
 from infoatlas_rt.inputs.checks import as_count
 from infoatlas_rt.inputs.gpu_arrays import Array, array_namespace, beside, to_host
 
+from ..presentation import Shown
+
 PERMUTATIONS = 199
 # Of a period that two series share: least share of the variance of both, and least number of
 # periods. The spectra have FINER frequencies for each multiple of 1 / n.
@@ -38,7 +40,7 @@ LEVEL = 0.05  # the largest p-value, corrected if there are several tests, that 
 
 
 @dataclass(frozen=True, eq=False)
-class IndependenceResult:
+class IndependenceResult(Shown):
     """Result of a test of independence.
 
     Attributes

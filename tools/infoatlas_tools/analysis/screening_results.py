@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.estimation.result import FLAGS, INTERVAL, SIMILAR_ROWS, value_text
 from infoatlas_rt.inputs.checks import as_choice
 
-from ..presentation import axes_of, require_pandas
+from ..presentation import Content, Shown, axes_of, require_pandas
 from .independence import LEVEL
 
 LINEAR = 10.0  # nats by which the estimate of a linear function is preferred
@@ -17,7 +17,7 @@ SHOWN = 20  # rows of a result that are printed, at most
 
 
 @dataclass(frozen=True, eq=False)
-class Screening:
+class Screening(Shown):
     """Many estimates, each with a test, p-values corrected for their number.
 
     Attributes
@@ -85,17 +85,27 @@ class Screening:
     def _draw(self, ax: Any) -> None:
         raise NotImplementedError
 
-    def _line(self, label: str, i: int) -> str:
-        tested = f", p = {self.p_value[i]:.3g}"
-        if self.correction != "none":
-            tested += f", corrected p = {self.p_adjusted[i]:.3g}"
+    def _row(self, label: str, i: int) -> tuple[str, ...]:
+        corrected = self.permutations and self.correction != "none"
         flags = [name for name in FLAGS if getattr(self, name)[i]]
         flags += [] if self.stderr[i] else ["degenerate"]
         return (
-            f"{label}: {value_text(self.mi[i], self.stderr[i], self.at_least[i])} nats"
-            + (tested if self.permutations else "")
-            + (f" [{', '.join(flags)}]" if flags else "")
+            label,
+            value_text(self.mi[i], self.stderr[i], self.at_least[i]),
+            f"{self.p_value[i]:.3g}" if self.permutations else "",
+            f"{self.p_adjusted[i]:.3g}" if corrected else "",
+            ", ".join(flags),
         )
+
+    def __str__(self) -> str:
+        """A line for each estimate."""
+        head, rows, notes = self._content()
+        forms = ("{}", ": {} nats", ", p = {}", ", corrected p = {}", " [{}]")
+        lines = [
+            "".join(form.format(cell) for form, cell in zip(forms, row, strict=True) if cell)
+            for row in rows[1:]
+        ]
+        return "\n".join([head, *lines, *notes])
 
     @property
     def least_adjusted(self) -> float:
@@ -103,9 +113,9 @@ class Screening:
         tests = 1 if self.correction == "none" else len(self.mi)
         return min(1.0, tests / (1 + self.permutations))
 
-    def _lines(self, head: str, labels: list[str], rows: Any) -> str:
-        shown = [self._line(labels[i], i) for i in rows[:SHOWN]]
-        more = [f"... and {len(rows) - SHOWN} more"] if len(rows) > SHOWN else []
+    def _table(self, head: str, labels: list[str], order: Any) -> Content:
+        rows = [self._row(labels[i], i) for i in order[:SHOWN]]
+        more = [f"... and {len(order) - SHOWN} more"] if len(order) > SHOWN else []
         if self.permutations and self.correction != "none":
             more.append(
                 f"corrected p: for {len(self.mi)} tests at once ({self.correction}); with "
@@ -115,7 +125,8 @@ class Screening:
         more += [f"{name}: {text}" for name, text in FLAGS.items() if getattr(self, name).any()]
         if self.autocorrelated:
             more.append(SIMILAR_ROWS)
-        return "\n".join([f"{head} (n={self.samples}, {self.how})", *shown, *more])
+        headers = ("", "nats", "p", "corrected p", "flags")
+        return f"{head} (n={self.samples}, {self.how})", [headers, *rows], more
 
 
 def rank_lags(mi: NDArray[np.float64], at_least: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -156,8 +167,8 @@ class LagScan(Screening):
         """Position of the largest estimate in `lags`."""
         return int(rank_lags(self.mi, self.at_least).argmax())
 
-    def __str__(self) -> str:
-        """The best lag if one is significant, and a line for each."""
+    def _content(self) -> Content:
+        """The best lag if one is significant, and a row for each."""
         labels = [f"lag {lag}" for lag in self.lags]
         low, high = self.interval
         found = not self.permutations or bool((self.p_adjusted <= LEVEL).any())
@@ -165,9 +176,9 @@ class LagScan(Screening):
             f"{self.question}: {'' if found else 'no lag is significant; '}largest at lag "
             f"{self.best:.3g} (90% interval {low:.3g} to {high:.3g})"
         )
-        lines = self._lines(head, labels, np.arange(len(labels)))
+        head, rows, notes = self._table(head, labels, np.arange(len(labels)))
         ends = len(labels) > 1 and self.best in self.lags[[0, -1]]
-        return lines + ("\nThe largest value is at an end: try more lags" if ends else "")
+        return head, rows, [*notes, *["The largest value is at an end: try more lags"] * ends]
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row for each lag; InputError if pandas is not installed."""
@@ -201,10 +212,10 @@ class FeatureRanking(Screening):
     names: tuple[str, ...]
     order: NDArray[np.int64]
 
-    def __str__(self) -> str:
-        """A line for each feature."""
+    def _content(self) -> Content:
+        """A row for each feature."""
         head = f"{len(self.names)} feature{'s' * (len(self.names) != 1)}"
-        return self._lines(head, list(self.names), np.arange(len(self.names)))
+        return self._table(head, list(self.names), np.arange(len(self.names)))
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row for each feature; InputError if pandas is not installed."""
@@ -252,11 +263,11 @@ class PairwiseInformation(Screening):
         found[first, second] = found[second, first] = columns[value]
         return found
 
-    def __str__(self) -> str:
-        """A line for each pair, the most dependent one first."""
+    def _content(self) -> Content:
+        """A row for each pair, the most dependent one first."""
         labels = [f"{self.names[i]}, {self.names[j]}" for i, j in self.pairs]
         order = np.argsort(-self.mi, kind="stable")
-        return self._lines(f"{len(labels)} pairs of {len(self.names)} columns", labels, order)
+        return self._table(f"{len(labels)} pairs of {len(self.names)} columns", labels, order)
 
     def to_frame(self) -> Any:
         """`matrix()` as a pandas DataFrame [d, d]; InputError if pandas is not installed."""

@@ -16,6 +16,7 @@ from infoatlas_rt.estimation.redundancy import redundant
 from infoatlas_rt.estimation.result import Estimate
 from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
 
+from ..presentation import Content, Shown, with_count
 from .conditional import conditional
 from .independence import LEVEL, PERMUTATIONS
 from .many_tests import PER_TEST
@@ -23,7 +24,7 @@ from .screening import column_labels
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureSelection:
+class FeatureSelection(Shown):
     """Features in the order of their selection.
 
     Attributes
@@ -53,15 +54,21 @@ class FeatureSelection:
     joint: Estimate | None
     end: str
 
-    def __str__(self) -> str:
-        """A line for each step."""
-        count = len(self.names)
-        lines = [f"{count} feature{'s' * (count != 1)}, by steps with a corrected p up to {LEVEL}"]
+    def _content(self) -> Content:
+        """A row for each step."""
+        head = (
+            f"{with_count(len(self.names), 'feature')}, by steps with a corrected p up to {LEVEL}"
+        )
+        rows = [("", "nats more")]
         for i in np.unique(self.step, return_index=True)[1]:
             own = " with ".join(np.array(self.names)[self.step == self.step[i]])
-            lines.append(f"{own}: {self.mi[i]:.3f} ± {self.stderr[i]:.3f} nats more")
+            rows.append((own, f"{self.mi[i]:.3f} ± {self.stderr[i]:.3f}"))
         together = [f"together: {self.joint}"] if self.joint else []
-        return "\n".join([*lines, *together, *([self.end] if self.end else [])])
+        return head, rows, [*together, *[self.end] * bool(self.end)]
+
+    def __str__(self) -> str:
+        head, rows, notes = self._content()
+        return "\n".join([head, *(f"{own}: {nats} nats more" for own, nats in rows[1:]), *notes])
 
 
 def select_features(

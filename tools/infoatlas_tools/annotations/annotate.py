@@ -111,6 +111,7 @@ def annotate(
                 f"({', '.join(subtasks.names)}): pass one for each"
             )
         subtasks = replace(subtasks, given_names=tuple(names))
+    progress(1.0)
     return Annotations(found, subtasks, episode_names(given), source)
 
 

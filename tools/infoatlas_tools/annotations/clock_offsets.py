@@ -19,7 +19,7 @@ from ..cameras.camera import Camera
 from ..clocks.pictures import BUDGET, arm_columns, camera_clock
 from ..columns import GRIPPER
 from ..each_episode import each
-from ..presentation import axes_of
+from ..presentation import Shown, axes_of
 from ..trajectories import Trajectories, as_trajectories, episode_names
 
 LISTED = 5  # episodes that are named, at most
@@ -29,7 +29,7 @@ GRIPPERS = re.compile(rf"(?!.*(veloc|effort|torque|current|force)).*({GRIPPER.pa
 
 
 @dataclass(frozen=True, eq=False)
-class Clock:
+class Clock(Shown):
     """The offset of a camera, or of commands, against the states; below 0, it is before them."""
 
     name: str  # "camera front", "commands", "commands of the left gripper"
@@ -113,7 +113,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Clocks:
+class Clocks(Shown):
     """Offsets of all that is recorded beside the states, a row each."""
 
     rows: tuple[Clock, ...]

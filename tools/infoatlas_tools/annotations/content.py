@@ -70,6 +70,12 @@ class Annotations:
         named = self.keystates.named(self.subtasks.keystate_names)
         object.__setattr__(self, "keystates", named)  # all outputs have the same words
 
+    def __str__(self) -> str:
+        return f"{self.subtasks}\n{self.keystates}"
+
+    def _repr_html_(self) -> str:
+        return self.subtasks._repr_html_() + self.keystates._repr_html_()
+
     @property
     def actions(self) -> Sequence[Float] | None:
         """N arrays [T or T - 1, q]; None without a recording, or if that has none."""

@@ -14,7 +14,7 @@ from infoatlas_rt.errors import InputError
 
 from ..keystates.labels import as_labels
 from ..keystates.motion.durations import ONE_EVENT
-from ..presentation import first_names, with_count
+from ..presentation import Shown, first_names, with_count
 from ..trajectories import Trajectories, as_trajectories, episode_names
 from .cycles import ALIKE, Marks, alikeness, find_pairs, way_of
 from .rests import read_motion
@@ -41,7 +41,7 @@ class Execution:
 
 
 @dataclass(frozen=True)
-class Cuts:
+class Cuts(Shown):
     """The executions of recordings, in order of time."""
 
     executions: tuple[Execution, ...]

@@ -17,7 +17,7 @@ from infoatlas_rt.estimation.estimator import Estimator
 from infoatlas_rt.live.detectors import Detectors
 from infoatlas_rt.live.task import Task
 
-from ..presentation import with_count
+from ..presentation import Content, Shown, with_count
 from ..trajectories import Trajectories, episode_names
 from . import summary as tables
 from .contacts.contact_events import Evidence
@@ -35,7 +35,7 @@ from .trust.trust import data_reasons, reasons, repetition
 
 
 @dataclass(frozen=True, eq=False)
-class KeyStates:
+class KeyStates(Shown):
     """Key states of N demonstrations.
 
     Attributes
@@ -351,10 +351,15 @@ class KeyStates:
         """
         self.follow(subtasks).save(path)
 
-    def __str__(self) -> str:
+    def _content(self) -> Content:
         rate = "" if self.trajectories.rate is None else f" at {self.trajectories.rate:g} Hz"
         most = int(self.steps.count(axis=1).max(initial=0))
         shared = with_count(int(self.shared.sum()), "key state")
         head = f"{shared} of {with_count(len(self.steps), 'demonstration')}{rate}"
-        lines = [f"{head}, up to {most} in each", *tables.lines(self.found, self.reproduced)]
-        return "\n".join([*lines, *tables.agreement(self.agreement), *self.warnings])
+        rows, notes = tables.rows(self.found, self.reproduced)
+        notes += [*tables.agreement(self.agreement), *self.warnings]
+        return f"{head}, up to {most} in each", rows, notes
+
+    def __str__(self) -> str:
+        head, rows, notes = self._content()
+        return "\n".join([head, *tables.lines(rows), *notes])

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..array_types import Float
-from ..presentation import require_pandas, with_count
+from ..presentation import Rows, require_pandas, with_count
 from ..trajectories import Trajectories
 from .contacts.event_names import CONTACT, GRIPPER, LABEL, What
 from .contacts.keystate_steps import Steps
@@ -67,26 +67,30 @@ def how_sure(found: Steps, reproduced: Float) -> list[str]:
     return texts
 
 
-def lines(found: Steps, reproduced: Float) -> list[str]:
-    """A line for each column, below a header; none without columns.
+def rows(found: Steps, reproduced: Float) -> tuple[Rows, list[str]]:
+    """A row for each shared column, below the headers, and lines about the rows.
 
-    Columns that are not shared are counted in one line.
+    Columns that are not shared are counted in one line. There are none without columns.
     """
     sure = how_sure(found, reproduced)
-    rows = [("key state", "median step (quartiles)", "in demonstrations", "how sure")]
+    cells: Rows = [("key state", "median step (quartiles)", "in demonstrations", "how sure")]
     for column, (name, word) in enumerate(zip(found.names, sure, strict=True)):
         own = found.steps[:, column].compressed()
         low, middle, high = np.percentile(own, [25, 50, 75])
         place = f"{middle:.0f} ({low:.0f} to {high:.0f})"
         if not found.shared[column]:
             continue
-        rows.append((name, place, f"{len(own)}/{len(found.steps)}", word))
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    text = [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d}" for a, b, c, d in rows]
-    others = int((~found.shared).sum())
+        cells.append((name, place, f"{len(own)}/{len(found.steps)}", word))
+    others, text = int((~found.shared).sum()), list[str]()
     if others:
         text.append(f"  and {with_count(others, 'more key state')}, each in few demonstrations")
     shared = [event for event, own in zip(found.events, found.shared, strict=True) if own]
     if any(event.what is What.CHANGE and not event.words for event in shared):
         text.append("change A, B, ...: changes of the motion, the strongest first; lines: by time")
-    return text if sure else []
+    return (cells, text) if sure else ([], [])
+
+
+def lines(rows: Rows) -> list[str]:
+    """The rows as text, in columns."""
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d}" for a, b, c, d in rows]

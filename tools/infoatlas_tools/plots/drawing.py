@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from infoatlas_rt.errors import InputError
@@ -35,9 +36,20 @@ def new_figure(width: float, height: float) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure  # no pyplot: no window, no global state
 
-    figure = Figure(figsize=(width, height), dpi=160, facecolor="white")
+    class Picture(Figure):  # matplotlib shows figures of pyplot alone in a notebook
+        def _repr_png_(self) -> bytes:
+            return png(self)
+
+    figure = Picture(figsize=(width, height), dpi=160, facecolor="white")
     FigureCanvasAgg(figure)  # measures texts; sizes of other formats differ by a pixel or two
     return figure
+
+
+def png(figure: Figure) -> bytes:
+    """The picture at the size for a page."""
+    file = BytesIO()
+    figure.savefig(file, format="png", dpi=100)
+    return file.getvalue()
 
 
 def style_axes(axes: Axes) -> None:

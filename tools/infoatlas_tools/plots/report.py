@@ -14,6 +14,7 @@ from infoatlas_rt.errors import OutputError
 from ..annotations.content import Annotations
 from .annotation_plot import annotation_figure
 from .contact_sheet import contact_sheet
+from .drawing import png
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -94,16 +95,14 @@ def _frames(annotations: Annotations, episode: int) -> list[str]:
     for image in camera.read(episode, [kept.start, kept.stop - 1], WIDTH):
         file = BytesIO()
         imsave(file, image, format="jpg")
-        found.append(_image(file, "jpeg", "frame"))
+        found.append(_image(file.getvalue(), "jpeg", "frame"))
     return found
 
 
 def _picture(figure: Figure) -> str:
-    file = BytesIO()
-    figure.savefig(file, format="png", dpi=100)
-    return _image(file, "png")
+    return _image(png(figure), "png")
 
 
-def _image(file: BytesIO, kind: str, style: str = "") -> str:
-    data = base64.b64encode(file.getvalue()).decode()
+def _image(image: bytes, kind: str, style: str = "") -> str:
+    data = base64.b64encode(image).decode()
     return f'<img class="{style}" alt="" src="data:image/{kind};base64,{data}">'

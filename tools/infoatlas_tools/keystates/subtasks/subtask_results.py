@@ -11,11 +11,12 @@ from infoatlas_rt.errors import InputError
 from infoatlas_rt.estimation.result import INTERVAL
 
 from ...array_types import Float, Int
-from ...presentation import require_pandas, with_count
+from ...presentation import Content, Rows, Shown, require_pandas, with_count
 from ...trajectories import step_seconds
 from ..contacts.event_names import END, EventKind, add_number
 
 WORLD = "world"  # reference of a part that no object is informative about
+WIDTHS = (">3", "<28", ">5", ">7", "<12", "<13", ">5", "<12", ">5")  # of printed columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +155,7 @@ class SeenObjects:
 
 
 @dataclass(frozen=True, eq=False)
-class Subtasks:
+class Subtasks(Shown):
     """Sub-tasks of N demonstrations.
 
     Attributes
@@ -335,22 +336,22 @@ class Subtasks:
                 )
         return tuple(found)
 
-    def __str__(self) -> str:
-        lines = [
-            f"{with_count(len(self.parts), 'sub-task')} of "
-            f"{with_count(len(self.lengths), 'demonstration')}",
-            f"{'#':>3}  {'sub-task':<28}  {'steps':>5}  {'in':>7}  {'reference':<12}  "
-            f"{'orientation':<13}  {'nats':>5}  {'runner-up':<12}  {'nats':>5}",
-        ]
-        rows = zip(self.parts, self.names, self.completed.tolist(), strict=True)
-        for i, (part, name, present) in enumerate(rows, start=1):
+    def _content(self) -> Content:
+        total = len(self.lengths)
+        head = f"{with_count(len(self.parts), 'sub-task')} of {with_count(total, 'demonstration')}"
+        headers = ("#", "sub-task", "steps", "in", "reference", "orientation", "nats", "runner-up")
+        rows: Rows = [(*headers, "nats")]
+        parts = zip(self.parts, self.names, self.completed.tolist(), strict=True)
+        for i, (part, name, present) in enumerate(parts, start=1):
             own, other = part.nats
-            lines.append(
-                f"{i:>3}  {name:<28}  {part.duration:>5.0f}  {present:>3}/{len(self.lengths):<3}  "
-                f"{part.reference or '-':<12}  {part.orientation:<13}  {own:>5}  "
-                f"{part.runner_up or '-':<12}  {other:>5}"
-            )
-        return "\n".join([*lines, *self.notes, *self.warnings])
+            about = part.reference or "-", part.orientation, own, part.runner_up or "-", other
+            rows.append((str(i), name, f"{part.duration:.0f}", f"{present:>3}/{total:<3}", *about))
+        return head, rows, [*self.notes, *self.warnings]
+
+    def __str__(self) -> str:
+        head, rows, notes = self._content()
+        lines = ["  ".join(map(format, row, WIDTHS)) for row in rows]
+        return "\n".join([head, *lines, *notes])
 
 
 def _name(part: Subtask, number: int) -> str:
