@@ -16,7 +16,7 @@ from infoatlas_rt.estimation.redundancy import redundant
 from infoatlas_rt.estimation.result import Estimate
 from infoatlas_rt.inputs.checks import as_count, as_flag, as_samples
 
-from ..presentation import Content, Shown, with_count
+from ..presentation import Content, Rows, Shown, with_count
 from .conditional import conditional
 from .independence import LEVEL, PERMUTATIONS
 from .many_tests import PER_TEST
@@ -59,7 +59,7 @@ class FeatureSelection(Shown):
         head = (
             f"{with_count(len(self.names), 'feature')}, by steps with a corrected p up to {LEVEL}"
         )
-        rows = [("", "nats more")]
+        rows: Rows = [("", "nats more")]
         for i in np.unique(self.step, return_index=True)[1]:
             own = " with ".join(np.array(self.names)[self.step == self.step[i]])
             rows.append((own, f"{self.mi[i]:.3f} ± {self.stderr[i]:.3f}"))
