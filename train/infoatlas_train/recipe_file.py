@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin
 
 from infoatlas_rt.errors import InputError
 from infoatlas_train.config import HypernetworkConfig, check_positive
@@ -64,15 +65,14 @@ class Evaluation:
             raise ValueError(f"sizes is {self.sizes}: use numbers of samples")
 
 
-# Types of values by the first word of an annotation, and what to write in a recipe. The modules of
-# these classes need `from __future__ import annotations`, which keeps annotations as texts.
-VALUES: dict[str, tuple[tuple[type, ...], str]] = {
-    "int": ((int,), "a whole number, 0 or more"),
-    "float": ((int, float), "a number, 0 or more"),
-    "bool": ((bool,), "true or false"),
-    "str": ((str,), "a text in quotes"),
-    "dict": ((dict,), "a section of its own"),
-    "list": ((list,), "a list"),
+# Types of values by the annotation of a field, and what to write in a recipe.
+VALUES: dict[type, tuple[tuple[type, ...], str]] = {
+    int: ((int,), "a whole number, 0 or more"),
+    float: ((int, float), "a number, 0 or more"),
+    bool: ((bool,), "true or false"),
+    str: ((str,), "a text in quotes"),
+    dict: ((dict,), "a section of its own"),
+    list: ((list,), "a list"),
 }
 TABLES: dict[str, Any] = {
     "network": HypernetworkConfig, "pretrain": Options, "examples": Plan,
@@ -135,7 +135,8 @@ def _check_section(place: str, given: Any, of: Any) -> None:
     own = [f for f in fields(of) if f.name not in NOT_SET.get(of, ())]
     check_names(place, given, {f.name for f in own})
     for f in own:
-        types, wanted = VALUES[f.type.partition("[")[0]]
+        kind = get_args(f.type)[0] if isinstance(f.type, UnionType) else f.type  # without `| None`
+        types, wanted = VALUES[get_origin(kind) or kind]
         value = given.get(f.name, f.default)
         if f.name in given and (type(value) not in types or (int in types and value < 0)):
             raise RecipeError(f"{place} has {f.name} = {value!r}: write {wanted}")
