@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from infoatlas_rt import VectorTracker
+from infoatlas_rt import KeyStateTracker, VectorTracker
 from infoatlas_tools import Position, Trajectories, discover_keystates
 
-from . import report
+from . import drawing, report
 from .tasks.demonstrations import load
 
 Array = NDArray[np.float64]
@@ -131,11 +131,51 @@ def page(about: dict[str, Any], rows: list[dict[str, Any]]) -> str:
     return "\n\n".join(["# Done and failed", text, report.byline(about, nats=False), table])
 
 
+def picture() -> Any:
+    """An execution of StackCube, and what is made of it, with progress, events and outcome."""
+    demos = load("stack")
+    rate, names, states = demos.rate, demos.names, [np.asarray(s) for s in demos.trajectories]
+    tracker = KeyStateTracker(fit(states[:20], names, rate), rate=rate)
+    whole, grasp = states[20], int(demos.times[20, demos.events.index("grasp")])
+    lost = missed(whole, names, grasp)[: grasp + round(rate)]
+    rows = {
+        "as recorded": whole,
+        "stopped while the cube is carried": whole[: grasp + round(0.6 * rate)],
+        "the gripper misses the cube, and tries again": np.concatenate([lost, lost[::-1], whole]),
+    }
+    figure = drawing.canvas(8, 5.4)
+    words = "dashed: key states; band: outcome, failed in red and done in green"
+    drawing.heading(figure, "Done and failed", f"StackCube, fitted to 20 others; {words}")
+    panels = figure.subplots(len(rows), sharex=True)
+    figure.subplots_adjust(left=0.08, right=0.98, top=0.82, bottom=0.09, hspace=0.42)
+    colours = {"done": drawing.GREEN, "failed": drawing.RED}
+    for axes, (title, episode) in zip(panels, rows.items(), strict=True):
+        tracker.reset()
+        drawing.quiet(axes)
+        axes.set(ylim=(0, 1.12), ylabel="progress", yticks=[0, 0.5, 1])
+        axes.set_title(title, loc="left", fontsize=10, color=drawing.INK)
+        said = ""
+        for step, state in enumerate(np.pad(episode, ((0, 2 * round(rate)), (0, 0)), "edge")):
+            for event in tracker.push(state, step / rate):
+                axes.axvline(event.stamp, ymax=0.9, color=drawing.GREY, linestyle="--", linewidth=1)
+            own, at = tracker.outcome, tracker.subtask
+            colour = colours.get(own.state, drawing.GRID)
+            axes.broken_barh([(step / rate, 1 / rate)], (1.02, 0.1), color=colour)
+            if at is not None:
+                axes.plot(step / rate, at.task_progress, ".", color=drawing.BLUE, markersize=3)
+            if own.reason != said and own.state in colours:
+                words = "done" if own.state == "done" else own.reason
+                axes.text(step / rate, 0.15, words, color=colour, fontsize=9)
+            said = own.reason
+    panels[-1].set_xlabel("time (s)")
+    return figure
+
+
 def main(arguments: Sequence[Any] | None = None) -> None:
     chosen = report.Options(__spec__.name, __doc__, "1 split").parse_args(arguments)
     about = report.provenance(chosen.command)
     rows = [split(title, seed) for title in SETS for seed in range(1 if chosen.quick else SPLITS)]
-    report.save(chosen.out, "outcome", about, rows, page(about, rows))
+    report.save(chosen.out, "outcome", about, rows, page(about, rows), picture())
 
 
 if __name__ == "__main__":

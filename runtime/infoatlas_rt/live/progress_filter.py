@@ -68,7 +68,7 @@ class ProgressFilter:
         if part is not None and self.part[row] > part:
             self._belief[row] = self._part_of == part
             self._belief[row] /= self._belief[row].sum()
-            self.part[row], self.inside[row], self.progress[row] = part, 0, 0.0
+            self.part[row], self.inside[row], self.progress[row] = part, 0, 1.0
             self.reached[row] = float(self.model.first[part])
 
     def task_progress(self, row: int) -> float:

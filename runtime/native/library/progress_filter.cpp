@@ -82,7 +82,7 @@ void ProgressFilter::keep_back(int64_t to) {
   for (double& belief : belief_) belief /= total;
   part = to;
   inside = 0;
-  progress = 0;
+  progress = 1;  // it was at the end of the part
   reached_ = first;
 }
 

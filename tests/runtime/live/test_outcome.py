@@ -11,9 +11,9 @@ TASK = Task.load(TASKS / "pickcube.json")
 LEFT = "attempt failed: the object does not move with the gripper"
 
 
-def follow(tracker, states):
+def follow(tracker, states, hold=12):
     """The outcome after an episode whose last state is held."""
-    for state in [*states, *[states[-1]] * 12]:
+    for state in [*states, *[states[-1]] * hold]:
         tracker.push(state)
     return tracker.outcome
 
@@ -39,6 +39,9 @@ def test_a_cube_that_stays_behind(after):
         found = follow(tracker, own)
         assert (found.state, found.reason, tracker.subtask.index) == ("failed", LEFT, 0)
         assert 0 <= found.since - max(first, grasp) <= 20
+        tracker.reset()
+        follow(tracker, own[: found.since + 1], hold=0)
+        assert tracker.subtask.progress > 0.9  # the part that ends in the grasp
 
 
 def test_a_failed_grasp_is_that_of_its_gripper():
