@@ -58,14 +58,11 @@ engines: .venv-dev/ready ## build engines of all models with TensorRT-RTX, witho
 	$(DEV)/python -m benchmarks.engines $(if $(QUICK),--quick --out build/results)
 
 fuzz: .venv-dev/ready build/native/ready ## many random calls, pushes, files and commands, limits of threads and memory
-	PYTHONPATH=$(CURDIR)/build/native/package $(call PYTEST,$(DEV)) tests/fuzz --hypothesis-profile=long
+	$(ENGINE) $(call PYTEST,$(DEV)) tests/fuzz --hypothesis-profile=long
 
-# With these settings glibc keeps freed pages. Otherwise new pages for large tensors cost a fifth of
-# the time.
 MODEL ?= tiny
 remake: .venv-dev/ready build/native/ready ## MODEL=edge: build a model from its recipe (recipes/), resumable
-	MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=10000000000 PYTHONPATH=$(CURDIR)/build/native/package \
-	$(DEV)/python -m infoatlas_train.build recipes/$(MODEL).toml --out runs/$(MODEL)
+	$(KEPT) $(ENGINE) $(DEV)/python -m infoatlas_train.build recipes/$(MODEL).toml --out runs/$(MODEL)
 
 # Afterwards renew the pages on accuracy (make accuracy).
 SHIPPED = train/checkpoints/$(MODEL)

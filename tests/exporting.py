@@ -63,6 +63,7 @@ def tracing_once(*sizes: tuple[int, int, int]) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(export_module, "traced", traced_once)
         patch.setattr(export_module, "PARITY_SIZES", sizes)
+        patch.setattr("infoatlas_train.calibrate.SIZES", (50, 100, 200))
         yield
     torch.set_num_threads(threads)
 

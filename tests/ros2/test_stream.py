@@ -182,7 +182,7 @@ def test_diagnostics_say_what_there_is_to_know(bench):
     assert found.level == DiagnosticStatus.OK
     status = values(found)
     assert status["topic"] == TOPIC and status["publishers"] == "1" and status["coordinates"] == "4"
-    assert status["provider"] == "cpu" and status["model"].startswith("edge ")
+    assert status["provider"] == "native" and status["model"].startswith("edge ")
     assert status["window fill"] == "1.00" and status["last error"] == ""
     rates = [float(status[f"rate {way} (Hz)"]) for way in ("in", "out")]
     assert min(rates) > 0 and float(status["inference (ms)"]) > 0

@@ -110,8 +110,8 @@ class NativeBackend:
         self, x: Floats, y: Floats, shifts: Indices, sequence: Indices
     ) -> tuple[Floats, Floats, Floats, Floats]:
         """Evaluate the model, as described in `Backend.run`; ModelError if out of memory."""
-        inputs = map(np.ascontiguousarray, (x, y, shifts, sequence))
         what = f"evaluate the model for {x.shape[1]} samples in {x.shape[0]} slices"
+        inputs = x, y, shifts, sequence
         found: tuple[Floats, Floats, Floats, Floats] = self._call(what, self._engine.run, *inputs)
         return found
 
@@ -125,13 +125,12 @@ class NativeBackend:
     ) -> tuple[NDArray[Any], ...]:
         """Slices in canonical form, as described in `Preparing`; ModelError if out of memory."""
         projections = [
-            None if side is None else np.ascontiguousarray(np.swapaxes(side, -1, -2))
+            None if side is None else np.swapaxes(side, -1, -2)
             for side in (projections_x, projections_y)
         ]
         slices = max([1, *(len(side) for side in projections if side is not None)])
-        sides = map(np.ascontiguousarray, (x, y))
         what = f"prepare {len(x)} samples in {slices} slices"
-        inputs = *sides, *projections, score_table
+        inputs = x, y, *projections, score_table
         found: tuple[NDArray[Any], ...] = self._call(what, self._engine.canonicalise, *inputs)
         return found
 
@@ -151,19 +150,22 @@ class NativeBackend:
                 own = self._engine.estimating(**settings)
             except (RuntimeError, TypeError):  # out of range
                 return None
-        arrays = (np.ascontiguousarray(v) if isinstance(v, np.ndarray) else v for v in samples)
         found: tuple[dict[str, Any], dict[str, float]] | None
-        found = self._call(f"estimate from {len(x)} samples", own.run, *arrays)
+        found = self._call(f"estimate from {len(x)} samples", own.run, *samples)
         if x.size + y.size <= KEPT_NUMBERS:
             free.append(own)
         return found
 
     def _call(self, what: str, function: Any, *inputs: Any) -> Any:
-        """Result of a function of the engine; ModelError if out of memory."""
+        """Result of a function of the engine; ModelError if out of memory.
+
+        Arrays become contiguous and aligned. Those that a worker of Dask receives are not aligned.
+        """
+        arrays = (np.require(v, None, "CA") if isinstance(v, np.ndarray) else v for v in inputs)
         try:
             if os.getpid() != self._process:
                 self._check_threads()
-            return function(*inputs)
+            return function(*arrays)
         except (MemoryError, RuntimeError) as error:
             reason = "out of memory" if isinstance(error, MemoryError) else error
             raise ModelError(
