@@ -124,10 +124,8 @@ class NativeBackend:
         score_table: NDArray[np.float64],
     ) -> tuple[NDArray[Any], ...]:
         """Slices in canonical form, as described in `Preparing`; ModelError if out of memory."""
-        projections = [
-            None if side is None else np.swapaxes(side, -1, -2)
-            for side in (projections_x, projections_y)
-        ]
+        sides = projections_x, projections_y
+        projections = [None if side is None else np.swapaxes(side, -1, -2) for side in sides]
         slices = max([1, *(len(side) for side in projections if side is not None)])
         what = f"prepare {len(x)} samples in {slices} slices"
         inputs = x, y, *projections, score_table
@@ -157,10 +155,8 @@ class NativeBackend:
         return found
 
     def _call(self, what: str, function: Any, *inputs: Any) -> Any:
-        """Result of a function of the engine; ModelError if out of memory.
-
-        Arrays become contiguous and aligned. Those that a worker of Dask receives are not aligned.
-        """
+        """Result of a function of the engine; ModelError if out of memory."""
+        # Those that a worker of Dask receives are not aligned.
         arrays = (np.require(v, None, "CA") if isinstance(v, np.ndarray) else v for v in inputs)
         try:
             if os.getpid() != self._process:
