@@ -1,5 +1,7 @@
 """Conditional information and transfer entropy: closed forms, invariances, test, refusals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas
 import pytest
@@ -40,6 +42,8 @@ def test_gaussian(estimator, rho, dz):
     assert abs(found.mi - truth) < min(2.6 * found.stderr, 0.1) and found.stderr < 0.1
     assert np.isnan(found.p_value) and found.pointwise.mean() == pytest.approx(found.mi, abs=1e-6)
     assert "p =" not in str(found)
+    for mi, p, said in ((-0.01, 0.01, True), (0.01, 0.01, False), (-0.01, 0.1, False)):
+        assert ("the test detects" in str(replace(found, mi=mi, p_value=p))) == said
 
 
 def test_strong_common_cause(estimator):

@@ -22,8 +22,9 @@ def test_some_unusual_episodes_have_frames(monkeypatch, tmp_path):
         kept=lambda episode: slice(3, 10 + episode),
     )  # fmt: skip
     page, unusual = tmp_path / "a.html", dict.fromkeys(episodes[2:], "idle < 9%")
-    report.write_report(str(page), "a & b", "a table", annotations, [0], unusual)
+    report.write_report(str(page), "a & b", "a table\n  1 &\n  2\nend", annotations, [0], unusual)
     text = page.read_text(encoding="utf-8")
+    assert "<pre>a table\n<span>  1 &amp;\n  2\n</span>end</pre>" in text
     assert "<h1>a &amp; b</h1>" in text and "<p>idle &lt; 9%</p>" in text
     assert read == [(episode, [3, 9 + episode]) for episode in range(2, 17)]
     assert text.count("image/jpeg") == 30 and text.count("image/png") == 16

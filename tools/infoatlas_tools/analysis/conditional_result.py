@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from infoatlas_rt.estimation.result import FLAGS, INTERVAL, SIMILAR_ROWS
 
 from ..presentation import Shown, axes_of, require_pandas
+from .independence import finer_test
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +88,7 @@ class ConditionalEstimate(Shown):
     def __str__(self) -> str:
         """One line."""
         flags = [name for name in (*FLAGS, "degenerate", "unresolved") if getattr(self, name)]
-        flags += [SIMILAR_ROWS] * self.autocorrelated
+        flags += [SIMILAR_ROWS] * self.autocorrelated + finer_test(self.mi, self.p_value)
         tested = f"p = {self.p_value:.3g}, " if len(self.null) or self.degenerate else ""
         return (
             f"{self.question} = {self.mi:.3f} ± {self.stderr:.3f} nats ({tested}"

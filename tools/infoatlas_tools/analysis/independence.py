@@ -95,6 +95,7 @@ class IndependenceResult(Shown):
     def __str__(self) -> str:
         """One line."""
         flags = ["degenerate"] * self.degenerate + [SIMILAR_ROWS] * self.autocorrelated
+        flags += finer_test(self.mi, self.p_value)
         how = "unsliced" if self.k is None else f"{self.slices} slices, k={self.k}"
         return (
             f"I = {self.mi:.3f} nats, p = {self.p_value:.3g} ({len(self.null)} "
@@ -314,6 +315,12 @@ def _square_sum(x: Array) -> float:
     xp = array_namespace(x)
     transposed = xp.matrix_transpose(x)
     return float(xp.sum((x @ transposed if x.shape[0] < x.shape[1] else transposed @ x) ** 2))
+
+
+def finer_test(mi: float, p_value: float) -> list[str]:
+    """A flag of a significant p-value beside an estimate (nats) that shows no dependence."""
+    text = "the test detects what the estimate is too coarse to show"
+    return [text] if mi <= 0 and p_value <= LEVEL else []
 
 
 def compare(

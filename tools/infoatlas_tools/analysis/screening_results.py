@@ -10,7 +10,7 @@ from infoatlas_rt.estimation.result import FLAGS, INTERVAL, SIMILAR_ROWS, value_
 from infoatlas_rt.inputs.checks import as_choice
 
 from ..presentation import Content, Shown, axes_of, require_pandas
-from .independence import LEVEL
+from .independence import LEVEL, finer_test
 
 LINEAR = 10.0  # nats by which the estimate of a linear function is preferred
 SHOWN = 20  # rows of a result that are printed, at most
@@ -89,6 +89,7 @@ class Screening(Shown):
         corrected = self.permutations and self.correction != "none"
         flags = [name for name in FLAGS if getattr(self, name)[i]]
         flags += [] if self.stderr[i] else ["degenerate"]
+        flags += finer_test(self.mi[i], self.p_adjusted[i])
         return (
             label,
             value_text(self.mi[i], self.stderr[i], self.at_least[i]),

@@ -17,12 +17,7 @@ EXAMPLES = ("estimate x.npy y.npy",)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_pairs(parser)
-    parser.add_argument(
-        "--time-series",
-        action="store_true",
-        help="rows are in time order and depend on their neighbours (wider standard error)",
-    )
+    add_pairs(parser, "the standard error is wider")
     add_json(parser)
     add_estimator(parser)
 

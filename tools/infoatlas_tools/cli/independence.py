@@ -13,19 +13,13 @@ EXAMPLES = ("test x.csv y.csv --permutations 999 --plot null.png",)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_pairs(parser)
+    shifted = "y is shifted cyclically instead; both series have to be stationary, and much longer"
+    add_pairs(parser, f"{shifted} than their autocorrelation")
     parser.add_argument(
         "--permutations",
         type=int,
         default=199,
         help="permuted pairings; with 199 the smallest p-value is 0.005",
-    )
-    parser.add_argument(
-        "--time-series",
-        action="store_true",
-        help="rows are in time order and depend on their neighbours: y is shifted "
-        "cyclically instead; both series have to be stationary, and much longer than their "
-        "autocorrelation",
     )
     add_plot(parser, "picture of the estimates of permuted pairings")
     add_json(parser)

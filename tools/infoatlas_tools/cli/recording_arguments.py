@@ -27,8 +27,8 @@ DEMONSTRATIONS = f"{DATA_SET}. Or a folder of ROS bags, one for each demonstrati
 OPTIONS = {"tools": "tool", "objects": "object", "object_names": "object-name"}
 
 
-def add_pairs(parser: ArgumentParser) -> None:
-    """The two files of paired samples, and --drop-missing."""
+def add_pairs(parser: ArgumentParser, series: str) -> None:
+    """The two files of paired samples, --drop-missing and --time-series, which does `series`."""
     parser.add_argument(
         "x", metavar="X", help=f".npy, {' or '.join(NAMED)} [n, d] (or .npz with one array)"
     )
@@ -38,6 +38,12 @@ def add_pairs(parser: ArgumentParser) -> None:
         action="store_true",
         help="leave out pairs with a missing value (NaN; blank row, empty cell, NA or null in a "
         "table), which is an error otherwise",
+    )
+    parser.add_argument(
+        "--time-series",
+        action="store_true",
+        help="rows of one recording in time order, which depend on their neighbours: "
+        f"{series}. For several recordings, pass groups= in Python",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -24,6 +25,7 @@ WIDTH = 320  # pixels of a frame
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:1000px;margin:2em auto;padding:0 1em}"
     "pre{white-space:pre-wrap;font-size:14px}img{max-width:100%}img.frame{margin-right:8px}"
+    "pre span{display:block;white-space:pre;overflow:auto}"
 )
 
 
@@ -59,7 +61,9 @@ def write_report(
         The file cannot be written.
     """
     figure = annotation_figure(annotations, shown, title=title)
-    parts = [f"<pre>{html.escape(text)}</pre>", _picture(figure)]
+    # Rows of a table begin with a space. They are scrolled where other lines are wrapped.
+    wrapped = re.sub(r"(?m)(?:^ .*\n)+", r"<span>\g<0></span>", html.escape(text))
+    parts = [f"<pre>{wrapped}</pre>", _picture(figure)]
     if annotations.subtasks.seen:
         sheet = contact_sheet(annotations.subtasks.seen, title=title, episodes=annotations.episodes)
         parts.insert(1, _picture(sheet))
@@ -74,7 +78,8 @@ def write_report(
         parts.append(f"<p>{len(unusual) - SHOWN} more unusual episodes are not shown.</p>")
     heading = html.escape(title)
     page = (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{heading}</title>'
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width"><title>{heading}</title>'
         f"<style>{STYLE}</style><h1>{heading}</h1>\n" + "\n".join(parts) + "\n</html>\n"
     )
     try:

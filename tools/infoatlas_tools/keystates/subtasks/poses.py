@@ -237,7 +237,8 @@ def _columns(
     if kind is None:
         raise InputError(
             f"{what}: columns {listed} do not determine the kind of orientation: pass "
-            'Pose(columns, "quaternion_wxyz") or another kind, or Position(columns)'
+            'Pose(columns, "quaternion_wxyz") or another kind, or Position(columns). Options: '
+            "NAME:quaternion_wxyz=COLUMNS, NAME:position=COLUMNS"
         )
     if len(at) != 3 + SIZES[KINDS[kind][0]]:
         raise InputError(
