@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SHOWN = 15  # unusual episodes with pictures, at most
 WIDTH = 320  # pixels of a frame
 STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:1000px;margin:2em auto;padding:0 1em}"
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:1000px;margin:auto;padding:1em}"
     "pre{white-space:pre-wrap;font-size:14px}img{max-width:100%}img.frame{margin-right:8px}"
     "pre span{display:block;white-space:pre;overflow:auto}"
 )
