@@ -154,14 +154,14 @@ class NativeBackend:
             free.append(own)
         return found
 
-    def _call(self, what: str, function: Any, *inputs: Any) -> Any:
+    def _call(self, what: str, function: Any, *given: Any) -> Any:
         """Result of a function of the engine; ModelError if out of memory."""
         # Those that a worker of Dask receives are not aligned.
-        arrays = (np.require(v, None, "CA") if isinstance(v, np.ndarray) else v for v in inputs)
+        own = [np.require(v, None, ("C", "A")) if isinstance(v, np.ndarray) else v for v in given]
         try:
             if os.getpid() != self._process:
                 self._check_threads()
-            return function(*arrays)
+            return function(*own)
         except (MemoryError, RuntimeError) as error:
             reason = "out of memory" if isinstance(error, MemoryError) else error
             raise ModelError(
