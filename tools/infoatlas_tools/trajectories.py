@@ -233,6 +233,8 @@ class Trajectories:
     @property
     def moving_gripper(self) -> list[int | tuple[int, ...]]:
         """Columns of `gripper` that move and are not ignored; a tuple is one gripper."""
+        if not self.gripper:
+            return []
         moving = set(np.flatnonzero(np.ptp(self.states, axis=0)).tolist()) - {*self.ignore}
         found: list[int | tuple[int, ...]] = []
         for own in self.gripper:
@@ -246,7 +248,10 @@ class Trajectories:
 
     def split(self) -> list[NDArray[Any]]:
         """The states of each trajectory, N views [T_i, d]."""
-        return np.split(self.states, np.cumsum(self.lengths)[:-1])
+        ends = np.cumsum(self.lengths).tolist()  # np.split takes ten times as long
+        return [
+            self.states[end - n : end] for n, end in zip(self.lengths.tolist(), ends, strict=True)
+        ]
 
 
 def episode_names(trajectories: Trajectories) -> tuple[str, ...]:

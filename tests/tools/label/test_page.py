@@ -114,6 +114,25 @@ def test_mark_two_follow_correct_a_third_reload_and_annotate(opened, data, tmp_p
     assert found.steps[2].compressed()[1] == corrected["release"]
 
 
+def test_of_many_episodes_only_what_changed_or_is_in_view_is_drawn(browser, tmp_path):
+    moves = np.linspace(0, 1, 8)[:, None] * np.ones(2)
+    np.savez(tmp_path / "many.npz", states=np.tile(moves, (600, 1)), lengths=np.full(600, 8))
+    with serving(tmp_path / "many.npz", "--labels", tmp_path / "labels.json") as server:
+        page = browser.new_page()
+        person = Person(page, server.url).press("a").until("strip.parentElement.style.height")
+        page.evaluate("document.querySelector('main').scrollTop = 1e6")
+        ink = "strip.getContext('2d').getImageData(0, strip.height - 15, strip.width, 10).data"
+        box = person.until(f"{ink}.some(Boolean)").page.locator("#strip").bounding_box()
+        assert box["height"] <= page.viewport_size["height"]
+        page.mouse.click(box["x"] + 90, box["y"] + box["height"] - 8)
+        assert person.settled().episode() == 599
+        page.evaluate("document.querySelectorAll('#episodes li').forEach((one) => (one.old = 1))")
+        person.mark(3, "grasp")
+        new = "[...document.querySelectorAll('#episodes li')].flatMap((o, i) => (o.old ? [] : [i]))"
+        assert page.evaluate(new) == [599] and person.states()[599] == "labelled"
+        page.close()
+
+
 def test_everything_by_keyboard(opened):
     person, _, labels = opened
     page = person.page

@@ -243,7 +243,7 @@ class Session:
         if not left:
             return None
         if not (self._judged or any(self._unlike[i] for i in left)):
-            best = min(left, key=lambda i: abs(lengths[i] - np.median(lengths)))
+            best = left[int(np.abs(lengths[left] - np.median(lengths)).argmin())]
             return {"episode": best, "why": "of median length", "gain": 0}
         best = max(left, key=lambda i: unsure[i] + 0.1 * len(self._unlike[i]))
         why = next(iter(self._unlike[best]), "least sure")

@@ -17,6 +17,7 @@ LEVELS = 10_000  # of a value between the limits of its group
 BINS = 160  # of an episode in the chart of all episodes
 DIGITS = "0123456789"
 UNNAMED = 6  # columns without names in one group
+ENOUGH = 1000  # episodes, evenly chosen, that grippers are recognised by
 WORD = re.compile(r"[a-z]?[A-Z]+[a-z]*|[a-z]+|\d+|.")  # "kLeft", "Shoulder" of kLeftShoulder
 
 
@@ -29,24 +30,24 @@ class Signals:
     def __init__(self, trajectories: Trajectories) -> None:
         self.trajectories, self.states = trajectories, trajectories.split()
         names, ignored = trajectories.names, trajectories.ignore
-        moving = np.ptp(trajectories.states, axis=0) > 0
-        bodies = find_bodies(names, trajectories.states, ignored)
+        limits = np.stack([f(trajectories.states, axis=0) for f in (np.min, np.max)])
+        bodies = find_bodies(names, limits, ignored)
         bodies.sort(key=lambda body: body.of_robot)
         taken = [*ignored, *(c for body in bodies for c in body.columns)]
         frequency = trajectories.rate or NOMINAL
         given = trajectories.moving_gripper
-        grippers = find_grippers(names, self.states, frequency, given, taken)
+        some = self.states[:: -(-len(self.states) // ENOUGH)]
+        grippers = find_grippers(names, some, frequency, given, taken)
         found = {gripper.name: list(gripper.columns) for gripper in grippers}
         for body in bodies:
             found.setdefault(body.name, []).extend(body.columns)
         shown = {c for columns in found.values() for c in columns}
-        for c in np.flatnonzero(moving).tolist():
+        for c in np.flatnonzero(limits[1] > limits[0]).tolist():
             if c not in shown:
                 found.setdefault(self._group(c), []).append(c)
         self.titles, self.groups = list(found), list(found.values())
-        every = trajectories.states
-        self.low = [float(every[:, columns].min()) for columns in self.groups]
-        self.high = [float(every[:, columns].max()) for columns in self.groups]
+        self.low = [float(limits[0, columns].min()) for columns in self.groups]
+        self.high = [float(limits[1, columns].max()) for columns in self.groups]
 
     def _group(self, column: int) -> str:
         """Name of the group of a column that is of no body: "tool q" of tool.qw."""

@@ -99,6 +99,25 @@ def test_an_episode_with_a_null_row_is_left_out(states, tmp_path, broken, match)
     assert f"1 of 3 episodes are left out: {match}" in found.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("feature", "at", "value", "match"),
+    [
+        ("frame_index", slice(7, None), 1, "lacks frames between 6 and 8"),
+        ("timestamp", slice(7, 8), -0.06, "has time stamps that go back after frame 6"),
+    ],
+)
+def test_an_episode_with_a_hole_is_left_out(states, tmp_path, feature, at, value, match):
+    folder = write_lerobot(tmp_path / "set", states[:3], "v2.1", None)
+    edit(
+        folder,
+        1,
+        lambda r: [v + value * (i in range(len(r))[at]) for i, v in enumerate(r)],
+        feature,
+    )
+    found = load_trajectories(folder)
+    assert found.episodes == ("0", "2") and f"episode 1 {match}" in " ".join(found.notes)
+
+
 def test_a_part_of_the_episodes_is_on_this_machine(states, tmp_path):
     folder = write_lerobot(tmp_path / "set", states, "v2.1", None)
     files = sorted((folder / "data" / "chunk-000").iterdir())

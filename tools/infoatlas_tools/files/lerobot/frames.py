@@ -152,7 +152,7 @@ def _numbers(column: Any, what: str, where: Any) -> tuple[NDArray[Any], NDArray[
     Lists are flattened. Null rows, and rows with a null in them, are 0.
     """
     if not column.null_count and column.type.num_fields == 0:  # a shortcut for the usual counters
-        plain = column.to_numpy()
+        plain = _plain(column.combine_chunks())
         if plain.dtype.kind in "iuf":
             return plain[:, None], np.zeros(len(plain), bool)
     import pyarrow
@@ -169,7 +169,7 @@ def _numbers(column: Any, what: str, where: Any) -> tuple[NDArray[Any], NDArray[
     if not len(rows):
         return np.zeros((len(column), 0)), missing
     try:
-        found = np.asarray(leaf.to_numpy(zero_copy_only=False))
+        found = _plain(leaf)
     except (ValueError, TypeError, NotImplementedError):
         found = np.zeros(0, object)
     if found.dtype.kind not in "buif" or not width:
@@ -186,6 +186,15 @@ def _numbers(column: Any, what: str, where: Any) -> tuple[NDArray[Any], NDArray[
     return whole, missing
 
 
+def _plain(array: Any) -> NDArray[Any]:
+    """Values [n] of an array, without a copy if they are numbers and none is null."""
+    from pyarrow.types import is_floating, is_integer
+
+    if array.null_count or not (is_integer(array.type) or is_floating(array.type)):
+        return np.asarray(array.to_numpy(zero_copy_only=False))
+    return np.asarray(np.from_dlpack(array))  # to_numpy imports pandas, which takes half a second
+
+
 def _flatten(
     array: Any, what: str, where: Any, rows: Int
 ) -> tuple[Any, int, NDArray[np.bool_] | None]:
@@ -198,7 +207,10 @@ def _flatten(
             return array, width, np.asarray(null.reshape(count, width).any(axis=1), np.bool_)
         if not hasattr(array, "flatten") or not hasattr(array.type, "value_type"):
             return array, width, None
-        sizes = np.asarray(array.value_lengths().to_numpy(zero_copy_only=False))
+        if (size := getattr(array.type, "list_size", None)) is not None:
+            sizes = np.full(count, size)
+        else:
+            sizes = np.diff(_plain(array.offsets))
         if len(sizes) and (sizes != sizes[0]).any():
             other = int((sizes != sizes[0]).argmax())
             raise InputError(

@@ -128,11 +128,13 @@ def _stated(
     """Task and success of each episode, and the numbers of tasks by their names."""
     names = opened.task_names
     numbers = {name: number for number, name in names.items()}
+    one = np.minimum.reduceat(read.tasks, found[1]) == np.maximum.reduceat(read.tasks, found[1])
     stated = []
-    for _, first, length in zip(*(own.tolist() for own in found), strict=True):
-        own = np.unique(read.tasks[first : first + length])
-        texts = [names.get(int(n), f"task {n:g}") for n in own.tolist() if math.isfinite(n)]
-        numbers |= {text: int(n) for text, n in zip(texts, own.tolist(), strict=False)}
+    for same, _, first, length in zip(one.tolist(), *(o.tolist() for o in found), strict=True):
+        own = read.tasks[first : first + (1 if same else length)].tolist()
+        own = sorted({n for n in own if math.isfinite(n)})
+        texts = [names.get(int(n), f"task {n:g}") for n in own]
+        numbers |= {text: int(n) for text, n in zip(texts, own, strict=True)}
         flag = read.success[first + length - 1]
         stated.append(Stated("; ".join(texts), None if math.isnan(flag) else bool(flag)))
     listed = [opened.episode_tasks.get(episode, "") for episode in found[0].tolist()]
@@ -234,9 +236,12 @@ def _incomplete(
     gone_at = np.flatnonzero(gone)
     ends = found[1] + found[2]
     counts = np.searchsorted(gone_at, ends) - np.searchsorted(gone_at, found[1])
-    step = np.diff(read.frames, append=0)
-    for episode, first, length, absent in zip(
-        *(own.tolist() for own in found), counts.tolist(), strict=True
+    step, back = np.diff(read.frames, append=0), np.diff(read.times, append=np.inf) < 0
+    uneven = step != np.repeat(step[found[1]], found[2])
+    uneven[ends - 1] = back[ends - 1] = False
+    holes, returns = (np.logical_or.reduceat(own, found[1]).tolist() for own in (uneven, back))
+    for episode, first, length, absent, hole, returned in zip(
+        *(own.tolist() for own in found), counts.tolist(), holes, returns, strict=True
     ):
         own = read.frames[first : first + length]
         known = expected.get(episode)
@@ -249,11 +254,13 @@ def _incomplete(
             )
         elif length < known:
             reasons[episode] = f"has {length} of its {known} frames"
-        elif length > 1 and (steps := step[first : first + length - 1]).min() != steps.max():
-            hole = int((steps != np.median(steps)).argmax())
-            reasons[episode] = f"lacks frames between {own[hole]} and {own[hole + 1]}"
-        elif (back := np.diff(read.times[first : first + length]) < 0).any():
-            reasons[episode] = f"has time stamps that go back after frame {own[int(back.argmax())]}"
+        elif hole:
+            steps = step[first : first + length - 1]
+            at = int((steps != np.median(steps)).argmax())
+            reasons[episode] = f"lacks frames between {own[at]} and {own[at + 1]}"
+        elif returned:
+            at = int(back[first:].argmax())
+            reasons[episode] = f"has time stamps that go back after frame {own[at]}"
         elif absent:
             row = int(gone_at[np.searchsorted(gone_at, first)])
             lost = [f for f, one in zip(features, read.missing[row], strict=True) if one]

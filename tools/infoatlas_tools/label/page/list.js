@@ -8,10 +8,16 @@ function word(i) {
   return state === "proposed" && sure !== null ? `${percent(sure)} sure` : state;
 }
 
+const [items, made] = [[], []]; // of the list, and what each was made of: only changes are drawn
+
 export function drawList(choose) {
   const { state } = ui;
-  const items = state.episodes.map((one, i) => {
+  const focused = $("episodes").contains(document.activeElement);
+  state.episodes.forEach((one, i) => {
     const why = state.unlike[i]?.[0];
+    const given = [i === ui.episode, status(i), word(i), why].join();
+    if (given === made[i]) return;
+    made[i] = given;
     const button = element(
       "button",
       { className: status(i), tabIndex: i === ui.episode ? 0 : -1, onclick: () => choose(i) },
@@ -20,10 +26,11 @@ export function drawList(choose) {
       ...(why ? [element("span", { className: "why", textContent: why })] : []),
     );
     if (i === ui.episode) button.setAttribute("aria-current", "true");
-    return element("li", {}, button);
+    const item = element("li", {}, button);
+    if (items[i]) items[i].replaceWith(item);
+    else $("episodes").append(item);
+    items[i] = item;
   });
-  const focused = $("episodes").contains(document.activeElement);
-  $("episodes").replaceChildren(...items);
   const current = items[ui.episode].firstChild;
   if (focused) current.focus({ preventScroll: true });
   scrollTo(current);

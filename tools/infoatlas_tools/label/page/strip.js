@@ -1,11 +1,15 @@
-// All episodes as rows, aligned at a kind of key state, so that an outlier is seen at once.
+// All episodes as rows, aligned at a kind of key state, so that an outlier is seen at once. Only
+// rows in view are drawn: browsers draw nothing on a canvas as high as 10,000 of them.
 
 import { get } from "./api.js";
-import { $, colour, element, entries, episode, seconds, ui } from "./model.js";
+import { $, clamp, colour, element, entries, episode, seconds, ui } from "./model.js";
 
 const [BEGIN, END] = ["begin", "end"];
 let shades = null; // the newest overview, and its group
 let wanted = -1;
+let from = 0; // the first pixel of all rows that is drawn
+
+addEventListener("scroll", () => ui.all && shades && draw(), true);
 
 export async function drawStrip() {
   fill($("align"), [BEGIN, ...ui.state.kinds, END], ui.state.kinds[0] ?? BEGIN);
@@ -36,16 +40,19 @@ function origin(i) {
 
 function draw() {
   const canvas = $("strip");
-  const count = ui.state.episodes.length;
+  const box = canvas.parentElement;
   const [row, top] = [rowHeight(), 22];
-  const width = canvas.parentElement.clientWidth;
-  const height = top + row * count + 4;
+  const width = box.clientWidth;
+  const whole = top + row * ui.state.episodes.length + 4;
+  const height = Math.min(whole, innerHeight);
   const scale = devicePixelRatio || 1;
-  Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+  box.style.height = `${whole}px`;
+  from = clamp(-box.getBoundingClientRect().top, 0, whole - height);
+  Object.assign(canvas.style, { width: `${width}px`, height: `${height}px`, top: `${from}px` });
   canvas.width = width * scale;
   canvas.height = height * scale;
   const pen = canvas.getContext("2d");
-  pen.scale(scale, scale);
+  pen.setTransform(scale, 0, 0, scale, 0, -from * scale);
   pen.font = "12px system-ui, sans-serif";
   const origins = ui.state.episodes.map((_, i) => origin(i));
   const before = Math.max(1, ...origins.map((o) => o ?? 0));
@@ -65,6 +72,7 @@ function draw() {
   pen.fillText($("align").value, middle, 14);
   ui.state.episodes.forEach((one, i) => {
     const y = top + i * row;
+    if (y + row < from || y > from + height) return;
     if (i === ui.episode) {
       pen.fillStyle = colour("--tint");
       pen.fillRect(0, y, width, row);
@@ -106,6 +114,6 @@ function shade(pen, levels = [], from, to, y, height, ink) {
 
 // The episode of the row at a place on the canvas; undefined outside of the rows.
 export function rowAt(y) {
-  const i = Math.floor((y - 22) / rowHeight());
+  const i = Math.floor((y + from - 22) / rowHeight());
   return i >= 0 && i < ui.state.episodes.length ? i : undefined;
 }
