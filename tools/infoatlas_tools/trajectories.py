@@ -248,7 +248,7 @@ class Trajectories:
 
     def split(self) -> list[NDArray[Any]]:
         """The states of each trajectory, N views [T_i, d]."""
-        ends = np.cumsum(self.lengths).tolist()  # np.split takes ten times as long
+        ends = np.cumsum(self.lengths).tolist()  # np.split needs ten times as long
         return [
             self.states[end - n : end] for n, end in zip(self.lengths.tolist(), ends, strict=True)
         ]

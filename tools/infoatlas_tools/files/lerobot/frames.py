@@ -192,7 +192,7 @@ def _plain(array: Any) -> NDArray[Any]:
 
     if array.null_count or not (is_integer(array.type) or is_floating(array.type)):
         return np.asarray(array.to_numpy(zero_copy_only=False))
-    return np.asarray(np.from_dlpack(array))  # to_numpy imports pandas, which takes half a second
+    return np.asarray(np.from_dlpack(array))  # to_numpy imports pandas: half a second
 
 
 def _flatten(
