@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from infoatlas_rt import estimate
 from infoatlas_tools import annotate, independence_test, rank_features
 from infoatlas_tools.plots.keystate_plots import raster_figure
 
@@ -19,6 +20,7 @@ X = np.random.default_rng(0).standard_normal((60, 2))
         (lambda: annotate(MOVES, 1), 5, 13),  # two tables
         (lambda: rank_features(X, X[:, 0], "edge", features={"<a>": [0], "b": [1]}), 3, 5),
         (lambda: rank_features(X, X[::-1, 0], "edge", permutations=0), 3, 2),  # no tests or flags
+        (lambda: estimate(X, X), 0, 0),
         (lambda: independence_test(X, X[::-1], "edge", permutations=9), 0, 0),
     ],
 )

@@ -1,6 +1,7 @@
 """The results `Estimate`, and `WindowEstimate` for a window of a stream."""
 
 from dataclasses import dataclass, fields
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -181,6 +182,9 @@ class Estimate:
             f"({noise}n={self.samples}, {how}, {self.model} on {self.provider})"
             + (f" [{', '.join(flags)}]" if flags else "")
         )
+
+    def _repr_html_(self) -> str:  # of a notebook
+        return f"<p>{escape(str(self))}</p>"
 
     def to_dict(self, arrays: bool = False) -> dict[str, Any]:
         """All fields as JSON-safe values.

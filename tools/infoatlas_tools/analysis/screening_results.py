@@ -214,7 +214,6 @@ class FeatureRanking(Screening):
     order: NDArray[np.int64]
 
     def _content(self) -> Content:
-        """A row for each feature."""
         head = f"{len(self.names)} feature{'s' * (len(self.names) != 1)}"
         return self._table(head, list(self.names), np.arange(len(self.names)))
 

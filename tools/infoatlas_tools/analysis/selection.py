@@ -55,7 +55,6 @@ class FeatureSelection(Shown):
     end: str
 
     def _content(self) -> Content:
-        """A row for each step."""
         head = (
             f"{with_count(len(self.names), 'feature')}, by steps with a corrected p up to {LEVEL}"
         )
