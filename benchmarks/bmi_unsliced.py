@@ -11,28 +11,15 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from . import drawing, intervals, report
+from . import drawing, intervals, measure, report
 from .drawing import INK, QUIET
-from .measure import (
-    Row,
-    ahead,
-    as_json,
-    by_label,
-    figures,
-    load_models,
-    mean_absolute_bias,
-    mean_spread,
-    mean_time,
-    measure,
-    pick,
-)
 from .report import number
 from .tasks.bmi_files import EIGHT, load_cases
 
 SIZES = (100, 500, 1000, 5000)
 
 
-def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
+def page(about: dict[str, Any], rows: list[measure.Row], sizes: Sequence[int]) -> str:
     """All results as Markdown."""
     tasks = list(dict.fromkeys(row.label["task"] for row in rows))
     eight = [task for task in EIGHT if task in tasks]
@@ -58,27 +45,27 @@ def page(about: dict[str, Any], rows: list[Row], sizes: Sequence[int]) -> str:
     ]
     parts += ["## All tasks", "Mean over seeds ± spread; the smallest absolute bias in bold."]
     for n in reversed(sizes):
-        detail = by_label(pick(rows, n=n), "task")
+        detail = measure.by_label(measure.pick(rows, n=n), "task")
         parts.append(f"<details><summary>n = {n}</summary>\n\n{detail}\n\n</details>")
     return "\n\n".join(parts)
 
 
-def summary(rows: list[Row], eight: Sequence[str], total: int) -> str:
-    def of_eight(own: list[Row]) -> str:
+def summary(rows: list[measure.Row], eight: Sequence[str], total: int) -> str:
+    def of_eight(own: list[measure.Row]) -> str:
         few = [row for row in own if row.label["task"] in eight]
-        return number(mean_absolute_bias(few)) if few else "-"
+        return number(measure.mean_absolute_bias(few)) if few else "-"
 
     columns = {
         f"mean abs. bias, {len(eight)} tasks": of_eight,
-        f"mean abs. bias, {total} tasks": lambda own: number(mean_absolute_bias(own)),
-        "spread": mean_spread,
-        "smallest bias on": ahead(rows, "task"),
-        "time": mean_time,
+        f"mean abs. bias, {total} tasks": lambda own: number(measure.mean_absolute_bias(own)),
+        "spread": measure.mean_spread,
+        "smallest bias on": measure.ahead(rows, "task"),
+        "time": measure.mean_time,
     }
-    return figures(rows, ["n", "estimator"], columns)
+    return measure.figures(rows, ["n", "estimator"], columns)
 
 
-def draw(rows: list[Row], sizes: Sequence[int]) -> Figure:
+def draw(rows: list[measure.Row], sizes: Sequence[int]) -> Figure:
     """Estimate against truth for each task, at the smallest and the largest n."""
     tasks = list(dict.fromkeys(row.label["task"] for row in rows))
     shown = list(dict.fromkeys((sizes[0], sizes[-1])))
@@ -105,12 +92,12 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     if chosen.quick:
         sizes, seeds = [100, 500], 2
     cases = load_cases(chosen.samples, sizes, seeds)
-    estimators = load_models(chosen.model)
+    estimators = measure.load_models(chosen.model)
     about = report.provenance(chosen.command, *estimators.values())
-    rows = measure("BMI", cases, estimators)
+    rows = measure.measure("BMI", cases, estimators)
     print(summary(rows, [*EIGHT], len({row.label["task"] for row in rows})))
     report.save(
-        chosen.out, "bmi", about, as_json(rows), page(about, rows, sizes), draw(rows, sizes)
+        chosen.out, "bmi", about, measure.as_json(rows), page(about, rows, sizes), draw(rows, sizes)
     )
 
 

@@ -1,7 +1,5 @@
 """Common parts of the figures: palette, heading, legends, estimates against truth."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +32,7 @@ def canvas(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), dpi=150, facecolor="white")
 
 
-def quiet(axes: Axes) -> None:
+def quiet(axes: "Axes") -> None:
     """Remove frame lines and soften ticks."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(QUIET)

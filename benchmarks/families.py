@@ -6,21 +6,7 @@ python -m benchmarks.families           # -> results/families.*, and one page fo
 from collections.abc import Sequence
 from typing import Any
 
-from . import intervals, report
-from .measure import (
-    Row,
-    ahead,
-    as_json,
-    by_label,
-    figures,
-    grid,
-    load_models,
-    mean_absolute_bias,
-    mean_spread,
-    mean_time,
-    measure,
-    pick,
-)
+from . import intervals, measure, report
 from .peers import CLASSICAL
 from .report import number
 from .tasks import Case, Collection
@@ -51,7 +37,7 @@ def cases(collection: Collection, sizes: Sequence[int], draws: int) -> list[Case
 
 
 def page(
-    collection: Collection, about: dict[str, Any], rows: list[Row], sizes: Sequence[int]
+    collection: Collection, about: dict[str, Any], rows: list[measure.Row], sizes: Sequence[int]
 ) -> str:
     """All results as Markdown."""
     draws = max(len(row.estimates) for row in rows)
@@ -69,15 +55,21 @@ def page(
         intervals.section(rows, sizes, lambda row: row.label["family"]),
         "## By kind of family",
         "Absolute bias, averaged over the families of a kind.",
-        grid(rows, ["n", "estimator"], "kind", lambda own: number(mean_absolute_bias(own))),
+        measure.grid(
+            rows, ["n", "estimator"], "kind", lambda own: number(measure.mean_absolute_bias(own))
+        ),
     ]
     words = "Mean over draws ± spread; the smallest absolute bias in bold."
     for n in reversed(sizes):
-        parts += [f"## All families, n = {n}", words, by_label(pick(rows, n=n), "family")]
+        parts += [
+            f"## All families, n = {n}",
+            words,
+            measure.by_label(measure.pick(rows, n=n), "family"),
+        ]
     parts += [
         "## Definitions",
         "Sides: numbers of coordinates of x and y.",
-        figures(
+        measure.figures(
             rows,
             ["family"],
             {
@@ -90,28 +82,28 @@ def page(
     return "\n\n".join(parts)
 
 
-def summary(rows: list[Row]) -> str:
+def summary(rows: list[measure.Row]) -> str:
     columns = {
-        "mean abs. bias": lambda own: number(mean_absolute_bias(own)),
-        "spread": mean_spread,
-        "smallest bias on": ahead(rows, "family"),
-        "time": mean_time,
+        "mean abs. bias": lambda own: number(measure.mean_absolute_bias(own)),
+        "spread": measure.mean_spread,
+        "smallest bias on": measure.ahead(rows, "family"),
+        "time": measure.mean_time,
     }
-    return figures(rows, ["n", "estimator"], columns)
+    return measure.figures(rows, ["n", "estimator"], columns)
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
     parser = report.Options(__spec__.name, __doc__, "2 draws, n = 100", several=True)
     chosen = parser.parse_args(arguments)
     sizes, draws = ([100], 2) if chosen.quick else (SIZES, 20)
-    estimators = load_models(chosen.model)
+    estimators = measure.load_models(chosen.model)
     about = report.provenance(chosen.command, *estimators.values())
     for c in COLLECTIONS:
         drawn = cases(c, sizes, draws)
-        rows = measure(c.title, drawn, estimators, CLASSICAL)
+        rows = measure.measure(c.title, drawn, estimators, CLASSICAL)
         print(summary(rows))
         text = page(c, about, rows, sizes)
-        report.save(chosen.out, c.name, about, as_json(rows), text)
+        report.save(chosen.out, c.name, about, measure.as_json(rows), text)
 
 
 if __name__ == "__main__":

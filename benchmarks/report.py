@@ -1,7 +1,5 @@
 """Command line of the benchmarks, provenance of a measurement, and writing of result pages."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -135,7 +133,7 @@ def save(
     about: dict[str, Any],
     entries: Sequence[dict[str, Any]],
     page: str,
-    figure: Figure | None = None,
+    figure: "Figure | None" = None,
 ) -> None:
     """Write rows of any form as NAME.json, the page as NAME.md, and a figure as NAME.png."""
     out.mkdir(parents=True, exist_ok=True)

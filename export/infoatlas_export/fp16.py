@@ -19,15 +19,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from infoatlas_export import limits
-from infoatlas_export.fp16_emulation import (
-    HALF,
-    SINGLE,
-    element_types,
-    emulated,
-    fixed_shapes,
-    replace_nodes,
-)
+from infoatlas_export import fp16_emulation, limits
 from infoatlas_export.model_code import CODE
 from infoatlas_export.onnx import differences, on_cpu, sealed
 from infoatlas_rt.errors import ModelError
@@ -54,7 +46,7 @@ TOLERANCE = 0.02  # nats
 def chosen(graph: onnx.GraphProto, scopes: Iterable[str] = SCOPES) -> set[str]:
     """Names of the nodes to convert to FP16; none of them is a product over samples."""
     pattern = re.compile(rf"({'|'.join(scopes)})/\w+")
-    shapes = fixed_shapes(graph)
+    shapes = fp16_emulation.fixed_shapes(graph)
     found, half = set(), set()
     for node in graph.node:
         layer = pattern.fullmatch(node.name) is not None
@@ -84,7 +76,7 @@ def mixed(proto: onnx.ModelProto, nodes: set[str]) -> onnx.ModelProto:
     out = onnx.ModelProto()
     out.CopyFrom(proto)
     graph = out.graph
-    types = element_types(graph)
+    types = fp16_emulation.element_types(graph)
     weights = {w.name: w for w in graph.initializer}
     made: dict[tuple[str, int], str] = {}
     half: set[str] = set()
@@ -94,8 +86,8 @@ def mixed(proto: onnx.ModelProto, nodes: set[str]) -> onnx.ModelProto:
         """The name of a tensor in the wanted type, after a Cast or as a converted weight."""
         if (name, wanted) in made:
             return made[name, wanted]
-        new = f"{name}_fp{16 if wanted == HALF else 32}"
-        if name in weights and wanted == HALF:
+        new = f"{name}_fp{16 if wanted == fp16_emulation.HALF else 32}"
+        if name in weights and wanted == fp16_emulation.HALF:
             values = numpy_helper.to_array(weights[name])
             if np.abs(values).max(initial=0) > np.finfo(np.float16).max:
                 raise ModelError(f"{name} has values beyond FP16: leave {scope} in FP32")
@@ -110,22 +102,22 @@ def mixed(proto: onnx.ModelProto, nodes: set[str]) -> onnx.ModelProto:
     for node in graph.node:
         inside, scope = node.name in nodes, node.name.rsplit("/", 1)[0]
         for i, name in enumerate(node.input):
-            if types.get(name) == SINGLE and inside and name not in half:
-                node.input[i] = as_type(name, HALF, scope)
+            if types.get(name) == fp16_emulation.SINGLE and inside and name not in half:
+                node.input[i] = as_type(name, fp16_emulation.HALF, scope)
             elif name in half and not inside:
-                node.input[i] = as_type(name, SINGLE, scope)
+                node.input[i] = as_type(name, fp16_emulation.SINGLE, scope)
         body.append(node)
         if inside:
-            half.update(name for name in node.output if types[name] == SINGLE)
+            half.update(name for name in node.output if types[name] == fp16_emulation.SINGLE)
     outputs = {value.name for value in graph.output}
     if half & outputs:
         raise ModelError(f"outputs stay in FP32, and {sorted(half & outputs)} would not")
     for value in graph.value_info:
         if value.name in half:
-            value.type.tensor_type.elem_type = HALF
+            value.type.tensor_type.elem_type = fp16_emulation.HALF
     used = {name for node in body for name in node.input}
     kept = [w for w in graph.initializer if w.name in used]
-    replace_nodes(graph, body)
+    fp16_emulation.replace_nodes(graph, body)
     del graph.initializer[:]
     graph.initializer.extend(kept)
     onnx.checker.check_model(out, full_check=True)
@@ -158,7 +150,7 @@ def refuse_inexact(content: bytes, half: bytes) -> list[dict[str, float]]:
     ModelError if a value is not finite, or the mutual information of an example differs by more
     than the tolerance.
     """
-    rows = parity(content, emulated(onnx.load_from_string(half)).SerializeToString())
+    rows = parity(content, fp16_emulation.emulated(onnx.load_from_string(half)).SerializeToString())
     worst = max(row["mi"] for row in rows)
     if not worst <= TOLERANCE or not np.isfinite([[*row.values()] for row in rows]).all():
         raise ModelError(f"FP16 and FP32 differ by {worst:.2g} nats, more than {TOLERANCE}: {rows}")

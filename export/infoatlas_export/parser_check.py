@@ -11,8 +11,6 @@ of one to three nodes with dynamic axes, version 1.7.1
 The shape of each tensor of the network is therefore compared with the shape that ONNX infers.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -55,7 +53,7 @@ def _described(fault: Any) -> str:
     return f"{fault.node_operator()} {fault.node_name()!r}: {text}" if fault.node_name() else text
 
 
-def check(proto: onnx.ModelProto) -> None:
+def check(proto: "onnx.ModelProto") -> None:
     """Parse a complete model with TensorRT-RTX, if it is installed, and compare shapes.
 
     A shape is compared if the name of the node is unique. ModelError if the parser refuses the
@@ -78,7 +76,7 @@ def check(proto: onnx.ModelProto) -> None:
         )
 
 
-def misread(proto: onnx.ModelProto, parser: Any) -> list[str]:
+def misread(proto: "onnx.ModelProto", parser: Any) -> list[str]:
     """Tensors whose shapes differ between the network and the graph, one line for each.
 
     Ranks are compared, and sizes that are numbers in the network. Dynamic axes of the graph have
@@ -105,7 +103,7 @@ def misread(proto: onnx.ModelProto, parser: Any) -> list[str]:
     return found
 
 
-def inferred_shapes(proto: onnx.ModelProto) -> dict[str, tuple[int | None, ...]]:
+def inferred_shapes(proto: "onnx.ModelProto") -> dict[str, tuple[int | None, ...]]:
     """Shape of each tensor, inferred by ONNX with numbers for the dynamic axes.
 
     With names for axes, the inference ends at the first product of two axes.

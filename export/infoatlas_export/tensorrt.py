@@ -18,17 +18,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from infoatlas_export import targets
 from infoatlas_export.engine_builder import Order, make
 from infoatlas_export.inspection import inspect
-from infoatlas_export.targets import (
-    NAMED_PROFILES,
-    choose_capabilities,
-    choose_library,
-    choose_precision,
-    half_graph,
-    make_profiles,
-    refuse_large,
-)
 from infoatlas_rt.backends.cuda_device import Device
 from infoatlas_rt.backends.tensorrt_libraries import Library, load
 from infoatlas_rt.cli.console import check_target
@@ -109,18 +101,20 @@ def build(
     if path.suffix != engine_file.SUFFIX:
         raise InputError(f"{path} has to end in {engine_file.SUFFIX}, by which it is recognised")
     check_target(path)
-    kind = choose_library(library)
-    capabilities = choose_capabilities(kind, compute_capabilities)
+    kind = targets.choose_library(library)
+    capabilities = targets.choose_capabilities(kind, compute_capabilities)
     if kind.anywhere and timing_cache is not None:
         raise InputError(
             f"{kind.title} times no kernels when it builds: leave out the timing cache"
         )
-    precision, converted = choose_precision(source, precision)
-    chosen = make_profiles(profiles, source)
+    precision, converted = targets.choose_precision(source, precision)
+    chosen = targets.make_profiles(profiles, source)
     trt = _load_library(kind)
-    refuse_large(source, [profile for profile in chosen if profile.name not in NAMED_PROFILES])
+    targets.refuse_large(
+        source, [profile for profile in chosen if profile.name not in targets.NAMED_PROFILES]
+    )
     device = None if kind.anywhere else Device()
-    graph = half_graph(source) if converted else source.bytes
+    graph = targets.half_graph(source) if converted else source.bytes
     wanted = {
         "model_sha256": source.sha256,
         "precision": precision,

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from infoatlas_export import limits, parser_check
 from infoatlas_export.limits import largest_tensor, problems, refuse
-from infoatlas_export.tensorrt import NAMED_PROFILES, make_profiles
+from infoatlas_export.targets import NAMED_PROFILES, make_profiles
 from infoatlas_rt.backends.tensorrt_libraries import LIBRARIES, load, messages
 from infoatlas_rt.errors import ModelError, ProviderError
 from infoatlas_rt.models import model_file

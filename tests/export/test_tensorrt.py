@@ -13,8 +13,8 @@ import pytest
 from command_line import answer, complaint
 from fake_gpu import install
 from infoatlas_export.onnx import sealed
-from infoatlas_export.targets import NAMED_PROFILES
-from infoatlas_export.tensorrt import build, make_profiles
+from infoatlas_export.targets import NAMED_PROFILES, make_profiles
+from infoatlas_export.tensorrt import build
 from infoatlas_rt.cli.main import main
 from infoatlas_rt.errors import InputError, ModelError, ProviderError
 from infoatlas_rt.models import model_file

@@ -9,8 +9,6 @@ its own batches, and gradients are averaged. P processes that accumulate N batch
 same weights as one process that accumulates P N batches.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import math
@@ -155,7 +153,7 @@ class Average:
         torch._foreach_lerp_(ours, [p.detach() for p in theirs], 1 - decay)
 
 
-def engine(options: Options) -> Fabric:
+def engine(options: Options) -> "Fabric":
     """Fabric over the processes of torchrun or, without torchrun, over `--devices`.
 
     InputError if Lightning Fabric is not installed. Only pretraining needs it, not loading a
@@ -302,7 +300,7 @@ def _load_start(
 
 
 def _accumulate_gradients(
-    fabric: Fabric, model: Any, atlas: Atlas, step: int, options: Options
+    fabric: "Fabric", model: Any, atlas: Atlas, step: int, options: Options
 ) -> tuple[torch.Tensor, int]:
     """Add up the gradients of the batches of a step; their mean loss, and number of datasets."""
     loss, sets = torch.zeros((), device=fabric.device), 0

@@ -21,28 +21,9 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import gelu
 
 from infoatlas_train.config import HypernetworkConfig
+from infoatlas_train.model import critic, neighbour_features
 from infoatlas_train.model.bias_correction import Evaluation
-from infoatlas_train.model.critic import (
-    anchor,
-    best_share,
-    critic_share,
-    donsker_varadhan,
-    partners,
-    shift_index,
-    side,
-    side_inputs,
-    solve_readout,
-)
 from infoatlas_train.model.infoatlas import InfoAtlas
-from infoatlas_train.model.neighbour_features import (
-    COUNTED,
-    LEAST,
-    PSEUDO_COUNT,
-    Counts,
-    Kernels,
-    gaussian,
-    log_ratio,
-)
 
 # A product of two n x C matrices gives the neighbours of all n^2 pairs. With more samples per shift
 # than this, it is faster to evaluate only the pairs needed.
@@ -56,32 +37,32 @@ def evaluated(
     c = network.config
     theta = network.hypernetwork(x, y)
     everyone = torch.cat([torch.zeros_like(shifts[:1]), shifts])
-    partner = shift_index(everyone, x.shape[1])
+    partner = critic.shift_index(everyone, x.shape[1])
     near, counts = None, None
     if c.metrics:
-        kernels = Kernels.of(x, y, theta.metric, c.widths)
+        kernels = neighbour_features.Kernels.of(x, y, theta.metric, c.widths)
         near, counts = _neighbours(kernels, everyone, partner, c)
     theta, start = network.refined(theta, x, y, everyone, near, exact=True)
-    sx = side(theta.side_x, side_inputs(x)) + theta.bias
-    sy = side(theta.side_y, side_inputs(y))
+    sx = critic.side(theta.side_x, critic.side_inputs(x)) + theta.bias
+    sy = critic.side(theta.side_y, critic.side_inputs(y))
     psi = Pairs.apply(sx, sy, theta.mix, everyone, partner)  # [B, M+1, n, F]
     psi = psi if near is None else torch.cat([psi, near], -1)
-    t0 = anchor(theta.shrunk_z, x, y, partner)  # [B, M+1, n]
+    t0 = critic.anchor(theta.shrunk_z, x, y, partner)  # [B, M+1, n]
     bound, t = Readout.apply(psi, t0, theta.ridge, start, c)
     t0 = t0.detach()
     return bound, Evaluation(t[:, 0], t[:, 1:], t0[:, 0], t0[:, 1:], counts, None)
 
 
 def _neighbours(
-    kernels: Kernels, shifts: Tensor, partner: Tensor, c: HypernetworkConfig
-) -> tuple[Tensor, Counts | None]:
+    kernels: neighbour_features.Kernels, shifts: Tensor, partner: Tensor, c: HypernetworkConfig
+) -> tuple[Tensor, neighbour_features.Counts | None]:
     """Neighbour features [B, M+1, n, K], and the counts of the first metric if shared."""
     features, counts = [], None
     for metric, (x, y) in enumerate(zip(kernels.x, kernels.y, strict=True)):
         counted = c.shared and metric == 0
         found = Neighbours.apply(x, y, shifts, partner, kernels.context, c.widths, counted)
         features.append(found[0])
-        counts = Counts(*found[1:], kernels.context) if counted else counts
+        counts = neighbour_features.Counts(*found[1:], kernels.context) if counted else counts
     return torch.cat(features, -1), counts
 
 
@@ -106,7 +87,7 @@ class Neighbours(torch.autograd.Function):
     ) -> tuple[Tensor, ...]:
         wanted = any(ctx.needs_input_grad)
         wider = int(counted)  # counts begin at twice the width of the widest feature
-        every = range(-wider, COUNTED - wider if counted else widths)
+        every = range(-wider, neighbour_features.COUNTED - wider if counted else widths)
         features, counts, kept = [], [], []
         for sides in zip((x / 2**wider).split(1), (y / 2**wider).split(1), strict=True):
             kx, ky = (kernel_values(v, context) for v in sides)
@@ -121,7 +102,9 @@ class Neighbours(torch.autograd.Function):
                 if 0 <= level < widths:
                     both = wanted_sums(kx, ky, shifts, partner)  # [1, M+1, n]
                     theirs = near_y[:, partner]
-                    features.append(log_ratio(both, near_x[:, None], theirs, context))
+                    features.append(
+                        neighbour_features.log_ratio(both, near_x[:, None], theirs, context)
+                    )
                     kept += [kx, ky, near_x, near_y, both]
                     both = both[:, 0]
                 else:
@@ -141,7 +124,7 @@ class Neighbours(torch.autograd.Function):
     def backward(ctx: Any, slope: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         x, y, shifts, partner, *kept = ctx.saved_tensors
         c, widths = ctx.context, ctx.widths
-        back = shift_index(-shifts, x.shape[1])
+        back = critic.shift_index(-shifts, x.shape[1])
         on_sides = []
         for b, own in enumerate(slope.split(1)):
             on_logs = []  # slopes on the log kernels of each level [1, n, C]
@@ -149,8 +132,10 @@ class Neighbours(torch.autograd.Function):
                 i = 5 * (b * widths + level)
                 kx, ky, near_x, near_y, both = kept[i : i + 5]
                 theirs = near_y[:, partner]
-                on_both = own[..., level] / (both + PSEUDO_COUNT)
-                on_near = own[..., level] / (near_x[:, None] * theirs + c * PSEUDO_COUNT)
+                on_both = own[..., level] / (both + neighbour_features.PSEUDO_COUNT)
+                on_near = own[..., level] / (
+                    near_x[:, None] * theirs + c * neighbour_features.PSEUDO_COUNT
+                )
                 gx, gy = wanted_slopes(on_both, kx, ky, shifts, partner)
                 gx -= (on_near * theirs).sum(1)[..., None]
                 gy -= from_partners(on_near * near_x[:, None], back)[..., None]
@@ -166,14 +151,14 @@ class Neighbours(torch.autograd.Function):
 
 def kernel_values(x: Tensor, context: int) -> Tensor:
     """exp(-|x_i - x_c|^2 / 2), zero for a sample and itself: [B, n, D] -> [B, n, C]."""
-    k = gaussian(x, x[:, :context])
+    k = neighbour_features.gaussian(x, x[:, :context])
     k.diagonal(dim1=1, dim2=2).zero_()
     return k
 
 
 def sharper(k: Tensor, fresh: bool) -> Tensor:
     """`fourth_power`, in place unless `fresh`."""
-    k = k.clamp(min=LEAST) if fresh else k.clamp_(min=LEAST)
+    k = k.clamp(min=neighbour_features.LEAST) if fresh else k.clamp_(min=neighbour_features.LEAST)
     torch.mul(k, k, out=k)
     return torch.mul(k, k, out=k)
 
@@ -223,7 +208,7 @@ class Pairs(torch.autograd.Function):
     def forward(
         ctx: Any, sx: Tensor, sy: Tensor, mix: Tensor, shifts: Tensor, partner: Tensor
     ) -> Tensor:
-        s = partners(sy, partner).add_(sx[:, None])
+        s = critic.partners(sy, partner).add_(sx[:, None])
         h = gelu(s)
         p = torch.baddbmm(mix[:, -1:], h.flatten(1, 2), mix[:, :-1]).unflatten(1, partner.shape)
         ctx.save_for_backward(s, h, p, mix, shifts)
@@ -238,7 +223,7 @@ class Pairs(torch.autograd.Function):
         on_mix = torch.cat([h.flatten(1, 2).mT @ on_p, on_p.sum(1, keepdim=True)], 1)
         on_h = torch.baddbmm(slope.flatten(1, 2), on_p, mix[:, :-1].mT).view_as(s)
         on_s = torch.ops.aten.gelu_backward(on_h, s)
-        back = shift_index(-shifts, n) + n * torch.arange(m, device=s.device)[:, None]
+        back = critic.shift_index(-shifts, n) + n * torch.arange(m, device=s.device)[:, None]
         on_y = on_s.flatten(1, 2).index_select(1, back.flatten()).unflatten(1, (m, n)).sum(1)
         return on_s.sum(1), on_y, on_mix, None, None
 
@@ -261,7 +246,7 @@ class Readout(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         n, natural = psi.shape[2], c.metrics * c.widths
         some = c.solved_pairs
-        a = solve_readout(
+        a = critic.solve_readout(
             psi[:, some].flatten(1, 2),
             t0[:, some].flatten(1),
             ridge,
@@ -275,14 +260,14 @@ class Readout(torch.autograd.Function):
         share = torch.ones_like(a[:, :1])
         if c.solve_shifts:
             product = t0[:, 1:].flatten(1), step[:, 1:].flatten(1)
-            share = best_share(t0[:, 0], step[:, 0], *product)[:, None]
+            share = critic.best_share(t0[:, 0], step[:, 0], *product)[:, None]
         t = t0 + share[..., None] * step
-        scale = critic_share(t[:, 0], t[:, 1:].flatten(1))[:, None]
+        scale = critic.critic_share(t[:, 0], t[:, 1:].flatten(1))[:, None]
         t = scale[..., None] * t
         ctx.save_for_backward(psi, t0, ridge, a, step, share, scale, t)
         ctx.some, ctx.natural = some, natural
         ctx.mark_non_differentiable(t)
-        return donsker_varadhan(t[:, 0], t[:, 1:].flatten(1))[0], t
+        return critic.donsker_varadhan(t[:, 0], t[:, 1:].flatten(1))[0], t
 
     @staticmethod
     @once_differentiable

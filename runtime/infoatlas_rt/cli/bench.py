@@ -3,8 +3,6 @@
 The native engine and ONNX Runtime are measured in one run, and the ratio is printed.
 """
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -96,7 +94,7 @@ def run(arguments: Namespace) -> None:
 
 
 def _print_all(
-    reports: Sequence[Report], ratio: Mapping[str, Any] | None, refused: Mapping[str, str]
+    reports: "Sequence[Report]", ratio: Mapping[str, Any] | None, refused: Mapping[str, str]
 ) -> None:
     for report in reports:
         _print(report)
@@ -121,7 +119,7 @@ def _ratios(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, dict[st
     }
 
 
-def _print(report: Report) -> None:
+def _print(report: "Report") -> None:
     how = "unsliced" if report.k is None else f"{report.slices} slices of {report.k}"
     stages = {**report.stages, **{f"  {name}": t for name, t in report.transfers.items()}}
     table(

@@ -10,19 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from infoatlas_rt.estimation.canonical import canonicalise, normal_scores
 from infoatlas_train.config import PRESETS, SHIFTS
-from infoatlas_train.model.critic import (
-    anchor,
-    best_share,
-    capped,
-    critic_share,
-    donsker_varadhan,
-    fisher_z,
-    influence,
-    inverse,
-    shift_index,
-    solve_readout,
-    solved,
-)
+from infoatlas_train.model import critic
 from infoatlas_train.model.infoatlas import InfoAtlas, parameters, parameters_by_part
 from infoatlas_train.model.objective import query_scores
 from infoatlas_train.pretrain import load
@@ -46,17 +34,17 @@ def model():
 @pytest.mark.parametrize("mi", [0.0, 0.5, 2.0, 4.0])
 def test_anchor_alone_is_right_on_gaussians(mi, d):
     x, y = gaussian(mi, d, 2000)
-    z = fisher_z(x, y)
-    i = shift_index(torch.arange(1, 33), 2000)
-    product = anchor(z, x, y, i).flatten(1)
-    estimate, _ = donsker_varadhan(anchor(z, x, y), product)
+    z = critic.fisher_z(x, y)
+    i = critic.shift_index(torch.arange(1, 33), 2000)
+    product = critic.anchor(z, x, y, i).flatten(1)
+    estimate, _ = critic.donsker_varadhan(critic.anchor(z, x, y), product)
     assert estimate.mean().item() == pytest.approx(mi, abs=0.03 + 0.06 * mi)
 
 
 def test_fisher_z_is_bounded_on_copies():
     x, _ = gaussian(0.0, 3, 100)
-    assert fisher_z(x, x).max() == pytest.approx(0.5 * np.log(4e4), rel=1e-3)
-    z = capped(fisher_z(x, x), torch.full((8, 1), 100.0))
+    assert critic.fisher_z(x, x).max() == pytest.approx(0.5 * np.log(4e4), rel=1e-3)
+    z = critic.capped(critic.fisher_z(x, x), torch.full((8, 1), 100.0))
     information = torch.log(torch.cosh(z)).sum(1)
     assert (information < np.log(100) + 1.5).all() and (information > 2).all()
 
@@ -72,8 +60,8 @@ def test_inverse_by_products_is_the_inverse(size, least):
     d = a.diagonal(dim1=1, dim2=2).rsqrt() * 10 ** (2 * torch.rand(6, size).double())
     a, b = d[:, :, None] * a * d[:, None], torch.randn(6, size, 1).double()
     expected = torch.linalg.solve(a, b)
-    inverted = inverse(a.float())
-    got = solved(a.float(), inverted, b.float()).double()
+    inverted = critic.inverse(a.float())
+    got = critic.solved(a.float(), inverted, b.float()).double()
     error = ((got - expected) / d[..., None]).norm(dim=1) / (expected / d[..., None]).norm(dim=1)
     assert error.max() < 2e-3 if least < 1e-3 else error.max() < 1e-4
 
@@ -92,7 +80,7 @@ def test_inverse_of_features_that_are_nearly_collinear(least, block, bound):
     a = d[:, :, None] * a * d[:, None] + least * torch.eye(66).double()
     b = torch.randn(4, 66, 1).double()
     expected = torch.linalg.solve(a, b)
-    got = solved(a.float(), inverse(a.float(), block), b.float()).double()
+    got = critic.solved(a.float(), critic.inverse(a.float(), block), b.float()).double()
     assert ((got - expected).norm(dim=1) / expected.norm(dim=1)).max() < bound
 
 
@@ -116,7 +104,7 @@ def coefficient(scale, natural):
     """Coefficient of a feature that separates joint from product pairs, and hardly varies."""
     torch.manual_seed(0)
     product = scale * torch.randn(1, 400, 1)
-    return solve_readout(
+    return critic.solve_readout(
         torch.cat([product[:, :100] + 0.5, product], 1), torch.zeros(1, 500),
         torch.full((1, 1), 0.1), 100, newton_steps=3, exact=True, natural=natural,
     ).item()  # fmt: skip
@@ -132,9 +120,9 @@ def test_natural_features_keep_their_scale():
 def test_all_product_pairs_limit_a_step_that_overshot():
     step, t0, t0_product = torch.full((2, 50), 4.0), torch.zeros(2, 50), torch.zeros(2, 200)
     step_product = torch.zeros(2, 200)
-    assert best_share(t0, step, t0_product, step_product).tolist() == [1.0, 1.0]
+    assert critic.best_share(t0, step, t0_product, step_product).tolist() == [1.0, 1.0]
     step_product[1, 7] = 12.0  # one pair with the weight of three joint pairs
-    share = best_share(t0, step, t0_product, step_product)
+    share = critic.best_share(t0, step, t0_product, step_product)
     assert share[0] == 1.0 and 0 < share[1] < 1
     grid = torch.linspace(0, 1, 101)
     value = 4 * grid - torch.logsumexp(grid[:, None] * step_product[1], 1)
@@ -180,14 +168,14 @@ def test_influence_is_the_derivative_of_the_readout():
     torch.manual_seed(1)
     n, shifts = 40, torch.arange(1, 40)
     joint, product = torch.randn(1, n).double(), torch.randn(1, 39, n).double()
-    mi, log_z = donsker_varadhan(joint, product.flatten(1))
-    expected = influence(joint, product, log_z, shifts)
+    mi, log_z = critic.donsker_varadhan(joint, product.flatten(1))
+    expected = critic.influence(joint, product, log_z, shifts)
     step = 1e-6
     for i in (0, 17, 39):
         w = torch.full((n,), 1.0).double()
         w[i] += step * n
         w = w / w.mean()
-        pair = w[None] * w[shift_index(shifts, n)]
+        pair = w[None] * w[critic.shift_index(shifts, n)]
         moved = (w * joint[0]).mean() - torch.log((pair * product[0].exp()).mean())
         # d/d(eps) of (1 - eps) P + eps delta_i, with weights of sum n
         slope = (moved - mi[0]).item() / step
@@ -251,16 +239,16 @@ def test_query_scores_agree_with_the_runtime_on_the_support():
 def test_the_factor_of_the_critic():
     """If few product pairs dominate the bound is at least 0; otherwise it is unchanged."""
     x, y = gaussian(1.0, 2, 200, slices=2)
-    partner = shift_index(torch.arange(1, 9), 200)
-    z = fisher_z(x, y)
-    joint = anchor(z, x, y)
-    product = anchor(z, x, y, partner).flatten(1)
-    assert (critic_share(joint, product) == 1).all()
+    partner = critic.shift_index(torch.arange(1, 9), 200)
+    z = critic.fisher_z(x, y)
+    joint = critic.anchor(z, x, y)
+    product = critic.anchor(z, x, y, partner).flatten(1)
+    assert (critic.critic_share(joint, product) == 1).all()
     product[0, :3] += 60  # three outlying pairs
-    share = critic_share(joint, product)
+    share = critic.critic_share(joint, product)
     assert share.tolist()[1] == 1 and 0 <= share[0] < 1
-    assert donsker_varadhan(joint, product)[0][0] < -10
-    assert donsker_varadhan(share[:, None] * joint, share[:, None] * product)[0].min() >= 0
+    assert critic.donsker_varadhan(joint, product)[0][0] < -10
+    assert critic.donsker_varadhan(share[:, None] * joint, share[:, None] * product)[0].min() >= 0
 
 
 def test_a_rare_flag_is_not_read_below_zero(model):
@@ -270,7 +258,7 @@ def test_a_rare_flag_is_not_read_below_zero(model):
     sides = torch.from_numpy(c.x), torch.from_numpy(c.y)
     with torch.no_grad():
         e = model.critic(*sides, torch.arange(1, 100))
-    assert donsker_varadhan(e.joint, e.product.flatten(1))[0].item() >= 0
+    assert critic.donsker_varadhan(e.joint, e.product.flatten(1))[0].item() >= 0
     queries = e.elsewhere(*sides)  # the same critic, on given pairs
     torch.testing.assert_close(queries, e.joint, atol=1e-2, rtol=1e-2)
 
@@ -279,5 +267,5 @@ def test_the_anchor_is_trainable_with_missing_coordinates(model):
     """Correlations of zero have finite slopes."""
     x, y = gaussian(1.0, 2, 64)
     z = torch.zeros(8, 5, requires_grad=True)
-    anchor(z, x, y).square().sum().backward()
+    critic.anchor(z, x, y).square().sum().backward()
     assert torch.isfinite(z.grad).all()

@@ -1,7 +1,5 @@
 """Formats that annotations are written in, checks of the place, and complete new files there."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
@@ -94,7 +92,7 @@ FORMATS = {
 
 
 def check_format(
-    source: Recording | None,
+    source: "Recording | None",
     format: str | None = None,
     *,
     language: str | None = None,
@@ -125,7 +123,7 @@ def check_format(
     return name
 
 
-def check_out(source: Recording | None, out: str | os.PathLike[str], name: str) -> None:
+def check_out(source: "Recording | None", out: str | os.PathLike[str], name: str) -> None:
     """Raise InputError unless a new file or folder of this format can be written at `out`."""
     path, suffix = Path(out), FORMATS[name].suffix
     if path.exists() or path.is_symlink():

@@ -8,15 +8,7 @@ from typing import Any
 from infoatlas_rt.cli.arguments import add_estimator, add_json, make_estimator
 from infoatlas_rt.cli.console import progress, table, write_json
 
-from .recording_arguments import (
-    DATA_SET,
-    add_extrema,
-    add_loading,
-    add_plot,
-    opened,
-    options_named,
-    refuse_bags,
-)
+from . import recording_arguments
 
 HELP = "the paper's I(s_t; s_t-lag) over the time of demonstrations, and its extrema"
 DESCRIPTION = (
@@ -28,16 +20,16 @@ EXAMPLES = ("curve demos.npz --plot curve.png",)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("data", metavar="DEMOS", help=DATA_SET)
-    add_loading(parser)
+    parser.add_argument("data", metavar="DEMOS", help=recording_arguments.DATA_SET)
+    recording_arguments.add_loading(parser)
     parser.add_argument("--lag", type=int, default=2, help="steps between a state and its past")
-    add_extrema(
+    recording_arguments.add_extrema(
         parser,
         None,
         "steps, or fractions of a trajectory, within which an extremum is reported (default: 20 "
         "points of the curve)",
     )
-    add_plot(parser)
+    recording_arguments.add_plot(parser)
     add_json(parser)
     add_estimator(parser)
 
@@ -47,11 +39,11 @@ def run(arguments: Namespace) -> None:
 
     from ..curves.ensemble_curve import mi_curve
 
-    refuse_bags(arguments.data)
+    recording_arguments.refuse_bags(arguments.data)
     # Checks --z and --delay before minutes of computing.
     ExtremumDetector(z=arguments.z, delay=1.0 if arguments.delay is None else arguments.delay)
-    with options_named():
-        trajectories = opened(arguments).trajectories
+    with recording_arguments.options_named():
+        trajectories = recording_arguments.opened(arguments).trajectories
     estimator = make_estimator(arguments)
     with progress("curve") as advance:
         curve = mi_curve(

@@ -1,20 +1,12 @@
 """The command keystates: finds key states, draws and saves them."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infoatlas_rt.cli.console import progress, table, write_json
 
-from .recording_arguments import (
-    add_demonstrations,
-    opened,
-    options_named,
-    parse_count,
-    parse_labels,
-)
+from . import recording_arguments
 
 if TYPE_CHECKING:
     from ..keystates.key_states import KeyStates
@@ -35,7 +27,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="print kinds, strengths and unusual demonstrations, too",
     )
-    add_demonstrations(parser)
+    recording_arguments.add_demonstrations(parser)
 
 
 def run(arguments: Namespace) -> None:
@@ -44,10 +36,10 @@ def run(arguments: Namespace) -> None:
     from ..keystates.summary import finite
     from ..trajectories import episode_names
 
-    count = parse_count(arguments.count)
-    with options_named():
-        trajectories = opened(arguments).trajectories
-    labels = parse_labels(arguments.label or [], episode_names(trajectories))
+    count = recording_arguments.parse_count(arguments.count)
+    with recording_arguments.options_named():
+        trajectories = recording_arguments.opened(arguments).trajectories
+    labels = recording_arguments.parse_labels(arguments.label or [], episode_names(trajectories))
     with progress("key states"), workers(arguments.jobs, len(trajectories.lengths)) as executor:
         found = discover_keystates(
             trajectories, count, labels=labels, date=arguments.date, executor=executor
@@ -69,7 +61,7 @@ def run(arguments: Namespace) -> None:
         print_keystates(found, arguments)
 
 
-def print_keystates(found: KeyStates, arguments: Namespace) -> None:
+def print_keystates(found: "KeyStates", arguments: Namespace) -> None:
     """Print key states with warnings and notes, and details if they are asked for."""
     print(found)
     for note in (*found.trajectories.notes, *found.notes):
@@ -86,7 +78,7 @@ def print_keystates(found: KeyStates, arguments: Namespace) -> None:
         print(f"Picture: {arguments.plot}")
 
 
-def _print_details(found: KeyStates) -> None:
+def _print_details(found: "KeyStates") -> None:
     """Print strengths, how often detectors find key states again, and unusual demonstrations."""
     stride = found.recordings.timing.stride
     again = found.reproduced.tolist()
@@ -110,7 +102,7 @@ def _print_details(found: KeyStates) -> None:
             print(f"Demonstration {name}: {unusual}.")
 
 
-def _print_live(found: KeyStates) -> None:
+def _print_live(found: "KeyStates") -> None:
     """Print how well key states were followed in held-out demonstrations."""
     live = found.detectors
     table(

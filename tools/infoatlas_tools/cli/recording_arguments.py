@@ -1,7 +1,5 @@
 """Arguments of the commands for recordings: the data, what describes them, key states, files."""
 
-from __future__ import annotations
-
 from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -253,7 +251,7 @@ def add_description(parser: ArgumentParser, stride: bool = True) -> None:
     add_resolution(parser)
 
 
-def opened(arguments: Namespace, one_bag: bool = False) -> Recording:
+def opened(arguments: Namespace, one_bag: bool = False) -> "Recording":
     """The recording that the arguments choose and describe; `one_bag`: also one bag."""
     from ..bags.any_recording import open_recording
     from ..columns import listed

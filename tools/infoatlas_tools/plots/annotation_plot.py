@@ -1,7 +1,5 @@
 """Draws annotated demonstrations: signals by body, coloured parts with names, key states."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Sequence
@@ -35,7 +33,7 @@ _AXIS = re.compile(r"(.+?)[._ ](?:(x|y|z)|(q[wxyz]|r[xyz]|roll|pitch|yaw))$")
 
 def annotation_figure(
     annotations: Annotations, demonstrations: Sequence[int], *, title: str = ""
-) -> Figure:
+) -> "Figure":
     """Draw demonstrations below each other.
 
     Each body has a lane, with a coloured line for each coordinate, which is scaled to its own range
@@ -112,7 +110,7 @@ def _times(annotations: Annotations, i: int) -> np.ndarray:
 
 
 def _draw_episode(
-    figure: Figure, grid: GridSpec, first: int, annotations: Annotations, i: int,
+    figure: "Figure", grid: "GridSpec", first: int, annotations: Annotations, i: int,
     lanes: dict[str, dict[int, str]], scaled: np.ndarray,
 ) -> list[Label]:  # fmt: skip
     """Draw bands, key states and lanes from a row of the grid on; return labels to place."""
@@ -155,7 +153,7 @@ def _draw_episode(
     return labels + _draw_keystates(axes[tools:], annotations, i)
 
 
-def _draw_parts(axes: Sequence[Axes], row: int, annotations: Annotations, i: int) -> list[Label]:
+def _draw_parts(axes: "Sequence[Axes]", row: int, annotations: Annotations, i: int) -> list[Label]:
     """Draw the bands of a tool, the first over the signals, too; names beside short ones."""
     subtasks = annotations.subtasks
     labels: list[Label] = []
@@ -183,7 +181,7 @@ def _draw_parts(axes: Sequence[Axes], row: int, annotations: Annotations, i: int
     return labels
 
 
-def _draw_keystates(axes: Sequence[Axes], annotations: Annotations, i: int) -> list[Label]:
+def _draw_keystates(axes: "Sequence[Axes]", annotations: Annotations, i: int) -> list[Label]:
     """Draw dashed lines through all lanes; return the names, placed above them later."""
     events = annotations.events(i)
     letters = max(6, 100 // max(len(events), 1))

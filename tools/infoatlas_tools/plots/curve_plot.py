@@ -1,7 +1,5 @@
 """Draws a curve of trajectories with its extrema; has functions that pictures of curves share."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +8,7 @@ import numpy as np
 from infoatlas_rt.streams.extrema import Extremum
 
 from ..curves.ensemble_curve import MICurve
-from .drawing import (
-    CURVE,
-    GRID,
-    LEGEND,
-    QUIET,
-    RED,
-    draw_heading,
-    draw_legend,
-    new_figure,
-    style_axes,
-)
+from . import drawing
 from .label_placement import Label, Place, new_label, place_labels
 
 if TYPE_CHECKING:
@@ -29,28 +17,30 @@ if TYPE_CHECKING:
 
 # For each kind: label, face, edge, colour of the number in it, and of the time beside it.
 MARKS = {
-    "maximum": ("maximum", RED, "white", "white", RED),
-    "minimum": ("minimum", "white", RED, RED, RED),
-    "change": ("steepest change", "#8a95a1", "white", "white", QUIET),
+    "maximum": ("maximum", drawing.RED, "white", "white", drawing.RED),
+    "minimum": ("minimum", "white", drawing.RED, drawing.RED, drawing.RED),
+    "change": ("steepest change", "#8a95a1", "white", "white", drawing.QUIET),
 }
 CROWD = 20  # extrema that can be numbered in one picture, at most
 
 
 def curve_figure(
     curve: MICurve, extrema: Sequence[Extremum], *, title: str = "", lengths: Sequence[int] = ()
-) -> Figure:
+) -> "Figure":
     """The curve with its noise and its extrema.
 
     `lengths` are steps of the trajectories, for the label of the time axis.
     """
-    figure = new_figure(10, 6)
+    figure = drawing.new_figure(10, 6)
     main, below = draw_axes(figure, (6, 1))
     draw_curve(main, curve.position, curve.mi, curve.noise)
     numbers, times = draw_extrema(main, extrema, "{:.0f}" if curve.mode == "raw" else "{:.2f}")
     if extrema:
-        draw_legend(figure)
+        drawing.draw_legend(figure)
 
-    below.fill_between(curve.position, curve.samples, step="mid", color=QUIET, alpha=0.35, lw=0)
+    below.fill_between(
+        curve.position, curve.samples, step="mid", color=drawing.QUIET, alpha=0.35, lw=0
+    )
     most = int(curve.samples.max())
     below.set(ylim=(0, 1.25 * most), yticks=[0, most])
     below.set_ylabel("trajectories", fontsize=9)
@@ -60,7 +50,7 @@ def curve_figure(
     edge = 0.015 * (curve.position[-1] - curve.position[0])
     below.set_xlim(min(0.0, curve.position[0]) - edge, curve.position[-1] + edge)
 
-    draw_heading(
+    drawing.draw_heading(
         figure,
         f"information of a state with its past,  "
         f"$I(s_t\\,;\\,{past_label('s', curve.lag, curve.history)})$",
@@ -72,30 +62,30 @@ def curve_figure(
     return figure
 
 
-def draw_axes(figure: Figure, heights: Sequence[float]) -> list[Axes]:
+def draw_axes(figure: "Figure", heights: Sequence[float]) -> "list[Axes]":
     """Axes below each other with a common time; room for two rows of labels above the first."""
-    top = 1 - (LEGEND + 0.48) / figure.get_figheight()
+    top = 1 - (drawing.LEGEND + 0.48) / figure.get_figheight()
     figure.subplots_adjust(hspace=0.10, left=0.075, right=0.975, top=top, bottom=0.105)
     all_axes = figure.subplots(len(heights), sharex=True, height_ratios=heights)
     for axes in all_axes:
-        style_axes(axes)
+        drawing.style_axes(axes)
     return list(all_axes)
 
 
-def draw_curve(axes: Axes, time: Any, mi: Any, noise: Any) -> None:
+def draw_curve(axes: "Axes", time: Any, mi: Any, noise: Any) -> None:
     low, high = mi - noise, mi + noise
     bottom, top = float(np.nanmin(low)), float(np.nanmax(high))
     room = top - bottom or 1.0
     axes.set_ylim(bottom - 0.12 * room, top + 0.12 * room)
-    axes.grid(axis="y", color=GRID, linewidth=0.8)
+    axes.grid(axis="y", color=drawing.GRID, linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.fill_between(time, low, high, color=CURVE, alpha=0.17, linewidth=0)
-    axes.plot(time, mi, color=CURVE, linewidth=2, solid_capstyle="round")
+    axes.fill_between(time, low, high, color=drawing.CURVE, alpha=0.17, linewidth=0)
+    axes.plot(time, mi, color=drawing.CURVE, linewidth=2, solid_capstyle="round")
     axes.set_ylabel("mutual information (nats)")
 
 
 def draw_extrema(
-    axes: Axes, extrema: Sequence[Extremum], form: str
+    axes: "Axes", extrema: Sequence[Extremum], form: str
 ) -> tuple[list[Label], list[Label]]:
     """Draw numbered discs with their times, or dots if there are many, with labels for a legend.
 
@@ -146,13 +136,13 @@ def draw_extrema(
             0.03,
             "no extremum above the noise",
             transform=axes.transAxes,
-            color=QUIET,
+            color=drawing.QUIET,
             ha="center",
         )
     return numbers, times
 
 
-def place_extrema(figure: Figure, numbers: Sequence[Label], times: Sequence[Label]) -> None:
+def place_extrema(figure: "Figure", numbers: Sequence[Label], times: Sequence[Label]) -> None:
     """Place numbers in their discs, and times where there is neither a text nor another disc."""
     from matplotlib.transforms import Bbox
 

@@ -1,7 +1,5 @@
 """Shared by all pictures: colours, the style of axes, headings, and a check of the format."""
 
-from __future__ import annotations
-
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -30,7 +28,7 @@ def check_format(path: str) -> None:
         raise InputError(f"picture {path}: end its name in one of {', '.join(FORMATS)}")
 
 
-def new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> "Figure":
     """An empty figure, sizes in inches; InputError if matplotlib is not installed."""
     require_matplotlib("a picture")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -45,14 +43,14 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def png(figure: Figure) -> bytes:
+def png(figure: "Figure") -> bytes:
     """The picture at the size for a page."""
     file = BytesIO()
     figure.savefig(file, format="png", dpi=100)
     return file.getvalue()
 
 
-def style_axes(axes: Axes) -> None:
+def style_axes(axes: "Axes") -> None:
     """Two grey spines, small grey ticks, and dark labels."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(QUIET)
@@ -61,7 +59,7 @@ def style_axes(axes: Axes) -> None:
         axis.label.set(color=INK, fontsize=10)
 
 
-def draw_heading(figure: Figure, heading: str, note: str, more: str = "", *, title: str) -> None:
+def draw_heading(figure: "Figure", heading: str, note: str, more: str = "", *, title: str) -> None:
     """Draw a heading after a title, and one or two lines of small print, within the picture."""
     heading = f"{shorten(title, 32)}: {heading}" if title else heading
     height = figure.get_figheight()
@@ -77,7 +75,7 @@ def draw_heading(figure: Figure, heading: str, note: str, more: str = "", *, tit
             fit(text, room)
 
 
-def draw_legend(figure: Figure) -> None:
+def draw_legend(figure: "Figure") -> None:
     """Draw a legend in one row below the small print."""
     figure.legend(
         loc="center left",

@@ -1,7 +1,5 @@
 """Draws key states: every trajectory with its key states, and one of them in panels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -25,7 +23,7 @@ ROW = 0.175  # inches of a row of the legend
 PANELS = 8  # key states in the film strip, at most
 
 
-def raster_figure(found: KeyStates, *, title: str = "") -> Figure:
+def raster_figure(found: KeyStates, *, title: str = "") -> "Figure":
     """A line for each trajectory with its key states, and a film strip of one."""
     bodies = _bodies(found.trajectories.names)
     colours = _colours(found)
@@ -69,7 +67,7 @@ def _colours(found: KeyStates) -> dict[int, str]:
     return dict(zip(chosen, COLOURS, strict=False))
 
 
-def _draw_raster(axes: Axes, found: KeyStates, colours: dict[int, str]) -> None:
+def _draw_raster(axes: "Axes", found: KeyStates, colours: dict[int, str]) -> None:
     order = np.arange(len(found.steps))
     if len(found.order):
         order = np.argsort(found.steps[:, found.order[0]].filled(-1), kind="stable")
@@ -105,7 +103,7 @@ def _draw_raster(axes: Axes, found: KeyStates, colours: dict[int, str]) -> None:
     style_axes(axes)
 
 
-def _draw_legend(axes: Axes) -> int:
+def _draw_legend(axes: "Axes") -> int:
     """Draw a legend above the axes, at most as wide; return the number of its rows."""
     entries = len(axes.get_legend_handles_labels()[1])
     for columns in (4, 3, 2, 1):
@@ -128,7 +126,7 @@ def _in_strip(found: KeyStates, which: int) -> list[int]:
 
 
 def _draw_strip(
-    axes: Sequence[Axes],
+    axes: "Sequence[Axes]",
     found: KeyStates,
     which: int,
     there: Sequence[int],

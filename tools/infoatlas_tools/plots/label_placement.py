@@ -1,7 +1,5 @@
 """Sizes and places the texts in a picture, so that none covers another or leaves the picture."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +24,7 @@ def shorten(name: str, letters: int) -> str:
     return f"{name[:begin]}…{name[len(name) - (letters - 1 - begin) :]}"
 
 
-def fit(text: Text, pixels: float, *, upright: bool = False, prefix: str = "") -> None:
+def fit(text: "Text", pixels: float, *, upright: bool = False, prefix: str = "") -> None:
     """Make a text smaller, and then cut its beginning, until it is at most `pixels` long.
 
     An `upright` text runs from bottom to top. The beginning `prefix` is never cut off. A formula
@@ -48,7 +46,7 @@ def fit(text: Text, pixels: float, *, upright: bool = False, prefix: str = "") -
 
 
 def new_label(
-    axes: Axes, text: str, point: tuple[float, float], places: list[Place], **style: Any
+    axes: "Axes", text: str, point: tuple[float, float], places: list[Place], **style: Any
 ) -> Label:
     """A label of a point, which is invisible until `place_labels` places it."""
     label = axes.annotate(
@@ -57,7 +55,7 @@ def new_label(
     return label, places
 
 
-def place_labels(figure: Figure, labels: Sequence[Label], taken: Iterable[Bbox] = ()) -> None:
+def place_labels(figure: "Figure", labels: Sequence[Label], taken: "Iterable[Bbox]" = ()) -> None:
     """Place each label where there is no text; labels without such a place are not shown.
 
     Call it when everything else is drawn and the limits of the axes are set. Labels that a later
@@ -84,7 +82,7 @@ def place_labels(figure: Figure, labels: Sequence[Label], taken: Iterable[Bbox] 
             label.set_visible(False)
 
 
-def text_boxes(figure: Figure) -> list[Bbox]:
+def text_boxes(figure: "Figure") -> "list[Bbox]":
     """The box in pixels of each text that is shown."""
     from matplotlib.text import Text
 

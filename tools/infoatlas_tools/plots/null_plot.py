@@ -1,7 +1,5 @@
 """Draws a test of independence: the estimates of permuted pairings, and that of the given one."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def null_figure(result: IndependenceResult) -> Figure:
+def null_figure(result: IndependenceResult) -> "Figure":
     """Histogram of the estimates of permuted pairings, with that of the given pairing."""
     figure = new_figure(8, 4)
     figure.set_layout_engine("constrained")

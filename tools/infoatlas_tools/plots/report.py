@@ -1,7 +1,5 @@
 """A page of annotations in one file: the printed table, pictures, and the episodes to look at."""
 
-from __future__ import annotations
-
 import base64
 import html
 import re
@@ -104,7 +102,7 @@ def _frames(annotations: Annotations, episode: int) -> list[str]:
     return found
 
 
-def _picture(figure: Figure) -> str:
+def _picture(figure: "Figure") -> str:
     return _image(png(figure), "png")
 
 

@@ -18,15 +18,8 @@ import math
 import torch
 from torch import Tensor
 
+from infoatlas_train.data import channels
 from infoatlas_train.data.atlas import Datasets
-from infoatlas_train.data.channels import (
-    DRAWS,
-    Observed,
-    by_coordinate,
-    function,
-    label as channel_label,
-    with_sure_labels,
-)
 from infoatlas_train.data.closed_form import CPU, FULL, sides, without_queries
 from infoatlas_train.data.families import source
 from infoatlas_train.data.flows import orthogonal, random_flow, standardise, uniform
@@ -175,12 +168,12 @@ def _delays(dim: int) -> tuple[Mixture, int, int]:
     return zero_mean(torch.stack(parts), dx, dy), dx, dy
 
 
-@with_sure_labels
+@channels.with_sure_labels
 def growing(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, ...]:
     """y is a function of x plus noise, whose size in all channels depends on one coordinate."""
     mx, my = sides(count, dim), sides(count, dim)
     my = torch.where(torch.rand(count, 1) < 0.5, mx, my)
-    u = source(mx, samples + DRAWS)
+    u = source(mx, samples + channels.DRAWS)
     j = torch.multinomial(mx, 1)[:, :, None].expand(-1, u.shape[1], 1)
     size = u.gather(2, j)
     size = torch.where(torch.rand(count, 1, 1) < 0.5, size, size.abs() * 1.6 - 1.3)
@@ -189,7 +182,7 @@ def growing(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, .
     swing = uniform(count, 0.3, 1.6, CPU)[:, None, None]
     sd = level * torch.exp(swing * size.clamp(-2.5, 2.5))  # [B, N, 1]
     followed = torch.rand(count, 1, 1) < 0.7  # otherwise only the size of y depends on x
-    centre = u if torch.rand(()) < 0.5 else function(u, mx, dim)
+    centre = u if torch.rand(()) < 0.5 else channels.function(u, mx, dim)
     centre = torch.where(followed, standardise(centre), torch.zeros_like(u)) * my[:, None]
     values = (centre + sd * torch.randn(count, u.shape[1], dim)) * my[:, None]
 
@@ -197,8 +190,8 @@ def growing(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, .
         s = sd[i, draws, 0]
         return -0.5 * ((values[i, rows, k, None] - centre[i, draws, k]) / s) ** 2 - s.log()
 
-    mi, sure = channel_label(
-        (Observed(values, by_coordinate(my, of_coordinate)),), samples, queries
+    mi, sure = channels.label(
+        (channels.Observed(values, channels.by_coordinate(my, of_coordinate)),), samples, queries
     )
     pair = [u[:, :samples], values[:, :samples]]
     if torch.rand(()) < WARPED:

@@ -19,18 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from infoatlas_train.data.channels import (
-    DRAWS,
-    HIDDEN,
-    Observed,
-    by_coordinate,
-    function,
-    label,
-    noise_level,
-    observed,
-    term,
-    with_sure_labels,
-)
+from infoatlas_train.data import channels
 from infoatlas_train.data.closed_form import CPU, sides
 from infoatlas_train.data.families import source
 from infoatlas_train.data.flows import orthogonal, standardise, uniform
@@ -40,26 +29,26 @@ MOST_COUNTED = 60
 LARGEST_RATE = 60.0
 
 
-@with_sure_labels
+@channels.with_sure_labels
 def sensors(count: int, samples: int, queries: int, dim: int) -> tuple[Tensor, ...]:
     """Datasets with y a measurement of the source and x the source or another measurement."""
     hidden = bool(torch.rand(()) < 0.3)
-    mu = sides(count, min(dim, HIDDEN) if hidden else dim)
-    u = any_of(SOURCES)(source(mu, samples + DRAWS), mu)
+    mu = sides(count, min(dim, channels.HIDDEN) if hidden else dim)
+    u = any_of(SOURCES)(source(mu, samples + channels.DRAWS), mu)
     shown = tuple(sensor(u, mu, sides(count, dim)) for _ in range(1 + hidden))
     pair = (v[:, :samples] for v in (shown[1].values if hidden else u, shown[0].values))
-    return *pair, *label(shown, samples, queries)
+    return *pair, *channels.label(shown, samples, queries)
 
 
 def any_of(these: tuple[Any, ...]) -> Any:
     return these[int(torch.randint(len(these), ()))]
 
 
-def sensor(u: Tensor, mu: Tensor, mask: Tensor) -> Observed:
+def sensor(u: Tensor, mu: Tensor, mask: Tensor) -> channels.Observed:
     """A noisy measurement of a function of the source."""
     centre = any_of(FUNCTIONS)(u, mu, mask.shape[1]) * mask[:, None]
     if torch.rand(()) < 0.4:
-        return observed(u, mu, centre, mask, 0.0)
+        return channels.observed(u, mu, centre, mask, 0.0)
     return any_of(SIDES)(centre, mask)
 
 
@@ -104,10 +93,10 @@ def ranges(u: Tensor, mask: Tensor, out: int) -> Tensor:
 
 def turned_frames(u: Tensor, mask: Tensor, out: int) -> Tensor:
     """Plane vectors, from the source or constant, rotated by an angle of the source."""
-    angle, values = reach(u) * term(u, mask), []
+    angle, values = reach(u) * channels.term(u, mask), []
     for _ in range(0, out, 2):
         known = (torch.rand(len(u), 1) < 0.3).float()
-        a, b = known + (1 - known) * term(u, mask), (1 - known) * term(u, mask)
+        a, b = known + (1 - known) * channels.term(u, mask), (1 - known) * channels.term(u, mask)
         values += turned(a, b, angle)
     return standardise(torch.stack(values[:out], -1))
 
@@ -119,7 +108,7 @@ def turned(a: Tensor, b: Tensor, angle: Tensor) -> tuple[Tensor, Tensor]:
 
 def chain(u: Tensor, mask: Tensor, out: int) -> Tensor:
     """Positions of the ends of links, from the tip back; angles are relative to the last link."""
-    joints = [reach(u) * term(u, mask) for _ in range(2 + int(torch.randint(2, ())))]
+    joints = [reach(u) * channels.term(u, mask) for _ in range(2 + int(torch.randint(2, ())))]
     lengths = [uniform(len(u), 0.3, 1.0, CPU)[:, None] for _ in joints]
     found = [side for end in reversed(ends(joints, lengths)) for side in end] + joints
     return standardise(torch.stack([found[j % len(found)] for j in range(out)], -1))
@@ -146,18 +135,18 @@ FUNCTIONS: tuple[Callable[[Tensor, Tensor, int], Tensor], ...] = (
     ranges,
     turned_frames,
     chain,
-    function,
+    channels.function,
 )
 
 
 # --- sides: centre [B, N, D], mask [B, D] -------------------------------------------------------
 
 
-def directions(centre: Tensor, mask: Tensor) -> Observed:
+def directions(centre: Tensor, mask: Tensor) -> channels.Observed:
     """Unit vectors around the direction of the centre; 30% of the datasets have random signs."""
     b, n, _ = centre.shape
     centre = normalize(centre + 1e-6 * mask[:, None], dim=2)
-    kappa = noise_level(mask).pow(-2)
+    kappa = channels.noise_level(mask).pow(-2)
     either = torch.rand(b) < 0.3
     theta = torch.linspace(0, math.pi, ANGLES)
     ends = torch.zeros(ANGLES)
@@ -177,10 +166,10 @@ def directions(centre: Tensor, mask: Tensor) -> Observed:
         along = kappa[i] * (values[i, rows] @ centre[i, draws].mT)
         return torch.logaddexp(along, -along) - math.log(2) if either[i] else along
 
-    return Observed(values, log_likelihood)
+    return channels.Observed(values, log_likelihood)
 
 
-def counts(centre: Tensor, mask: Tensor) -> Observed:
+def counts(centre: Tensor, mask: Tensor) -> channels.Observed:
     """Numbers of events: Poisson, with a mean of 1 to 20 where the centre is 0."""
     mean = uniform(len(mask), 0.0, math.log(20.0), CPU).exp()[:, None, None]
     rate = (mean * torch.exp(gain(mask) * centre)).clamp(max=LARGEST_RATE)
@@ -190,10 +179,10 @@ def counts(centre: Tensor, mask: Tensor) -> Observed:
         own = rate[i, draws, j]
         return observed_counts[i, rows, j, None] * own.log() - own
 
-    return Observed(observed_counts, by_coordinate(mask, of_coordinate))
+    return channels.Observed(observed_counts, channels.by_coordinate(mask, of_coordinate))
 
 
-def kinds(centre: Tensor, mask: Tensor) -> Observed:
+def kinds(centre: Tensor, mask: Tensor) -> channels.Observed:
     """Numbers of each kind among 1 to 60 things (multinomial); the last kind may be unobserved."""
     logits, _ = with_a_last(gain(mask) * centre, mask)
     total = round(MOST_COUNTED ** float(torch.rand(())))
@@ -204,12 +193,12 @@ def kinds(centre: Tensor, mask: Tensor) -> Observed:
     def log_likelihood(i: int, rows: Tensor, draws: Tensor) -> Tensor:
         return number[i, rows] @ log_share[i, draws].mT
 
-    return Observed(number[..., :-1], log_likelihood)
+    return channels.Observed(number[..., :-1], log_likelihood)
 
 
-def parts_of_a_whole(centre: Tensor, mask: Tensor) -> Observed:
+def parts_of_a_whole(centre: Tensor, mask: Tensor) -> channels.Observed:
     """Softmax of noisy logits (logistic-normal); the last part may be unobserved."""
-    noise, size = noise_level(mask)[:, None, None], gain(mask)
+    noise, size = channels.noise_level(mask)[:, None, None], gain(mask)
     # The logit of the last part is 0, so the shares determine the other logits.
     noisy = size * (centre + noise * torch.randn_like(centre))
     logits, free = with_a_last(noisy, mask)
@@ -218,7 +207,9 @@ def parts_of_a_whole(centre: Tensor, mask: Tensor) -> Observed:
         at = logits[i, rows, j, None] / size[i, 0]
         return -0.5 * ((at - centre[i, draws, j]) / noise[i, 0]).square()
 
-    return Observed(logits.softmax(2)[..., :-1], by_coordinate(free, of_coordinate))
+    return channels.Observed(
+        logits.softmax(2)[..., :-1], channels.by_coordinate(free, of_coordinate)
+    )
 
 
 def gain(mask: Tensor) -> Tensor:
@@ -240,7 +231,7 @@ def with_a_last(logits: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cat([logits, beside], 2), mask * ~last
 
 
-SIDES: tuple[Callable[[Tensor, Tensor], Observed], ...] = (
+SIDES: tuple[Callable[[Tensor, Tensor], channels.Observed], ...] = (
     directions,
     counts,
     kinds,

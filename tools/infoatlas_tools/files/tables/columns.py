@@ -17,21 +17,7 @@ from infoatlas_rt.errors import InputError
 
 from ...presentation import shift_notes
 from ...trajectories import Stated, Trajectories
-from ..rates import (
-    EVEN,
-    GAP,
-    even_rate,
-    is_rest,
-    is_time,
-    likely_units,
-    other_rates,
-    rate_by,
-    rates_of,
-    real_seconds,
-    time_faults,
-    time_unit,
-    unit_by_digits,
-)
+from .. import rates
 from .table import Table
 
 Float = NDArray[np.float64]
@@ -107,7 +93,7 @@ def as_demonstrations(table: Table, chosen: str | None) -> Trajectories:
     rate, about = _rate(clocks, lengths)
     labels = [table.labels[column][row] if column and named else str(row) for row in starts]
     times = None if rate is not None else _uneven_times(clocks, lengths)
-    if times is not None and (far := other_rates(rates_of(times, lengths, labels))[1]):
+    if times is not None and (far := rates.other_rates(rates.rates_of(times, lengths, labels))[1]):
         about.append(f"Demonstrations {far}.")
     notes = [*table.notes, *about]
     if column is not None:
@@ -266,7 +252,7 @@ def _running(table: Table, starts: Int) -> Iterator[_Running]:
     n = len(table.values)
     for c in range(table.values.shape[1]):
         name = table.names[c] if table.names else "-"
-        time = c in table.clocks or is_time(name)
+        time = c in table.clocks or rates.is_time(name)
         index = not time and bool(_INDEX.fullmatch(name))
         values = table.values[:, c]
         if not (time or index or _COUNTER.fullmatch(_plain(name))) or n < 2:
@@ -279,7 +265,7 @@ def _running(table: Table, starts: Int) -> Iterator[_Running]:
         if index and whole and len(np.unique(values)) == n:
             yield _Running(c, INDEX, np.empty(0, np.int64))  # in any order, as of sorted tables
             continue
-        if time and is_rest(name, table.names):
+        if time and rates.is_rest(name, table.names):
             yield _Running(c, TIME, np.empty(0, np.int64))
             continue
         up = steps[steps > 0]
@@ -313,7 +299,7 @@ def _ask(table: Table, running: list[_Running], labelled: bool) -> None:
         steps = np.diff(values)
         if any(c == other and what == TIME for other, what, *_ in running):
             middle = np.median(steps)
-            rows = np.flatnonzero(steps > GAP * middle if middle > 0 else steps < 0) + 1
+            rows = np.flatnonzero(steps > rates.GAP * middle if middle > 0 else steps < 0) + 1
             how = "has pauses"
         else:  # a counter or a clock without such a name: it rises except where it restarts
             rows = np.flatnonzero(steps <= 0) + 1
@@ -358,14 +344,16 @@ def _refuse(table: Table, column: int, how: str, rows: Int) -> None:
 def _clocks(table: Table, running: list[_Running], column: str | None) -> list[_Clock]:
     """Times in the table, including the column that separates demonstrations if it is a time."""
     found = []
-    values = None if column is None or not is_time(column) else _numbers(table.labels[column])
+    values = None if column is None or not rates.is_time(column) else _numbers(table.labels[column])
     if column is not None and values is not None:
-        unit = unit_by_digits(float(values[0]), time_unit(column))
+        unit = rates.unit_by_digits(float(values[0]), rates.time_unit(column))
         found.append(_Clock(repr(column), values, unit))
     for c, what, _ in running:
-        if what == TIME and not is_rest(name := _name(table, c), table.names):
+        if what == TIME and not rates.is_rest(name := _name(table, c), table.names):
             values = table.values[:, c]
-            digits = unit_by_digits(values[0] + table.origins.get(c, 0), time_unit(name))
+            digits = rates.unit_by_digits(
+                values[0] + table.origins.get(c, 0), rates.time_unit(name)
+            )
             found.append(_Clock(_name_column(table, c), values, table.clocks.get(c) or digits))
     return found
 
@@ -374,7 +362,7 @@ def _rate(clocks: list[_Clock], lengths: Int) -> tuple[float | None, list[str]]:
     """Rate in Hz by the first clock with even steps, and notes."""
     notes, faulty, found = [], list[str](), list[tuple[str, float]]()
     for name, times, unit in clocks:
-        rate, faults = even_rate(times, lengths, unit), time_faults(times, lengths)
+        rate, faults = rates.even_rate(times, lengths, unit), rates.time_faults(times, lengths)
         faults = f"Times in column {name}: {faults}." if faults else ""
         if rate is not None:
             found.append((name, rate))
@@ -385,11 +373,11 @@ def _rate(clocks: list[_Clock], lengths: Int) -> tuple[float | None, list[str]]:
         if not len(steps):
             continue
         if unit is None and (times == np.rint(times)).all():
-            likely = [f"time_{each}" for each in likely_units(times, lengths)]
+            likely = [f"time_{each}" for each in rates.likely_units(times, lengths)]
             call = f"call it {' or '.join(likely)}, or " if likely else ""
             why = f"it has integers without a unit: {call}pass the rate"
         else:
-            mean = 1 / rate_by(steps, len(lengths))
+            mean = 1 / rates.rate_by(steps, len(lengths))
             why = f"its steps are from {steps.min():.3g} to {steps.max():.3g}, mean {mean:.3g}"
             if mean > 0:
                 rate = 1 / (mean * (unit or 1))
@@ -398,7 +386,7 @@ def _rate(clocks: list[_Clock], lengths: Int) -> tuple[float | None, list[str]]:
     if not found:
         return None, notes
     name, rate = found[0]
-    others = [f"{each} {own:.6g} Hz" for each, own in found[1:] if abs(own / rate - 1) > EVEN]
+    others = [f"{each} {own:.6g} Hz" for each, own in found[1:] if abs(own / rate - 1) > rates.EVEN]
     conflict = f", but {', '.join(others)}: pass the rate if that is right" if others else ""
     return rate, [f"Rate by column {name}: {rate:.6g} Hz{conflict}.", *faulty]
 
@@ -407,7 +395,7 @@ def _uneven_times(clocks: list[_Clock], lengths: Int) -> Float | None:
     """Seconds [n] since the start of each demonstration by the first clock whose unit is clear."""
     for _, times, unit in clocks:
         if unit is not None or (times != np.rint(times)).any():
-            return real_seconds(times, lengths, None, unit or 1.0)
+            return rates.real_seconds(times, lengths, None, unit or 1.0)
     return None
 
 

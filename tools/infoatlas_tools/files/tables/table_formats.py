@@ -4,8 +4,6 @@ A new format is a line in `TABLES`. Folders of such files, samples, messages and
 command line follow from it.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,7 +22,7 @@ class TableFormat(NamedTuple):
     reader: str
     text: bool = False
 
-    def read(self, *arguments: Any) -> Table:
+    def read(self, *arguments: Any) -> "Table":
         """From a path, whether a name is one of labels, and whether missing values become NaN."""
         # Imported when used: the help of the command line names the formats without NumPy.
         module, function = self.reader.split(".")
@@ -44,7 +42,7 @@ READERS = {suffix: table.read for table in TABLES for suffix in table.suffixes}
 NAMED = sorted(table.suffixes[0] for table in TABLES if table.suffixes[0] != ".txt")
 
 
-def read_table(path: Path, episode_column: str | None = None) -> Trajectories:
+def read_table(path: Path, episode_column: str | None = None) -> "Trajectories":
     """Demonstrations in a table, with `episode_column` as in `load_trajectories`."""
     from .columns import as_demonstrations, label_columns
 

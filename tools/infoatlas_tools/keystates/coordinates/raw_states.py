@@ -9,20 +9,8 @@ from typing import Any
 import numpy as np
 
 from infoatlas_rt.errors import InputError
+from infoatlas_rt.live import quaternions
 from infoatlas_rt.live.coordinates import Coordinates
-from infoatlas_rt.live.quaternions import (
-    ANGLE,
-    EULER,
-    MATRIX,
-    MOST_TURNS,
-    QUATERNION,
-    SIX,
-    VECTOR,
-    Group,
-    between,
-    quaternions,
-    valid,
-)
 
 from ...array_types import Bool, Float
 from ...columns import KINDS
@@ -148,18 +136,20 @@ def read_coordinates(
 
 def _given_groups(
     orientation: dict[tuple[int, ...], str], columns: Float, first: Bool, names: Sequence[str]
-) -> list[Group]:
+) -> list[quaternions.Group]:
     """Groups of the columns [d, n] whose kind is given."""
     found = []
     for at, kind in orientation.items():
         base, order, turn = KINDS[kind]
         values = columns[list(at)].T.astype(np.float64)
-        if base == ANGLE and turn is None:
+        if base == quaternions.ANGLE and turn is None:
             turn = named_turn(columns[at[0]], first)
-        if base in MOST_TURNS and turn is None:
+        if base in quaternions.MOST_TURNS and turn is None:
             turn = turn_of(values.T)
-        group = Group(base, tuple(at[i] for i in order or range(len(at))), turn or 2 * np.pi)
-        bad = ~valid(group, values)
+        group = quaternions.Group(
+            base, tuple(at[i] for i in order or range(len(at))), turn or 2 * np.pi
+        )
+        bad = ~quaternions.valid(group, values)
         if bad.sum() > allowed(len(bad)):
             key = tuple(names[c] for c in at) if names else at
             raise InputError(
@@ -171,11 +161,11 @@ def _given_groups(
     return sorted(found, key=lambda group: min(group.columns))
 
 
-def _layout(groups: Sequence[Group], plain: Bool) -> list[tuple[int, int]]:
+def _layout(groups: Sequence[quaternions.Group], plain: Bool) -> list[tuple[int, int]]:
     """`parts`, in the order of the columns."""
     places = [(int(c), -1, int(c)) for c in np.flatnonzero(plain)]
     for g, group in enumerate(groups):
-        axes = 1 if group.kind == ANGLE else 3
+        axes = 1 if group.kind == quaternions.ANGLE else 3
         places += [(min(group.columns), g, axis) for axis in range(axes)]
     return [(g, axis) for _, g, axis in sorted(places)]
 
@@ -219,7 +209,7 @@ def _scales(path: Float, bound: np.ndarray[Any, np.dtype[np.int64]]) -> Float:
 
 
 def _limits(
-    groups: Sequence[Group],
+    groups: Sequence[quaternions.Group],
     parts: Sequence[tuple[int, int]],
     scale: Float,
     least: Float,
@@ -231,9 +221,9 @@ def _limits(
         together = [i for i, (other, _) in enumerate(parts) if g >= 0 and other == g] or [j]
         columns = [axis] if g < 0 else list(groups[g].columns)
         gain, finest = 1.0, 1.0
-        if g >= 0 and groups[g].kind != ANGLE:
+        if g >= 0 and groups[g].kind != quaternions.ANGLE:
             unit = 2 * np.pi / groups[g].turn  # 1 where the columns are no angles
-            finest = 2.0 if groups[g].kind == QUATERNION else unit
+            finest = 2.0 if groups[g].kind == quaternions.QUATERNION else unit
             gain = 4 * unit  # several columns add up
         floor = [gain * least[columns].max(), REST_SHARE * scale[together].max()]
         if resolution is not None:
@@ -242,12 +232,14 @@ def _limits(
     return rest
 
 
-def _part_name(part: tuple[int, int], groups: Sequence[Group], names: Sequence[str]) -> str:
+def _part_name(
+    part: tuple[int, int], groups: Sequence[quaternions.Group], names: Sequence[str]
+) -> str:
     g, axis = part
     if g < 0:
         return names[axis] if names else str(axis)
     stem = label(groups[g].columns, names)
-    if groups[g].kind == ANGLE:
+    if groups[g].kind == quaternions.ANGLE:
         return stem
     return f"{stem}{'.' if stem else ''}rotation_{'xyz'[axis]}"
 
@@ -261,16 +253,16 @@ def _columns(columns: Sequence[int], names: Sequence[str]) -> str:
     return f"columns {low} to {high}"
 
 
-def _group_note(group: Group, names: Sequence[str], given: bool) -> str:
+def _group_note(group: quaternions.Group, names: Sequence[str], given: bool) -> str:
     unit = {2 * np.pi: "in radians", 360.0: "in degrees"}.get(group.turn, f"of {group.turn:.6g}")
     kind = {
-        ANGLE: f"an angle {unit} that wraps: its turns are counted",
-        VECTOR: f"a rotation vector {unit}",
-        EULER: f"roll, pitch and yaw {unit}",
-        MATRIX: "a rotation matrix",
-        SIX: "two columns of a rotation matrix",
+        quaternions.ANGLE: f"an angle {unit} that wraps: its turns are counted",
+        quaternions.VECTOR: f"a rotation vector {unit}",
+        quaternions.EULER: f"roll, pitch and yaw {unit}",
+        quaternions.MATRIX: "a rotation matrix",
+        quaternions.SIX: "two columns of a rotation matrix",
     }.get(group.kind, "")
-    if group.kind == QUATERNION:
+    if group.kind == quaternions.QUATERNION:
         kind = f"a quaternion, w {'first' if group.columns[0] == min(group.columns) else 'last'}"
         if not given and anonymous([names[c] for c in group.columns] if names else []):
             kind += " (assumed; w last has increments of the same angles)"
@@ -279,7 +271,10 @@ def _group_note(group: Group, names: Sequence[str], given: bool) -> str:
 
 
 def paths(
-    groups: Sequence[Group], parts: Sequence[tuple[int, int]], states: Float, first: Bool
+    groups: Sequence[quaternions.Group],
+    parts: Sequence[tuple[int, int]],
+    states: Float,
+    first: Bool,
 ) -> Float:
     """Coordinates [n, p] of states [n, d]; `first` [n] marks the first row of each episode."""
     made, bound = np.empty((len(states), len(parts))), np.append(np.flatnonzero(first), len(first))
@@ -290,16 +285,16 @@ def paths(
         for g in {g for g, _ in parts if g >= 0}:
             group = groups[g]
             values = states[rows, group.columns].astype(np.float64)
-            values = values[find_last_good(valid(group, values), first[rows])]
-            if group.kind == ANGLE:
+            values = values[find_last_good(quaternions.valid(group, values), first[rows])]
+            if group.kind == quaternions.ANGLE:
                 turns = np.rint(np.diff(values[:, 0], prepend=values[0, 0]) / group.turn)
                 turns = np.cumsum(turns)
                 turns -= np.repeat(turns[ends[:-1]], np.diff(ends))
                 turned[g] = values - group.turn * turns[:, None]
             else:
-                q = quaternions(group, values)
+                q = quaternions.quaternions(group, values)
                 steps = np.zeros((len(q), 3))
-                steps[1:] = between(q[:-1], q[1:])
+                steps[1:] = quaternions.between(q[:-1], q[1:])
                 steps[ends[:-1]] = 0.0
                 for start, end in pairwise(ends):
                     np.cumsum(steps[start:end], axis=0, out=steps[start:end])
