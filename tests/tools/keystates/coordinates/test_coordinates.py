@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from infoatlas_rt import InputError
 from infoatlas_rt.live.coordinates import Follower
@@ -32,38 +33,25 @@ def smooth(rng, steps, d, size=1.0):
 
 def exponential(v):
     """Unit quaternions, w first, of rotation vectors [n, 3]."""
-    angle = np.linalg.norm(v, axis=1, keepdims=True)
-    return np.concatenate([np.cos(angle / 2), np.sinc(angle / 2 / np.pi) / 2 * v], axis=1)
+    return np.roll(Rotation.from_rotvec(v).as_quat(), 1, axis=1)
+
+
+def rotation(q):
+    return Rotation.from_quat(np.roll(q, -1, axis=1))
 
 
 def matrices(q):
-    w, x, y, z = q.T
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.moveaxis(np.array(rows), 2, 0)
+    return rotation(q).as_matrix()
 
 
 def logarithm(q):
     """Rotation vectors of norm at most pi."""
-    q = np.where(q[:, :1] < 0, -q, q)
-    s = np.linalg.norm(q[:, 1:], axis=1, keepdims=True)
-    return 2 * np.arctan2(s, q[:, :1]) / np.where(s > 0, s, 1) * q[:, 1:]
+    return rotation(q).as_rotvec()
 
 
 def euler(q):
     """Roll, pitch and yaw about fixed axes."""
-    m = matrices(q)
-    return np.stack(
-        [
-            np.arctan2(m[:, 2, 1], m[:, 2, 2]),
-            np.arcsin(np.clip(-m[:, 2, 0], -1, 1)),
-            np.arctan2(m[:, 1, 0], m[:, 0, 0]),
-        ],
-        axis=1,
-    )
+    return rotation(q).as_euler("xyz")
 
 
 def true_angles(q):
