@@ -5,12 +5,13 @@
 The peers are CMIknn and ParCorr of tigramite (Runge 2018), if it is installed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from time import process_time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from infoatlas_rt import Estimator
 from infoatlas_rt.cli.console import progress
@@ -18,7 +19,6 @@ from infoatlas_tools import conditional_mutual_information
 
 from . import report
 from .measure import OURS, figures, grid, mean, pick
-from .peers.conditional_tests import Test, tests
 from .report import number
 from .tasks.null_models import ALTERNATIVES, CHOSEN, KEPT, Model
 
@@ -26,6 +26,23 @@ LEVEL, PERMUTATIONS = 0.05, 39
 SETS = {"chosen": CHOSEN, "kept": KEPT, "dependent": ALTERNATIVES}
 DRAWS, PEER_DRAWS, POWER = 400, 60, 60  # POWER: of dependent models, at most
 SEED = 61  # the method was chosen on draws of other seeds
+Test = Callable[[NDArray, NDArray, NDArray], float]
+
+
+def tests(permutations: int) -> dict[str, Test]:
+    """P-values of samples x, y, z [n, d] by name; empty without tigramite."""
+    try:
+        from tigramite.independence_tests.cmiknn import CMIknn
+        from tigramite.independence_tests.parcorr import ParCorr
+    except ModuleNotFoundError:
+        return {}
+    neighbours = CMIknn(sig_samples=permutations, workers=1)
+    return {
+        "ParCorr": lambda *sides: float(ParCorr().run_test_raw(*sides)[1]),
+        "CMIknn": lambda *sides: float(neighbours.run_test_raw(*sides)[1]),
+    }
+
+
 PEERS = tests(PERMUTATIONS)
 
 

@@ -9,21 +9,21 @@ sets, those of the other methods on three tasks, and those of BOCPD on eight set
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from infoatlas_rt import Estimator
+from infoatlas_rt import Estimator, KeyStateTracker
+from infoatlas_tools import discover_keystates
 
 from .. import report
 from ..peers.keystate_finders import PEERS, Count, NotOffered
 from ..tasks import changed_demonstrations as changed
 from ..tasks.demonstrations import SETS, TASKS, Demonstrations, load
 from . import page
-from .online import SEEN, follow
-from .ours import AUTO, find_kinds
+from .ours import AUTO, as_recorded, find_kinds
 from .page import EVENTS, MAIN
 from .scoring import score
 
@@ -41,6 +41,11 @@ CHOSEN = (
     *("pick", "lift", "push", "pull", "plug", "stack", "peg"),
 )
 SUBSETS = f"{changed.OF} demonstrations"
+# Of `follow`, which runs `KeyStateTracker` on episodes that it was not fitted on.
+SEEN = 30  # demonstrations, at most
+SHARE = 2 / 3
+NEAR = 0.5  # seconds
+NOMINAL = 20.0  # steps a second where the rate is not known
 
 
 def studies(tasks: dict[str, Demonstrations], quick: bool) -> Iterator[Job]:
@@ -123,6 +128,65 @@ def finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: finite(v) for key, v in value.items()}
     return None if isinstance(value, float) and np.isnan(value) else value
+
+
+@dataclass(frozen=True)
+class Online:
+    """Results for one event over held-out episodes."""
+
+    episodes: float  # with the event
+    recall: float  # share of them with a report whose time is within 0.5 s of the event
+    own_recall: float  # the same for reports of the event's key state
+    false_reports: float  # other reports of that key state, for each episode
+    delay: float  # median seconds from the event to its report; NaN without reports
+    microseconds: float  # mean of `push`
+
+
+def follow(demos: Demonstrations, seen: int = SEEN, seed: int = 0) -> dict[str, Online]:
+    """Fit on some demonstrations and follow the others; results by event.
+
+    The key state of an event is the nearest one in the fitted demonstrations, on average. The
+    choice uses the flags of these demonstrations; the tracker gets states only.
+    """
+    count = len(demos.trajectories)
+    order = np.random.default_rng(seed).permutation(count)
+    some = min(seen, max(2, int(SHARE * count)))
+    fitted, unseen = demos.subset(np.sort(order[:some])), demos.subset(np.sort(order[some:]))
+    found = discover_keystates(as_recorded(fitted), 5)
+    rate = NOMINAL if demos.rate is None else demos.rate
+    tracker, reports, seconds, pushes = KeyStateTracker(found), [], 0.0, 0
+    for states in unseen.trajectories:
+        tracker.reset()
+        start = perf_counter()
+        reports.append([event for state in states for event in tracker.push(state)])
+        seconds += perf_counter() - start
+        pushes += len(states)
+    results = {}
+    for e, name in enumerate(demos.events):
+        away = np.ma.abs(found.steps - np.ma.masked_invalid(fitted.times[:, e : e + 1]))
+        share = (~np.ma.getmaskarray(away)).mean(axis=0)
+        column = int(np.argmin(np.ma.filled(away.mean(axis=0), 1e9) + 1e6 * (share < 0.3)))
+        hits, own_hits, false, delays, there = 0, 0, 0, [], 0
+        for reported, truth in zip(reports, unseen.times[:, e], strict=True):
+            own = [event for event in reported if event.keystate == column]
+            if np.isnan(truth):
+                false += len(own)
+                continue
+            there += 1
+            hits += any(abs(event.step - truth) <= NEAR * rate for event in reported)
+            right = [event for event in own if abs(event.step - truth) <= NEAR * rate]
+            own_hits += bool(right)
+            false += len(own) - bool(right)
+            delays += [(event.detected_step - truth) / rate for event in right[:1]]
+        results[name] = Online(
+            episodes=float(there),
+            recall=hits / max(there, 1),
+            own_recall=own_hits / max(there, 1),
+            false_reports=false / max(len(reports), 1),
+            delay=float(np.median(delays)) if delays else float("nan"),
+            microseconds=seconds / max(pushes, 1) * 1e6,
+        )
+    return results
 
 
 def main(arguments: Sequence[Any] | None = None) -> None:
