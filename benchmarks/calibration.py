@@ -17,7 +17,17 @@ import numpy as np
 
 from infoatlas_rt import Estimator
 from infoatlas_tools import independence_test
-from infoatlas_train import calibrate
+from infoatlas_train.calibrate import (
+    HELD_OUT_SEED,
+    SIZES,
+    Dataset,
+    Estimates,
+    counted,
+    coverage,
+    estimates,
+    sliced as wide_draws,
+    unsliced as atlas_draws,
+)
 
 from . import intervals, report
 from .peers.classical import projections
@@ -34,16 +44,14 @@ POPULATIONS = (  # in the order of the tables
 )
 
 
-def bmi(folder: Path, seeds: int) -> Iterator[calibrate.Dataset]:
+def bmi(folder: Path, seeds: int) -> Iterator[Dataset]:
     for file in sorted(folder.glob("*.npz")):
         with np.load(file) as data:
             for x, y in zip(data["x"][:seeds], data["y"][:seeds], strict=True):
-                yield calibrate.Dataset(
-                    file.stem, x.astype(float), y.astype(float), float(data["mi"]), 0.0
-                )
+                yield Dataset(file.stem, x.astype(float), y.astype(float), float(data["mi"]), 0.0)
 
 
-def bmi_sliced(folder: Path, seeds: int, k: int) -> Iterator[calibrate.Dataset]:
+def bmi_sliced(folder: Path, seeds: int, k: int) -> Iterator[Dataset]:
     """The tasks whose slices have a known mutual information, in projections to k dimensions.
 
     Gaussians: in closed form for each projection, with the correlations of all samples together.
@@ -60,7 +68,7 @@ def bmi_sliced(folder: Path, seeds: int, k: int) -> Iterator[calibrate.Dataset]:
             else:
                 truth, error = student_excess(float(name.rsplit("-", 1)[1]), k), 0.0
             for x, y in zip(data["x"][:seeds], data["y"][:seeds], strict=True):
-                yield calibrate.Dataset(name, x.astype(float), y.astype(float), truth, error)
+                yield Dataset(name, x.astype(float), y.astype(float), truth, error)
 
 
 def _sliced_gaussian(x: np.ndarray, y: np.ndarray, k: int) -> tuple[float, float]:
@@ -111,7 +119,7 @@ def measure_level(model: str, trials: int, sizes: tuple[int, ...]) -> list[dict[
         estimator = Estimator(model, shifts=4, provider="auto", **options)
         rejected = 0
         for trial in range(trials):
-            x, y = draw(np.random.default_rng([i, trial, calibrate.HELD_OUT_SEED]))
+            x, y = draw(np.random.default_rng([i, trial, HELD_OUT_SEED]))
             result = independence_test(
                 x, y, estimator, permutations=PERMUTATIONS, time_series=time_series
             )
@@ -120,26 +128,26 @@ def measure_level(model: str, trials: int, sizes: tuple[int, ...]) -> list[dict[
     return rows
 
 
-def by_size(data: calibrate.Estimates) -> Iterator[tuple[int, calibrate.Estimates]]:
+def by_size(data: Estimates) -> Iterator[tuple[int, Estimates]]:
     for n in np.unique(data["n"]):
         yield int(n), {name: column[data["n"] == n] for name, column in data.items()}
 
 
-def summarise(name: str, data: calibrate.Estimates) -> list[dict[str, Any]]:
+def summarise(name: str, data: Estimates) -> list[dict[str, Any]]:
     rows = []
     for n, at_n in by_size(data):
         error = np.abs(at_n["mi"] - at_n["truth"])
         row = {"data": name, "n": n, "datasets": len(error)}
         for share in (0.9, 0.5):
             z = NormalDist().inv_cdf(0.5 + share / 2)
-            row[f"coverage_{share:.0%}"] = calibrate.coverage(at_n, at_n["stderr"], z)
-        row["coverage_90%_noise_alone"] = calibrate.coverage(at_n, at_n["noise"])
+            row[f"coverage_{share:.0%}"] = coverage(at_n, at_n["stderr"], z)
+        row["coverage_90%_noise_alone"] = coverage(at_n, at_n["noise"])
         row |= {"median_stderr": float(np.median(at_n["stderr"]))}
         rows.append(row | {"median_error": float(np.median(error))})
     return rows
 
 
-def by_family(populations: dict[str, calibrate.Estimates]) -> str:
+def by_family(populations: dict[str, Estimates]) -> str:
     """Table of the intervals by family, all sizes together."""
     lines = []
     for name, data in populations.items():
@@ -147,7 +155,7 @@ def by_family(populations: dict[str, calibrate.Estimates]) -> str:
             continue
         for family in np.unique(data["family"]):
             own = {key: column[data["family"] == family] for key, column in data.items()}
-            share = calibrate.coverage(own, own["stderr"])
+            share = coverage(own, own["stderr"])
             error = float(np.sqrt(np.square(own["mi"] - own["truth"]).mean()))
             width = intervals.Z90 * float(own["stderr"].mean())
             silent = "yes" if share < intervals.SILENT else ""
@@ -210,17 +218,17 @@ def main(arguments: Sequence[Any] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=10, help="draws of each BMI task (10)")
     parser.add_argument("--trials", type=int, default=1000, help="of the test, per setting (1000)")
     chosen = parser.parse_args(arguments)
-    sizes, level_sizes = calibrate.SIZES, (50, 200)
+    sizes, level_sizes = SIZES, (50, 200)
     if chosen.quick:
         chosen.draws, chosen.wide, chosen.seeds, chosen.trials = 24, 3, 1, 8
-        sizes, level_sizes = calibrate.SIZES[:3:2], calibrate.SIZES[:1]
+        sizes, level_sizes = SIZES[:3:2], SIZES[:1]
     model = chosen.model
     whole = Estimator(model, provider="auto")
     dim = whole.model_file.dim
     many = Estimator(model, slices=SLICES, provider="auto")
     narrow = Estimator(model, k=min(2, dim), slices=SLICES, provider="auto")
-    atlas = calibrate.unsliced(chosen.draws, calibrate.HELD_OUT_SEED, max(sizes), dim)
-    wide = calibrate.sliced(chosen.wide, calibrate.HELD_OUT_SEED, max(sizes), dim)
+    atlas = atlas_draws(chosen.draws, HELD_OUT_SEED, max(sizes), dim)
+    wide = wide_draws(chosen.wide, HELD_OUT_SEED, max(sizes), dim)
     jobs = {
         "atlas, unsliced": (whole, atlas, chosen.draws),
         "wide mixtures, 40 slices": (many, wide, chosen.wide),
@@ -235,7 +243,7 @@ def main(arguments: Sequence[Any] | None = None) -> None:
         )
     about = report.provenance(chosen.command, whole)
     populations = {
-        name: calibrate.estimates(estimator, calibrate.counted(draws, total, name), sizes)
+        name: estimates(estimator, counted(draws, total, name), sizes)
         for name, (estimator, draws, total) in jobs.items()
     }
     # The training distribution has no draws without flows.
