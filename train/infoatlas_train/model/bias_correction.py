@@ -22,6 +22,8 @@ Shapes: B datasets (or slices), n samples, C context samples, M shifts, D inputs
 diagnostic features.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist

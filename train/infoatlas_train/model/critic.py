@@ -11,6 +11,8 @@ The coefficients a are solved inside the forward pass, by damped Newton steps of
 Shapes: B datasets (or slices), n samples, M shifts, D inputs a side, H units a side, F features.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import torch

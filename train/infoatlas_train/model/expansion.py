@@ -5,6 +5,8 @@ training steps are faster. On data that the small network accepts, the larger on
 same features and additional ones. Widths, heads and numbers of tokens have to be equal.
 """
 
+from __future__ import annotations
+
 from dataclasses import asdict
 
 import torch

@@ -9,6 +9,8 @@ attend to the data once more after the fusion. The last layer of the critic is s
 Shapes: B datasets (or slices), n samples, D inputs a side, W width, U unit tokens.
 """
 
+from __future__ import annotations
+
 from itertools import pairwise
 
 import torch

@@ -6,6 +6,8 @@ Donsker-Varadhan (DV) formula and the bias correction.
 Shapes: B datasets (or slices), n samples, D inputs a side, M shifts, F features.
 """
 
+from __future__ import annotations
+
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 

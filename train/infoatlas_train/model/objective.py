@@ -7,6 +7,8 @@ information. Two other objectives do not use the truth and serve for comparison:
 paper's Eq. 6, and "held-out-dv", the same on held-out pairs.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import torch

@@ -12,6 +12,8 @@ Shapes: B datasets (or slices), n samples, M shifts, the first 0 (the joint pair
 D inputs a side, H units a side, F features.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
 
