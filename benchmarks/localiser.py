@@ -19,7 +19,7 @@ from infoatlas_rt import Estimator
 from infoatlas_train.localiser import STEPS, Information, fit, ours
 
 from . import report
-from .keystates.ours import AUTO, find as ours_find
+from .keystates.ours import AUTO, find_kinds
 from .keystates.scoring import score
 from .measure import figures, grid, mean, pick
 from .peers.keystate_finders import PEERS
@@ -93,7 +93,7 @@ Row = dict[str, Any]
 def measure(task: str, demos: Demonstrations, arms: Sequence[str], steps: int) -> Iterator[Row]:
     """A row for `discover_keystates`, for evenly spaced steps, and for each arm."""
     ways: dict[str, Callable[[], Any]] = {
-        AUTO: lambda: ours_find(demos, K),
+        AUTO: lambda: find_kinds(demos, K)[0],
         EVENLY: lambda: PEERS[EVENLY].find(demos, K),
     }
     for name in arms:

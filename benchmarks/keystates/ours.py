@@ -13,13 +13,8 @@ def as_recorded(demos: Demonstrations) -> Trajectories:
     return Trajectories(demos.trajectories, names=demos.names, rate=demos.rate)
 
 
-def find(demos: Demonstrations, count: Count) -> Found:
-    """Steps of each trajectory, by `discover_keystates` with its defaults."""
-    return find_kinds(demos, count)[0]
-
-
 def find_kinds(demos: Demonstrations, count: Count) -> tuple[Found, Found]:
-    """Steps of each trajectory, and the kind of each step."""
+    """Steps of each trajectory, and their kinds, by `discover_keystates` with its defaults."""
     found = discover_keystates(as_recorded(demos), count=count)
     kinds = [found.kind[~mask] for mask in found.steps.mask]
     return [row.compressed() for row in found.steps], kinds
