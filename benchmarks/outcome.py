@@ -12,16 +12,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binom
 
 from infoatlas_rt import KeyStateTracker, VectorTracker
 from infoatlas_tools import Position, Trajectories, discover_keystates
 
 from . import drawing, report
+from .tasks import Array
 from .tasks.demonstrations import load
 
-Array = NDArray[np.float64]
 SETS = {  # title: set, and whether joints and gripper are all that is recorded
     "PickCube": ("pick", False),
     "PickCube, joints alone": ("pick", True),

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from infoatlas_rt import Estimator
@@ -21,8 +20,8 @@ from . import report
 from .intervals import Z90, inside
 from .measure import figures, load_models
 from .report import byline, number
+from .tasks import Array
 
-Array = NDArray[np.float64]
 Draw = tuple[Array, Array, float, float]  # x, y [n, d], information and least entropy in nats
 
 SIZES = (32, 50, 100, 200, 500)

@@ -13,17 +13,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import ortho_group
 
 from . import intervals, report
 from .measure import Row, as_json, load_models, mean_time, measure, names, pick
 from .report import table
 from .slicing_studies import gaussian
-from .tasks import Case
+from .tasks import Array, Case
 from .tasks.truths import student_excess
-
-Array = NDArray[np.float64]
 
 TRUTHS = (1.0, 2.0, 3.0, 4.0, 5.0)
 DIMS = (1, 2, 3, 5)

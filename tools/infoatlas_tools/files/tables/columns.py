@@ -11,17 +11,14 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infoatlas_rt.errors import InputError
 
+from ...array_types import Float, Int
 from ...presentation import shift_notes
 from ...trajectories import Stated, Trajectories
 from .. import rates
 from .table import Table
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 NONE = "none"  # instead of a column's name: all rows are of one demonstration
 SHORTEST = 4  # rows between two restarts on average, for a counter or a clock to be recognised
