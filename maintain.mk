@@ -46,7 +46,7 @@ native-aarch64: .venv/tests .venv-dist/ready build/native/ready ## test program 
 
 keystates-data: .venv-maniskill/ready .venv-metaworld/ready ## collect the demonstrations of the key-state benchmark again
 	$(SIM)/python -m benchmarks.tasks.collect_planned
-	$(foreach version,0.3.0 1.0.1 1.4.1,$(SIM)/pip download --quiet --no-deps --dest build/robosuite robosuite==$(version) &&) true
+	$(foreach version,0.3.0 1.0.1 1.4.1,$(PIP) .venv-maniskill download --quiet --no-deps --dest build/robosuite robosuite==$(version) &&) true
 	$(SIM)/python -m benchmarks.tasks.collect_people build/robosuite
 	$(META)/python -m benchmarks.tasks.collect_scripted
 
