@@ -25,7 +25,7 @@ PIP = $(RUN)/pip --python
 # It finds there what .venv has already, more than a gigabyte.
 .venv-dev/ready: .venv/tests constraints.txt
 	$(PYTHON) -m venv --without-pip .venv-dev
-	$(DEV)/python -c "import site; p, = site.getsitepackages(); open(p + '/tests.pth', 'w').write(p.replace('.venv-dev', '.venv'))"
+	$(DEV)/python -c "import site; s = site.getsitepackages(); open(s[0] + '/tests.pth', 'w').write('\n'.join(s).replace('.venv-dev', '.venv'))"
 	$(PIP) .venv-dev $(INSTALL) -c constraints.txt -e '.[cli,plot,export,bench,dev]'
 	$(call LIVE,$(DEV))
 	touch $@
