@@ -117,17 +117,13 @@ def insurance(x, y):
     return ratio
 
 
-def frechet(x, y):
-    return x[0] ** (1 / 0.3), y[0] ** (1 / 0.2)
-
-
 def floods(x, y):
     """From differences of the distribution function, with standard Fréchet marginals."""
 
     def below(a, b):
         return np.exp(-ndtr(0.8 + np.log(b / a) / 1.6) / a - ndtr(0.8 + np.log(a / b) / 1.6) / b)
 
-    a, b = frechet(x, y)
+    a, b = x[0] ** (1 / 0.3), y[0] ** (1 / 0.2)
     h, corners = 1e-3, product((1, -1), repeat=2)
     mixed = sum(i * j * below(a * (1 + i * h), b * (1 + j * h)) for i, j in corners)
     return np.log(mixed * a * b / (4 * h**2)) + 1 / a + 1 / b

@@ -82,13 +82,9 @@ def photon_pair(x, y):
     return 1 + 0.95 * y[0] * y[1] * np.cos(2 * (x[0] - x[1]))
 
 
-def log_errors(x, y):
-    return np.log(y[0] / y[1]) - np.log(x[0] / x[1]), np.log(y[1] / y[2]) - np.log(x[1] / x[2])
-
-
 def minerals(x, y):
     """The errors have variance 2 and correlation -1/2, times a factor."""
-    a, b = log_errors(x, y)
+    a, b = (np.log(y[i] / y[i + 1]) - np.log(x[i] / x[i + 1]) for i in range(2))
     return np.exp(-(a**2 + a * b + b**2) / (3 * 0.4**2))
 
 
@@ -137,10 +133,6 @@ def calls(x, y):
     return joint - gamma(5, scale=2).logpdf(x[:, 0]) - shares
 
 
-def uniforms(x, y):
-    return 1 - x**-2.5, -np.expm1(-y)
-
-
 def income_and_wealth(x, y):
     """From differences of the distribution function."""
 
@@ -148,7 +140,7 @@ def income_and_wealth(x, y):
         s = 1 + 14 * (u + v)
         return (s - np.sqrt(s**2 - 4 * u * v * 15 * 14)) / 28
 
-    (u, v), h = uniforms(x, y), 1e-4
+    u, v, h = 1 - x**-2.5, -np.expm1(-y), 1e-4
     mixed = below(u + h, v + h) - below(u + h, v - h) - below(u - h, v + h) + below(u - h, v - h)
     return np.log(mixed / (4 * h**2))[:, 0]
 

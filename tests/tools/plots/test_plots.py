@@ -6,10 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib import rcParams
 
 from infoatlas_rt.streams.events import Event
 from infoatlas_rt.streams.extrema import Extremum
 from infoatlas_tools.bags.bag_curve import StreamCurve, StreamTopic
+from infoatlas_tools.plots import drawing
 from infoatlas_tools.plots.annotation_plot import annotation_figure
 from infoatlas_tools.plots.curve_plot import curve_figure
 from infoatlas_tools.plots.keystate_plots import raster_figure
@@ -168,3 +170,13 @@ def test_annotations(parts, marks, entries):
     figure = annotation_figure(annotations, [0, 5], title=LONG)
     assert crossing(figure) == ([], [])
     assert not any("[" in text or "]" in text for text, _ in texts_drawn(figure))
+
+
+def test_other_fonts_are_used_and_those_that_are_lacking_are_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(rcParams, "font.family", ["sans-serif"])
+    monkeypatch.setattr(drawing, "FONTS", ("DejaVu Serif", "absent"))
+    figure = drawing.new_figure(2, 1)
+    drawing.fit(figure.text(0, 0, "\U0010fffd"), 9)
+    with pytest.warns(UserWarning, match="^letters are lacking: install DejaVu Serif or absent$"):
+        figure.savefig(tmp_path / "a.png")
+    assert rcParams["font.family"] == ["sans-serif", "DejaVu Serif"]

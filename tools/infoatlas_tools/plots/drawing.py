@@ -1,7 +1,8 @@
 """Shared by all pictures: colours, the style of axes, headings, and a check of the format."""
 
+import warnings
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from infoatlas_rt.errors import InputError
 
@@ -17,6 +18,8 @@ CURVE = "#1f5f99"
 RED = "#c2262d"
 COUPLING, MOTIONS = "#2e8b57", "#a8538f"
 FORMATS = (".png", ".pdf", ".svg")
+# With Chinese, Japanese and Korean letters, which the font of matplotlib lacks.
+FONTS = "Noto Sans CJK JP", "WenQuanYi Zen Hei", "Microsoft YaHei", "PingFang SC"
 # Inches from the upper edge of a picture to the middle of a line.
 HEADING, NOTE, MORE, LEGEND = 0.25, 0.52, 0.73, 0.98
 
@@ -31,13 +34,26 @@ def check_format(path: str) -> None:
 def new_figure(width: float, height: float) -> "Figure":
     """An empty figure, sizes in inches; InputError if matplotlib is not installed."""
     require_matplotlib("a picture")
+    from matplotlib import font_manager, rcParams
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure  # no pyplot: no window, no global state
+    from matplotlib.text import Text
 
     class Picture(Figure):  # matplotlib shows figures of pyplot alone in a notebook
         def _repr_png_(self) -> bytes:
             return png(self)
 
+        def savefig(self, *given: Any, **options: Any) -> None:
+            own = (font_manager.FontProperties(family=[name]) for name in rcParams["font.family"])
+            fonts = [font_manager.get_font(font_manager.findfont(one)) for one in own]
+            known = {"\n"}.union(*(map(chr, font.get_charmap()) for font in fonts))
+            if any(not known.issuperset(text.get_text()) for text in self.findobj(Text)):
+                warnings.warn(f"letters are lacking: install {' or '.join(FONTS)}", stacklevel=1)
+            super().savefig(*given, **options)
+
+    warnings.filterwarnings("ignore", "Glyph .* missing from")  # for each letter
+    family, known = rcParams["font.family"], {f.name for f in font_manager.fontManager.ttflist}
+    rcParams["font.family"] = [*family, *(f for f in FONTS if f in known and f not in family)]
     figure = Picture(figsize=(width, height), dpi=160, facecolor="white")
     FigureCanvasAgg(figure)  # measures texts; sizes of other formats differ by a pixel or two
     return figure

@@ -54,11 +54,6 @@ def euler(q):
     return rotation(q).as_euler("xyz")
 
 
-def true_angles(q):
-    """Angles between successive orientations."""
-    return 2 * np.arccos(np.clip(np.abs((q[1:] * q[:-1]).sum(axis=1)), 0, 1))
-
-
 def turning(count=6, steps=80, seed=0, start=(0.0, 0.0, 0.0), size=1.0):
     """Positions [T, 3] and orientations [T, 4] of a tool."""
     rng = np.random.default_rng(seed)
@@ -77,7 +72,8 @@ def assert_turns(paths, tool, columns=slice(3, 6), tolerance=1e-6):
     """Check that increments of the coordinates have the true angles."""
     for path, (_, q) in zip(paths, tool, strict=True):
         angle = np.linalg.norm(np.diff(path[:, columns], axis=0), axis=1)
-        np.testing.assert_allclose(angle, true_angles(q), atol=tolerance)
+        true = 2 * np.arccos(np.clip(np.abs((q[1:] * q[:-1]).sum(axis=1)), 0, 1))
+        np.testing.assert_allclose(angle, true, atol=tolerance)
 
 
 # ---------------------------------------------------------------- rotations

@@ -48,19 +48,14 @@ def test_a_key_state_meets_within_a_quarter_of_a_second(away, length, meets):
     assert measure_met(events(steps.data + away), steps, np.full(3, length), 20.0) == meets
 
 
-@pytest.mark.parametrize(
-    ("count", "rate", "labelled", "said"),
-    [
-        (8, 1500, False, "At 1500 Hz, demonstrations last 0.18 s (median)"),
-        (8, 0.15, True, "At 0.15 Hz, demonstrations last 1,800 s (median)"),
-        (1, None, False, "All rows are one demonstration"),
-        (3, 15, False, "3 demonstrations are few"),
-        (2, 15, True, ""),
-    ],
-)
-def test_few_demonstrations_and_unlikely_rates_are_reasons(count, rate, labelled, said):
-    found = trust.data_reasons(np.full(count, 270), rate, labelled)
-    assert len(found) == bool(said) and said in "".join(found)
+def test_few_demonstrations_and_unlikely_rates_are_reasons():
+    def said(count, rate, labelled=False):
+        return "".join(trust.data_reasons(np.full(count, 270), rate, labelled))
+
+    assert said(8, 1500).startswith("At 1500 Hz, demonstrations last 0.18 s (median)")
+    assert said(2, 0.15, True).startswith("At 0.15 Hz, demonstrations last 1,800 s (median)")
+    assert "one demonstration" in said(1, None) and "3 demonstrations are few" in said(3, 15)
+    assert said(2, 15, True) == said(4, None) == ""
 
 
 @pytest.mark.parametrize("kind", ["white", "walk"])

@@ -57,10 +57,8 @@ def data_reasons(lengths: Int, rate: float | None, labelled: bool) -> list[str]:
         own = f"At {rate:g} Hz, demonstrations last {float(f'{seconds:.2g}'):,g} s (median)"
         texts.append(f"{own}, and motions are looked for in seconds: check the rate (--rate HZ).")
     if len(lengths) == 1 and not labelled:
-        texts.append(
-            "All rows are one demonstration, so nothing shows which key states repeat. If there "
-            "are several, separate them: lengths in an .npz, --episode-column in a table."
-        )
+        own = "All rows are one demonstration, so nothing shows which key states repeat. If they"
+        texts.append(f"{own} are several, pass lengths in an .npz, or --episode-column of a table.")
     elif len(lengths) < ENOUGH and not labelled:
         own = f"{len(lengths)} demonstrations are few: they may agree by chance, and figures"
         texts.append(f"{own} about others rest on so many. What helps: {ENOUGH} or more.")
