@@ -28,7 +28,6 @@ from .recording_arguments import (
 )
 
 if TYPE_CHECKING:
-    from ..annotations.clock_offsets import Clocks
     from ..annotations.content import Annotations
     from ..bags.any_recording import Recording
     from ..keystates.subtasks.subtask_results import SeenObjects
@@ -147,7 +146,10 @@ def run(arguments: Namespace) -> None:
         if arguments.qa or arguments.fix_clock:
             with progress("clocks") as advance:
                 clocks = clock_offsets(recording, executor=executor, progress=advance)
-    shifts = find_shifts(clocks) if arguments.fix_clock and clocks else None
+    shifts = None
+    if arguments.fix_clock and clocks:  # frames by which cameras are late, if that is known
+        late = [row for row in clocks.rows if row.offset.apart and row.name.startswith("camera ")]
+        shifts = {row.name.removeprefix("camera "): round(row.offset.steps) for row in late}
     picture = draw(annotations, arguments)
     refused: list[InfoAtlasError] = []
     written, live, notes = None, "", list[str]()
@@ -240,15 +242,6 @@ def check_options(arguments: Namespace, recording: Recording) -> str:
     if arguments.out:
         check_out(recording, arguments.out, name)
     return name
-
-
-def find_shifts(clocks: Clocks) -> dict[str, int]:
-    """Frames by which cameras are late, by their features; of those that are, and known."""
-    return {
-        row.name.removeprefix("camera "): round(row.offset.steps)
-        for row in clocks.rows
-        if row.offset.apart and row.name.startswith("camera ")
-    }
 
 
 def parse_object_names(texts: list[str]) -> dict[int, str]:

@@ -46,12 +46,12 @@ def new_figure(width: float, height: float) -> "Figure":
         def savefig(self, *given: Any, **options: Any) -> None:
             own = (font_manager.FontProperties(family=[name]) for name in rcParams["font.family"])
             fonts = [font_manager.get_font(font_manager.findfont(one)) for one in own]
-            known = {"\n"}.union(*(map(chr, font.get_charmap()) for font in fonts))
+            known = {*"\n\r\t"}.union(*(map(chr, font.get_charmap()) for font in fonts))
             if any(not known.issuperset(text.get_text()) for text in self.findobj(Text)):
                 warnings.warn(f"letters are lacking: install {' or '.join(FONTS)}", stacklevel=1)
             super().savefig(*given, **options)
 
-    warnings.filterwarnings("ignore", "Glyph .* missing from")  # for each letter
+    warnings.filterwarnings("ignore", "Glyph .* missing from")  # in place of it: savefig
     family, known = rcParams["font.family"], {f.name for f in font_manager.fontManager.ttflist}
     rcParams["font.family"] = [*family, *(f for f in FONTS if f in known and f not in family)]
     figure = Picture(figsize=(width, height), dpi=160, facecolor="white")
