@@ -25,6 +25,7 @@ from ..keystates.coordinates import read_coordinates
 from ..keystates.key_states import KeyStates
 from ..keystates.subtasks import Subtasks
 from ..keystates.trust.quality import at_rest
+from ..run_folder import stamp
 from .review import Review, review
 from .written_formats import FORMATS, check_format, check_out, replacing
 
@@ -363,5 +364,10 @@ class Annotations:
             options["episodes"] = episodes
         if name == "mcap" and self.source:
             options["topic"] = self.source.messages["topic"]
-        with replacing(target, overwrite=in_place) as new:
+        made_of = None
+        if name == "lerobot":
+            from .csv_and_json import as_tree
+
+            made_of = as_tree(self), options, stamp(data)
+        with replacing(target, overwrite=in_place, made_of=made_of) as new:
             return FORMATS[name].write(self, content, new, **options)

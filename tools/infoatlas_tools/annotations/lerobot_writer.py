@@ -37,6 +37,7 @@ from .content import Annotations
 from .lerobot_episodes import DatasetFrames, cut, feature_values, moving_bounds, write_episodes
 from .quality_flags import frame_flags
 
+PROGRESS = "sarm_progress.parquet"
 KEY_STATE, SUBTASK, QUALITY = "key_state", "subtask_index", "quality_flag"
 STYLES = ("subtask", "motion")
 OTHERS = "not annotated"  # sub-task of episodes that were not chosen
@@ -107,13 +108,14 @@ def write_lerobot(
     if style or (frames.cut and LANGUAGE in info["features"]):
         language = _language(annotations, frames, style, folder)
     meta = folder.episode_files
-    rewritten = {path / "meta" / "info.json", *files, *meta}
+    rewritten = {path / "meta" / "info.json", path / PROGRESS, *files, *meta}
     rewritten |= {path / "meta" / name for name in ("subtasks.parquet", "subtasks.jsonl")}
     shutil.copytree(
         path,
         out,
         copy_function=link_or_copy,
         ignore=lambda folder, names: [n for n in names if Path(folder, n) in rewritten],
+        dirs_exist_ok=True,
     )
     for file in files:
         target, columns = out / file.relative_to(path), {**frames.cut, **numbers}
@@ -296,7 +298,7 @@ def _write_names(annotations: Annotations, out: Path, new: bool, labels: list[st
 
 
 def _write_progress(annotations: Annotations, path: Path, out: Path, frames: DatasetFrames) -> None:
-    """Write `sarm_progress.parquet`; other columns of an existing file are kept."""
+    """Write SARM's progress; other columns of an existing file are kept."""
     pyarrow, parquet = require_pyarrow(path)
     every = range(len(annotations.lengths))
     index = np.concatenate([frames.index[i] for i in every])
@@ -311,11 +313,9 @@ def _write_progress(annotations: Annotations, path: Path, out: Path, frames: Dat
         ),
     }
     table = pyarrow.table({name: column[order] for name, column in columns.items()})
-    file = out / "sarm_progress.parquet"
-    if file.is_file():
-        old = read_parquet(file)
+    if (path / PROGRESS).is_file():
+        old = read_parquet(path / PROGRESS)
         if old.column_names[:1] == ["index"] and old.column("index").equals(table.column("index")):
             for name in set(old.column_names) - set(table.column_names):
                 table = table.append_column(name, old.column(name))
-        file.unlink()  # it may be a link
-    parquet.write_table(table, file)
+    parquet.write_table(table, out / PROGRESS)

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -13,6 +12,7 @@ from infoatlas_rt.cli.console import check_target
 from infoatlas_rt.errors import InfoAtlasError, InputError, OutputError
 
 from ..presentation import ParameterError
+from ..run_folder import BEFORE, run_folder
 
 if TYPE_CHECKING:
     from ..bags.any_recording import Recording
@@ -139,38 +139,33 @@ def check_out(source: "Recording | None", out: str | os.PathLike[str], name: str
 
 
 @contextmanager
-def replacing(target: Path, *, overwrite: bool = False) -> Iterator[Path]:
+def replacing(target: Path, *, overwrite: bool = False, made_of: Any = None) -> Iterator[Path]:
     """A path for a new file or folder, which becomes `target` if no error is raised.
 
     It is on the same disk, beside the target. After an error or an interrupt, the target is
     unchanged, and the new file is removed. `overwrite` replaces an existing target, with the same
     permissions: a file atomically; a folder is moved aside, and back if the new one cannot take its
-    place.
+    place. With `made_of`, a run that was interrupted goes on: see `run_folder`.
     """
     if overwrite:
         target = target.resolve()
     elif target.exists() or target.is_symlink():
         raise OutputError(f"{target} exists: choose a name that does not")
     try:
-        room = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-    except OSError as error:
-        raise OutputError(f"{target} cannot be written ({error}): choose another place") from error
-    new = room / target.name
-    try:
-        yield new
-        if overwrite:
-            shutil.copymode(target, new)
-            _swap(target, new, room / "before")
-        elif target.exists():
-            raise OutputError(f"{target} appeared in the meantime: choose another name")
-        else:
-            new.rename(target)
+        with run_folder(target, made_of) as room:
+            new = room / target.name
+            yield new
+            if overwrite:
+                shutil.copymode(target, new)
+                _swap(target, new, room / BEFORE)
+            elif target.exists():
+                raise OutputError(f"{target} appeared in the meantime: choose another name")
+            else:
+                new.rename(target)
     except InfoAtlasError:
         raise
     except OSError as error:
         raise OutputError(f"{target} cannot be written ({error}): choose another place") from error
-    finally:
-        shutil.rmtree(room, ignore_errors=True)
 
 
 def _swap(target: Path, new: Path, aside: Path) -> None:

@@ -23,6 +23,7 @@ from ..files.lerobot.written_tables import (
     with_columns,
 )
 from ..files.numbers import read_numpy
+from ..run_folder import stamp
 from .executions import Cuts
 
 WAY_OUT = "pass --out FILE.npz for the states, or --json FILE for keystates and annotate --cuts"
@@ -50,7 +51,8 @@ def write_cut(recording: Recording, cuts: Cuts | None, out: Path) -> list[str]:
         raise InputError(f"{out}: let its name end in {path.suffix}, as {path}, or in .npz")
     if cuts is None:
         return []
-    with replacing(out) as place:
+    made_of = (cuts.to_dict(), stamp(path)) if write is _write_lerobot else None
+    with replacing(out, made_of=made_of) as place:
         return list(write(recording, cuts, place))
 
 
@@ -130,6 +132,7 @@ def _write_lerobot(recording: Recording, cuts: Cuts, out: Path) -> list[str]:
         out,
         copy_function=link_or_copy,
         ignore=lambda place, names: [name for name in names if Path(place, name) in new],
+        dirs_exist_ok=True,
     )
     for file in folder.files:
         rows, steps = frames.places(file)

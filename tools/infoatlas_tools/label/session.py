@@ -1,6 +1,5 @@
 """What the page shows and changes: marks, proposals that follow from them, the next episode."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -24,6 +23,7 @@ from ..keystates.discovery import discover_keystates
 from ..keystates.key_states import KeyStates
 from ..keystates.marks import Marks, read_labels, write_marks
 from ..keystates.motion.durations import NOMINAL
+from ..run_folder import stamp
 from ..trajectories import episode_names
 from .signals import Signals
 from .work import Work
@@ -65,7 +65,7 @@ class Session:
         # Step and certainty by episode and kind, and reasons why an episode is unlike the others.
         self._proposals: list[dict[str, tuple[int | None, float | None]]] = [{} for _ in self.names]
         self._unlike: list[list[str]] = [[] for _ in self.names]
-        self._opened, self._saved = _stamp(self.data), tuple[int, ...]()
+        self._opened, self._saved = stamp(self.data), tuple[int, ...]()
         self._reread()
 
     def state(self) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class Session:
             else:
                 new, past = self._changed(do, **given), [*past[1 - REMEMBERED :], self._marks]
             write_marks(self.path, new, self.trajectories)
-            self._marks, self._past, self._saved = new, past, _stamp(self.path)
+            self._marks, self._past, self._saved = new, past, stamp(self.path)
             self.revision += 1
 
     def follow(self) -> str:
@@ -215,7 +215,7 @@ class Session:
     def _check(self) -> None:
         """Take over a changed file of labels; InputError if the data have changed."""
         self._reread()
-        if _stamp(self.data) != self._opened:
+        if stamp(self.data) != self._opened:
             raise InputError(
                 f"{self.title} has changed since it was opened: end infoatlas-rt label with "
                 f"Ctrl-C and start it again. Your marks are in {self.path}."
@@ -223,9 +223,9 @@ class Session:
 
     def _reread(self) -> None:
         """Read the file of labels if it is not as it was saved."""
-        if (stamp := _stamp(self.path)) == self._saved:
+        if (saved := stamp(self.path)) == self._saved:
             return
-        if stamp:
+        if saved:
             given = read_labels(self.path, self.trajectories)
             if not isinstance(given, Marks):
                 raise InputError(
@@ -233,7 +233,7 @@ class Session:
                     "which is made at the first mark"
                 )
             self._marks, self._past = given, []
-        self._saved = stamp
+        self._saved = saved
         self.revision += 1
 
     def _next(self, unsure: list[float]) -> dict[str, Any] | None:
@@ -311,13 +311,3 @@ def _name(text: str) -> str:
     if not 0 < len(name) <= LONGEST:
         raise InputError(f"A name has 1 to {LONGEST} characters.")
     return name
-
-
-def _stamp(path: Path) -> tuple[int, ...]:
-    """Number, newest change and size of the files at a path; () if there is none."""
-    inside = (Path(at) / name for at, _, names in os.walk(path) for name in names)
-    try:
-        found = [file.stat() for file in (inside if path.is_dir() else [path])]
-    except OSError:
-        return ()
-    return len(found), max((s.st_mtime_ns for s in found), default=0), sum(s.st_size for s in found)

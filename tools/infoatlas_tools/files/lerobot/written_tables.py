@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...run_folder import making
 from .frames import places_of, require_pyarrow
 
 Int = NDArray[np.int64]
@@ -30,9 +31,11 @@ def link_or_copy(source: str, target: str) -> str:
     ):
         try:
             os.link(real, target)
-            return target
         except OSError:  # another disk, or one without links
-            pass
+            with making(Path(target)) as part:
+                if part:
+                    shutil.copy2(real, part)
+        return target
     return str(shutil.copy2(real, target))
 
 
@@ -43,13 +46,15 @@ def rewrite_frames(
 
     `places` [n] are the demonstration and step of each row; rows with a step below 0 are left out.
     `numbers` are columns by demonstration, and `language` the rows of `language_persistent` of
-    each.
+    each. A file that is there stays: a run that was interrupted has made it.
     """
     pyarrow, parquet = require_pyarrow(file)
     rows, steps = places
     lists = None if language is None else pyarrow.array(language, _language_type(pyarrow))
     target.parent.mkdir(parents=True, exist_ok=True)
-    with parquet.ParquetFile(file) as opened:
+    with parquet.ParquetFile(file) as opened, making(target) as new:
+        if new is None:
+            return
         writer, first = None, 0
         try:
             groups = range(opened.num_row_groups)
@@ -71,7 +76,7 @@ def rewrite_frames(
                     described[LANGUAGE] = _language_feature()
                 table = table.replace_schema_metadata(_describe(table.schema.metadata, described))
                 if writer is None:
-                    writer = parquet.ParquetWriter(target, table.schema)
+                    writer = parquet.ParquetWriter(new, table.schema)
                 writer.write_table(table)
         finally:
             if writer is not None:

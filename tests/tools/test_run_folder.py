@@ -1,0 +1,58 @@
+"""Runs that are interrupted, and go on."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from infoatlas_rt.errors import OutputError
+from infoatlas_tools import annotate
+from infoatlas_tools.run_folder import run_folder
+
+KILLED = """
+import os, signal, sys
+from infoatlas_tools import annotate
+made, replace = [], os.replace
+def count(part, target):
+    if len(made) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    replace(part, target)
+    made.append(target)
+def no_links(*_):
+    raise OSError
+os.replace, os.link = count, no_links
+annotate(sys.argv[1], 2).write(sys.argv[2])
+"""
+
+
+def content(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("quality", [False, True])
+def test_a_killed_run_goes_on(folder, tmp_path, caplog, monkeypatch, quality):
+    """With another option it starts anew."""
+    (folder / "large.bin").write_bytes(bytes(1 << 21))
+    command = [sys.executable, "-c", KILLED, folder, tmp_path / "copy"]
+    assert subprocess.run(command).returncode == -signal.SIGKILL
+    assert not (tmp_path / "copy").exists()
+    annotations, made, replace = annotate(folder, 2), [], os.replace
+    annotations.write(tmp_path / "whole", quality=quality)
+    monkeypatch.setattr(os, "replace", lambda p, t: [made.append(t.stem), replace(p, t)])
+    annotations.write(tmp_path / "copy", quality=quality)
+    assert made == ["file-000", "file-001", "file-002"][0 if quality else 1 :]
+    assert ("starts anew" if quality else "goes on") in caplog.text
+    assert content(tmp_path / "copy") == content(tmp_path / "whole")
+    assert sorted(os.listdir(tmp_path)) == ["copy", "set", "whole"]
+
+
+def test_an_interrupted_folder_stays_and_is_of_one_run_at_once(tmp_path):
+    with pytest.raises(KeyboardInterrupt), run_folder(tmp_path / "copy", "a") as room:
+        with pytest.raises(OutputError, match="written by another run"):
+            run_folder(tmp_path / "copy", "a").__enter__()
+        raise KeyboardInterrupt
+    with run_folder(tmp_path / "copy", "a") as again:
+        assert again == room
+    assert not os.listdir(tmp_path)
