@@ -366,8 +366,7 @@ class Annotations:
             options["topic"] = self.source.messages["topic"]
         made_of = None
         if name == "lerobot":
-            from .csv_and_json import as_tree
-
-            made_of = as_tree(self), options, stamp(data)
+            each = [(self.spans(i), self.events(i)) for i in range(len(self.episodes))]
+            made_of = self.labels, self.episodes, each, options, stamp(data)
         with replacing(target, overwrite=in_place, made_of=made_of) as new:
             return FORMATS[name].write(self, content, new, **options)
