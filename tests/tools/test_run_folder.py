@@ -20,9 +20,7 @@ def count(part, target):
         os.kill(os.getpid(), signal.SIGKILL)
     replace(part, target)
     made.append(target)
-def no_links(*_):
-    raise OSError
-os.replace, os.link = count, no_links
+os.replace, os.link = count, lambda *_: os.stat("")  # fails, as on another disk
 annotate(sys.argv[1], 2).write(sys.argv[2])
 """
 

@@ -34,9 +34,8 @@ def run_folder(target: Path, made_of: Any = None) -> Iterator[Path]:
         digest = hashlib.sha256(repr((__version__, made_of)).encode()).hexdigest()[:16]
         room = target.parent / f"{start}{digest}.part"
         for other in target.parent.glob(f"{glob.escape(start)}*.part/lock"):
-            if other.parent == room or (other.parent / BEFORE).exists():
-                continue
-            if lock := _locked(other):
+            apart = other.parent != room and not (other.parent / BEFORE).exists()
+            if apart and (lock := _locked(other)):
                 lock.close()
                 shutil.rmtree(other.parent, ignore_errors=True)
                 log.warning(f"{target} starts anew: an interrupted run had other data or options.")

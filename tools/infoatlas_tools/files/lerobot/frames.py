@@ -207,10 +207,8 @@ def _flatten(
             return array, width, np.asarray(null.reshape(count, width).any(axis=1), np.bool_)
         if not hasattr(array, "flatten") or not hasattr(array.type, "value_type"):
             return array, width, None
-        if (size := getattr(array.type, "list_size", None)) is not None:
-            sizes = np.full(count, size)
-        else:
-            sizes = np.diff(_plain(array.offsets))
+        fixed = getattr(array.type, "list_size", None)
+        sizes = np.diff(_plain(array.offsets)) if fixed is None else np.full(count, fixed)
         if len(sizes) and (sizes != sizes[0]).any():
             other = int((sizes != sizes[0]).argmax())
             raise InputError(

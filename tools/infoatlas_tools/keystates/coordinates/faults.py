@@ -164,7 +164,9 @@ def _turn(
         return angles_between(q[a], q[b])
 
     def widest(rows: Bool) -> float:
-        return float(angles_between(q[rows], q[rows][:1]).max()) if rows.any() else 0.0
+        at = np.flatnonzero(rows)
+        blocks = np.array_split(at, 1 + len(at) // BLOCK)
+        return max(float(angle(own, at[:1]).max(initial=0.0)) for own in blocks)
 
     return angle, widest
 
