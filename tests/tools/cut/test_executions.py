@@ -32,6 +32,16 @@ def test_executions_are_those_that_were_joined(options, which, remark):
         assert end - 1.5 * RATE <= own.end <= end + slack
 
 
+def test_an_execution_of_two_similar_parts_is_one():
+    rng, t = np.random.default_rng(0), np.linspace(0, 2 * np.pi, 60)[:, None]
+    way = [1 - np.cos(t), np.sin(t), np.sin(2 * t)]
+    parts = [np.hstack([*way[:2], way[2] + side * np.sin(t / 2)]) for side in (0.3, -0.3)]
+    rows = [np.pad(own * rng.uniform(0.9, 1.1), ((0, 20), (0, 0))) for own in parts * 8]
+    states = np.concatenate(rows) + rng.normal(0, 0.01, (1280, 3))
+    found = find_executions(Trajectories([states], rate=20)).executions
+    assert [round(own.start / 160) for own in found] == [*range(8)]
+
+
 def test_what_does_not_repeat_is_one_execution():
     walk = np.random.default_rng(0).normal(size=(2000, 4)).cumsum(axis=0)
     walk[:, 3] = np.arange(2000) // 100 % 2
@@ -50,6 +60,9 @@ def test_a_marked_execution_is_kept_exactly():
     start, end = (truth[2] + [7, -5]).tolist()
     own = find_executions(given, labels={0: {"start": start, "end": end}}).executions
     assert len(own) == 5 and (own[2].start, own[2].end) == (start, end)
+    last = len(given.states) - 1
+    own = find_executions(given, labels={0: {"start": last - 150, "end": last}}).executions
+    assert (own[-1].start, own[-1].end) == (last - 150, last + 1)  # the last step, too
     refuses("start and end", find_executions, given, labels={0: {"grasp": 3}})
 
 

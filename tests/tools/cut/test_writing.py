@@ -27,6 +27,7 @@ def hdf5(path):
     with h5py.File(path, "w") as file:
         demo = file.create_group("data/demo_0")
         demo["obs/joint"], demo["actions"], demo["obs/goal"] = STATES, STATES[:, :2], 3.0
+        demo["obs/matrix"] = np.eye(3)
 
 
 def lerobot(path):
@@ -54,6 +55,7 @@ def test_each_execution_is_a_demonstration_of_the_copy(tmp_path, write):
         with h5py.File(out) as file:
             assert len(file["data/demo_4/actions"]) == demos.lengths[4]
             assert file["data/demo_4/obs/goal"][()] == 3.0
+            assert left == ["matrix, rows are no steps: copied as recorded"]
     else:
         table = read_parquet(out / "meta/episodes/chunk-000/file-000.parquet").to_pydict()
         first = [e.start + (e.episode == "1") * len(STATES) for e in cuts.executions]

@@ -79,7 +79,7 @@ def run(arguments: Namespace) -> None:
         for number, own in enumerate(cuts.executions)
     ]
     columns = ("", "in", "start", "end", "length", "unlike the others")
-    table("Executions (?: the robot is at another pose there than in most)", columns, rows)
+    table("Executions (?: look at this border, it is less sure)", columns, rows)
     print(cuts)
     for text in left:
         print(f"Left out: {text}.")

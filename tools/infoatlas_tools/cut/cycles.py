@@ -20,13 +20,13 @@ POINTS = 16  # of a motion that is compared with others, whatever the pace
 DIMENSIONS = 6  # independent coordinates of a pose, at most: those of a free body
 WINDOW = 70  # rests of an execution, or of a cycle, at most
 SEARCHED = 500  # rests, the first, in which the cycle is sought
-CUT = 4.0  # nats of an execution: one of 50 rests
-ELSEWHERE = 0.02  # share of executions that begin, or end, unlike the others
+CUT = 4.0  # nats of an execution, and of one that begins unlike the others: one of 50
 USUAL, PRECISE = 0.1, 0.03  # of a coordinate's range: spread of a shared pose, before and at least
 STRETCH = 2.5  # by which the path of an execution is longer or shorter than the median, at most
 AROUND = 1.0  # s of motion after a start, or before an end
 TIME = 0.25  # weight of the logarithm of a time beside coordinates
 STAYS = 0.1  # of the median path: rests at one pose that are no farther apart are one
+SURE = 12.0  # nats of a sure border, at least: 0.95 of these are right, 0.64 of the others
 CERTAIN = 20.0  # nats of cycles, at least
 # A return is no longer than this times the distance, or its correlation with the way back is this.
 DETOUR, BACK = 2.0, 0.8
@@ -72,8 +72,8 @@ class Parts:
         return np.stack(found, axis=-1).reshape(len(at), -1).astype(np.float32)
 
     def _chunks(self) -> Iterator[tuple[slice, Float]]:
-        for first in range(0, self.count, 100):
-            rows = slice(first, first + 100)
+        for first in range(0, self.count, 25):
+            rows = slice(first, first + 25)
             i, k = self.before[rows], np.arange(self.count)[rows]
             found = self.motions(i.ravel(), np.repeat(k, self.window))
             yield rows, found.reshape(*i.shape, -1)
@@ -91,9 +91,12 @@ class Parts:
 
     def worth(self, far: Float) -> Float:
         """Nats [..., K] of parts at mean squared distances from what explains them."""
+        return self.likeness(far) * np.arange(1, self.window + 1)
+
+    def likeness(self, far: Float) -> Float:
+        """Nats [...] of each rest of parts at mean squared distances from what explains them."""
         share = self.anything / (far + 2 * PRECISE**2)
-        nats = np.log(np.maximum(share, 1.0)) * DIMENSIONS / 2
-        return np.asarray(nats * np.arange(1, self.window + 1))
+        return np.asarray(np.log(np.maximum(share, 1.0)) * DIMENSIONS / 2)
 
     def executions(self, usual: Float, length: float) -> Float:
         """Gains [M, K] of executions: their paths are not much shorter than the median."""
@@ -133,14 +136,14 @@ class Borders:
         at, last, beside = rests[:, 0] if ends else rests[:, 1] - 1, len(poses) - 1, AROUND * rate
         other = (at + round(-beside if ends else beside)).clip(0, last)
         self.longer = np.log(rests[:, 1] - rests[:, 0])  # the robot waits between executions
-        self.about = [poses[at], poses[other] - poses[at]]
+        self.about, self.relative = [poses[at], poses[other] - poses[at]], False
         if motion.events:
             rows = np.array([0, *(e.step / motion.stride for e in motion.events), last])
             k = np.searchsorted(rows[1:-1], at + 0.5 if ends else at - 0.5)
             wait = at - rows[k] if ends else rows[k + 1] - at
             self.about.append(TIME * np.log(np.maximum(wait, 0) / rate + 0.3)[:, None])
 
-    def ratios(self, own: Sequence[int], parts: int | None = None) -> Float:
+    def ratios(self, own: Sequence[int] | Int, parts: int | None = None) -> Float:
         """Logarithms [M] of how much likelier rests are borders, as the rests `own`, than not."""
         total = np.zeros(len(self.longer))
         count = len(own) - 1
@@ -156,13 +159,13 @@ class Borders:
         return total
 
     def gains(self, own: Sequence[int], parts: int | None = None) -> Float:
-        """Nats [M] of a border at each rest."""
-        found = self.longer + np.logaddexp(self.ratios(own, parts), np.log(ELSEWHERE))
-        return np.asarray(found)
+        """Nats [M] of a border at each rest; `relative` to a usual one, so that none is a gain."""
+        found = self.longer + np.logaddexp(self.ratios(own, parts), -CUT)
+        return np.asarray(found - np.median(found[list(own)]) * self.relative)
 
 
 def find_pairs(motion: Motion, marks: Marks | None) -> tuple[Pairs, Bool]:
-    """Rests at which executions begin and end, and whether both are like the others [N, 2].
+    """Rests at which executions begin and end, and whether both are sure [N, 2].
 
     A single pair if nothing repeats.
     """
@@ -170,6 +173,10 @@ def find_pairs(motion: Motion, marks: Marks | None) -> tuple[Pairs, Bool]:
     if len(found) == 1 and not marks:
         return single, np.ones((1, 2), bool)
     parts, begins, stops = Parts(motion), Borders(motion, None, False), Borders(motion, None, True)
+    cycles = _every_second(parts, found) if len(found) > 4 and not marks else found
+    if len(cycles) < len(found):  # borders in a cycle may share a pose with its start
+        found = _tile(parts, None, cycles, PASSES)[1]
+        begins.relative = stops.relative = True
     given = [*zip(found, marks.ends, strict=True)] if marks else [(found[-1], parts.count - 1)]
     pairs = _refine(parts, begins, stops, found, given, marks)
     if not marks and _are_indirect(parts, pairs):  # the last execution is cut off
@@ -230,22 +237,46 @@ def _find_starts(motion: Motion) -> list[int]:
     parts, begins = Parts(motion, SEARCHED), Borders(motion, SEARCHED, False)
     top, found, best = CERTAIN, [0], 0
     for k in range(1, min(parts.count - 1, parts.window + 1)):
-        gain, starts = _tile(parts, begins, k, 2)
+        gain, starts = _tile(parts, begins, [0, k], 2)
         if len(starts) > 1 and gain > top:
             top, best, found = gain, k, starts
     if best and parts.count < len(motion.rests):
         parts, begins = Parts(motion), Borders(motion, None, False)
-    return _tile(parts, begins, best, PASSES)[1] if best else found
+    return _tile(parts, begins, [0, best], PASSES)[1] if best else found
 
 
-def _tile(parts: Parts, begins: Borders, first: int, passes: int) -> tuple[float, list[int]]:
-    """Gain of cycles beyond the one up to the rest `first`, as nothing explains it; and starts."""
-    former, gain, starts, own = list[int](), 0.0, [0], [0, first]
+def _every_second(parts: Parts, starts: list[int]) -> list[int]:
+    """Starts of cycles of two kinds of parts in turn, if the parts are so; else those given."""
+    i, k = np.array([*pairwise(starts)]).T
+    motions, turns = parts.motions(i, k), np.arange(len(i)) % 2
+    kinds, gains = np.zeros_like(turns), list[float]()
+    for _ in range(PASSES):  # of all, every second, then the nearest
+        every = [motions[kinds == kind] for kind in {*kinds.tolist()}]
+        far = [((motions - np.median(own, axis=0)) ** 2).mean(axis=1) for own in every]
+        nats = parts.likeness(np.array(far)) * (k - i)
+        best = nats.max(axis=0)
+        gains.append(float(best.sum() - len(every) * np.median(best)))
+        kinds = nats.argmax(axis=0) if len(every) > 1 else turns
+    turn = (np.diff(kinds) != 0).mean()
+    if gains[-1] > gains[0] and turn >= 0.5 + 1 / np.sqrt(len(i) - 1):  # two standard errors
+        return [start for start, kind in zip(starts, kinds, strict=False) if kind == kinds[0]]
+    return starts
+
+
+def _tile(
+    parts: Parts, begins: Borders | None, own: list[int], passes: int
+) -> tuple[float, list[int]]:
+    """Gain of cycles beyond one of those between the rests `own`, as nothing explains it; starts.
+
+    Without `begins`, what starts share is no gain.
+    """
+    former, gain, starts, nothing = list[int](), 0.0, [0], np.zeros(parts.count)
     for _ in range(passes):
         usual, length = parts.median([*pairwise(own)])
         gains = parts.executions(usual, length)
         gains[-1] = parts.unfinished(usual, length)
-        pairs, gain, _ = _divide(gains, None, begins.gains(own, 1), np.zeros(parts.count))
+        home = begins.gains(own, 1) if begins else nothing
+        pairs, gain, _ = _divide(gains, None, home, nothing)
         starts = [i for i, _ in pairs]
         if starts == former or len(starts) < 2:
             break
@@ -284,7 +315,7 @@ def _divide(
 
 
 def _tighten(parts: Parts, pairs: Pairs, begins: Borders, stops: Borders) -> tuple[Pairs, Bool]:
-    """Pairs without the rests at one pose at both borders, and whether borders are like others."""
+    """Pairs without the rests at one pose at both borders, and whether borders are sure."""
     start, end = begins.ratios([i for i, _ in pairs], 1), stops.ratios([k for _, k in pairs], 1)
     near, found = STAYS * parts.median(pairs)[1], Pairs()
     for n, (i, k) in enumerate(pairs):
@@ -294,8 +325,9 @@ def _tighten(parts: Parts, pairs: Pairs, begins: Borders, stops: Borders) -> tup
         first = max([i, *own[early & (start[own] > 0)]]) if n else i
         last = min([k, *own[late & (end[own] > 0) & (own > first)]]) if n < len(pairs) - 1 else k
         found.append((int(first), int(last)))
-    chosen = np.array(found)
-    return found, np.stack([start[chosen[:, 0]] > 0, end[chosen[:, 1]] > 0], axis=1)
+    chosen = np.array(found).T
+    alike = [o.ratios(at)[at] + o.longer[at] for o, at in ((begins, chosen[0]), (stops, chosen[1]))]
+    return found, (np.stack(alike, axis=1) > SURE) & (len(found) > 2)  # or two parts of one
 
 
 def way_of(poses: Float) -> Float:

@@ -36,7 +36,7 @@ class Execution:
     end: int
     events: tuple[str, ...]  # in it, in order of time
     remark: str  # what it lacks, or has more than the usual execution
-    sure_start: bool  # the robot is at the pose at which others begin
+    sure_start: bool  # pose, motion, event and rest are those at which others begin
     sure_end: bool
 
 
@@ -109,7 +109,9 @@ def read_cuts(path: str | os.PathLike[str]) -> Cuts:
         if not own or any(not 0 <= e.start < e.end <= found.lengths[e.episode] for e in own):
             raise ValueError("no executions, or steps that do not exist")
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise InputError(f"{path} has no list of executions ({error!r:.80}): {WAY_OUT}") from error
+        other = isinstance(error, (UnicodeError, json.JSONDecodeError, LookupError, TypeError))
+        why = "it was written otherwise" if other else error
+        raise InputError(f"{path} has no list of executions ({why}): {WAY_OUT}") from error
     return found
 
 
@@ -126,7 +128,7 @@ def find_executions(recording: Trajectories | Sequence[Any], *, labels: Any = No
     labels : dict, path or Marks, optional
         Executions that a person marked, as {0: {"start": 75, "end": 400}} for steps of
         demonstration 0, or a file of these; others as "start 2" and "end 2". They are kept
-        exactly, and others begin at their pose.
+        exactly, and others begin at their pose. An end at the last step includes it.
 
     Returns
     -------
@@ -162,7 +164,8 @@ def _marked_steps(labels: Any, given: Trajectories) -> dict[int, list[tuple[int,
             raise InputError(
                 f"labels of {episode_names(given)[i]} are {own}: name them start and end, in turn"
             )
-        times = [t for t, _ in own]
+        last = int(given.lengths[i]) - 1  # an end there is that of the recording
+        times = [t + (kind == "end" and t == last) for t, kind in own]
         found[i] = list(zip(times[::2], times[1::2], strict=True))
     return found
 

@@ -55,16 +55,23 @@ def read_motion(given: Trajectories, marks: list[int]) -> Motion:
         if not moved & {*group.columns}:
             found.append(values)
             arm += [True] * values.shape[1]
-    poses = np.hstack(found)
-    low, high = np.quantile(poses, (0.01, 0.99), axis=0)
-    kept, stride = high > low, max(1, round(rate / FREQUENCY))
-    if not kept.any() or len(poses) < 3 * stride:
+    stride, smoothed, moves = max(1, round(rate / FREQUENCY)), list[Float](), list[bool]()
+    columns = (c[:, None].astype(np.float64) for values in found for c in values.T)
+    for column, own in zip(columns, arm, strict=True):
+        low, high = np.quantile(column, (0.01, 0.99))
+        if high > low:  # column by column: a recording may be long
+            every = gaussian_smooth(column / (high - low), max(0.5, SMOOTH * rate))
+            smoothed.append(every[::stride].copy())
+            moves.append(own)
+    if not moves or len(states) < 3 * stride:
         name = episode_names(given)[0]
-        raise InputError(f"{name}: its {len(poses)} steps are too few, or none moves: leave it out")
-    poses = gaussian_smooth(poses[:, kept] / (high - low)[kept], max(0.5, SMOOTH * rate))[::stride]
+        raise InputError(
+            f"{name}: its {len(states)} steps are too few, or none moves: leave it out"
+        )
+    poses, of_arm = np.hstack(smoothed), np.array(moves)
     rests = {*_find_rests(poses), *((m // stride, m // stride + 1) for m in marks)}
-    rows, moves = np.array(sorted(rests)), np.array(arm)[kept]
-    return Motion(poses, moves | ~moves.any(), stride, rate / stride, rows, events)
+    rows = np.array(sorted(rests))
+    return Motion(poses, of_arm | ~of_arm.any(), stride, rate / stride, rows, events)
 
 
 def _find_rests(poses: Float) -> list[tuple[int, int]]:

@@ -46,7 +46,7 @@ def write_cut(recording: Recording, cuts: Cuts | None, out: Path) -> list[str]:
         if not data.content.is_new or LANGUAGE in info["features"]:
             kind, write = f"LeRobot {info['codebase_version']}, or has {LANGUAGE}", None
     if write is None:
-        raise InputError(f"{path} is of a kind that is not written ({kind}): {WAY_OUT}")
+        raise InputError(f"{path} ({kind}) is not written as {out}: {WAY_OUT}")
     if write is _write_demos and out.suffix != path.suffix:
         raise InputError(f"{out}: let its name end in {path.suffix}, as {path}, or in .npz")
     if cuts is None:
@@ -73,7 +73,7 @@ def _write_npz(recording: Recording, cuts: Cuts, out: Path) -> list[str]:
 
 def _write_demos(recording: Recording, cuts: Cuts, out: Path) -> list[str]:
     """Groups data/demo_0 and so on, with the steps of the execution in each array."""
-    left = set[str]()
+    left, whole = set[str](), set[str]()
 
     def copy(node: Any, group: Any, name: str, length: int, steps: slice) -> Any:
         if hasattr(node, "keys"):
@@ -84,6 +84,7 @@ def _write_demos(recording: Recording, cuts: Cuts, out: Path) -> list[str]:
         else:
             more = len(node) - length if node.ndim else -1  # states may have one more than actions
             kept = slice(steps.start, steps.stop + more) if more in (0, 1) else ()
+            whole.update({name} if node.ndim and not kept else ())
             made = group.create_dataset(name, data=node[kept], compression=node.compression)
         made.attrs.update(node.attrs)
         return made
@@ -100,7 +101,8 @@ def _write_demos(recording: Recording, cuts: Cuts, out: Path) -> list[str]:
             made = copy(demo, data, f"demo_{k}", cuts.lengths[own.episode], steps)
             made.attrs["num_samples"] = own.end - own.start
         data.attrs["total"] = sum(map(len, cuts.rows))
-    return [f"{', '.join(sorted(left))}, of the recordings"] * bool(left)
+    notes = (left, "of the recordings"), (whole, "rows are no steps: copied as recorded")
+    return [f"{', '.join(sorted(own))}, {what}" for own, what in notes if own]
 
 
 def _write_lerobot(recording: Recording, cuts: Cuts, out: Path) -> list[str]:

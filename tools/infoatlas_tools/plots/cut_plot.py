@@ -29,10 +29,12 @@ def cut_figure(cuts: Cuts, given: Trajectories, *, title: str = "") -> Figure:
         time = np.arange(len(rows)) / (cuts.rate or 1.0)
         colour = RED if own.remark else CURVE
         axes.plot(time, row + 0.4 - 0.8 * states[rows], color=colour, lw=0.5, alpha=0.6)
+        for x, sure in ((time[0], own.sure_start), (time[-1], own.sure_end)):
+            axes.text(x, row, "" if sure else "?", color=RED, ha="center", va="center")
     axes.set(ylim=(len(shown) - 0.4, -0.6), xlabel="s" if cuts.rate else "steps")
     axes.set(yticks=range(len(shown)), ylabel="execution")
     style_axes(axes)
-    note = "All coordinates, each over its usual range. Red: unlike the others."
+    note = "All coordinates, each over its usual range. Red: unlike the others. ?: less sure."
     note += f" Rows: the first {MOST}." * (len(cuts.executions) > MOST)
     draw_heading(figure, f"{len(cuts.executions)} executions", note, title=title)
     return figure
