@@ -5,11 +5,12 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from infoatlas_rt.errors import OutputError
 from infoatlas_tools import annotate
-from infoatlas_tools.run_folder import run_folder
+from infoatlas_tools.run_folder import keep_finished, run_folder
 
 KILLED = """
 import os, signal, sys
@@ -47,10 +48,27 @@ def test_a_killed_run_goes_on(folder, tmp_path, caplog, monkeypatch, quality):
 
 
 def test_an_interrupted_folder_stays_and_is_of_one_run_at_once(tmp_path):
-    with pytest.raises(KeyboardInterrupt), run_folder(tmp_path / "copy", "a") as room:
+    with pytest.raises(KeyboardInterrupt), run_folder(tmp_path / "copy", True) as room:
         with pytest.raises(OutputError, match="written by another run"):
-            run_folder(tmp_path / "copy", "a").__enter__()
+            run_folder(tmp_path / "copy", True).__enter__()
         raise KeyboardInterrupt
-    with run_folder(tmp_path / "copy", "a") as again:
-        assert again == room
+    with run_folder(tmp_path / "copy", True) as again, run_folder(tmp_path / "c", True) as other:
+        assert again == room != other
     assert not os.listdir(tmp_path)
+
+
+def test_a_disk_without_locks(tmp_path, monkeypatch):
+    """Each run has its own folder."""
+    monkeypatch.setattr("fcntl.flock", lambda *_: os.stat(tmp_path / "absent"))
+    with run_folder(tmp_path / "copy", True) as one, run_folder(tmp_path / "copy", True) as other:
+        assert one != other
+    assert not os.listdir(tmp_path)
+
+
+def test_files_are_kept_if_they_are_made_of_the_same(tmp_path):
+    for made_of, there in (([1, np.arange(3)], True), ([1, np.arange(2)], False)):
+        (tmp_path / "copy").mkdir(exist_ok=True)
+        keep_finished(tmp_path / "copy", [1, np.arange(3)])
+        (tmp_path / "copy").mkdir(exist_ok=True)
+        keep_finished(tmp_path / "copy", made_of)
+        assert (tmp_path / "copy").exists() == there

@@ -25,7 +25,6 @@ from ..keystates.coordinates import read_coordinates
 from ..keystates.key_states import KeyStates
 from ..keystates.subtasks import Subtasks
 from ..keystates.trust.quality import at_rest
-from ..run_folder import stamp
 from .review import Review, review
 from .written_formats import FORMATS, check_format, check_out, replacing
 
@@ -364,9 +363,5 @@ class Annotations:
             options["episodes"] = episodes
         if name == "mcap" and self.source:
             options["topic"] = self.source.messages["topic"]
-        made_of = None
-        if name == "lerobot":
-            each = [(self.spans(i), self.events(i)) for i in range(len(self.episodes))]
-            made_of = self.labels, self.episodes, each, options, stamp(data)
-        with replacing(target, overwrite=in_place, made_of=made_of) as new:
+        with replacing(target, overwrite=in_place, resume=name == "lerobot") as new:
             return FORMATS[name].write(self, content, new, **options)

@@ -33,6 +33,7 @@ from ..files.lerobot.written_tables import (
     names_table,
     rewrite_frames,
 )
+from ..run_folder import keep_finished, stamp
 from .content import Annotations
 from .lerobot_episodes import DatasetFrames, cut, feature_values, moving_bounds, write_episodes
 from .quality_flags import frame_flags
@@ -110,6 +111,8 @@ def write_lerobot(
     meta = folder.episode_files
     rewritten = {path / "meta" / "info.json", path / PROGRESS, *files, *meta}
     rewritten |= {path / "meta" / name for name in ("subtasks.parquet", "subtasks.jsonl")}
+    places = [annotations.first, annotations.lengths, episodes]
+    keep_finished(out, [numbers, frames.cut, language, places, stamp(path)])
     shutil.copytree(
         path,
         out,

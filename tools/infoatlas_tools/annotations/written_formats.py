@@ -139,20 +139,20 @@ def check_out(source: "Recording | None", out: str | os.PathLike[str], name: str
 
 
 @contextmanager
-def replacing(target: Path, *, overwrite: bool = False, made_of: Any = None) -> Iterator[Path]:
+def replacing(target: Path, *, overwrite: bool = False, resume: bool = False) -> Iterator[Path]:
     """A path for a new file or folder, which becomes `target` if no error is raised.
 
     It is on the same disk, beside the target. After an error or an interrupt, the target is
-    unchanged, and the new file is removed. `overwrite` replaces an existing target, with the same
-    permissions: a file atomically; a folder is moved aside, and back if the new one cannot take its
-    place. With `made_of`, a run that was interrupted goes on: see `run_folder`.
+    unchanged, and the new file is removed, unless another run is to `resume` its files.
+    `overwrite` replaces an existing target, with the same permissions: a file atomically; a folder
+    is moved aside, and back if the new one cannot take its place.
     """
     if overwrite:
         target = target.resolve()
     elif target.exists() or target.is_symlink():
         raise OutputError(f"{target} exists: choose a name that does not")
     try:
-        with run_folder(target, made_of) as room:
+        with run_folder(target, resume) as room:
             new = room / target.name
             yield new
             if overwrite:

@@ -23,7 +23,7 @@ from ..files.lerobot.written_tables import (
     with_columns,
 )
 from ..files.numbers import read_numpy
-from ..run_folder import stamp
+from ..run_folder import keep_finished, stamp
 from .executions import Cuts
 
 WAY_OUT = "pass --out FILE.npz for the states, or --json FILE for keystates and annotate --cuts"
@@ -51,8 +51,7 @@ def write_cut(recording: Recording, cuts: Cuts | None, out: Path) -> list[str]:
         raise InputError(f"{out}: let its name end in {path.suffix}, as {path}, or in .npz")
     if cuts is None:
         return []
-    made_of = (cuts.to_dict(), stamp(path)) if write is _write_lerobot else None
-    with replacing(out, made_of=made_of) as place:
+    with replacing(out, resume=write is _write_lerobot) as place:
         return list(write(recording, cuts, place))
 
 
@@ -129,6 +128,7 @@ def _write_lerobot(recording: Recording, cuts: Cuts, out: Path) -> list[str]:
     }
     new = {path / "meta/info.json", path / "sarm_progress.parquet"}
     new |= {*folder.data_files, *folder.episode_files}
+    keep_finished(out, [columns, cuts.to_dict(), stamp(path)])
     shutil.copytree(
         path,
         out,

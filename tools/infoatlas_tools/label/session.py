@@ -65,7 +65,7 @@ class Session:
         # Step and certainty by episode and kind, and reasons why an episode is unlike the others.
         self._proposals: list[dict[str, tuple[int | None, float | None]]] = [{} for _ in self.names]
         self._unlike: list[list[str]] = [[] for _ in self.names]
-        self._opened, self._saved = stamp(self.data), tuple[int, ...]()
+        self._opened, self._saved = stamp(self.data), ""
         self._reread()
 
     def state(self) -> dict[str, Any]:
