@@ -3,8 +3,6 @@
 python -m benchmarks.cuts --set FILE HZ --set FOLDER HZ ...    # -> benchmarks/results/cuts.*
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from itertools import pairwise, product

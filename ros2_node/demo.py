@@ -9,8 +9,6 @@ when they stop ("decoupled"). A flag of the simulator shows when the cube was he
     python ros2_node/demo.py --demonstrations 4 --plot ros2.png
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -4,8 +4,6 @@ The signals are blocked before any import, and a thread waits for them. Therefor
 interrupt an import or a transition, and repeated signals (as from launch) have no effect.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

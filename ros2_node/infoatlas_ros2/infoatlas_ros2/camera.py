@@ -1,7 +1,5 @@
 """The camera of `image_topic`: by how much its pictures follow the states, for /diagnostics."""
 
-from __future__ import annotations
-
 import struct
 import time
 from collections import deque

@@ -1,7 +1,5 @@
 """The status of the node on /diagnostics."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter, deque
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Make streams from settings, and choose the number of slices that the machine can sustain."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

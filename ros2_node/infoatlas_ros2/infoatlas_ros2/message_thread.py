@@ -6,8 +6,6 @@ subscriptions, like `rclpy.wait_for_message`, and receives all available message
 executor runs the rest of the node.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence

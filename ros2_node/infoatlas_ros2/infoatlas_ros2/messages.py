@@ -3,8 +3,6 @@
 The header of a message is that of the state that it is dated to.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, Outcome, Subtask

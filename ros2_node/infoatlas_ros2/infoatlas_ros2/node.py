@@ -1,7 +1,5 @@
 """The lifecycle node: it publishes information, key states, sub-tasks and couplings of topics."""
 
-from __future__ import annotations
-
 import threading
 import time
 import traceback

@@ -1,7 +1,5 @@
 """The published topics of the node, except for /diagnostics."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from infoatlas_msgs.msg import Coupling, Extremum, KeyState, MutualInformation, Outcome, Subtask

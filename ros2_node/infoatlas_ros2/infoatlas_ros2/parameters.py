@@ -1,7 +1,5 @@
 """The parameters of the node, and the objects that are made from them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches

@@ -1,7 +1,5 @@
 """The current settings of the node, cached for use at each message."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

@@ -4,8 +4,6 @@ A recorder in snapshot mode keeps the last messages and writes them when it is a
 begin a new file. They are nodes of rosbag2, which have these services.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Message types by name, extractors of states, and headers of messages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import copy
 from importlib import import_module

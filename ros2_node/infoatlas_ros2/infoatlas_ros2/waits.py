@@ -1,7 +1,5 @@
 """The action `~/wait_for`: it ends when an episode is done or has failed, or at a sub-task."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass
 from typing import Any

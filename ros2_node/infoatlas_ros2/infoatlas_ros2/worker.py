@@ -1,7 +1,5 @@
 """The thread that runs inference, so that subscriptions do not wait for it."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

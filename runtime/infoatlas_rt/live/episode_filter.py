@@ -3,8 +3,6 @@
 `KeyStateTracker` (`tracker.py`) has one episode, `VectorTracker` one for each environment.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

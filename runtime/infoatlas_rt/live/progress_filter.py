@@ -1,7 +1,5 @@
 """Follows running episodes through the bins of a `ProgressModel`: part, progress, stalls."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -3,8 +3,6 @@
 PICTURES=1 renews docs/label_*.png.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

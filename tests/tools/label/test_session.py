@@ -1,7 +1,5 @@
 """What the page shows and changes, without a browser."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from threading import Thread
 from types import SimpleNamespace
