@@ -5,14 +5,15 @@
 LIVE = sed -i.old '/^import /d' $(1)/../lib/python*/site-packages/_editable_*.pth
 ENGINE_SOURCES = $(shell find runtime/native -type f -not -path '*/__pycache__/*')
 
-# The other environments are made by the pip of this one: to unpack their own needs five seconds each.
+# The pip of .venv makes the other environments, as unpacking a pip for each takes five seconds.
 PIP = $(RUN)/pip --python
-.venv/bin/pip:
+.venv/pip:
 	$(PYTHON) -m venv .venv
 	$(RUN)/pip $(INSTALL) 'pip>=22.3'
+	touch $@
 
 # Without bytecode: most modules of torch and SciPy are never imported.
-.venv/ready: pyproject.toml | .venv/bin/pip
+.venv/ready: pyproject.toml | .venv/pip
 	$(RUN)/pip $(INSTALL) -e '.[cpu,cli,plot,datasets,camera]'
 	$(call LIVE,$(RUN))
 	touch $@
@@ -22,7 +23,7 @@ PIP = $(RUN)/pip --python
 	$(call LIVE,$(RUN))
 	touch $@
 
-# It finds there what .venv has already, more than a gigabyte.
+# With tests.pth it imports what .venv has, more than a gigabyte.
 .venv-dev/ready: .venv/tests constraints.txt
 	$(PYTHON) -m venv --without-pip .venv-dev
 	$(DEV)/python -c "import site; s = site.getsitepackages(); open(s[0] + '/tests.pth', 'w').write('\n'.join(s).replace('.venv-dev', '.venv'))"
@@ -48,12 +49,12 @@ build/native/ready: .venv/ready pyproject.toml $(ENGINE_SOURCES)
 	PATH=$(CURDIR)/$(RUN):$$PATH cmake --install build/native/cmake --component library --prefix build/native/prefix >/dev/null
 	touch $@
 
-.venv-docs/ready: pyproject.toml constraints.txt | .venv/bin/pip
+.venv-docs/ready: pyproject.toml constraints.txt | .venv/pip
 	$(PYTHON) -m venv --without-pip .venv-docs
 	$(PIP) .venv-docs $(INSTALL) -c constraints.txt '.[docs]'
 	touch $@
 
-.venv-ros/ready: pyproject.toml ros2_node/wheels.py | .venv/bin/pip
+.venv-ros/ready: pyproject.toml ros2_node/wheels.py | .venv/pip
 	$(PYTHON) -m venv --without-pip .venv-ros
 	$(PIP) .venv-ros $(INSTALL) -e '.[cpu,plot,bags,ros2]'
 	$(call LIVE,$(ROS))
@@ -69,7 +70,7 @@ build/ros2/ready: .venv-ros/ready $(shell find ros2_node/infoatlas_* tests/ros2/
 	touch $@
 
 # ManiSkill's planner crashes with NumPy 2, so it has a separate environment.
-.venv-maniskill/ready: pyproject.toml | .venv/bin/pip
+.venv-maniskill/ready: pyproject.toml | .venv/pip
 	$(PYTHON) -m venv --without-pip .venv-maniskill
 	$(PIP) .venv-maniskill $(INSTALL) torch==2.13.0
 	$(PIP) .venv-maniskill $(INSTALL) -e '.[maniskill,cli]' 'mujoco>=3.1,<4' 'pytest>=8'

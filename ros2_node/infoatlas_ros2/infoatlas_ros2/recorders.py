@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rclpy.clock import Clock, ClockType
+
 from infoatlas_ros2.worker import Published
 from infoatlas_rt.errors import InputError
 from infoatlas_rt.live.outcome import DONE, FAILED, STATES
@@ -21,10 +23,10 @@ class Recorders:
     def __init__(self, node: Any, names: Sequence[str], warn: Callable[[str], None]) -> None:
         try:
             from rosbag2_interfaces.srv import Snapshot, SplitBagfile
-        except ModuleNotFoundError:
+        except ImportError:
             raise InputError(
-                f"recorders is {list(names)}, but the package rosbag2_interfaces is not installed "
-                "here: install ros-DISTRO-rosbag2, and source the setup file of ROS 2"
+                f"recorders is {list(names)}, but no package rosbag2_interfaces with SplitBagfile "
+                "is installed here: install ros-DISTRO-rosbag2, and source the setup file of ROS 2"
             ) from None
         self._node, self._warn, self._lock = node, warn, threading.Lock()
         self._clients = {
@@ -66,7 +68,8 @@ class Recorders:
     def _wait(self, snapshot: bool) -> None:
         with self._lock:
             if snapshot not in self._timers:
-                timer = self._node.create_timer(AFTER, lambda: self._ask(snapshot))
+                steady = Clock(clock_type=ClockType.STEADY_TIME)  # also if a simulation pauses
+                timer = self._node.create_timer(AFTER, lambda: self._ask(snapshot), clock=steady)
                 self._timers[snapshot] = timer
 
     def _ask(self, snapshot: bool) -> None:

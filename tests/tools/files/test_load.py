@@ -124,7 +124,7 @@ def test_unusable_files_are_refused_with_their_name(tmp_path, content, message):
 def test_a_rate_that_is_none_can_be_given(tmp_path):
     np.savez(tmp_path / "a.npz", states=GOOD, rate=0)
     found = load_trajectories(tmp_path / "a.npz")
-    assert found.rate is None and found.notes == ("No rate: 0 Hz of the file is none.",)
+    assert found.rate is None and found.notes == ("No rate: the file has 0 Hz.",)
     assert load_trajectories(tmp_path / "a.npz", rate=20).notes == ()
 
 

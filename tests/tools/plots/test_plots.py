@@ -11,7 +11,7 @@ from matplotlib import rcParams
 from infoatlas_rt.streams.events import Event
 from infoatlas_rt.streams.extrema import Extremum
 from infoatlas_tools.bags.bag_curve import StreamCurve, StreamTopic
-from infoatlas_tools.plots import drawing
+from infoatlas_tools.plots import drawing, picture
 from infoatlas_tools.plots.annotation_plot import annotation_figure
 from infoatlas_tools.plots.curve_plot import curve_figure
 from infoatlas_tools.plots.keystate_plots import raster_figure
@@ -174,9 +174,9 @@ def test_annotations(parts, marks, entries):
 
 def test_other_fonts_are_used_and_those_that_are_lacking_are_named(tmp_path, monkeypatch):
     monkeypatch.setitem(rcParams, "font.family", ["sans-serif"])
-    monkeypatch.setattr(drawing, "FONTS", ("DejaVu Serif", "absent"))
+    monkeypatch.setattr(picture, "FONTS", ("DejaVu Serif", "absent"))
     figure = drawing.new_figure(2, 1)
     drawing.fit(figure.text(0, 0, "\U0010fffd"), 9)
-    with pytest.warns(UserWarning, match="^letters are lacking: install DejaVu Serif or absent$"):
+    with pytest.warns(UserWarning, match=r"^no font has '.+': install one, as 'DejaVu Serif'"):
         figure.savefig(tmp_path / "a.png")
     assert rcParams["font.family"] == ["sans-serif", "DejaVu Serif"]

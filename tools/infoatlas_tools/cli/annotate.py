@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from infoatlas_rt.cli.arguments import Target
 from infoatlas_rt.cli.console import progress, table, write_json
-from infoatlas_rt.errors import InfoAtlasError, InputError
+from infoatlas_rt.errors import InfoAtlasError, InputError, OutputError
 
 from ..annotations.written_formats import FORMATS, check_format, check_out
 from ..files.hub import hub_id
@@ -177,8 +177,9 @@ def run(arguments: Namespace) -> None:
             written = target
     if arguments.qa and not FORMATS[name].quality and written:
         notes.append(f"{name} cannot store the result of --qa")
-    if picture is not None:
-        picture.savefig(arguments.plot)
+    with raised_later(refused):
+        if picture is not None:
+            picture.savefig(arguments.plot)
     result = {
         "data": str(arguments.data),
         "format": name,
@@ -216,6 +217,8 @@ def raised_later(refused: list[InfoAtlasError]) -> Iterator[None]:
         yield
     except InfoAtlasError as error:
         refused.append(error)
+    except OSError as error:
+        refused.append(OutputError(str(error)))
 
 
 def check_options(arguments: Namespace, recording: Recording) -> str:

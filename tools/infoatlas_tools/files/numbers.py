@@ -69,7 +69,7 @@ def read_arrays(path: Path) -> Trajectories:
             )
         rate = arrays["rate"].item()
         if arrays["rate"].dtype.kind in "iuf" and stated_rate(rate) is None:
-            notes.append(f"No rate: {rate} Hz of the file is none.")
+            notes.append(f"No rate: the file has {rate} Hz.")
             rate = None
     if states.dtype.kind not in "buif":
         raise InputError(

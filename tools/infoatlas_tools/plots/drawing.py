@@ -1,8 +1,6 @@
 """Shared by all pictures: colours, the style of axes, headings, and a check of the format."""
 
-import warnings
-from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from infoatlas_rt.errors import InputError
 
@@ -13,13 +11,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from .picture import Picture
+
 INK, QUIET, GRID = "#1c2733", "#6b7785", "#e6e9ed"
 CURVE = "#1f5f99"
 RED = "#c2262d"
 COUPLING, MOTIONS = "#2e8b57", "#a8538f"
 FORMATS = (".png", ".pdf", ".svg")
-# With Chinese, Japanese and Korean letters, which the font of matplotlib lacks.
-FONTS = "Noto Sans CJK JP", "WenQuanYi Zen Hei", "Microsoft YaHei", "PingFang SC"
 # Inches from the upper edge of a picture to the middle of a line.
 HEADING, NOTE, MORE, LEGEND = 0.25, 0.52, 0.73, 0.98
 
@@ -31,39 +29,12 @@ def check_format(path: str) -> None:
         raise InputError(f"picture {path}: end its name in one of {', '.join(FORMATS)}")
 
 
-def new_figure(width: float, height: float) -> "Figure":
+def new_figure(width: float, height: float) -> "Picture":
     """An empty figure, sizes in inches; InputError if matplotlib is not installed."""
     require_matplotlib("a picture")
-    from matplotlib import font_manager, rcParams
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure  # no pyplot: no window, no global state
-    from matplotlib.text import Text
+    from .picture import Picture
 
-    class Picture(Figure):  # matplotlib shows figures of pyplot alone in a notebook
-        def _repr_png_(self) -> bytes:
-            return png(self)
-
-        def savefig(self, *given: Any, **options: Any) -> None:
-            own = (font_manager.FontProperties(family=[name]) for name in rcParams["font.family"])
-            fonts = [font_manager.get_font(font_manager.findfont(one)) for one in own]
-            known = {*"\n\r\t"}.union(*(map(chr, font.get_charmap()) for font in fonts))
-            if any(not known.issuperset(text.get_text()) for text in self.findobj(Text)):
-                warnings.warn(f"letters are lacking: install {' or '.join(FONTS)}", stacklevel=1)
-            super().savefig(*given, **options)
-
-    warnings.filterwarnings("ignore", "Glyph .* missing from")  # in place of it: savefig
-    family, known = rcParams["font.family"], {f.name for f in font_manager.fontManager.ttflist}
-    rcParams["font.family"] = [*family, *(f for f in FONTS if f in known and f not in family)]
-    figure = Picture(figsize=(width, height), dpi=160, facecolor="white")
-    FigureCanvasAgg(figure)  # measures texts; sizes of other formats differ by a pixel or two
-    return figure
-
-
-def png(figure: "Figure") -> bytes:
-    """The picture at the size for a page."""
-    file = BytesIO()
-    figure.savefig(file, format="png", dpi=100)
-    return file.getvalue()
+    return Picture(width, height)
 
 
 def style_axes(axes: "Axes") -> None:

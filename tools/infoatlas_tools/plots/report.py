@@ -13,7 +13,6 @@ from infoatlas_rt.errors import OutputError
 from ..annotations.content import Annotations
 from .annotation_plot import annotation_figure
 from .contact_sheet import contact_sheet
-from .drawing import png
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -103,6 +102,8 @@ def _frames(annotations: Annotations, episode: int) -> list[str]:
 
 
 def _picture(figure: "Figure") -> str:
+    from .picture import png
+
     return _image(png(figure), "png")
 
 

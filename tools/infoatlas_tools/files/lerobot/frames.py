@@ -190,9 +190,10 @@ def _plain(array: Any) -> NDArray[Any]:
     """Values [n] of an array, without a copy if they are numbers and none is null."""
     from pyarrow.types import is_floating, is_integer
 
-    if array.null_count or not (is_integer(array.type) or is_floating(array.type)):
-        return np.asarray(array.to_numpy(zero_copy_only=False))
-    return np.asarray(np.from_dlpack(array))  # to_numpy imports pandas: half a second
+    plain = is_integer(array.type) or is_floating(array.type)
+    if plain and not array.null_count and hasattr(np, "from_dlpack"):  # NumPy 1.23
+        return np.asarray(np.from_dlpack(array))  # to_numpy imports pandas: half a second
+    return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
 def _flatten(

@@ -60,8 +60,8 @@ def data_reasons(lengths: Int, rate: float | None, labelled: bool) -> list[str]:
         own = "All rows are one demonstration, so nothing shows which key states repeat. If they"
         texts.append(f"{own} are several, pass lengths in an .npz, or --episode-column of a table.")
     elif len(lengths) < ENOUGH and not labelled:
-        own = f"{len(lengths)} demonstrations are few: they may agree by chance, and figures"
-        texts.append(f"{own} about others rest on so many. What helps: {ENOUGH} or more.")
+        own = f"{len(lengths)} demonstrations are few: they may agree by chance, and say little"
+        texts.append(f"{own} about others. What helps: {ENOUGH} or more.")
     return texts
 
 
