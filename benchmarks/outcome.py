@@ -135,12 +135,14 @@ def picture() -> Any:
     demos = load("stack")
     rate, names, states = demos.rate, demos.names, [np.asarray(s) for s in demos.trajectories]
     tracker = KeyStateTracker(fit(states[:20], names, rate), rate=rate)
-    whole, grasp = states[20], int(demos.times[20, demos.events.index("grasp")])
-    lost = missed(whole, names, grasp)[: grasp + round(rate)]
+    recorded, grasp = states[20], int(demos.times[20, demos.events.index("grasp")])
+    lost = missed(recorded, names, grasp)[: grasp + round(rate)]
     rows = {
-        "as recorded": whole,
-        "stopped while the cube is carried": whole[: grasp + round(0.6 * rate)],
-        "the gripper misses the cube, and tries again": np.concatenate([lost, lost[::-1], whole]),
+        "as recorded": recorded,
+        "stopped while the cube is carried": recorded[: grasp + round(0.6 * rate)],
+        "the gripper misses the cube, and tries again": np.concatenate(
+            [lost, lost[::-1], recorded]
+        ),
     }
     figure = drawing.canvas(8, 5.4)
     words = "dashed: key states; band: outcome, failed in red and done in green"

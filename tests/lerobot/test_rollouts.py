@@ -66,11 +66,11 @@ def test_an_episode_ends_when_it_is_done(strategy, tmp_path):
     numbers = {"dtype": "float32", "shape": (4,), "names": JOINTS}
     features = {"observation.state": numbers, "action": numbers}
     dataset = LeRobotDataset.create("a/b", RATE, features, root=tmp_path / "set", robot_type="arm")
-    robot, told = Robot(), []
+    robot, asked = Robot(), []
     engine = Has(
         reset=robot.begin, start=lambda: None, resume=lambda: None, ready=True,
         notify_observation=lambda seen: None,
-        get_action=lambda frame: (told.append(engine._task), torch.zeros(4))[1],
+        get_action=lambda frame: (asked.append(engine._task), torch.zeros(4))[1],
     )  # fmt: skip
     settings = Has(num_episodes=3, episode_time_s=7.0, reset_time_s=0.0, single_task="sort")
     cfg = Has(
@@ -104,4 +104,4 @@ def test_an_episode_ends_when_it_is_done(strategy, tmp_path):
     tasks = [read[i]["task"] for i in range(lengths[0])]
     parts = [part.name for part in strategy.tracker.task.subtasks.parts]
     changes = [b for a, b in itertools.pairwise(tasks) if a != b]
-    assert changes in (parts, parts[1:]) and told[: lengths[0]] == tasks
+    assert changes in (parts, parts[1:]) and asked[: lengths[0]] == tasks

@@ -326,8 +326,8 @@ def _tighten(parts: Parts, pairs: Pairs, begins: Borders, stops: Borders) -> tup
         last = min([k, *own[late & (end[own] > 0) & (own > first)]]) if n < len(pairs) - 1 else k
         found.append((int(first), int(last)))
     chosen = np.array(found).T
-    alike = [o.ratios(at)[at] + o.longer[at] for o, at in ((begins, chosen[0]), (stops, chosen[1]))]
-    return found, (np.stack(alike, axis=1) > SURE) & (len(found) > 2)  # or two parts of one
+    nats = [o.ratios(at)[at] + o.longer[at] for o, at in ((begins, chosen[0]), (stops, chosen[1]))]
+    return found, (np.stack(nats, axis=1) > SURE) & (len(found) > 2)  # or two parts of one
 
 
 def way_of(poses: Float) -> Float:

@@ -72,7 +72,7 @@ def _write_npz(recording: Recording, cuts: Cuts, out: Path) -> list[str]:
 
 def _write_demos(recording: Recording, cuts: Cuts, out: Path) -> list[str]:
     """Groups data/demo_0 and so on, with the steps of the execution in each array."""
-    left, whole = set[str](), set[str]()
+    left, uncut = set[str](), set[str]()
 
     def copy(node: Any, group: Any, name: str, length: int, steps: slice) -> Any:
         if hasattr(node, "keys"):
@@ -83,7 +83,7 @@ def _write_demos(recording: Recording, cuts: Cuts, out: Path) -> list[str]:
         else:
             more = len(node) - length if node.ndim else -1  # states may have one more than actions
             kept = slice(steps.start, steps.stop + more) if more in (0, 1) else ()
-            whole.update({name} if node.ndim and not kept else ())
+            uncut.update({name} if node.ndim and not kept else ())
             made = group.create_dataset(name, data=node[kept], compression=node.compression)
         made.attrs.update(node.attrs)
         return made
@@ -100,7 +100,7 @@ def _write_demos(recording: Recording, cuts: Cuts, out: Path) -> list[str]:
             made = copy(demo, data, f"demo_{k}", cuts.lengths[own.episode], steps)
             made.attrs["num_samples"] = own.end - own.start
         data.attrs["total"] = sum(map(len, cuts.rows))
-    notes = (left, "of the recordings"), (whole, "rows are no steps: copied as recorded")
+    notes = (left, "of the recordings"), (uncut, "rows are no steps: copied as recorded")
     return [f"{', '.join(sorted(own))}, {what}" for own, what in notes if own]
 
 

@@ -201,8 +201,8 @@ def test_short_grips_are_extra_occurrences():
 def test_events_keep_their_places_if_the_one_between_is_not_seen(what, unpaired):
     kind = EventKind(what, gripper="gripper")
     usual = [Event(40 * (i + 1), kind, 1.0, own, 30) for i, own in enumerate(unpaired)]
-    alike = [replace(e, unpaired=sum(unpaired), grip=30 * (i == 0)) for i, e in enumerate(usual)]
-    rows = chosen_events([usual, usual, alike], 5)
+    similar = [replace(e, unpaired=sum(unpaired), grip=30 * (i == 0)) for i, e in enumerate(usual)]
+    rows = chosen_events([usual, usual, similar], 5)
     assert [[column.occurrence for _, column in row] for row in rows] == [[1, 2]] * 3
 
 

@@ -43,11 +43,11 @@ function draw() {
   const box = canvas.parentElement;
   const [row, top] = [rowHeight(), 22];
   const width = box.clientWidth;
-  const whole = top + row * ui.state.episodes.length + 4;
-  const height = Math.min(whole, innerHeight);
+  const total = top + row * ui.state.episodes.length + 4;
+  const height = Math.min(total, innerHeight);
   const scale = devicePixelRatio || 1;
-  box.style.height = `${whole}px`;
-  from = clamp(-box.getBoundingClientRect().top, 0, whole - height);
+  box.style.height = `${total}px`;
+  from = clamp(-box.getBoundingClientRect().top, 0, total - height);
   Object.assign(canvas.style, { width: `${width}px`, height: `${height}px`, top: `${from}px` });
   canvas.width = width * scale;
   canvas.height = height * scale;
